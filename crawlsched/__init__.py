@@ -1,0 +1,16 @@
+"""Keep a collection of web pages fresh on a fixed crawl budget, as a Scrapy add-on."""
+
+from typing import Any
+
+__all__ = ["Addon", "__version__"]
+
+__version__ = "0.1.0"
+
+
+def __getattr__(name: str) -> Any:
+    # `ADDONS = {"crawlsched.Addon": 500}` has to work, and `import crawlsched` must load neither Scrapy nor SQL.
+    if name == "Addon":
+        from crawlsched.addon import Addon
+
+        return Addon
+    raise AttributeError(f"module 'crawlsched' has no attribute {name!r}")
