@@ -1,0 +1,163 @@
+"""When the next crawl may go out: a fixed rate on an absolute grid, without bursts and without drift."""
+
+from math import ceil, floor, inf, isfinite
+
+__all__ = ["SlotClock"]
+
+# A timer may wake its caller this many seconds late without costing any of the rate: event loops round a wait up to a
+# whole millisecond, and at 500 slots a second that is half the distance between two of them.
+TIMER_SLACK = 0.002
+
+# `now` may step back by this many seconds before the clock takes it for a clock that was set back.
+BACKWARD_TOLERANCE = 1.0
+
+
+class SlotClock:
+    """Hand out slots at a fixed rate: slot j is due at ``start + j / rate``, j = 0, 1, 2, ...
+
+    A slot that is taken late is paid back: the ones behind it follow at ``gap / rate`` instead of ``1 / rate`` until
+    the grid is reached again, so that the count in the long run is exact and no burst ever goes out. What is later than
+    `debt` seconds is not paid back but `missed` (the newest slot never is: at low rates it alone is older than that).
+
+    Every method takes O(1) time.
+
+    Parameters
+    ----------
+    rate : float
+        Slots per second, positive.
+    start : float
+        Time of the first slot, in seconds on the caller's clock.
+    gap : float
+        Least distance between two slots, as a share of ``1 / rate``; above 0 and at most 0.99.
+    debt : float
+        How far behind the grid a slot may be and still be paid back, in seconds.
+
+    Attributes
+    ----------
+    rate : float
+        Slots per second; changed by `set_rate`.
+    missed : int
+        Slots lost because nobody asked for them within `debt` seconds.
+
+    Notes
+    -----
+    Least distances are kept between *effective* times, and not between the times at which slots were really taken: the
+    effective time is the one at which a perfect timer would have woken the caller, and at most `TIMER_SLACK` before the
+    real one. Without this each rounding of a timer adds to the distances of all later slots (446 instead of 500 slots a
+    second were measured). With s for the slack, N slots within a second span at most 1 + s seconds of effective time,
+    which is why the least distance is ``gap * (1 + s) / rate``: then N <= rate / gap + 1, for any second.
+
+    Examples
+    --------
+    A caller that comes 0.3 s late to the second slot gets the next ones early until it is on the grid again:
+
+    >>> clock = SlotClock(rate=2.0, start=100.0)
+    >>> clock.next_time(100.0)
+    100.0
+    >>> clock.take(100.0)
+    >>> clock.next_time(100.0)
+    100.5
+    >>> clock.take(100.8)
+    >>> round(clock.next_time(100.8), 2)
+    101.2
+    >>> clock.take(101.2)
+    >>> round(clock.next_time(101.2), 2)
+    101.6
+    """
+
+    __slots__ = ("_debt", "_earliest", "_gap", "_index", "_latest", "_origin", "missed", "rate")
+
+    def __init__(self, rate: float, start: float, *, gap: float = 0.8, debt: float = 1.0) -> None:
+        if not isfinite(start):
+            raise ValueError(f"start must be a finite time in seconds, got {start!r}.")
+        if not 0.0 < gap <= 0.99:
+            raise ValueError(f"gap must be a share of 1/rate above 0 and at most 0.99, got {gap!r}.")
+        if not 0.0 <= debt < inf:
+            raise ValueError(f"debt must be a number of seconds that is not negative, got {debt!r}.")
+        self.rate = _checked_rate(rate)
+        self.missed = 0
+        self._gap = gap
+        self._debt = debt
+        self._origin = start  # time of slot 0 of the present grid
+        self._index = 0  # the slot that comes next
+        self._earliest = -inf  # effective time before which the next slot is too near to the last one
+        self._latest = -inf  # the latest `now` ever seen
+
+    def next_time(self, now: float) -> float:
+        """Return the earliest time at which the next slot may be taken; at or before `now` if it may be taken now."""
+        self._follow(now)
+        return max(self._slot_time(), self._earliest)
+
+    def is_due(self, now: float) -> bool:
+        """Return whether a slot may be taken now."""
+        return self.next_time(now) <= now
+
+    def take(self, now: float) -> None:
+        """Use one slot now; the caller has seen that `is_due` (a slot taken too early is one of those to come)."""
+        self._follow(now)
+        self._give_up_old_slots(now)
+        effective = max(self._slot_time(), self._earliest, now - TIMER_SLACK)
+        self._earliest = effective + self._gap * (1.0 + TIMER_SLACK) / self.rate
+        self._index += 1
+
+    def pay(self, now: float) -> None:
+        """Take away one slot for a request that went out without asking: one that is owed, or else the next to come."""
+        self.take(now)
+
+    def skip(self, now: float) -> int:
+        """Let all slots pass that have come by now, unused: having had nothing to do makes no debt.
+
+        Returns
+        -------
+        int
+            How many slots passed.
+        """
+        self._follow(now)
+        passed = max(0, floor((now - self._slot_time()) * self.rate) + 1)
+        self._index += passed
+        # The product above may be rounded to either side of a slot that falls on `now`.
+        if self._slot_time() <= now:
+            self._index += 1
+            passed += 1
+        return passed
+
+    def set_rate(self, rate: float, now: float) -> None:
+        """Go on at another rate from now on, without a burst: what is owed or paid ahead stays the same in slots."""
+        _checked_rate(rate)
+        self._follow(now)
+        self._give_up_old_slots(now)
+        stretch = self.rate / rate
+        self._origin = now + (self._slot_time() - now) * stretch
+        self._index = 0
+        if self._earliest > now:
+            self._earliest = now + (self._earliest - now) * stretch
+        self.rate = rate
+
+    def _slot_time(self) -> float:
+        # From the origin each time: adding 1/rate again and again would add up roundings.
+        return self._origin + self._index / self.rate
+
+    def _give_up_old_slots(self, now: float) -> None:
+        late = now - self._slot_time()
+        if late <= self._debt:
+            return
+        too_old = ceil((late - self._debt) * self.rate)
+        newest = floor(late * self.rate)
+        given_up = min(too_old, newest)
+        self._index += given_up
+        self.missed += given_up
+
+    def _follow(self, now: float) -> None:
+        """Move the grid along when the caller's clock was set back, instead of waiting for the old time to return."""
+        if now < self._latest - BACKWARD_TOLERANCE:
+            self._origin += now - self._latest
+            self._earliest += now - self._latest
+            self._latest = now
+        elif now > self._latest:
+            self._latest = now
+
+
+def _checked_rate(rate: float) -> float:
+    if not (rate > 0.0 and isfinite(rate)):
+        raise ValueError(f"rate must be a positive number of slots per second, got {rate!r}.")
+    return rate
