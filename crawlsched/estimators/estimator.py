@@ -1,0 +1,159 @@
+"""What all change-rate estimators share: rows of state in numpy columns, four verbs, and nothing per page in Python."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from crawlsched.estimators.observations import (
+    FloatArray,
+    IndexArray,
+    Observations,
+    check_n_pages,
+    check_observations,
+    check_rows,
+)
+
+__all__ = ["Estimator"]
+
+Columns = dict[str, npt.NDArray[Any]]
+
+
+class Estimator(ABC):
+    """A bank of change-rate estimators, one row of state per page.
+
+    A subclass says what a new row holds (`_new_rows`), how an observation changes it (`_observe`), and how the change
+    rate is read from it (`_estimate`). All three take arrays of rows and must treat each row by itself, so that rows
+    one by one and an array at once give the same numbers.
+
+    Parameters
+    ----------
+    n_pages : int
+        Number of rows.
+
+    Attributes
+    ----------
+    n_pages : int
+        Number of rows.
+    """
+
+    #: Constructor arguments that `state` keeps beside the columns; `None` is kept by leaving it out.
+    _parameters: ClassVar[tuple[str, ...]] = ()
+
+    def __init__(self, n_pages: int) -> None:
+        self.n_pages = check_n_pages(n_pages)
+        self._columns: Columns = self._new_rows(self.n_pages)
+
+    @abstractmethod
+    def _new_rows(self, n: int) -> Columns:
+        """Return `n` rows as they are before the first visit."""
+
+    @abstractmethod
+    def _observe(self, seen: Observations) -> None:
+        """Take one visit to each of some distinct pages into the state."""
+
+    @abstractmethod
+    def _estimate(self, pages: IndexArray) -> FloatArray:
+        """Return the change rate of each row."""
+
+    def update(
+        self,
+        pages: npt.ArrayLike,
+        elapsed: npt.ArrayLike,
+        changed: npt.ArrayLike,
+        n_signals: npt.ArrayLike | None = None,
+        time_since_modified: npt.ArrayLike | None = None,
+    ) -> None:
+        """Take one visit to each of some distinct pages into account.
+
+        Parameters
+        ----------
+        pages : int or array_like of int
+            Row numbers, each at most once.
+        elapsed : array_like
+            Seconds since the visit before, one or one per page; positive.
+        changed : array_like of bool
+            Whether the page differs from the copy of the visit before, one or one per page.
+        n_signals : array_like, optional
+            ChangeSignals since the visit before. Ignored unless the class says otherwise.
+        time_since_modified : array_like, optional
+            Seconds from the page's last modification to this visit, NaN where unknown. Ignored unless the class says
+            otherwise.
+
+        Raises
+        ------
+        ValueError
+            If a page is unknown or stands twice, a length differs, or a value is not possible; nothing is changed then.
+        """
+        self._observe(check_observations(self.n_pages, pages, elapsed, changed, n_signals, time_since_modified))
+
+    def change_rate(self, pages: npt.ArrayLike | None = None) -> Any:
+        """Return the estimated change rates.
+
+        Parameters
+        ----------
+        pages : int or array_like of int, optional
+            Row numbers; all rows by default.
+
+        Returns
+        -------
+        ndarray or float
+            Changes per second: one per page, or a single number for a single page. Finite and never negative.
+        """
+        if pages is None:
+            return self._estimate(np.arange(self.n_pages))
+        rates = self._estimate(check_rows(pages, self.n_pages))
+        return float(rates[0]) if np.ndim(pages) == 0 else rates
+
+    def resize(self, n_pages: int) -> None:
+        """Grow to `n_pages` rows; the new ones are as before a first visit.
+
+        Parameters
+        ----------
+        n_pages : int
+            Number of rows, at least as many as there are.
+        """
+        size = check_n_pages(n_pages)
+        if size < self.n_pages:
+            raise ValueError(f"n_pages must be at least the {self.n_pages} rows there are, got {size}; rows stay.")
+        fresh = self._new_rows(size - self.n_pages)
+        self._columns = {name: np.concatenate([column, fresh[name]]) for name, column in self._columns.items()}
+        self.n_pages = size
+
+    def state(self) -> Columns:
+        """Return all that `from_state` needs, as a plain dictionary of arrays (copies)."""
+        given = {name: getattr(self, name) for name in self._parameters}
+        kept = {name: np.array(value) for name, value in given.items() if value is not None}
+        return {"n_pages": np.array(self.n_pages), **kept, **{k: v.copy() for k, v in self._columns.items()}}
+
+    @classmethod
+    def from_state(cls, state: Mapping[str, npt.ArrayLike]) -> Self:
+        """Return an estimator as it was when `state` was taken.
+
+        Parameters
+        ----------
+        state : mapping of str to array_like
+            What `state` returned.
+
+        Raises
+        ------
+        ValueError
+            If an array is missing or has the wrong shape.
+        """
+        arrays = {name: np.asarray(value) for name, value in state.items()}
+        if "n_pages" not in arrays:
+            raise ValueError(f"state must hold n_pages, got only {sorted(arrays)}; pass what state() returned.")
+        given = {name: _plain(arrays[name]) for name in cls._parameters if name in arrays}
+        made = cls(int(arrays["n_pages"]), **given)
+        for name, column in made._columns.items():
+            if name not in arrays or arrays[name].shape != column.shape:
+                found = arrays[name].shape if name in arrays else "nothing"
+                raise ValueError(f"state[{name!r}] must have shape {column.shape}, got {found}.")
+            made._columns[name] = arrays[name].astype(column.dtype, copy=True)
+        return made
+
+
+def _plain(value: npt.NDArray[Any]) -> Any:
+    return value.item() if value.ndim == 0 else value

@@ -1,0 +1,135 @@
+"""The prior of change rates, learned from the pages themselves."""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from crawlsched.estimators.log_weights import relative_likelihoods
+from crawlsched.estimators.observations import check_rows
+from crawlsched.estimators.probabilities import TINY, check_prior
+
+__all__ = ["learn_prior"]
+
+FloatArray = npt.NDArray[np.float64]
+
+# Rows worked on at once: their intermediate arrays stay in the cache.
+_SLICE = 8192
+
+
+def learn_prior(
+    log_likelihood: npt.ArrayLike,
+    groups: npt.ArrayLike | None = None,
+    prior: npt.ArrayLike | None = None,
+    *,
+    iterations: int = 30,
+    strength: float | None = None,
+    n_groups: int | None = None,
+) -> FloatArray:
+    """Learn the distribution of change rates over a population of pages, as a whole or group by group.
+
+    Parameters
+    ----------
+    log_likelihood : array_like, shape (n, K)
+        Log-likelihood of each rate for each page, as `Posterior.log_likelihood` gives it (relative to the row's
+        maximum, without a prior), or its compact rows of uint16. A sample of the pages will do.
+    groups : array_like of int, shape (n,), optional
+        Group of each page, numbered from 0. Without it one distribution is learned for all.
+    prior : array_like, shape (K,) or (n_groups, K), optional
+        Where to start and what to shrink towards. By default equal probabilities for the whole, and what is learned of
+        the whole for the groups; a row per group shrinks each towards its own parent (path pattern towards site).
+    iterations : int, default 30
+        Rounds of expectation and maximisation. Few rounds smooth; many leave a few spikes.
+    strength : float, optional
+        How many pages the `prior` counts for; 1 for the whole and 10 for groups by default. Positive, so that no rate
+        is ever ruled out.
+    n_groups : int, optional
+        Number of groups, where some may have no page: those get what they are shrunk towards.
+
+    Returns
+    -------
+    ndarray, shape (K,) or (n_groups, K)
+        Probabilities; rows add up to 1.
+
+    Notes
+    -----
+    Nonparametric empirical Bayes [1]_ by expectation-maximisation [2]_: with posterior weights w_ik proportional to
+    π_k L_ik, the new π_k is (Σ_i w_ik + s π0_k) / (n + s), which is the maximum of the likelihood with s pages of π0
+    added. Each round is two products of a matrix and a vector per slice of rows; memory beyond the argument is bounded.
+    Empirical Bayes is as biased as its groups are unlike within: a fast page among slow ones needs visits of its own.
+
+    References
+    ----------
+    .. [1] Robbins (1956), "An empirical Bayes approach to statistics".
+    .. [2] Dempster, Laird, Rubin (1977), "Maximum likelihood from incomplete data via the EM algorithm".
+
+    Examples
+    --------
+    Three quarters of the pages looked slow, one quarter fast:
+
+    >>> likelihood = np.array([[1.0, 0.01]] * 75 + [[0.01, 1.0]] * 25)
+    >>> learn_prior(np.log(likelihood)).round(2)
+    array([0.75, 0.25])
+    """
+    stored = np.asarray(log_likelihood)
+    if stored.ndim != 2 or stored.shape[1] < 1:
+        raise ValueError(f"log_likelihood must have a row per page and a column per rate, got shape {stored.shape}.")
+    if iterations < 1:
+        raise ValueError(f"iterations must be at least 1, got {iterations!r}.")
+    weight = (1.0 if groups is None else 10.0) if strength is None else float(strength)
+    if not 0 < weight < np.inf:
+        raise ValueError(f"strength must be a number of pages above 0 and finite, got {strength!r}.")
+    if groups is None:
+        return _learn_whole(stored, _probabilities(prior, (1, stored.shape[1]))[0], iterations, weight)
+    members, size = _check_groups(groups, stored.shape[0], n_groups)
+    towards = learn_prior(stored, iterations=iterations) if prior is None else prior
+    return _learn_groups(stored, members, _probabilities(towards, (size, stored.shape[1])), iterations, weight)
+
+
+def _learn_whole(stored: npt.NDArray[Any], towards: FloatArray, iterations: int, strength: float) -> FloatArray:
+    n = stored.shape[0]
+    found = towards
+    for _ in range(iterations):
+        share = np.zeros_like(found)
+        for start in range(0, n, _SLICE):
+            likelihood = relative_likelihoods(stored[start : start + _SLICE])
+            share += (1.0 / np.maximum(likelihood @ found, TINY)) @ likelihood
+        found = _normalised(share * found + strength * towards)
+    return found
+
+
+def _learn_groups(
+    stored: npt.NDArray[Any], groups: npt.NDArray[np.intp], towards: FloatArray, iterations: int, strength: float
+) -> FloatArray:
+    order = np.argsort(groups, kind="stable")
+    found = towards
+    for _ in range(iterations):
+        pages = np.zeros_like(found)
+        for start in range(0, order.size, _SLICE):
+            rows = order[start : start + _SLICE]
+            members = groups[rows]
+            joint = relative_likelihoods(stored[rows])
+            joint *= found[members]
+            joint /= np.maximum(joint.sum(axis=1, keepdims=True), TINY)
+            first = np.flatnonzero(np.diff(members, prepend=-1))
+            pages[members[first]] += np.add.reduceat(joint, first, axis=0)
+        found = _normalised(pages + strength * towards)
+    return found
+
+
+def _normalised(weights: FloatArray) -> FloatArray:
+    probabilities: FloatArray = weights / weights.sum(axis=-1, keepdims=True)
+    return probabilities
+
+
+def _probabilities(prior: npt.ArrayLike | None, shape: tuple[int, int]) -> FloatArray:
+    given = np.ones(shape[1]) if prior is None else prior
+    return np.broadcast_to(check_prior(given, shape[1], shape[0]), shape)
+
+
+def _check_groups(groups: npt.ArrayLike, n: int, n_groups: int | None) -> tuple[npt.NDArray[np.intp], int]:
+    given = np.asarray(groups)
+    if given.shape != (n,):
+        raise ValueError(f"groups must have one number per page, shape ({n},), got shape {given.shape}.")
+    size = n_groups if n_groups is not None else int(given.max(initial=-1)) + 1
+    return check_rows(given, size, "groups"), size

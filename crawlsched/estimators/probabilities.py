@@ -1,0 +1,62 @@
+"""Probabilities over a grid of rates: checked priors, and what prior and likelihood make together."""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from crawlsched.estimators.log_weights import decoded, relative_likelihoods
+
+__all__ = ["TINY", "check_prior", "posterior_probabilities"]
+
+FloatArray = npt.NDArray[np.float64]
+
+#: Below this a sum of likelihoods may have lost digits to underflow.
+TINY = 1e-200
+
+
+def check_prior(prior: npt.ArrayLike, n_rates: int, n_pages: int | None = None) -> FloatArray:
+    """Return probabilities that add up to 1 along the last axis, or raise `ValueError`.
+
+    Parameters
+    ----------
+    prior : array_like, shape (K,) or (n, K)
+        Relative probabilities, not negative.
+    n_rates : int
+        K.
+    n_pages : int, optional
+        n; without it only shape (K,) is allowed.
+    """
+    given = np.asarray(prior, dtype=np.float64)
+    if given.shape != (n_rates,) and (n_pages is None or given.shape != (n_pages, n_rates)):
+        wanted = f"({n_rates},)" if n_pages is None else f"({n_rates},) or ({n_pages}, {n_rates})"
+        raise ValueError(f"prior must have one probability per rate, shape {wanted}, got shape {given.shape}.")
+    total = given.sum(axis=-1, keepdims=True)
+    if not ((given >= 0).all() and (total > 0).all() and np.isfinite(total).all()):
+        raise ValueError("prior must hold finite probabilities that are not negative and not all 0, got " + repr(prior))
+    normalised: FloatArray = given / total
+    return normalised
+
+
+def posterior_probabilities(stored: npt.NDArray[Any], prior: FloatArray) -> FloatArray:
+    """Return prior times likelihood, row by row, divided by its sum.
+
+    Parameters
+    ----------
+    stored : ndarray, shape (n, K)
+        Log-likelihoods as float64 or compact rows.
+    prior : ndarray, shape (K,) or (n, K)
+        Probabilities.
+    """
+    joint = relative_likelihoods(stored)
+    joint *= prior
+    total = joint.sum(axis=1, keepdims=True)
+    lost = np.flatnonzero(total[:, 0] < TINY)
+    if lost.size:
+        # The prior rules out what the visits point at: compare in logarithms what is left.
+        with np.errstate(divide="ignore"):
+            logs = decoded(stored[lost]) + np.log(np.broadcast_to(prior, joint.shape)[lost])
+        joint[lost] = np.exp(logs - logs.max(axis=1, keepdims=True))
+        total[lost] = joint[lost].sum(axis=1, keepdims=True)
+    joint /= total
+    return joint
