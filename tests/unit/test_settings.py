@@ -1,0 +1,285 @@
+"""Settings: one table, every mistake found at the start and said in one sentence."""
+
+from dataclasses import FrozenInstanceError, fields
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scrapy.settings import Settings as ScrapySettings
+
+from crawlsched.exceptions import CrawlschedError, SettingError
+from crawlsched.settings import (
+    SETTINGS,
+    Settings,
+    format_bandwidth,
+    markdown_table,
+    parse_bandwidth,
+    parse_duration,
+)
+
+
+def read(**settings: object) -> Settings:
+    return Settings.from_scrapy({f"CRAWLSCHED_{name}": value for name, value in settings.items()}, "news")
+
+
+def mistakes(**settings: object) -> list[str]:
+    with pytest.raises(SettingError) as caught:
+        read(**settings)
+    return str(caught.value).splitlines()
+
+
+def double(url: str, meta: dict[str, object]) -> float:
+    return 2.0
+
+
+def test_without_any_setting_every_default_holds() -> None:
+    """A project that sets nothing gets the defaults of the table, and the spider's name as collection."""
+    settings = Settings.from_scrapy({}, "news")
+    assert settings == Settings(collection="news")
+    assert settings.bandwidth == 1.0
+    assert settings.observation_retention == 90 * 86400.0
+    assert settings.sitemap_urls == ()
+    assert settings.max_crawl_interval is None
+
+
+def test_every_default_is_what_its_reader_makes_of_it() -> None:
+    """Writing all defaults of the table into the settings, as values or as text from -s, changes nothing."""
+    written = {row.name: row.default for row in SETTINGS}
+    assert Settings.from_scrapy(written, "news") == Settings.from_scrapy({}, "news")
+    as_text = {name: str(value) for name, value in written.items()}
+    assert Settings.from_scrapy(as_text, "news") == Settings.from_scrapy({}, "news")
+
+
+def test_scrapys_own_settings_object_is_read() -> None:
+    """Scrapy's settings with all its defaults go in, whatever priority ours were set at."""
+    settings = ScrapySettings({"CRAWLSCHED_BANDWIDTH": "2/s"})
+    settings.set("CRAWLSCHED_SITEMAP_URLS", ["http://127.0.0.1/sitemap.xml"], priority="spider")
+    read_settings = Settings.from_scrapy(settings, "news")
+    assert read_settings.bandwidth == 2.0
+    assert read_settings.sitemap_urls == ("http://127.0.0.1/sitemap.xml",)
+
+
+def test_the_settings_cannot_be_changed() -> None:
+    """What was checked at the start stays as it is."""
+    with pytest.raises(FrozenInstanceError):
+        Settings().bandwidth = 2.0  # type: ignore[misc]
+
+
+def test_the_table_has_a_row_for_each_field() -> None:
+    """Names are the fields' in upper case after the prefix, each with a meaning that ends as a sentence."""
+    assert [row.name for row in SETTINGS] == [f"CRAWLSCHED_{f.name.upper()}" for f in fields(Settings)]
+    assert all(row.meaning.endswith(".") for row in SETTINGS)
+    assert len(markdown_table().splitlines()) == len(SETTINGS) + 2
+
+
+@pytest.mark.parametrize(
+    ("text", "per_second"),
+    [
+        ("5", 5.0),
+        (5, 5.0),
+        (0.5, 0.5),
+        ("5/s", 5.0),
+        (" 5 / s ", 5.0),
+        ("30/min", 0.5),
+        ("300/h", 300 / 3600),
+        ("20000/d", 20000 / 86400),
+        ("1e3/s", 1000.0),
+    ],
+)
+def test_bandwidth_is_read_in_every_unit(text: str | float, per_second: float) -> None:
+    """A number by itself is per second; s, min, h and d are understood."""
+    assert parse_bandwidth(text) == pytest.approx(per_second, rel=1e-15)
+
+
+@pytest.mark.parametrize("text", ["", "0", "-1/s", "nan", "inf/s", "5/week", "5/s/s", "/s", "fast", True, None, "5 s"])
+def test_a_wrong_bandwidth_is_refused_with_what_is_allowed(text: object) -> None:
+    """The sentence names the argument, its value and the forms that are understood."""
+    with pytest.raises(ValueError) as caught:
+        parse_bandwidth(text)  # type: ignore[arg-type]
+    assert str(caught.value) == (
+        "bandwidth must be a positive number of crawls, by itself (per second) or per s, min, h or d, "
+        f"such as 5/s or 20000/d, got {text!r}."
+    )
+
+
+@given(st.floats(1e-9, 1e9))
+def test_a_formatted_bandwidth_is_read_back(bandwidth: float) -> None:
+    """`parse_bandwidth` is the inverse of `format_bandwidth`."""
+    assert parse_bandwidth(format_bandwidth(bandwidth)) == pytest.approx(bandwidth, rel=1e-12)
+
+
+@pytest.mark.parametrize("text", ["1/s", "5/s", "7/min", "7/h", "20000/d", "1/d", "1.5/s", "2000/d"])
+def test_a_bandwidth_is_written_as_a_person_would(text: str) -> None:
+    """The unit is the one that needs the fewest digits."""
+    assert format_bandwidth(parse_bandwidth(text)) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [("90d", 7776000.0), ("12h", 43200.0), ("30m", 1800.0), ("30 min", 1800.0), ("45s", 45.0), ("0.3", 0.3), (7, 7.0)],
+)
+def test_durations_are_numbers_of_seconds_or_have_a_unit(text: str | float, seconds: float) -> None:
+    """90d, 12h, 30m and 45s are understood; a number is in seconds."""
+    assert parse_duration(text) == seconds
+
+
+@pytest.mark.parametrize("text", ["", "soon", "-1s", "nan", "1w", True, None, "d"])
+def test_a_wrong_duration_is_refused_with_what_is_allowed(text: object) -> None:
+    """The sentence names the argument, its value and the forms that are understood."""
+    with pytest.raises(ValueError) as caught:
+        parse_duration(text)  # type: ignore[arg-type]
+    assert str(caught.value) == (
+        f"duration must be a number of seconds or a text such as 45s, 30m, 12h or 90d, zero or more, got {text!r}."
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "sentence"),
+    [
+        (
+            "BANDWIDTH",
+            "-3",
+            "CRAWLSCHED_BANDWIDTH must be a positive number of crawls, by itself (per second) or per s, min, h or d, "
+            "such as 5/s or 20000/d, got '-3'.",
+        ),
+        ("ENABLED", "maybe", "CRAWLSCHED_ENABLED must be True or False, got 'maybe'."),
+        ("DATABASE_UPGRADE", "maybe", "CRAWLSCHED_DATABASE_UPGRADE must be None or True or False, got 'maybe'."),
+        (
+            "DATABASE_URL",
+            "crawlsched.db",
+            "CRAWLSCHED_DATABASE_URL must be a database URL such as sqlite:///crawlsched.db or "
+            "postgresql+psycopg://user:password@host/database, got 'crawlsched.db'.",
+        ),
+        ("COLLECTION", 7, "CRAWLSCHED_COLLECTION must be None or a text that is not empty, got 7."),
+        ("SHARD", "-1", "CRAWLSCHED_SHARD must be a whole number, zero or more, got '-1'."),
+        ("SITEMAP_MAX_BYTES", 0, "CRAWLSCHED_SITEMAP_MAX_BYTES must be a whole number above zero, got 0."),
+        (
+            "CRAWL_VALUE",
+            "best",
+            "CRAWLSCHED_CRAWL_VALUE must be one of posterior, greedy, greedy_cis, greedy_ncis, got 'best'.",
+        ),
+        (
+            "FLUSH_INTERVAL",
+            0,
+            "CRAWLSCHED_FLUSH_INTERVAL must be a number of seconds or a text such as 45s, 30m, 12h or 90d, "
+            "above zero, got 0.",
+        ),
+        (
+            "MAX_CRAWL_INTERVAL",
+            "never",
+            "CRAWLSCHED_MAX_CRAWL_INTERVAL must be None or a number of seconds or a text such as 45s, 30m, 12h or 90d, "
+            "above zero, got 'never'.",
+        ),
+        (
+            "IMPORTANCE",
+            "news.importance",
+            "CRAWLSCHED_IMPORTANCE must be None or a callable or the import path of one (No module named 'news'), "
+            "got 'news.importance'.",
+        ),
+        (
+            "IMPORTANCE",
+            "math.pi",
+            "CRAWLSCHED_IMPORTANCE must be None or a callable or the import path of one, got 'math.pi'.",
+        ),
+        (
+            "FINGERPRINT",
+            "text",
+            "CRAWLSCHED_FINGERPRINT must be one of raw_bytes, visible_text, a callable or the import path of one, "
+            "got 'text'.",
+        ),
+        (
+            "SITEMAP_URLS",
+            "/sitemap.xml",
+            "CRAWLSCHED_SITEMAP_URLS must be a list of absolute http or https URLs, as a list, as JSON or with commas "
+            "between them, got '/sitemap.xml'.",
+        ),
+        (
+            "FALLBACK_SCHEDULER",
+            "Scheduler",
+            "CRAWLSCHED_FALLBACK_SCHEDULER must be None or a scheduler class or its import path, got 'Scheduler'.",
+        ),
+    ],
+)
+def test_a_wrong_value_is_said_in_one_sentence(name: str, value: object, sentence: str) -> None:
+    """The sentence names the setting, what is allowed, and the value received."""
+    assert mistakes(**{name: value}) == [sentence]
+
+
+def test_a_wrong_selector_is_found_at_the_start() -> None:
+    """A CSS selector that cannot be parsed is quoted with the parser's reason."""
+    (sentence,) = mistakes(FINGERPRINT_DROP=[".clock", "div["])
+    assert sentence.startswith("CRAWLSCHED_FINGERPRINT_DROP must be a list of CSS selectors")
+    assert "'div['" in sentence
+
+
+def test_all_mistakes_are_reported_at_once() -> None:
+    """Three mistakes give three lines, not the first one only."""
+    lines = mistakes(BANDWIDTH="x", SHARD="y", BANDWITH="5/s")
+    assert len(lines) == 3
+    assert lines[0].startswith("CRAWLSCHED_BANDWIDTH must be")
+    assert lines[1].startswith("CRAWLSCHED_SHARD must be")
+    assert lines[2] == "CRAWLSCHED_BANDWITH is not a setting; did you mean CRAWLSCHED_BANDWIDTH?"
+
+
+def test_an_unknown_name_without_a_likeness_points_to_the_readme() -> None:
+    """A name that resembles no setting is a mistake as well."""
+    assert mistakes(QQQ=1) == ["CRAWLSCHED_QQQ is not a setting; all of them stand in the README."]
+
+
+def test_the_longest_interval_cannot_be_below_the_shortest() -> None:
+    """Floors which contradict each other are refused."""
+    assert mistakes(MIN_CRAWL_INTERVAL="2h", MAX_CRAWL_INTERVAL="1h") == [
+        "CRAWLSCHED_MAX_CRAWL_INTERVAL must be None or at least CRAWLSCHED_MIN_CRAWL_INTERVAL (7200 s), got 3600 s."
+    ]
+    assert read(MIN_CRAWL_INTERVAL="1h", MAX_CRAWL_INTERVAL="1h").max_crawl_interval == 3600.0
+
+
+def test_a_setting_error_is_a_value_error_of_ours() -> None:
+    """Who catches ValueError or CrawlschedError gets it."""
+    assert issubclass(SettingError, ValueError)
+    assert issubclass(SettingError, CrawlschedError)
+
+
+def test_when_switched_off_nothing_else_is_read() -> None:
+    """CRAWLSCHED_ENABLED = False works in a project whose other settings are wrong."""
+    assert read(ENABLED=False, BANDWIDTH="wrong", WHAT="ever") == Settings(enabled=False, collection="news")
+    assert read(ENABLED="0").enabled is False
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        ["http://127.0.0.1/a.xml", "http://127.0.0.1/b.xml"],
+        ("http://127.0.0.1/a.xml", "http://127.0.0.1/b.xml"),
+        "http://127.0.0.1/a.xml,http://127.0.0.1/b.xml",
+        "http://127.0.0.1/a.xml, http://127.0.0.1/b.xml",
+        '["http://127.0.0.1/a.xml", "http://127.0.0.1/b.xml"]',
+    ],
+)
+def test_lists_come_as_lists_as_json_or_with_commas(written: object) -> None:
+    """A list on the command line is written with commas or as JSON."""
+    assert read(SITEMAP_URLS=written).sitemap_urls == ("http://127.0.0.1/a.xml", "http://127.0.0.1/b.xml")
+
+
+def test_a_selector_keeps_its_commas_and_brackets() -> None:
+    """One selector as text is one selector, even where it looks like a list."""
+    assert read(FINGERPRINT_KEEP="h1, .price").fingerprint_keep == ("h1, .price",)
+    assert read(FINGERPRINT_KEEP="[data-price]").fingerprint_keep == ("[data-price]",)
+    assert read(FINGERPRINT_KEEP='["h1", ".price"]').fingerprint_keep == ("h1", ".price")
+
+
+def test_functions_come_as_callables_or_import_paths() -> None:
+    """A function in settings.py and its import path give the same."""
+    assert read(IMPORTANCE=double).importance is double
+    assert read(IMPORTANCE="math.hypot").importance is __import__("math").hypot
+    assert read(FINGERPRINT="math.hypot").fingerprint is __import__("math").hypot
+    assert read(FINGERPRINT="raw_bytes").fingerprint == "raw_bytes"
+
+
+@pytest.mark.parametrize("text", ["None", "none", "null", ""])
+def test_none_can_be_written_on_the_command_line(text: str) -> None:
+    """`-s CRAWLSCHED_MAX_CRAWL_INTERVAL=None` is no interval."""
+    settings = read(MAX_CRAWL_INTERVAL=text, COLLECTION=text, DATABASE_UPGRADE=text)
+    assert settings.max_crawl_interval is None
+    assert settings.database_upgrade is None
+    assert settings.collection == "news"
