@@ -1,0 +1,268 @@
+"""What may stand as the value of a setting: a bandwidth, a duration, a list, a function; read from text or as it is.
+
+A reader takes what stands in the settings (``-s`` gives text) and returns the value, or raises ValueError with the end
+of the sentence "CRAWLSCHED_... must be".
+"""
+
+import json
+import re
+from collections.abc import Callable
+from importlib import import_module
+from math import isclose, isfinite
+from typing import Any
+
+__all__ = [
+    "format_bandwidth",
+    "parse_bandwidth",
+    "parse_duration",
+    "read_bandwidth",
+    "read_count",
+    "read_database_url",
+    "read_function",
+    "read_one_of",
+    "read_optional",
+    "read_positive_count",
+    "read_positive_seconds",
+    "read_scheduler",
+    "read_seconds",
+    "read_selectors",
+    "read_text",
+    "read_truth",
+    "read_urls",
+]
+
+SECONDS_PER = {"s": 1, "min": 60, "h": 3600, "d": 86400}
+DURATION_UNITS = {"s": 1, "m": 60, "min": 60, "h": 3600, "d": 86400}
+BANDWIDTH_ALLOWED = "a positive number of crawls, by itself (per second) or per s, min, h or d, such as 5/s or 20000/d"
+DURATION_ALLOWED = "a number of seconds or a text such as 45s, 30m, 12h or 90d"
+
+
+def parse_bandwidth(text: str | float) -> float:
+    """Return a bandwidth in crawls per second.
+
+    Parameters
+    ----------
+    text : str or float
+        ``5`` and ``5/s`` are 5 crawls a second; ``300/min``, ``300/h`` and ``20000/d`` are per minute, hour and day.
+
+    Raises
+    ------
+    ValueError
+        If it is not a positive number in one of these forms.
+
+    Examples
+    --------
+    >>> parse_bandwidth("5/s"), parse_bandwidth("300/h"), parse_bandwidth(0.5)
+    (5.0, 0.0833, 0.5)
+    """
+    try:
+        return read_bandwidth(text)
+    except ValueError as error:
+        raise ValueError(f"bandwidth must be {error}, got {text!r}.") from None
+
+
+def format_bandwidth(bandwidth: float) -> str:
+    """Return a bandwidth as a person would write it: the shortest text that `parse_bandwidth` reads back.
+
+    Examples
+    --------
+    >>> format_bandwidth(5.0), format_bandwidth(20000 / 86400), format_bandwidth(0.5)
+    ('5/s', '20000/d', '0.5/s')
+    """
+    texts = [f"{bandwidth * seconds:.15g}/{unit}" for unit, seconds in SECONDS_PER.items()]
+    return min((text for text in texts if isclose(read_bandwidth(text), bandwidth, rel_tol=1e-12)), key=len)
+
+
+def parse_duration(text: str | float) -> float:
+    """Return a duration in seconds.
+
+    Parameters
+    ----------
+    text : str or float
+        A number of seconds, or a number with one of the units s, m (or min), h and d.
+
+    Raises
+    ------
+    ValueError
+        If it is not a number that is zero or more in one of these forms.
+
+    Examples
+    --------
+    >>> parse_duration("90d"), parse_duration("1.5h"), parse_duration(45)
+    (7776000.0, 5400.0, 45.0)
+    """
+    try:
+        return read_seconds(text)
+    except ValueError as error:
+        raise ValueError(f"duration must be {error}, got {text!r}.") from None
+
+
+def read_bandwidth(value: object) -> float:
+    """Read crawls per second from a number or a text such as 300/h."""
+    match = re.fullmatch(r"([^/]+?)\s*(?:/\s*(s|min|h|d))?", str(value).strip())
+    if match is None or isinstance(value, bool):
+        raise ValueError(BANDWIDTH_ALLOWED)
+    return _number(match[1], BANDWIDTH_ALLOWED, above=0.0) / SECONDS_PER[match[2] or "s"]
+
+
+def read_seconds(value: object) -> float:
+    """Read seconds from a number or a text such as 12h."""
+    match = re.fullmatch(r"(.+?)\s*(s|m|min|h|d)?", str(value).strip())
+    if match is None or isinstance(value, bool):
+        raise ValueError(f"{DURATION_ALLOWED}, zero or more")
+    return _number(match[1], f"{DURATION_ALLOWED}, zero or more") * DURATION_UNITS[match[2] or "s"]
+
+
+def read_positive_seconds(value: object) -> float:
+    """Read a duration that is not zero."""
+    allowed = f"{DURATION_ALLOWED}, above zero"
+    try:
+        seconds = read_seconds(value)
+    except ValueError:
+        raise ValueError(allowed) from None
+    if seconds == 0.0:
+        raise ValueError(allowed)
+    return seconds
+
+
+def _number(text: str, allowed: str, above: float | None = None) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        raise ValueError(allowed) from None
+    if not isfinite(number) or number < 0.0 or (above is not None and number <= above):
+        raise ValueError(allowed)
+    return number
+
+
+def read_truth(value: object) -> bool:
+    """Read True or False, and what people write for them on a command line."""
+    known = {"true": True, "1": True, "yes": True, "on": True, "false": False, "0": False, "no": False, "off": False}
+    try:
+        return known[str(value).strip().lower()]
+    except KeyError:
+        raise ValueError("True or False") from None
+
+
+def read_count(value: object) -> int:
+    """Read a whole number, zero or more."""
+    if isinstance(value, bool) or re.fullmatch(r"\d+", str(value).strip()) is None:
+        raise ValueError("a whole number, zero or more")
+    return int(str(value))
+
+
+def read_positive_count(value: object) -> int:
+    """Read a whole number above zero."""
+    if isinstance(value, bool) or re.fullmatch(r"0*[1-9]\d*", str(value).strip()) is None:
+        raise ValueError("a whole number above zero")
+    return int(str(value))
+
+
+def read_text(value: object) -> str:
+    """Read a text that says something."""
+    if not isinstance(value, str) or not value.strip():
+        raise ValueError("a text that is not empty")
+    return value.strip()
+
+
+def read_database_url(value: object) -> str:
+    """Read the URL of a database; the store finds out what it leads to."""
+    # A URL object of SQLAlchemy's would do as well, but its text hides the password.
+    if not isinstance(value, str) or "://" not in value:
+        raise ValueError(
+            "a database URL such as sqlite:///crawlsched.db or postgresql+psycopg://user:password@host/database"
+        )
+    return value.strip()
+
+
+def read_optional(read: Callable[[object], Any]) -> Callable[[object], Any]:
+    """Return a reader that takes None as well."""
+
+    def reader(value: object) -> Any:
+        if value is None or (isinstance(value, str) and value.strip().lower() in ("", "none", "null")):
+            return None
+        try:
+            return read(value)
+        except ValueError as error:
+            raise ValueError(f"None or {error}") from None
+
+    return reader
+
+
+def read_one_of(*names: str) -> Callable[[object], str]:
+    """Return a reader that takes one of these names."""
+
+    def reader(value: object) -> str:
+        if value not in names:
+            raise ValueError(f"one of {', '.join(names)}")
+        return str(value)
+
+    return reader
+
+
+def read_function(*names: str) -> Callable[[object], Any]:
+    """Return a reader of a callable or its import path, or of one of these names, which stay as they are."""
+    allowed = (f"one of {', '.join(names)}, " if names else "") + "a callable or the import path of one"
+
+    def reader(value: object) -> Any:
+        if value in names or callable(value):
+            return value
+        if not isinstance(value, str) or "." not in value:
+            raise ValueError(allowed)
+        module, _, name = value.strip().rpartition(".")
+        try:
+            found = getattr(import_module(module), name)
+        except (ImportError, AttributeError, ValueError) as error:
+            raise ValueError(f"{allowed} ({error})") from None
+        if not callable(found):
+            raise ValueError(allowed)
+        return found
+
+    return reader
+
+
+def read_scheduler(value: object) -> Any:
+    """Read a scheduler as Scrapy does: a class or its import path."""
+    # The path is imported only when the scheduler is needed.
+    if isinstance(value, type) or (isinstance(value, str) and "." in value):
+        return value
+    raise ValueError("a scheduler class or its import path")
+
+
+def _texts(value: object, separator: str | None, allowed: str) -> tuple[str, ...]:
+    """Read a list: one of texts, one written as JSON, or texts with separators between them (None: a single text)."""
+    if value is None or (isinstance(value, str) and value.strip().lower() in ("", "none", "null")):
+        return ()
+    if isinstance(value, str):
+        try:
+            parsed = json.loads(value)
+        except json.JSONDecodeError:
+            parsed = re.split(separator, value.strip()) if separator else [value]
+        value = parsed if isinstance(parsed, list) else [value]
+    if not isinstance(value, list | tuple | set | frozenset) or not all(isinstance(text, str) for text in value):
+        raise ValueError(allowed)
+    return tuple(text.strip() for text in value if text.strip())
+
+
+def read_urls(value: object) -> tuple[str, ...]:
+    """Read a list of absolute URLs."""
+    allowed = "a list of absolute http or https URLs, as a list, as JSON or with commas between them"
+    urls = _texts(value, r"[\s,]+", allowed)
+    if not all(re.match(r"https?://[^/\s]", url) for url in urls):
+        raise ValueError(allowed)
+    return urls
+
+
+def read_selectors(value: object) -> tuple[str, ...]:
+    """Read a list of CSS selectors."""
+    # Not split at commas: they mean something in a selector, and "h1, .price" is one selector for both.
+    allowed = "a list of CSS selectors, as a list, as JSON or as a single selector"
+    selectors = _texts(value, None, allowed)
+    from cssselect import SelectorError, parse  # Scrapy's own; not needed where no selector is set
+
+    for selector in selectors:
+        try:
+            parse(selector)
+        except SelectorError as error:
+            raise ValueError(f"{allowed} ({selector!r}: {error})") from None
+    return selectors
