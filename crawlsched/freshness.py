@@ -1,0 +1,122 @@
+"""Freshness: the share of time during which copies equal their pages."""
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+__all__ = ["expected_freshness", "page_freshness"]
+
+
+def expected_freshness(rates: ArrayLike, change_rate: ArrayLike, importance: ArrayLike = 1.0) -> float:
+    """Give the expected freshness of a collection whose pages are crawled at even intervals.
+
+    Parameters
+    ----------
+    rates : array_like
+        Crawls per second of each page.
+    change_rate : array_like
+        Changes per second of each page.
+    importance : array_like, optional
+        Weight of a fresh copy of each page; not all 0.
+
+    Returns
+    -------
+    float
+        Mean over the pages, weighted by importance, of the share of time during which the copy is fresh; 0 to 1.
+
+    Raises
+    ------
+    ValueError
+        If an argument is negative or not a number, if shapes do not fit, or if all importance is 0.
+
+    Notes
+    -----
+    The objective of problem (5) in Busa-Fekete et al., divided by the sum of the importances (their section 6.2
+    calls it accuracy).
+
+    References
+    ----------
+    R. Busa-Fekete, J. Zimmert, A. György, L. Qiu, T. Sung, H. Shen, H. Choi, S. Subramaniam, L. Xiao (2025).
+    A scalable crawling algorithm utilizing noisy change-indicating signals.
+
+    Examples
+    --------
+    >>> from crawlsched.freshness import expected_freshness
+    >>> expected_freshness(rates=[1.0, 0.0], change_rate=[1.0, 1.0])
+    0.316
+    >>> expected_freshness(rates=[1.0, 0.0], change_rate=[1.0, 1.0], importance=[3.0, 1.0])
+    0.474
+    """
+    fresh = page_freshness(rates, change_rate)
+    weight = _checked("importance", importance)
+    try:
+        fresh, weight = np.broadcast_arrays(fresh, weight)
+    except ValueError:
+        raise ValueError(
+            f"importance has the shape {weight.shape} but rates and change_rate have {fresh.shape}; "
+            "pass one entry per page, or one number for all."
+        ) from None
+    largest = float(weight.max(initial=0.0))
+    if largest == 0.0:
+        raise ValueError("importance is 0 for every page; at least one page must matter.")
+    # Divided by the largest first, so that sums of huge weights stay finite.
+    share = weight / largest
+    return float(np.sum(share * fresh) / np.sum(share))
+
+
+def page_freshness(rates: ArrayLike, change_rate: ArrayLike) -> NDArray[np.float64]:
+    """Give the share of time during which the copy of each page is fresh, when it is crawled at even intervals.
+
+    Parameters
+    ----------
+    rates : array_like
+        Crawls per second.
+    change_rate : array_like
+        Changes per second.
+
+    Returns
+    -------
+    ndarray
+        (ρ/Δ) (1 - exp(-Δ/ρ)) with ρ the rate and Δ the change rate; 0 for a page that is never crawled, and 1 for
+        a page that never changes, crawled or not.
+
+    Raises
+    ------
+    ValueError
+        If an argument is negative or not a number, or if shapes do not fit.
+
+    Notes
+    -----
+    G(ρ; 1, Δ) in the proof of Theorem 1 of Busa-Fekete et al., first in Cho and Garcia-Molina.
+
+    References
+    ----------
+    J. Cho, H. Garcia-Molina (2003). Effective page refresh policies for web crawlers. ACM Transactions on
+    Database Systems 28(4).
+
+    Examples
+    --------
+    >>> from crawlsched.freshness import page_freshness
+    >>> page_freshness(rates=[0.0, 1.0, 10.0], change_rate=1.0)
+    array([0.        , 0.63212056, 0.95162582])
+    """
+    rate, change = _checked("rates", rates), _checked("change_rate", change_rate)
+    try:
+        rate, change = np.broadcast_arrays(rate, change)
+    except ValueError:
+        raise ValueError(
+            f"rates has the shape {rate.shape} and change_rate has {change.shape}; "
+            "pass one entry per page, or one number for all."
+        ) from None
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        changes_per_crawl = change / rate
+        fresh = -np.expm1(-changes_per_crawl) / changes_per_crawl
+    # A page that never changes is fresh even if it is never crawled (0/0 above).
+    return np.where(changes_per_crawl > 0.0, fresh, 1.0)
+
+
+def _checked(name: str, value: ArrayLike) -> NDArray[np.float64]:
+    array = np.asarray(value, dtype=np.float64)
+    if array.size and not (array.min() >= 0.0 and array.max() < np.inf):
+        wrong = array[~((array >= 0.0) & (array < np.inf))]
+        raise ValueError(f"{name} contains {float(wrong.flat[0])!r}; every {name} must be finite and 0 or more.")
+    return array
