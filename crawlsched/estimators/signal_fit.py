@@ -1,0 +1,105 @@
+"""What announcements of one source are worth, once fitted."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from crawlsched.estimators.signal_likelihood import MAX_SIGNAL_WEIGHT, Evidence, maximize, regularized, weight_interval
+
+__all__ = ["SignalFit", "fit_evidence"]
+
+# Half the 95 % quantile of the chi-squared distribution with one degree of freedom.
+_DROP_95 = 1.9207294103470494
+
+
+@dataclass(frozen=True, slots=True)
+class SignalFit:
+    """What announcements of one source are worth.
+
+    Attributes
+    ----------
+    unsignalled_change_rate : float
+        Changes per second that are not announced (α).
+    signal_weight : float
+        Nats that one announcement takes off the log-probability of freshness (κ), at most 36.
+    signal_rate : float
+        Announcements per second (γ).
+    scale : float
+        Factor on the change rates that were passed; without any, the unsignalled change rate itself.
+    interval : tuple of float
+        95 % interval of the signal weight, by profile likelihood; (0, 36) where nothing is known.
+    """
+
+    unsignalled_change_rate: float
+    signal_weight: float
+    signal_rate: float
+    scale: float
+    interval: tuple[float, float]
+
+    @property
+    def precision(self) -> float:
+        """Probability that an announcement is true: 1 - exp(-κ)."""
+        return float(-np.expm1(-self.signal_weight))
+
+    @property
+    def precision_interval(self) -> tuple[float, float]:
+        """95 % interval of the precision."""
+        low, high = self.interval
+        return float(-np.expm1(-low)), float(-np.expm1(-high))
+
+    @property
+    def change_rate(self) -> float:
+        """Changes per second, announced or not: Δ = α + γ (1 - exp(-κ))."""
+        return self.unsignalled_change_rate + self.signal_rate * self.precision
+
+    @property
+    def recall(self) -> float:
+        """Probability that a change is announced: γ (1 - exp(-κ)) / Δ; 0 where nothing ever changed."""
+        rate = self.change_rate
+        return self.signal_rate * self.precision / rate if rate > 0 else 0.0
+
+    @property
+    def false_signal_rate(self) -> float:
+        """Announcements per second without a change: ν = γ exp(-κ)."""
+        return self.signal_rate * float(np.exp(-self.signal_weight))
+
+    def pseudo_counts(self, strength: float) -> tuple[float, float]:
+        """Return a prior as strong as `strength` announcements with this precision, for a group within this one."""
+        return strength * self.precision, strength * (1 - self.precision)
+
+
+def fit_evidence(
+    evidence: Evidence, time: float, signals: float, x: float, prior: tuple[float, float] | None, interval: bool
+) -> SignalFit:
+    """Return the fit of greatest likelihood.
+
+    Parameters
+    ----------
+    evidence : Evidence
+        Visits.
+    time : float
+        Seconds of all visits together.
+    signals : float
+        Announcements in them.
+    x : float
+        Changes expected in them, or seconds again where no rates are known.
+    prior : tuple of float, optional
+        Announcements thought to have been seen already, (true, false).
+    interval : bool
+        Whether to find the interval of the signal weight.
+    """
+    if prior is not None:
+        true_signals, false_signals = (float(count) for count in prior)
+        if not (0 <= true_signals < np.inf and 0 <= false_signals < np.inf):
+            raise ValueError(f"prior must be two finite numbers (true, false) that are not negative, got {prior!r}.")
+        evidence = evidence._replace(true_signals=true_signals, false_signals=false_signals)
+    bounded = regularized(evidence)
+    scale, weight = maximize(bounded)
+    limits = (0.0, MAX_SIGNAL_WEIGHT)
+    if interval and signals + evidence.true_signals + evidence.false_signals > 0:
+        limits = weight_interval(bounded, weight, _DROP_95)
+        if bounded.unchanged_n != evidence.unchanged_n:
+            # Half a visit was added for the sake of a finite estimate: nothing bounds the weight from above.
+            limits = (limits[0], MAX_SIGNAL_WEIGHT)
+    rate = float(scale * x / time) if time else 0.0
+    return SignalFit(rate, weight, signals / time if time else 0.0, scale, limits)
