@@ -1,0 +1,60 @@
+# Everything happens in a virtual environment in .venv, which is made when it is missing and brought up to date when
+# pyproject.toml has changed. Needed: make, and Python 3.11 or newer (another one: make test PYTHON=python3.13).
+
+PYTHON ?= python3
+PYTEST_ARGUMENTS ?=
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet --no-python-version-warning
+
+.PHONY: help demo test bench lint format clean
+.DEFAULT_GOAL := help
+
+help:
+	@echo "make demo    keep a small living site fresh for a minute, beside one that is crawled in turn"
+	@echo "make test    style, types, layers and all tests"
+	@echo "make bench   the benchmarks, which take about half an hour on an idle machine"
+	@echo "make lint    style, types and layers only"
+	@echo "make format  bring the code into the one format"
+	@echo "make clean   remove what was built (and .venv)"
+
+demo: $(VENV)/.for-demo
+	@$(BIN)/python example_project/demo.py
+
+test: lint
+	$(BIN)/python -m pytest $(PYTEST_ARGUMENTS)
+
+lint: $(VENV)/.for-tests
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: $(VENV)/.for-tests
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: $(VENV)/.for-tests
+	$(BIN)/python -m tests.benchmarks
+
+clean:
+	rm -rf $(VENV) build dist demo-output bench-output .mypy_cache .pytest_cache .ruff_cache .hypothesis
+
+# The environment exists once its own python can say that its pip works; a half-made one is made again.
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+	    echo "crawlsched needs Python 3.11 or newer; name one with: make $(or $(MAKECMDGOALS),test) PYTHON=python3.11" >&2; exit 1; }
+	@$(PYTHON) -c 'import ensurepip' || { \
+	    echo "$(PYTHON) cannot make virtual environments; install its venv package, or name another Python with PYTHON=..." >&2; exit 1; }
+	@echo "Making a virtual environment in $(VENV)"
+	@$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.for-demo: pyproject.toml | $(BIN)/python
+	@echo "Installing crawlsched and what the demo needs"
+	@$(PIP) install --editable '.[plot]'
+	@touch $@
+
+$(VENV)/.for-tests: pyproject.toml | $(BIN)/python
+	@echo "Installing crawlsched and what its tests need"
+	@$(PIP) install --editable '.[test]'
+	@touch $@ $(VENV)/.for-demo

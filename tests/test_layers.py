@@ -1,0 +1,58 @@
+"""The layers: import-linter checks them in `make test`; here is shown that the contracts would notice."""
+
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+LINTER = Path(sys.executable).with_name("lint-imports")
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Path:
+    """A copy of the package and its contracts, to be broken."""
+    shutil.copytree(ROOT / "crawlsched", tmp_path / "crawlsched", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(ROOT / "pyproject.toml", tmp_path)
+    return tmp_path
+
+
+def lint(checkout: Path) -> tuple[int, str]:
+    answer = subprocess.run([LINTER, "--no-cache"], cwd=checkout, capture_output=True, text=True, check=False)
+    return answer.returncode, re.sub(r"\s+", " ", answer.stdout)
+
+
+def test_the_package_keeps_its_contracts(checkout: Path) -> None:
+    """As it is, no import goes upwards."""
+    code, output = lint(checkout)
+    assert code == 0, output
+
+
+@pytest.mark.parametrize("line", ["import sqlalchemy", "import scrapy", "from twisted.internet import defer"])
+def test_mathematics_that_imports_the_outside_is_noticed(checkout: Path, line: str) -> None:
+    """Scrapy or SQL below the planner breaks the contract, and the module is named."""
+    with (checkout / "crawlsched" / "freshness.py").open("a") as module:
+        module.write(f"\n{line}\n")
+    code, output = lint(checkout)
+    assert code == 1
+    assert re.search(r"crawlsched\.freshness -> (sqlalchemy|scrapy|twisted)", output), output
+
+
+def test_an_import_upwards_is_noticed(checkout: Path) -> None:
+    """A lower layer that imports a higher one breaks the contract."""
+    with (checkout / "crawlsched" / "slot_clock.py").open("a") as module:
+        module.write("\nimport crawlsched.planner\n")
+    code, output = lint(checkout)
+    assert code == 1
+    assert "crawlsched.slot_clock -> crawlsched.planner" in output
+
+
+def test_a_new_module_has_to_choose_its_layer(checkout: Path) -> None:
+    """A module that stands in no layer breaks the contract."""
+    (checkout / "crawlsched" / "anything.py").write_text('"""Nothing."""\n')
+    code, output = lint(checkout)
+    assert code == 1
+    assert "anything" in output

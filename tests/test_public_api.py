@@ -1,0 +1,67 @@
+"""What the package shows to the world: few names, each where it says, and nothing loaded that nobody asked for."""
+
+import importlib
+import pkgutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import crawlsched
+
+MODULES = sorted(
+    module.name
+    for module in pkgutil.walk_packages(crawlsched.__path__, "crawlsched.")
+    if ".migrations" not in module.name and not module.name.endswith("__main__")
+)
+HEAVY = ("scrapy", "twisted", "sqlalchemy", "alembic", "apscheduler", "numpy")
+MATHEMATICS = ("crawl_value", "bandwidth", "freshness", "estimators", "planner", "simulation")
+
+
+def loaded_by(statement: str) -> set[str]:
+    """Return which top-level packages a fresh interpreter has loaded after the statement."""
+    program = f"import sys\n{statement}\nprint(*sorted({{name.partition('.')[0] for name in sys.modules}}))"
+    answer = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    return set(answer.stdout.split())
+
+
+def test_importing_the_package_loads_nothing_heavy() -> None:
+    """`import crawlsched` loads neither Scrapy nor SQL nor numpy."""
+    assert loaded_by("import crawlsched").isdisjoint(HEAVY)
+
+
+@pytest.mark.parametrize("name", MATHEMATICS)
+def test_the_mathematics_loads_neither_scrapy_nor_sql(name: str) -> None:
+    """What decides can be used in a notebook without a crawler or a database."""
+    assert loaded_by(f"import crawlsched.{name}").isdisjoint(set(HEAVY) - {"numpy"})
+
+
+def test_the_add_on_is_where_the_one_line_says() -> None:
+    """`crawlsched.Addon`, as it stands in ADDONS, is the add-on's class."""
+    from crawlsched.addon import Addon
+
+    assert crawlsched.Addon is Addon
+
+
+def test_an_unknown_name_is_an_attribute_error() -> None:
+    """The lazy look-up of `Addon` does not answer for other names."""
+    with pytest.raises(AttributeError, match="module 'crawlsched' has no attribute 'Adon'"):
+        crawlsched.Adon  # noqa: B018
+
+
+@pytest.mark.parametrize("name", ["crawlsched", *MODULES])
+def test_all_is_sorted_and_complete(name: str) -> None:
+    """A module's `__all__` is sorted, and each name in it exists and can be found by its documentation."""
+    module = importlib.import_module(name)
+    public = getattr(module, "__all__", [])
+    assert list(public) == sorted(public)
+    for attribute in public:
+        value = getattr(module, attribute)
+        if callable(value) and getattr(value, "__module__", "").startswith("crawlsched"):
+            assert value.__doc__, f"{name}.{attribute} has no docstring"
+
+
+def test_the_package_is_typed() -> None:
+    """Type checkers of projects that use the package read its annotations."""
+    assert (Path(crawlsched.__file__).parent / "py.typed").exists()
