@@ -5,7 +5,8 @@ PYTHON ?= python3
 PYTEST_ARGUMENTS ?=
 VENV := .venv
 BIN := $(VENV)/bin
-PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet --no-python-version-warning
+# Quiet twice: errors are shown, and warnings about a machine's own pip configuration are not.
+PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet --quiet
 
 .PHONY: help demo test bench lint format clean
 .DEFAULT_GOAL := help
@@ -40,14 +41,13 @@ bench: $(VENV)/.for-tests
 clean:
 	rm -rf $(VENV) build dist demo-output bench-output .mypy_cache .pytest_cache .ruff_cache .hypothesis
 
-# The environment exists once its own python can say that its pip works; a half-made one is made again.
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
 	    echo "crawlsched needs Python 3.11 or newer; name one with: make $(or $(MAKECMDGOALS),test) PYTHON=python3.11" >&2; exit 1; }
 	@$(PYTHON) -c 'import ensurepip' || { \
 	    echo "$(PYTHON) cannot make virtual environments; install its venv package, or name another Python with PYTHON=..." >&2; exit 1; }
 	@echo "Making a virtual environment in $(VENV)"
-	@$(PYTHON) -m venv $(VENV)
+	@$(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); exit 1; }
 
 $(VENV)/.for-demo: pyproject.toml | $(BIN)/python
 	@echo "Installing crawlsched and what the demo needs"
