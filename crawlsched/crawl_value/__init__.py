@@ -1,0 +1,39 @@
+"""Crawl values: what crawling a page now is worth.
+
+=========================  ====================================================================================
+`greedy`                   without announcements
+`greedy_cis`               every announcement taken for a true one
+`greedy_cis_plus`          `greedy_cis` where announcements are good, `greedy` elsewhere
+`greedy_ncis`              noisy announcements, as in the paper; with ``max_terms`` its approximations
+`noisy_value`              the same, by the natural parameters alpha, gamma and kappa
+`posterior_value`          the expectation over what is still possible: the default of crawlsched
+`greedy_value_of_gamma`    the expectation of `greedy` under a Gamma posterior
+`undiscovered_value`       of a page that was never crawled
+=========================  ====================================================================================
+
+Arrays in, arrays out (numpy broadcasting, float64), in seconds and per-second rates. ``docs/posterior_crawl_value.md``
+derives them. The functions whose names begin with ``unchecked_`` do not check their arguments.
+"""
+
+from crawlsched.crawl_value.noisy import noisy_value, unchecked_noisy_value
+from crawlsched.crawl_value.posterior import (
+    greedy_value_of_gamma,
+    posterior_value,
+    unchecked_posterior_value,
+    undiscovered_value,
+)
+from crawlsched.crawl_value.rules import greedy, greedy_cis, greedy_cis_plus, greedy_ncis, unchecked_greedy
+
+__all__ = [
+    "greedy",
+    "greedy_cis",
+    "greedy_cis_plus",
+    "greedy_ncis",
+    "greedy_value_of_gamma",
+    "noisy_value",
+    "posterior_value",
+    "unchecked_greedy",
+    "unchecked_noisy_value",
+    "unchecked_posterior_value",
+    "undiscovered_value",
+]

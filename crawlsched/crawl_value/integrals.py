@@ -1,0 +1,103 @@
+"""Elementary integrals that crawl values are made of, without cancellation anywhere.
+
+Private to `crawlsched.crawl_value`: plain functions of float64 arrays, arguments unchecked. Every crawl value is an
+integral of a positive function (see `docs/posterior_crawl_value.md`), while the papers print its closed form, a small
+difference of large numbers for pages crawled recently. Each function here uses the closed form where its two terms
+differ by at least a fifth, and the power series elsewhere.
+"""
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+# exp(-40) * 41 is 2e-16: beyond it a crawl value equals its limit to rounding. It also keeps every exp() finite.
+LARGEST_EXPONENT = 40.0
+
+# Below this argument the series are used: there, the closed forms would lose more than one digit.
+_SERIES_BELOW = 0.5
+
+# exp(y) - 1 - y = y**2 sum_k y**k / (k+2)!, and 13 terms leave 2e-16 at y = 0.5.
+_RESIDUAL_COEFFICIENTS = [1.0 / math.factorial(k + 2) for k in range(13)]
+
+_BLOCK = 16384  # elements: a handful of temporaries of this size stay in the second-level cache
+
+
+def residual_one(y: Array) -> Array:
+    """R^1(y) = 1 - (1 + y) exp(-y), the integral of s exp(-s) from 0 to y."""
+    y = np.asarray(y, dtype=np.float64)
+    if y.size <= _BLOCK:
+        return _residual_one(y)
+    out = np.empty(y.shape)
+    flat, flat_out = np.ravel(y), out.reshape(-1)
+    for start in range(0, flat.size, _BLOCK):
+        flat_out[start : start + _BLOCK] = _residual_one(flat[start : start + _BLOCK])
+    return out
+
+
+def _residual_one(y: Array) -> Array:
+    y = np.minimum(y, LARGEST_EXPONENT)
+    decay = np.exp(-y)
+    small = y < _SERIES_BELOW
+    if not small.any():
+        return np.asarray(1.0 - (1.0 + y) * decay)
+    # exp(-y) (exp(y) - 1 - y): every term of the series is positive.
+    series = np.full_like(y, _RESIDUAL_COEFFICIENTS[-1])
+    z = np.minimum(y, _SERIES_BELOW)
+    for coefficient in _RESIDUAL_COEFFICIENTS[-2::-1]:
+        series *= z
+        series += coefficient
+    return np.where(small, decay * z * z * series, 1.0 - (1.0 + y) * decay)
+
+
+def first_signal_integral(y: Array, ratio: Array) -> Array:
+    """Integral from 0 to y of exp(-u) (1 - exp(-ratio u)) / ratio du, for ratio > 0 and y up to 40.
+
+    It is the whole crawl value (times alpha / mu) where one announcement is enough to reach the threshold, with
+    ratio = gamma / alpha. As ratio tends to 0 it becomes `residual_one`.
+    """
+    closed = (-np.expm1(-y) + np.exp(-y) * np.expm1(-ratio * y) / ratio) / (1.0 + ratio)
+    x = (1.0 + ratio) * y
+    small = x < _SERIES_BELOW
+    if not small.any():
+        return np.asarray(closed)
+    # sum_k (-1)^k y^k ((1 + ratio)^(k-1) - 1) / (ratio k!), whose numerators obey z -> x z + y^(k+1).
+    x, z, power = np.where(small, x, 0.0), np.where(small, y, 0.0), np.where(small, y, 0.0)
+    y = power
+    power = z = y * y
+    series, factorial = z / 2.0, 2.0
+    for k in range(3, 17):
+        power = power * y
+        z = x * z + power
+        factorial *= -k
+        series = series + z / factorial
+    return np.where(small, series, closed)
+
+
+def shifted_exponential_integral(power: Array, length: Array) -> Array:
+    """Integral from 0 to length of exp(-power l) (1 - exp(-l)) dl, for power > -1."""
+    power, length = np.broadcast_arrays(np.asarray(power, np.float64), np.asarray(length, np.float64))
+    scaled = power * length
+    safe = np.where(power == 0.0, 1.0, power)
+    mean_decay = np.where(power == 0.0, length, -np.expm1(-scaled) / safe)
+    near = (mean_decay + np.exp(-scaled) * np.expm1(-length)) / (1.0 + power)
+    # Close to power = -1 the line above cancels, and the difference of the two antiderivatives does not.
+    far = mean_decay + np.expm1(-(length + scaled)) / (1.0 + power)
+    closed = np.where(power < -0.5, far, near)
+    x = length + scaled
+    small = np.maximum(np.maximum(x, np.abs(scaled)), length) < _SERIES_BELOW
+    if not small.any():
+        return closed
+    x, scaled, length = (np.where(small, part, 0.0) for part in (x, scaled, length))
+    # sum_k (-1)^k length (x^(k-1) - scaled^(k-1)) / k!, whose numerators obey z -> x z + length^2 scaled^(k-1).
+    other = length * length
+    z = other
+    series, factorial = z / 2.0, 2.0
+    for k in range(3, 17):
+        other = other * scaled
+        z = x * z + other
+        factorial *= -k
+        series = series + z / factorial
+    return np.where(small, series, closed)

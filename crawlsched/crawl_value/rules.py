@@ -1,0 +1,275 @@
+"""The crawl values of the papers' rules: GREEDY, GREEDY-CIS, GREEDY-CIS+, GREEDY-NCIS and G-NCIS-APPROX-j.
+
+The page with the highest crawl value is the one to crawl (Algorithm 1 of Busa-Fekete et al., 2025). Each value is the
+derivative of what the bandwidth is spent for: so much importance-weighted freshness is gained by one more crawl.
+"""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from crawlsched.crawl_value import arguments
+from crawlsched.crawl_value.integrals import residual_one
+from crawlsched.crawl_value.noisy import unchecked_noisy_value
+
+
+def greedy(elapsed: ArrayLike, change_rate: ArrayLike, importance: ArrayLike = 1.0) -> Any:
+    """Crawl value without announcements (GREEDY).
+
+    Parameters
+    ----------
+    elapsed : array_like
+        Seconds since the last crawl, 0 or more; infinity is allowed.
+    change_rate : array_like
+        Changes per second. A page that never changes (0) is worth 0.
+    importance : array_like, optional
+        Weight of a fresh copy.
+
+    Returns
+    -------
+    array_like of float64
+        Crawl value, in importance times seconds: it rises from 0 to importance / change_rate.
+
+    Raises
+    ------
+    ValueError
+        If an argument is negative or not a number.
+
+    Notes
+    -----
+    V = mu / Delta R^1(Delta tau) with R^1(x) = 1 - (1 + x) exp(-x), section 5.1 of [1]_. For small x the series is
+    used, so that the relative error is about 1e-16 everywhere.
+
+    References
+    ----------
+    .. [1] Busa-Fekete, Zimmert, György, Qiu, Sung, Shen, Choi, Subramaniam, Xiao (2025). A Scalable Crawling
+       Algorithm Utilizing Noisy Change-Indicating Signals.
+
+    Examples
+    --------
+    >>> day = 86400.0
+    >>> (greedy(elapsed=[0.0, day, 10 * day], change_rate=1 / day) / day).round(4)
+    array([0.    , 0.2642, 0.9995])
+    """
+    with np.errstate(under="ignore", over="ignore"):
+        return unchecked_greedy(
+            arguments.elapsed_seconds(elapsed),
+            arguments.rate("change_rate", change_rate),
+            arguments.weight("importance", importance),
+        )
+
+
+def unchecked_greedy(elapsed: Any, change_rate: Any, importance: Any = 1.0) -> Any:
+    """`greedy` for arguments known to be right; for callers that evaluate page by page."""
+    never = np.asarray(change_rate) <= 0.0
+    if never.any():
+        change_rate = np.where(never, 1.0, change_rate)
+        elapsed = np.where(never, 0.0, elapsed)
+    value = residual_one(np.multiply(change_rate, elapsed))
+    return value * (importance / change_rate)
+
+
+def greedy_cis(
+    elapsed: ArrayLike,
+    n_signals: ArrayLike,
+    change_rate: ArrayLike,
+    recall: ArrayLike,
+    importance: ArrayLike = 1.0,
+) -> Any:
+    """Crawl value where every announcement is taken for a true one (GREEDY-CIS).
+
+    Parameters
+    ----------
+    elapsed : array_like
+        Seconds since the last crawl, 0 or more; infinity is allowed.
+    n_signals : array_like
+        Announcements since the last crawl. One is enough to make the page worth importance / change_rate.
+    change_rate : array_like
+        Changes per second. A page that never changes (0) is worth 0.
+    recall : array_like
+        Probability that a change is announced.
+    importance : array_like, optional
+        Weight of a fresh copy.
+
+    Returns
+    -------
+    array_like of float64
+        Crawl value, in importance times seconds.
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of its range or not a number.
+
+    Notes
+    -----
+    Section 5.1 of [1]_ with gamma = recall change_rate: false announcements are ignored, not modelled. With recall 1
+    and nothing announced the page cannot have changed, and is worth 0.
+
+    References
+    ----------
+    .. [1] Busa-Fekete, Zimmert, György, Qiu, Sung, Shen, Choi, Subramaniam, Xiao (2025). A Scalable Crawling
+       Algorithm Utilizing Noisy Change-Indicating Signals.
+
+    Examples
+    --------
+    >>> greedy_cis(elapsed=1.0, n_signals=[0, 1, 2], change_rate=0.5, recall=0.8).round(4)
+    array([0.0412, 2.    , 2.    ])
+    """
+    with np.errstate(under="ignore", over="ignore"):
+        return _greedy_cis(
+            arguments.elapsed_seconds(elapsed),
+            arguments.count("n_signals", n_signals),
+            arguments.rate("change_rate", change_rate),
+            arguments.probability("recall", recall),
+            arguments.weight("importance", importance),
+        )
+
+
+def _greedy_cis(elapsed: Any, n_signals: Any, change_rate: Any, recall: Any, importance: Any) -> Any:
+    evidence = np.where(np.asarray(n_signals) > 0.0, np.inf, 0.0)
+    alpha, gamma = np.multiply(1.0 - recall, change_rate), np.multiply(recall, change_rate)
+    value = unchecked_noisy_value(elapsed, evidence, alpha, gamma, np.inf)
+    # A change rate of 0 leaves no room for a true announcement: such a page is worth 0, whatever is announced.
+    return importance * np.where(np.asarray(change_rate) > 0.0, value, 0.0)[()]
+
+
+def greedy_ncis(
+    elapsed: ArrayLike,
+    n_signals: ArrayLike,
+    change_rate: ArrayLike,
+    recall: ArrayLike,
+    false_signal_rate: ArrayLike,
+    importance: ArrayLike = 1.0,
+    max_terms: int | None = None,
+) -> Any:
+    """Crawl value with noisy announcements (GREEDY-NCIS, and with `max_terms` G-NCIS-APPROX-j).
+
+    Parameters
+    ----------
+    elapsed : array_like
+        Seconds since the last crawl, 0 or more; infinity is allowed.
+    n_signals : array_like
+        Announcements since the last crawl.
+    change_rate : array_like
+        Changes per second. A page that never changes (0) is worth 0.
+    recall : array_like
+        Probability that a change is announced.
+    false_signal_rate : array_like
+        Announcements per second without a change.
+    importance : array_like, optional
+        Weight of a fresh copy.
+    max_terms : int, optional
+        Terms of the sum to use, as in G-NCIS-APPROX-j; None: all of them.
+
+    Returns
+    -------
+    array_like of float64
+        Crawl value, in importance times seconds. It rises to importance / change_rate, or with `max_terms` to that
+        times 1 - (nu / (Delta + nu))**max_terms.
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of its range or not a number.
+
+    Notes
+    -----
+    Theorem 1 of [1]_, with the sums up to floor(iota / beta); see `noisy_value` for how it is computed. Appendix A.1
+    gives G-NCIS-APPROX-j. Where recall is 1, a page without announcements cannot have changed and is worth 0; where
+    recall or the false signal rate is 0, the value becomes that of `greedy` or `greedy_cis`.
+
+    References
+    ----------
+    .. [1] Busa-Fekete, Zimmert, György, Qiu, Sung, Shen, Choi, Subramaniam, Xiao (2025). A Scalable Crawling
+       Algorithm Utilizing Noisy Change-Indicating Signals.
+
+    Examples
+    --------
+    >>> greedy_ncis(elapsed=1.0, n_signals=[0, 1, 2], change_rate=0.5, recall=0.8, false_signal_rate=0.2).round(4)
+    array([0.0387, 0.9283, 1.5019])
+    >>> greedy_ncis(1.0, [0, 1, 2], 0.5, 0.8, 0.2, max_terms=1).round(4)
+    array([0.0387, 0.9259, 1.261 ])
+    """
+    terms = arguments.number_of_terms(max_terms)
+    factor = arguments.weight("importance", importance)
+    tau = arguments.elapsed_seconds(elapsed)
+    n = arguments.count("n_signals", n_signals)
+    with np.errstate(under="ignore", over="ignore"):
+        alpha, gamma, kappa = natural_parameters(
+            arguments.rate("change_rate", change_rate),
+            arguments.probability("recall", recall),
+            arguments.rate("false_signal_rate", false_signal_rate),
+        )
+        return factor * unchecked_noisy_value(tau, evidence_of(n, kappa), alpha, gamma, kappa, terms)
+
+
+def greedy_cis_plus(
+    elapsed: ArrayLike,
+    n_signals: ArrayLike,
+    change_rate: ArrayLike,
+    recall: ArrayLike,
+    false_signal_rate: ArrayLike,
+    importance: ArrayLike = 1.0,
+    min_precision: float = 0.7,
+    min_recall: float = 0.6,
+) -> Any:
+    """Crawl value of GREEDY-CIS for pages with good announcements, and of GREEDY for all others (GREEDY-CIS+).
+
+    Parameters
+    ----------
+    elapsed, n_signals, change_rate, recall, false_signal_rate, importance : array_like
+        As in `greedy_ncis`.
+    min_precision, min_recall : float, optional
+        Announcements are good where both precision and recall are above these.
+
+    Returns
+    -------
+    array_like of float64
+        Crawl value, in importance times seconds.
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of its range or not a number.
+
+    Notes
+    -----
+    Section 6.7 of [1]_, whose thresholds are the defaults. Precision is recall Delta / (recall Delta + nu).
+
+    References
+    ----------
+    .. [1] Busa-Fekete, Zimmert, György, Qiu, Sung, Shen, Choi, Subramaniam, Xiao (2025). A Scalable Crawling
+       Algorithm Utilizing Noisy Change-Indicating Signals.
+
+    Examples
+    --------
+    >>> greedy_cis_plus(1.0, 1, change_rate=0.5, recall=[0.5, 0.9], false_signal_rate=0.1).round(4)
+    array([0.1804, 2.    ])
+    """
+    false_rate = arguments.rate("false_signal_rate", false_signal_rate)
+    least_precision = arguments.probability("min_precision", min_precision)
+    least_recall = arguments.probability("min_recall", min_recall)
+    trusting = greedy_cis(elapsed, n_signals, change_rate, recall, importance)
+    plain = greedy(elapsed, change_rate, importance)
+    with np.errstate(under="ignore", over="ignore"):
+        true_rate = np.multiply(np.asarray(recall, np.float64), np.asarray(change_rate, np.float64))
+        precise = true_rate > least_precision * (true_rate + false_rate)
+        return np.where(precise & (np.asarray(recall) > least_recall), trusting, plain)[()]
+
+
+def natural_parameters(change_rate: Any, recall: Any, false_signal_rate: Any) -> tuple[Any, Any, Any]:
+    """Return alpha, gamma and kappa; kappa is infinite where nothing false is announced, and 0 where nothing true."""
+    alpha = np.multiply(1.0 - recall, change_rate)
+    true_rate = np.multiply(recall, change_rate)
+    gamma = true_rate + false_signal_rate
+    clean = np.asarray(false_signal_rate) <= 0.0
+    odds = true_rate / np.where(clean, 1.0, false_signal_rate)
+    kappa = np.where(clean, np.where(true_rate > 0.0, np.inf, 0.0), np.log1p(odds))
+    return alpha, gamma, kappa
+
+
+def evidence_of(n_signals: Any, kappa: Any) -> Any:
+    """Kappa n, where no announcement of infinite weight is 0."""
+    return np.where(np.asarray(n_signals) > 0.0, kappa, 0.0) * np.maximum(n_signals, 1.0)

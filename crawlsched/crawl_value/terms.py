@@ -1,0 +1,237 @@
+"""Terms of the noisy-signals crawl value, evaluated so that the cost is bounded whatever the parameters.
+
+Private to `crawlsched.crawl_value`: flat float64 arrays, arguments unchecked. `crawlsched.crawl_value.compiled` is the
+same algorithm for one element at a time; the constants below are shared by both.
+
+With y = alpha tau + kappa n (minus the log-probability of freshness) and c = gamma / alpha, the crawl value of Lemma 4
+(Busa-Fekete et al., 2025) is the sum over i = 0 .. floor(y / kappa) of
+
+    V_i = mu / gamma  exp(-i kappa)  E[(exp(-T_i) - exp(-s_i))^+],    T_i ~ Gamma(i + 1, rate c),   s_i = y - i kappa.
+
+No term is a difference of large numbers in this form (derived in `docs/posterior_crawl_value.md`). Four ways cover it:
+
+- *first*: i = 0 is elementary.
+- *certain*: where c s_i is far above i + 1, the i-th announcement comes in time with certainty; the terms are then
+  geometric in i and are summed in closed form, however many they are.
+- *open*: the about 16 sqrt(c y) / (1 + kappa c) terms in between, by Gauss-Legendre quadrature over T_i.
+- *settled*: where many announcements are needed, the mean time psi until the threshold is a straight line plus decaying
+  oscillations (renewal theorem); a few of them are enough. Where this would take many, the open terms are few.
+"""
+
+import math
+
+import numpy as np
+
+from crawlsched.crawl_value.integrals import LARGEST_EXPONENT, Array, first_signal_integral, residual_one
+
+NEGLIGIBLE = 1e-100  # announcements rarer or weaker than this (relative, nats) change no digit: they are left out
+LARGEST_RATIO = 1e100  # stands for gamma / alpha where every change is announced (alpha = 0)
+MOST_OSCILLATIONS = 8
+FEWEST_SETTLED = 4.0  # announcements needed, y / kappa, before the settled form may be used
+SETTLED_EXPONENT = 62.0  # oscillations below exp(-62 / 2) are left out
+ENDLESS = 1e9  # with more announcements needed, open terms are below 1e-13 of the whole
+WIDTH = 8.2  # a Gamma(a) variable lies within a - 8.2 sqrt(a) + 8 and a + 8.2 sqrt(a) + 24 but for 1e-15
+ABOVE = 24.0
+BELOW = 8.0
+
+_nodes, _weights = np.polynomial.legendre.leggauss(40)
+NODES: Array = (_nodes + 1.0) / 2.0
+WEIGHTS: Array = _weights / 2.0
+
+# lgamma(i + 1) - (i log i - i) for small i; Stirling's series is used above.
+STIRLING_FROM = 32
+STIRLING: Array = np.array(
+    [0.0] + [math.lgamma(i + 1.0) - (i * math.log(i) - i) for i in range(1, STIRLING_FROM)], dtype=np.float64
+)
+_PAIRS = 4096  # (element, term) pairs per block of quadrature: 40 nodes each, about 1.3 MB a temporary
+_ELEMENTS = 4096
+# kappa**2 / 2 - kappa + 1 - exp(-kappa) = kappa**3 sum_k (-kappa)**k / (k+3)!
+_CUBIC_COEFFICIENTS = [(-1.0) ** k / math.factorial(k + 3) for k in range(15)]
+# sinh(z) / z - 1 = sum_k z**(2k) / (2k+1)!
+_SINCH_COEFFICIENTS = [1.0 / math.factorial(2 * k + 1) for k in range(1, 9)]
+_EPSILON = 2.0**-52
+
+
+def noisy_terms(y: Array, alpha: Array, gamma: Array, kappa: Array, max_terms: float = math.inf) -> Array:
+    """Crawl value per unit of importance, of the first `max_terms` terms, for flat arrays of equal length."""
+    out = np.empty(y.shape)
+    for start in range(0, y.size, _ELEMENTS):
+        part = slice(start, start + _ELEMENTS)
+        out[part] = _block(y[part], alpha[part], gamma[part], kappa[part], max_terms)
+    return out
+
+
+def _block(y: Array, alpha: Array, gamma: Array, kappa: Array, max_terms: float) -> Array:
+    y = np.minimum(y, LARGEST_EXPONENT)
+    plain = (gamma <= NEGLIGIBLE * alpha) | (kappa <= NEGLIGIBLE) | (gamma <= 0.0)
+    if plain.any():
+        out = np.empty(y.shape)
+        out[plain] = without_signals(y[plain], alpha[plain])
+        rest = ~plain
+        if rest.any():
+            out[rest] = _with_signals(y[rest], alpha[rest], gamma[rest], kappa[rest], max_terms)
+        return out
+    return _with_signals(y, alpha, gamma, kappa, max_terms)
+
+
+def without_signals(y: Array, alpha: Array) -> Array:
+    """R^1(y) / alpha; 0 for a page that never changes and has no sign of a change, inf with a sign of one."""
+    value = residual_one(y)
+    still = alpha <= 0.0
+    if still.any():
+        return np.where(still, np.where(y > 0.0, np.inf, 0.0), value / np.where(still, 1.0, alpha))
+    return value / alpha
+
+
+def _with_signals(y: Array, alpha: Array, gamma: Array, kappa: Array, max_terms: float) -> Array:
+    c = gamma / np.maximum(alpha, gamma / LARGEST_RATIO)
+    needed = y / kappa  # announcements that would do without any time passing
+    first = first_signal_integral(y, c) * c / gamma
+    several = (needed > 1.0) & (max_terms > 1.0)
+    if not several.any():
+        return first
+    index = np.flatnonzero(several)
+    y, alpha, gamma, kappa, c, needed = (part[index] for part in (y, alpha, gamma, kappa, c, needed))
+    slope = c * kappa
+    last = _last_term(needed, slope)
+    oscillations = _n_oscillations(needed, slope)
+    settled = (oscillations <= MOST_OSCILLATIONS) & (needed >= FEWEST_SETTLED) & (last < max_terms)
+    value = np.empty(y.shape)
+    if settled.any():
+        at = np.flatnonzero(settled)
+        value[at] = _settled(y[at], alpha[at], gamma[at], kappa[at], c[at], oscillations[at])
+    if not settled.all():
+        at = np.flatnonzero(~settled)
+        last = np.minimum(last[at], max_terms - 1.0)
+        later = _later_terms(y[at], kappa[at], c[at], needed[at], last)
+        value[at] = first[index[at]] + np.exp(-y[at]) * later / gamma[at]
+    first[index] = value
+    return first
+
+
+def _last_term(needed: Array, slope: Array) -> Array:
+    # Largest i with slope (needed - i) > i + 1 - 8.2 sqrt(i + 1): later announcements do not come in time.
+    root = (WIDTH + np.sqrt(WIDTH**2 + 4.0 * (1.0 + slope) * slope * (needed + 1.0))) / (2.0 * (1.0 + slope))
+    return np.minimum(np.floor(needed), np.floor(root * root))
+
+
+def _n_certain(needed: Array, slope: Array) -> Array:
+    # How many i have slope (needed - i) >= i + 1 + 8.2 sqrt(i + 1) + 24: these announcements surely come in time.
+    excess = np.maximum(slope * (needed + 1.0) - ABOVE, 0.0)
+    root = (np.sqrt(WIDTH**2 + 4.0 * (1.0 + slope) * excess) - WIDTH) / (2.0 * (1.0 + slope))
+    return np.minimum(np.floor(root * root), np.floor(needed) + 1.0)
+
+
+def _n_oscillations(needed: Array, slope: Array) -> Array:
+    # The k-th decays as (1 + (2 pi k / slope)^2)^(-needed / 2), see `_settled`; k - 1/2 covers small slopes.
+    exponent = SETTLED_EXPONENT / needed
+    return np.floor(0.5 + slope / (2.0 * np.pi) * np.sqrt(np.expm1(exponent) + exponent / slope))
+
+
+def _later_terms(y: Array, kappa: Array, c: Array, needed: Array, last: Array) -> Array:
+    """exp(y) gamma / mu times the terms i = 1 .. last: the certain ones at once, the open ones one by one."""
+    slope = c * kappa
+    certain = np.minimum(_n_certain(needed, slope), last + 1.0)
+    total = np.zeros(y.shape)
+    some = np.flatnonzero(certain > 1.0)
+    if some.size:
+        total[some] = _certain_terms(y[some], kappa[some], c[some], certain[some] - 1.0)
+    begin = np.maximum(certain, 1.0)
+    count = np.where(needed > ENDLESS, 0.0, np.maximum(last + 1.0 - begin, 0.0)).astype(np.intp)
+    element = np.repeat(np.arange(y.size), count)
+    if not element.size:
+        return total
+    offset = np.arange(element.size) - np.repeat(np.cumsum(count) - count, count)
+    i: Array = begin[element] + offset
+    x = c[element] * np.maximum(y[element] - i * kappa[element], 0.0)
+    return total + np.bincount(element, weights=open_terms(i, x, c[element]), minlength=y.size)
+
+
+def _certain_terms(y: Array, kappa: Array, c: Array, n: Array) -> Array:
+    # sum over i = 1 .. n of expm1(d_i), d_i = s_i - (i + 1) log(1 + 1/c), which fall by eta: around their mean,
+    # sum = n (exp(mean) R - 1) with R = sinh(n eta / 2) / (n sinh(eta / 2)) >= 1.
+    per_term = np.log1p(1.0 / c)
+    mean = y - 0.5 * (n + 1.0) * kappa - 0.5 * (n + 3.0) * per_term
+    half = 0.5 * (kappa + per_term)
+    one = _sinch_minus_one(half)
+    excess = (_sinch_minus_one(n * half) - one) / (1.0 + one)
+    return np.asarray(n * (np.expm1(mean) + np.exp(mean) * excess))
+
+
+def _sinch_minus_one(z: Array) -> Array:
+    square = np.minimum(z * z, 1.0)
+    series = np.full_like(z, _SINCH_COEFFICIENTS[-1])
+    for coefficient in _SINCH_COEFFICIENTS[-2::-1]:
+        series = series * square + coefficient
+    return np.where(z > 1.0, np.sinh(np.maximum(z, 1.0)) / np.maximum(z, 1.0) - 1.0, square * series)
+
+
+def open_terms(i: Array, x: Array, c: Array) -> Array:
+    """E[(exp((x - v) / c) - 1)^+] for v ~ Gamma(i + 1), i >= 1, by quadrature where the density is not negligible."""
+    out = np.empty(i.shape)
+    for start in range(0, i.size, _PAIRS):
+        part = slice(start, start + _PAIRS)
+        out[part] = _open_terms(i[part], x[part], c[part])
+    return out
+
+
+def _open_terms(i: Array, x: Array, c: Array) -> Array:
+    shape = i + 1.0
+    spread = WIDTH * np.sqrt(shape)
+    shrink = c / (1.0 + c)  # exp(-v / c) times the density of v is a Gamma density shrunk by this
+    low = shrink * np.maximum(shape + BELOW - spread, 0.0)
+    width = np.maximum(np.minimum(x, shrink * (shape + spread + ABOVE)) - low, 0.0)
+    v = low[:, None] + width[:, None] * NODES
+    i_column = i[:, None]
+    d = np.maximum((v - i_column) / i_column, _EPSILON - 1.0)
+    density = np.log1p(d)
+    density -= d
+    density *= i_column
+    density -= _stirling(i)[:, None]
+    np.exp(density, out=density)
+    np.subtract(x[:, None], v, out=v)
+    v /= c[:, None]
+    np.maximum(v, 0.0, out=v)
+    density *= np.expm1(v, out=v)
+    density *= WEIGHTS
+    return np.asarray(width * density.sum(axis=-1))
+
+
+def _stirling(i: Array) -> Array:
+    large = np.maximum(i, STIRLING_FROM)
+    inverse = 1.0 / (large * large)
+    series = 0.5 * np.log(2.0 * np.pi * large) + (1.0 / 12.0 - inverse * (1.0 / 360.0 - inverse / 1260.0)) / large
+    return np.where(i < STIRLING_FROM, STIRLING[np.minimum(i, STIRLING_FROM - 1).astype(np.intp)], series)
+
+
+def _settled(y: Array, alpha: Array, gamma: Array, kappa: Array, c: Array, oscillations: Array) -> Array:
+    # psi(u) = u / D + gamma kappa^2 / (2 D^2) + oscillations, D = alpha + gamma kappa, and V is the integral of
+    # exp(-u) psi(u). `start` is what the integral up to infinity has beyond the straight line: 1/Delta - its integral.
+    slope = c * kappa
+    share = slope / (1.0 + slope)
+    k = np.minimum(kappa, 1.0)
+    cubic = np.full_like(k, _CUBIC_COEFFICIENTS[-1])
+    for coefficient in _CUBIC_COEFFICIENTS[-2::-1]:
+        cubic = cubic * k + coefficient
+    half_square = 0.5 * kappa * kappa
+    cubic = np.where(kappa > 1.0, half_square - kappa - np.expm1(-kappa), cubic * k * k * k)
+    start = c / (1.0 - c * np.expm1(-kappa)) * (0.5 * share * kappa * (half_square - cubic) - cubic)
+    value = residual_one(y) - 0.5 * kappa * share * np.expm1(-y) + start
+    count = oscillations.astype(np.intp)
+    element = np.repeat(np.arange(y.size), count)
+    if element.size:
+        nth: Array = np.asarray(np.arange(1, element.size + 1) - np.repeat(np.cumsum(count) - count, count), np.float64)
+        wave = _oscillations(nth, slope[element], kappa[element], (y / kappa)[element])
+        waves = np.bincount(element, weights=wave, minlength=y.size)
+        value = value - 2.0 * kappa * kappa * (1.0 + slope) * np.exp(-y) * waves
+    return value / (alpha + gamma * kappa)
+
+
+def _oscillations(k: Array, slope: Array, kappa: Array, needed: Array) -> Array:
+    # Roots x of x / slope + 1 = exp(-x), one pair of complex ones for each k: x = 2 pi i k - log(1 + x / slope).
+    turn = 2j * np.pi * k
+    x = turn - np.log(1.0 + turn / slope)
+    for _ in range(4):
+        total = slope + x
+        x = x - (x - turn + np.log(total / slope)) * total / (total + 1.0)
+    return np.asarray((np.exp(x * needed) / (x * (1.0 + slope + x) * (kappa - x))).real)
