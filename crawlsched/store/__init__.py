@@ -1,0 +1,26 @@
+"""What is on disk: the tables, their migrations, and one process's reading and writing of one collection."""
+
+from crawlsched.store.batch import Batch, Host, NewPage, ObservationRow, PageFacts, Source
+from crawlsched.store.commands import Command
+from crawlsched.store.lease import Lease, LeaseRow
+from crawlsched.store.saving import Saved
+from crawlsched.store.store import Store
+from crawlsched.store.tombstones import Tombstones, host_of
+from crawlsched.store.write_behind import WriteBehind
+
+__all__ = [
+    "Batch",
+    "Command",
+    "Host",
+    "Lease",
+    "LeaseRow",
+    "NewPage",
+    "ObservationRow",
+    "PageFacts",
+    "Saved",
+    "Source",
+    "Store",
+    "Tombstones",
+    "WriteBehind",
+    "host_of",
+]

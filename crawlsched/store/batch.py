@@ -1,0 +1,216 @@
+"""A batch: what the crawling thread has learned since the last one, to be written in one transaction."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from crawlsched.store.models import CONTENT_COLUMNS, STATE_COLUMNS
+
+__all__ = ["Batch", "Host", "NewPage", "ObservationRow", "PageFacts", "Source", "facts_with"]
+
+
+class NewPage(NamedTuple):
+    """A page that is not in the store yet; its numbers come with `Batch.columns`, or are those of a new page."""
+
+    page: int
+    url: str
+    host: str
+    request_fingerprint: bytes  # 20 bytes
+    first_seen: float
+    template: bytes | None = None  # digest; its data goes into `Batch.templates`
+    depth: int = 0
+    request_fingerprinter: str = ""  # which fingerprinter made the fingerprint
+
+
+class ObservationRow(NamedTuple):
+    """One visit; the process gives out `id` (`Store.next_observation` at the start): written twice, it counts once."""
+
+    id: int
+    page: int
+    time: float
+    elapsed: float | None
+    n_signals: int
+    source: int  # -1: none
+    changed: bool | None  # None: nothing was learned
+    outcome: str  # one of models.OUTCOMES
+    status: int | None = None
+    size: int | None = None
+
+
+class PageFacts(NamedTuple):
+    """What is needed to make a page's request and to judge its response."""
+
+    page: int
+    url: str
+    template: bytes | None
+    template_data: dict[str, Any] | None
+    fingerprint: bytes | None
+    pending_fingerprint: bytes | None
+    recipe: str | None
+    etag: str | None
+    last_modified: str | None
+    depth: int
+    moved_to: str | None
+
+
+@dataclass
+class Source:
+    """A source of ChangeSignals: a sitemap, a feed, a ping."""
+
+    source: int
+    kind: str
+    url: str
+    host: str
+    parent: int | None = None
+    polled_at: float | None = None
+    next_poll_at: float | None = None
+    etag: str | None = None
+    last_modified: str | None = None
+    fingerprint: bytes | None = None
+    n_entries: int = 0
+    problems: dict[str, Any] = field(default_factory=dict)
+    quality: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass
+class Host:
+    """What a host told us: until when to leave it alone, its Crawl-delay, and counts."""
+
+    host: str
+    rest_until: float = 0.0
+    crawl_delay: float | None = None
+    robots_seen_at: float | None = None
+    counts: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass
+class Batch:
+    """Changes that are written together.
+
+    Attributes
+    ----------
+    since : float or None
+        Time of the oldest change in it (`WriteBehind.oldest_unsaved_at`).
+    new_pages : dict of int to NewPage
+        Pages to insert. Without a row in `columns` they are inserted as never crawled, with importance 1.
+    columns : dict of str to ndarray
+        The stored columns of some pages, as `Planner.columns` gives them: ``page`` (distinct), every name in
+        `models.STATE_COLUMNS` and, optionally, ``log_likelihood``, shape (n, K), uint16. Other names are ignored.
+    grid : str
+        Which grid of rates the log-likelihoods belong to.
+    contents : dict of int to mapping
+        Per page any of `models.CONTENT_COLUMNS`; what is not named stays as it is.
+    observations : list of ObservationRow
+    templates : dict of bytes to dict
+        Digest to data (JSON). Add a template with every new page that names it; what is there already is left.
+    announcements : dict of (page, source) to (lastmod, n)
+        The last announced lastmod (POSIX seconds or None) and how often it was seen to differ.
+    sources, hosts : dict
+        Whole rows, by number and by name; they replace what is there.
+    tombstones : dict of (kind, value) to float
+        When it was made. `Store.forget` writes its own.
+    finished : dict of int to (float, JSON)
+        Commands which are done: when, and with what result.
+    """
+
+    since: float | None = None
+    new_pages: dict[int, NewPage] = field(default_factory=dict)
+    columns: dict[str, np.ndarray] = field(default_factory=dict)
+    grid: str = ""
+    contents: dict[int, Mapping[str, Any]] = field(default_factory=dict)
+    observations: list[ObservationRow] = field(default_factory=list)
+    templates: dict[bytes, Mapping[str, Any]] = field(default_factory=dict)
+    announcements: dict[tuple[int, int], tuple[float | None, int]] = field(default_factory=dict)
+    sources: dict[int, Source] = field(default_factory=dict)
+    hosts: dict[str, Host] = field(default_factory=dict)
+    tombstones: dict[tuple[str, str], float] = field(default_factory=dict)
+    finished: dict[int, tuple[float, Any]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.columns:
+            missing = [name for name in ("page", *STATE_COLUMNS) if name not in self.columns]
+            if missing:
+                raise ValueError(f"columns has no {missing[0]!r}; give page and all of {', '.join(STATE_COLUMNS)}.")
+
+    def __len__(self) -> int:
+        """Count the rows to write."""
+        return (
+            len(self.new_pages)
+            + len(self.columns.get("page", ()))
+            + len(self.contents)
+            + len(self.observations)
+            + len(self.templates)
+            + len(self.announcements)
+            + len(self.sources)
+            + len(self.hosts)
+            + len(self.tombstones)
+            + len(self.finished)
+        )
+
+    def merge(self, other: "Batch") -> "Batch":
+        """Join a later batch to this one; where both speak of the same row the later one counts.
+
+        Returns
+        -------
+        Batch
+            This one.
+
+        Raises
+        ------
+        ValueError
+            If the log-likelihoods of the two belong to different grids.
+        """
+        self._merge_columns(other)
+        self.since = min((time for time in (self.since, other.since) if time is not None), default=None)
+        for page, changes in other.contents.items():
+            self.contents[page] = {**self.contents.get(page, {}), **changes}
+        self.observations += other.observations
+        for name in ("new_pages", "templates", "announcements", "sources", "hosts", "tombstones", "finished"):
+            getattr(self, name).update(getattr(other, name))
+        return self
+
+    def _merge_columns(self, other: "Batch") -> None:
+        if not other.columns or not self.columns:
+            self.columns, self.grid = (other.columns, other.grid) if other.columns else (self.columns, self.grid)
+            return
+        names = [name for name in ("page", *STATE_COLUMNS, "log_likelihood") if name in self.columns]
+        if self.grid != other.grid or ("log_likelihood" in self.columns) != ("log_likelihood" in other.columns):
+            raise ValueError(f"grid is {other.grid!r} in the later batch; it has to be {self.grid!r}, as in this one.")
+        joined = {name: np.concatenate([self.columns[name], other.columns[name]]) for name in names}
+        # np.unique gives the first of equal ones; reversed, that is the latest.
+        _, first = np.unique(joined["page"][::-1], return_index=True)
+        latest = len(joined["page"]) - 1 - first
+        self.columns = {name: column[latest] for name, column in joined.items()}
+
+
+def facts_with(facts: list[PageFacts | None], pages: list[int], batches: list[Batch]) -> list[PageFacts | None]:
+    """Put what is not written yet over what the store knows.
+
+    Parameters
+    ----------
+    facts : list of PageFacts or None
+        As `Store.facts` gives them for `pages`.
+    pages : list of int
+    batches : list of Batch
+        Oldest first.
+
+    Returns
+    -------
+    list of PageFacts or None
+    """
+    return [_one_with(fact, page, batches) for fact, page in zip(facts, pages, strict=True)]
+
+
+def _one_with(fact: PageFacts | None, page: int, batches: list[Batch]) -> PageFacts | None:
+    for batch in batches:
+        new = batch.new_pages.get(page)
+        if new is not None and fact is None:
+            data = next((b.templates[new.template] for b in batches if new.template in b.templates), None)
+            data = None if data is None else dict(data)
+            fact = PageFacts(page, new.url, new.template, data, None, None, None, None, None, new.depth, None)
+        changes = batch.contents.get(page)
+        if changes and fact is not None:
+            fact = fact._replace(**{name: changes[name] for name in CONTENT_COLUMNS if name in changes})
+    return fact

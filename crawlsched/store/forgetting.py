@@ -1,0 +1,98 @@
+"""Forgetting: pages deleted for good, and old observations deleted after their time; in slices, never in one go."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+from sqlalchemy import Connection, Select, delete, select
+
+from crawlsched.store import models
+from crawlsched.store.database import Database, among
+from crawlsched.store.rows import digest, url_digest
+from crawlsched.store.statements import insert
+from crawlsched.store.tombstones import KINDS, pattern
+
+__all__ = ["delete_pages", "delete_unused_templates", "leave_tombstone", "matching", "prune"]
+
+Key = tuple[int, int]
+_SLICE = 1000
+
+
+def matching(database: Database, key: Key, kind: str, value: str) -> Iterator[np.ndarray]:
+    """Give the numbers of the pages to forget, a slice at a time."""
+    if kind not in (*KINDS, "collection"):
+        raise ValueError(f"kind is {kind!r}; it has to be one of {', '.join(KINDS)}, collection.")
+    page = models.pages
+    wanted = select(page.c.page, page.c.url).where(page.c.shard == key[0], page.c.collection == key[1])
+    accepts: Callable[[str], object] = bool
+    if kind == "url":
+        wanted = wanted.where(page.c.url_digest == url_digest(value), page.c.url == value)
+    elif kind == "host":
+        wanted = wanted.where(page.c.host == value.lower())
+    elif kind == "pattern":
+        accepts = pattern(value).fullmatch
+    last = -1
+    while rows := _after(database, wanted, last):
+        last = rows[-1][0]
+        found = [number for number, url in rows if accepts(url)]
+        if found:
+            yield np.array(found, dtype=np.int64)
+
+
+def _after(database: Database, wanted: Select[Any], last: int) -> list[Any]:
+    with database.reading() as connection:
+        query = wanted.where(models.pages.c.page > last).order_by(models.pages.c.page).limit(_SLICE)
+        return list(connection.execute(query).all())
+
+
+def leave_tombstone(connection: Connection, key: Key, kind: str, value: str, now: float) -> None:
+    """Remember that something was forgotten on purpose."""
+    names = ("shard", "collection", "kind", "digest", "value", "created_at")
+    statement = insert(models.tombstones, names, connection.dialect)
+    columns: dict[str, Any] = dict(zip(names, (*key, kind, digest(value), value, now), strict=True))
+    connection.exec_driver_sql(statement.sql, statement.rows(columns, 1))
+
+
+def delete_pages(connection: Connection, key: Key, pages: np.ndarray) -> None:
+    """Delete pages and all that is known of them."""
+    for table in (models.observations, models.announcements, models.pages):
+        connection.execute(
+            delete(table).where(
+                table.c.shard == key[0],
+                table.c.collection == key[1],
+                among(table.c.page, pages, connection.dialect.name),
+            )
+        )
+
+
+def delete_unused_templates(connection: Connection, key: Key) -> None:
+    """Delete the request templates that no page names any more: they may hold cookies and headers."""
+    template, page = models.request_templates, models.pages
+    used = select(page.c.template).where(
+        page.c.shard == key[0], page.c.collection == key[1], page.c.template.is_not(None)
+    )
+    connection.execute(
+        delete(template).where(
+            template.c.shard == key[0], template.c.collection == key[1], template.c.digest.not_in(used)
+        )
+    )
+
+
+def delete_collection(connection: Connection, key: Key) -> None:
+    """Delete what a collection holds besides its pages; its name, its lease and its commands stay."""
+    for table in (models.sources, models.hosts, models.plans, models.tombstones, models.request_templates):
+        connection.execute(delete(table).where(table.c.shard == key[0], table.c.collection == key[1]))
+
+
+def prune(connection: Connection, key: Key, before: float, limit: int) -> int:
+    """Delete at most `limit` of the oldest observations made before a time, and commands done before it."""
+    deleted = 0
+    for table, time in (
+        (models.observations, models.observations.c.time),
+        (models.commands, models.commands.c.done_at),
+    ):
+        own = (table.c.shard == key[0], table.c.collection == key[1])
+        oldest = select(table.c.id).where(*own, time < before).order_by(time).limit(limit)
+        result = connection.execute(delete(table).where(*own, table.c.id.in_(oldest)))
+        deleted = max(deleted, result.rowcount)
+    return deleted

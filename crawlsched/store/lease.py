@@ -1,0 +1,223 @@
+"""The lease: one running process owns a collection, says so every few seconds, and notices when it does no more."""
+
+import os
+import socket
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import Connection, insert, select, update
+from sqlalchemy.exc import IntegrityError
+
+from crawlsched.exceptions import CollectionInUse
+from crawlsched.store import models
+from crawlsched.store.database import Database
+from crawlsched.store.rows import from_json, to_json
+
+__all__ = ["Lease", "LeaseRow", "lease_row"]
+
+Key = tuple[int, int]
+
+#: Seconds without a heartbeat after which a lease counts as abandoned.
+STALE_AFTER = 30.0
+
+
+@dataclass(frozen=True)
+class LeaseRow:
+    """Who owns a collection, or owned it last."""
+
+    token: str
+    host: str
+    machine: str
+    pid: int
+    process_started: str
+    spider: str
+    started_at: float
+    heartbeat_at: float
+    released_at: float | None
+    status: dict[str, Any]
+
+    def is_held(self, now: float, stale_after: float = STALE_AFTER) -> bool:
+        """Say whether the owner is still running, as far as can be told.
+
+        A heartbeat in the future (a clock that jumped) does not make an owner on this machine immortal: its process
+        is asked after; one on another machine is believed.
+        """
+        if self.released_at is not None or now - self.heartbeat_at > stale_after:
+            return False
+        return self.machine != machine() or process_start(self.pid) == self.process_started
+
+
+class Lease:
+    """The right to write a collection, held by this process.
+
+    Made by `Store.take_lease`. While a store has a lease, `Store.save` writes only if the lease is still its own.
+    """
+
+    def __init__(self, database: Database, key: Key, token: str) -> None:
+        self._database = database
+        self._key = key
+        self.token = token
+
+    @classmethod
+    def take(
+        cls,
+        database: Database,
+        key: Key,
+        name: str,
+        spider: str,
+        now: float,
+        *,
+        stale_after: float = STALE_AFTER,
+        force: bool = False,
+    ) -> "Lease":
+        """Take a collection's lease.
+
+        Parameters
+        ----------
+        database : Database
+        key : tuple of int
+            Shard and number of the collection.
+        name : str
+            The collection's name, for the message.
+        spider : str
+        now : float
+            POSIX seconds.
+        stale_after : float
+            Seconds without a heartbeat after which another process's lease is taken over.
+        force : bool
+            Take it over even if its owner seems to be running.
+
+        Raises
+        ------
+        CollectionInUse
+            If another process holds it; the sentence says who.
+        """
+        mine = _mine(spider, now)
+        key_values = {"shard": key[0], "collection": key[1]}
+        try:
+            with database.explained("written"), database.writing() as connection:
+                row = lease_row(connection, key, lock=True)
+                if row is None:
+                    connection.execute(insert(models.leases).values(**key_values, **mine))
+                elif row.is_held(now, stale_after) and not force:
+                    raise CollectionInUse(_in_use(name, row, stale_after))
+                else:
+                    connection.execute(_update(key).values(**mine))
+        except IntegrityError:  # both found no row (PostgreSQL); the other was first
+            return cls.take(database, key, name, spider, now, stale_after=stale_after, force=force)
+        return cls(database, key, mine["token"])
+
+    def heartbeat(self, now: float, status: dict[str, Any]) -> bool:
+        """Say that this process is alive, and how it fares.
+
+        Parameters
+        ----------
+        now : float
+        status : dict
+            What ``crawlsched status`` shows of a running crawl (JSON).
+
+        Returns
+        -------
+        bool
+            False if the lease was taken over by another process: this one has to stop.
+
+        Raises
+        ------
+        StoreError
+            If the database cannot be written now; the next heartbeat may succeed.
+        """
+        return self._change(heartbeat_at=now, status=to_json(status))
+
+    def release(self, now: float) -> None:
+        """Give the collection back; who owned it last stays readable."""
+        self._change(heartbeat_at=now, released_at=now)
+
+    def is_own(self, connection: Connection) -> bool:
+        """Say whether the lease is still this process's, and keep it so until the end of the transaction."""
+        row = lease_row(connection, self._key, lock=True)
+        return row is not None and row.token == self.token
+
+    def _change(self, **values: Any) -> bool:
+        with self._database.explained("written"), self._database.writing() as connection:
+            result = connection.execute(_update(self._key).where(models.leases.c.token == self.token).values(**values))
+            return result.rowcount == 1
+
+
+def lease_row(connection: Connection, key: Key, *, lock: bool = False) -> LeaseRow | None:
+    """Read who owns a collection."""
+    table = models.leases
+    wanted = [column for column in table.c if column.name not in ("shard", "collection")]
+    statement = select(*wanted).where(table.c.shard == key[0], table.c.collection == key[1])
+    row = connection.execute(statement.with_for_update() if lock else statement).one_or_none()
+    return None if row is None else LeaseRow(**{**row._asdict(), "status": from_json(row.status)})
+
+
+def machine() -> str:
+    """Name the set of processes that this one can see: the host, its boot, and the namespace of pids."""
+    parts = [socket.gethostname()]
+    boot = Path("/proc/sys/kernel/random/boot_id")
+    readers: tuple[Callable[[], str], ...] = (boot.read_text, partial(os.readlink, "/proc/self/ns/pid"))
+    for read in readers:
+        try:
+            parts.append(read().strip())
+        except OSError:
+            parts.append("")
+    return " ".join(parts)
+
+
+def process_start(pid: int) -> str | None:
+    """Give when a process of this machine started, in the kernel's ticks; None if there is none with that pid.
+
+    A pid is given out again after a while; its start tells the two apart. Where the kernel does not say, it is "".
+    """
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return None
+    except (PermissionError, OverflowError):
+        pass
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return ""
+    # The name of the program, in brackets, may itself hold spaces and brackets; the state follows it.
+    fields = stat.rpartition(")")[2].split()
+    return None if fields[0] in "ZX" else fields[19]
+
+
+def _mine(spider: str, now: float) -> dict[str, Any]:
+    return {
+        "token": uuid.uuid4().hex,
+        "host": socket.gethostname(),
+        "machine": machine(),
+        "pid": os.getpid(),
+        "process_started": process_start(os.getpid()) or "",
+        "spider": spider,
+        "started_at": now,
+        "heartbeat_at": now,
+        "released_at": None,
+        "status": "{}",
+    }
+
+
+def _update(key: Key) -> Any:
+    return update(models.leases).where(models.leases.c.shard == key[0], models.leases.c.collection == key[1])
+
+
+def _in_use(name: str, row: LeaseRow, stale_after: float) -> str:
+    from datetime import UTC, datetime
+
+    since, beat = (
+        datetime.fromtimestamp(time, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+        for time in (row.started_at, row.heartbeat_at)
+    )
+    return (
+        f"The collection {name!r} is owned by another running process: pid {row.pid} on host {row.host!r} "
+        f"(spider {row.spider!r}, since {since}, last heartbeat {beat}); end that process, or give this crawl another "
+        f"collection with CRAWLSCHED_COLLECTION (a process that was killed is replaced at once on its own machine, "
+        f"after {stale_after:g} s on another)."
+    )

@@ -1,0 +1,122 @@
+"""Loading: the whole collection as arrays, block by block, without an object per page.
+
+SQLAlchemy's rows would cost more than the reading itself, so blocks come from the driver's own cursor.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+from sqlalchemy import Select, and_, case, func, literal, null, select
+
+from crawlsched.store import models
+from crawlsched.store.database import Database, among
+
+__all__ = ["page_blocks"]
+
+_TYPES = {
+    "page": np.int64,
+    "state": np.uint8,
+    "importance": np.float32,
+    "n_crawls": np.uint32,
+    "n_changes": np.uint32,
+    "n_errors": np.uint8,
+    "n_signals": np.uint16,
+    "n_signals_total": np.uint32,
+    "source": np.int32,
+    "depth": np.int32,
+}
+
+
+def page_blocks(
+    database: Database,
+    key: tuple[int, int],
+    host_number: Callable[[str], int],
+    block: int,
+    *,
+    grid: str = "",
+    n_rates: int = 0,
+    fingerprinter: str | None = None,
+    pages: Sequence[int] | np.ndarray | None = None,
+) -> Iterator[dict[str, np.ndarray]]:
+    """Give the pages of a collection in blocks, in the order of their numbers.
+
+    Parameters and result are those of `Store.load`; `pages` restricts it to some.
+    """
+    statement = _select(database, key, grid, n_rates, fingerprinter, pages)
+    names = [column.name for column in statement.selected_columns]
+    with _cursor(database, statement) as cursor:
+        while rows := cursor.fetchmany(block):
+            columns = dict(zip(names, zip(*rows, strict=True), strict=True))
+            del rows
+            yield _arrays(columns, host_number, n_rates)
+
+
+def _select(
+    database: Database,
+    key: tuple[int, int],
+    grid: str,
+    n_rates: int,
+    fingerprinter: str | None,
+    pages: Sequence[int] | np.ndarray | None,
+) -> Select[Any]:
+    table = models.pages
+    usable = and_(table.c.grid == grid, func.length(table.c.log_likelihood) == 2 * n_rates)
+    statement = (
+        select(
+            table.c.page,
+            *[table.c[name] for name in models.STATE_COLUMNS],
+            table.c.depth,
+            table.c.host,
+            table.c.request_fingerprint,
+            case((usable, table.c.log_likelihood)).label("log_likelihood")
+            if n_rates
+            else null().label("log_likelihood"),
+            case((table.c.request_fingerprinter == fingerprinter, 0), else_=1).label("other_fingerprinter")
+            if fingerprinter is not None
+            else literal(0).label("other_fingerprinter"),
+        )
+        .where(table.c.shard == key[0], table.c.collection == key[1])
+        .order_by(table.c.page)
+    )
+    return statement if pages is None else statement.where(among(table.c.page, pages, database.engine.dialect.name))
+
+
+@contextmanager
+def _cursor(database: Database, statement: Select[Any]) -> Iterator[Any]:
+    """Open the driver's cursor on a statement; on PostgreSQL the server keeps the rows until they are asked for."""
+    compiled = statement.compile(dialect=database.engine.dialect, compile_kwargs={"render_postcompile": True})
+    parameters = [compiled.params[name] for name in compiled.positiontup or ()]
+    raw = database.engine.raw_connection()
+    try:
+        driver: Any = raw.driver_connection
+        # Binary: numbers and bytes come without being written out as text and parsed again.
+        cursor = driver.cursor() if database.is_sqlite else driver.cursor("crawlsched_load", binary=True)
+        try:
+            cursor.execute(str(compiled), parameters)
+            yield cursor
+        finally:
+            cursor.close()
+    finally:
+        raw.close()
+
+
+def _arrays(columns: dict[str, Any], host_number: Callable[[str], int], n_rates: int) -> dict[str, np.ndarray]:
+    n = len(columns["page"])
+    arrays = {
+        name: np.array(columns[name], dtype=_TYPES.get(name, np.float64))
+        for name in ("page", *models.STATE_COLUMNS, "depth")
+    }
+    never = np.isnan(arrays["crawled_at"])
+    arrays["crawled_at"][never] = -np.inf
+    arrays["host"] = np.array([host_number(name) for name in columns["host"]], dtype=np.int32)
+    fingerprints = np.frombuffer(b"".join(columns["request_fingerprint"]), dtype=np.uint8)
+    arrays["request_fingerprint"] = fingerprints.reshape(n, models.FINGERPRINT_SIZE)
+    rows = columns["log_likelihood"]
+    arrays["has_log_likelihood"] = np.array([row is not None for row in rows], dtype=bool)
+    missing = bytes(2 * n_rates)
+    likelihoods = np.frombuffer(b"".join([row or missing for row in rows]), dtype="<u2").astype(np.uint16, copy=False)
+    arrays["log_likelihood"] = likelihoods.reshape(n, n_rates)
+    arrays["other_fingerprinter"] = np.array(columns["other_fingerprinter"], dtype=bool)
+    return arrays

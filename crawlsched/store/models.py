@@ -1,0 +1,254 @@
+"""The tables: everything crawlsched knows, as SQLAlchemy Core tables.
+
+Every primary key and unique constraint begins with ``shard`` and ``collection`` (a small number from the table
+``collections``), so that several spiders, and later several processes, share one database without seeing each
+other's rows. Times are POSIX seconds (UTC). Whatever has a structure of its own is JSON text; nothing is pickled.
+The same tables serve SQLite and PostgreSQL.
+"""
+
+from sqlalchemy import (
+    BigInteger,
+    CheckConstraint,
+    Column,
+    Float,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    PrimaryKeyConstraint,
+    SmallInteger,
+    Table,
+    Text,
+    UniqueConstraint,
+    text,
+)
+
+__all__ = ["CONTENT_COLUMNS", "FINGERPRINT_SIZE", "OUTCOMES", "STATE_COLUMNS", "metadata"]
+
+#: Bytes of a request fingerprint (SHA-1, as Scrapy makes it).
+FINGERPRINT_SIZE = 20
+
+#: The outcomes of a visit, as the column ``observations.outcome`` holds them.
+OUTCOMES = ("changed", "unchanged", "not_modified", "gone", "moved", "error", "refused", "dropped")
+
+#: The columns of `crawlsched.pages.Pages` which are stored for each page, in the order in which they are written.
+STATE_COLUMNS = (
+    "state",
+    "importance",
+    "crawled_at",
+    "first_seen",
+    "changed_at",
+    "not_before",
+    "n_crawls",
+    "n_changes",
+    "n_errors",
+    "n_signals",
+    "n_signals_total",
+    "signalled_since",
+    "source",
+)
+
+#: What is known of a page's content; `Batch.contents` changes any of them.
+CONTENT_COLUMNS = ("fingerprint", "pending_fingerprint", "recipe", "etag", "last_modified", "moved_to")
+
+metadata = MetaData(
+    naming_convention={
+        "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+        "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+        "ck": "ck_%(table_name)s_%(constraint_name)s",
+        "pk": "pk_%(table_name)s",
+    }
+)
+
+
+def _key() -> tuple[Column[int], Column[int]]:
+    """Give the two columns with which every key begins."""
+    return (
+        Column("shard", Integer, nullable=False, autoincrement=False),
+        Column("collection", Integer, nullable=False, autoincrement=False),
+    )
+
+
+collections = Table(
+    "collections",
+    metadata,
+    *_key(),
+    Column("name", Text, nullable=False),
+    PrimaryKeyConstraint("shard", "collection"),
+    UniqueConstraint("shard", "name"),
+)
+
+pages = Table(
+    "pages",
+    metadata,
+    *_key(),
+    # The dense row number of the arrays in memory; the owning process gives it out.
+    Column("page", BigInteger, nullable=False, autoincrement=False),
+    Column("state", SmallInteger, nullable=False),
+    Column("importance", Float(53), nullable=False),
+    Column("crawled_at", Float(53)),  # NULL: never
+    Column("first_seen", Float(53), nullable=False),
+    Column("changed_at", Float(53)),
+    Column("not_before", Float(53), nullable=False),
+    Column("n_crawls", BigInteger, nullable=False),
+    Column("n_changes", BigInteger, nullable=False),
+    Column("n_errors", SmallInteger, nullable=False),
+    Column("n_signals", Integer, nullable=False),  # since the last crawl
+    Column("n_signals_total", BigInteger, nullable=False),
+    Column("signalled_since", Float(53)),  # NULL: no source ever named the page
+    Column("source", Integer, nullable=False),  # -1: none
+    Column("grid", Text),  # which rates the columns of log_likelihood belong to
+    Column("log_likelihood", LargeBinary),
+    Column("depth", Integer, nullable=False),
+    Column("host", Text, nullable=False),
+    Column("url", Text, nullable=False),
+    # An index on the URL itself is impossible: PostgreSQL refuses keys above 2,704 bytes, and URLs reach 8,000.
+    Column("url_digest", BigInteger, nullable=False),
+    Column("request_fingerprint", LargeBinary, nullable=False),
+    Column("request_fingerprinter", Text, nullable=False),
+    Column("template", LargeBinary),
+    Column("fingerprint", LargeBinary),
+    Column("pending_fingerprint", LargeBinary),  # found, but not yet through callback and pipelines
+    Column("recipe", Text),
+    Column("etag", Text),
+    Column("last_modified", Text),
+    Column("moved_to", Text),
+    PrimaryKeyConstraint("shard", "collection", "page"),
+    UniqueConstraint("shard", "collection", "request_fingerprint"),
+    CheckConstraint(f"length(request_fingerprint) = {FINGERPRINT_SIZE}", name="request_fingerprint_size"),
+    Index(None, "shard", "collection", "url_digest"),
+)
+Index(
+    "ix_pages_undelivered",
+    pages.c.shard,
+    pages.c.collection,
+    pages.c.page,
+    sqlite_where=text("pending_fingerprint IS NOT NULL"),
+    postgresql_where=text("pending_fingerprint IS NOT NULL"),
+)
+
+request_templates = Table(
+    "request_templates",
+    metadata,
+    *_key(),
+    Column("digest", LargeBinary, nullable=False),
+    Column("data", Text, nullable=False),  # JSON
+    PrimaryKeyConstraint("shard", "collection", "digest"),
+)
+
+observations = Table(
+    "observations",
+    metadata,
+    *_key(),
+    # Given out by the owning process, so that a batch written twice counts once.
+    Column("id", BigInteger, nullable=False, autoincrement=False),
+    Column("page", BigInteger, nullable=False),
+    Column("time", Float(53), nullable=False),
+    Column("elapsed", Float(53)),  # NULL: the first crawl
+    Column("n_signals", Integer, nullable=False),
+    Column("source", Integer, nullable=False),  # -1: none
+    Column("changed", SmallInteger),  # NULL: nothing was learned
+    Column("outcome", Text, nullable=False),
+    Column("status", Integer),
+    Column("size", BigInteger),
+    PrimaryKeyConstraint("shard", "collection", "id"),
+    Index(None, "shard", "collection", "time"),
+    Index(None, "shard", "collection", "page"),
+    sqlite_with_rowid=False,
+)
+
+announcements = Table(
+    "announcements",
+    metadata,
+    *_key(),
+    Column("page", BigInteger, nullable=False, autoincrement=False),
+    Column("source", Integer, nullable=False, autoincrement=False),
+    Column("lastmod", Float(53)),  # the last one announced; NULL: named without one
+    Column("n", BigInteger, nullable=False),  # how often it was seen to differ
+    PrimaryKeyConstraint("shard", "collection", "page", "source"),
+    sqlite_with_rowid=False,
+)
+
+sources = Table(
+    "sources",
+    metadata,
+    *_key(),
+    Column("source", Integer, nullable=False, autoincrement=False),
+    Column("kind", Text, nullable=False),
+    Column("url", Text, nullable=False),
+    Column("host", Text, nullable=False),
+    Column("parent", Integer),
+    Column("polled_at", Float(53)),
+    Column("next_poll_at", Float(53)),
+    Column("etag", Text),
+    Column("last_modified", Text),
+    Column("fingerprint", LargeBinary),
+    Column("n_entries", BigInteger, nullable=False),
+    Column("problems", Text, nullable=False),  # JSON
+    Column("quality", Text, nullable=False),  # JSON
+    PrimaryKeyConstraint("shard", "collection", "source"),
+)
+
+hosts = Table(
+    "hosts",
+    metadata,
+    *_key(),
+    Column("host", Text, nullable=False),
+    Column("rest_until", Float(53), nullable=False),
+    Column("crawl_delay", Float(53)),
+    Column("robots_seen_at", Float(53)),
+    Column("counts", Text, nullable=False),  # JSON
+    PrimaryKeyConstraint("shard", "collection", "host"),
+)
+
+plans = Table(
+    "plans",
+    metadata,
+    *_key(),
+    Column("id", BigInteger, nullable=False, autoincrement=False),
+    Column("made_at", Float(53), nullable=False),
+    Column("data", Text, nullable=False),  # JSON
+    PrimaryKeyConstraint("shard", "collection", "id"),
+)
+
+leases = Table(
+    "leases",
+    metadata,
+    *_key(),
+    Column("token", Text, nullable=False),
+    Column("host", Text, nullable=False),
+    Column("machine", Text, nullable=False),  # tells whether a pid may be asked after
+    Column("pid", BigInteger, nullable=False),
+    Column("process_started", Text, nullable=False),  # tells a process from a later one with its pid
+    Column("spider", Text, nullable=False),
+    Column("started_at", Float(53), nullable=False),
+    Column("heartbeat_at", Float(53), nullable=False),
+    Column("released_at", Float(53)),
+    Column("status", Text, nullable=False),  # JSON
+    PrimaryKeyConstraint("shard", "collection"),
+)
+
+tombstones = Table(
+    "tombstones",
+    metadata,
+    *_key(),
+    Column("kind", Text, nullable=False),  # url, pattern or host
+    Column("digest", LargeBinary, nullable=False),
+    Column("value", Text, nullable=False),
+    Column("created_at", Float(53), nullable=False),
+    PrimaryKeyConstraint("shard", "collection", "kind", "digest"),
+)
+
+commands = Table(
+    "commands",
+    metadata,
+    *_key(),
+    Column("id", BigInteger, nullable=False, autoincrement=False),
+    Column("name", Text, nullable=False),
+    Column("arguments", Text, nullable=False),  # JSON
+    Column("created_at", Float(53), nullable=False),
+    Column("done_at", Float(53)),
+    Column("result", Text),  # JSON
+    PrimaryKeyConstraint("shard", "collection", "id"),
+    Index(None, "shard", "collection", "done_at"),
+)

@@ -1,0 +1,159 @@
+"""Reading: small questions about pages, observations and announcements."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from sqlalchemy import Connection, func, select
+
+from crawlsched.store import models
+from crawlsched.store.batch import Host, ObservationRow, PageFacts, Source
+from crawlsched.store.database import among
+from crawlsched.store.rows import from_json, url_digest
+
+__all__ = ["announcements_for", "counts", "facts", "find", "hosts", "observations_of", "signal_observations", "sources"]
+
+Key = tuple[int, int]
+
+
+def facts(connection: Connection, key: Key, pages: Sequence[int] | np.ndarray) -> list[PageFacts | None]:
+    """Give what is known of pages, in the order asked."""
+    page, template = models.pages, models.request_templates
+    joined = page.outerjoin(
+        template,
+        (template.c.shard == page.c.shard)
+        & (template.c.collection == page.c.collection)
+        & (template.c.digest == page.c.template),
+    )
+    wanted = ("page", "url", "template", "fingerprint", "pending_fingerprint", "recipe", "etag", "last_modified")
+    rows = connection.execute(
+        select(*[page.c[name] for name in (*wanted, "depth", "moved_to")], template.c.data)
+        .select_from(joined)
+        .where(*_own(page, key), among(page.c.page, pages, connection.dialect.name))
+    )
+    found = {row.page: _facts(row) for row in rows}
+    return [found.get(int(number)) for number in pages]
+
+
+def _facts(row: Any) -> PageFacts:
+    values = row._asdict()
+    return PageFacts(template_data=from_json(values.pop("data")), **values)
+
+
+def find(connection: Connection, key: Key, what: str | bytes) -> int | None:
+    """Give the page with a URL (the first added, if there are several) or with a request fingerprint."""
+    page = models.pages
+    if isinstance(what, bytes):
+        condition = page.c.request_fingerprint == what
+    else:
+        condition = (page.c.url_digest == url_digest(what)) & (page.c.url == what)
+    found = connection.execute(select(func.min(page.c.page)).where(*_own(page, key), condition)).scalar_one()
+    return None if found is None else int(found)
+
+
+def undelivered(connection: Connection, key: Key) -> list[int]:
+    """Give the pages whose last change is not yet delivered to the spider."""
+    page = models.pages
+    wanted = select(page.c.page).where(*_own(page, key), page.c.pending_fingerprint.is_not(None))
+    return list(connection.execute(wanted.order_by(page.c.page)).scalars())
+
+
+def announcements_for(
+    connection: Connection, key: Key, pages: Sequence[int] | np.ndarray, source: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Give what a source last announced of pages: known, lastmod, n, each in the order of `pages`."""
+    table = models.announcements
+    rows = connection.execute(
+        select(table.c.page, table.c.lastmod, table.c.n).where(
+            *_own(table, key), table.c.source == source, among(table.c.page, pages, connection.dialect.name)
+        )
+    )
+    found = {page: (lastmod, n) for page, lastmod, n in rows}
+    pairs = [found.get(int(page)) for page in pages]
+    known = np.array([pair is not None for pair in pairs], dtype=bool)
+    lastmod = np.array([pair[0] if pair else None for pair in pairs], dtype=np.float64)
+    return known, lastmod, np.array([pair[1] if pair else 0 for pair in pairs], dtype=np.int64)
+
+
+def signal_observations(connection: Connection, key: Key, since: float, limit: int) -> dict[str, np.ndarray]:
+    """Give the newest observations of pages that a source covers."""
+    table = models.observations
+    names = ("page", "elapsed", "n_signals", "source", "changed")
+    rows = connection.execute(
+        select(*[table.c[name] for name in names])
+        .where(*_own(table, key), table.c.time >= since, table.c.source >= 0)
+        .where(table.c.changed.is_not(None), table.c.elapsed.is_not(None))
+        .order_by(table.c.time.desc())
+        .limit(limit)
+    ).all()
+    types = (np.int64, np.float64, np.int64, np.int64, bool)
+    columns = zip(*rows, strict=True) if rows else [()] * len(names)
+    return {name: np.array(c, dtype=t) for name, c, t in zip(names, columns, types, strict=True)}
+
+
+def observations_of(connection: Connection, key: Key, page: int, limit: int) -> list[ObservationRow]:
+    """Give a page's newest visits, newest first."""
+    table = models.observations
+    rows = connection.execute(
+        select(*[table.c[name] for name in ObservationRow._fields])
+        .where(*_own(table, key), table.c.page == page)
+        .order_by(table.c.time.desc(), table.c.id.desc())
+        .limit(limit)
+    )
+    return [
+        ObservationRow(**{**row._asdict(), "changed": None if row.changed is None else bool(row.changed)})
+        for row in rows
+    ]
+
+
+def announcements_of(connection: Connection, key: Key, page: int) -> list[tuple[int, float | None, int]]:
+    """Give (source, lastmod, n) for every source that names a page."""
+    table = models.announcements
+    rows = connection.execute(
+        select(table.c.source, table.c.lastmod, table.c.n).where(*_own(table, key), table.c.page == page)
+    )
+    return [(source, lastmod, n) for source, lastmod, n in rows]
+
+
+def counts(connection: Connection, key: Key) -> dict[str, dict[int, int]]:
+    """Count the pages by host and state."""
+    page = models.pages
+    counted: dict[str, dict[int, int]] = {}
+    for host, state, n in connection.execute(
+        select(page.c.host, page.c.state, func.count()).where(*_own(page, key)).group_by(page.c.host, page.c.state)
+    ):
+        counted.setdefault(host, {})[state] = n
+    return counted
+
+
+def sources(connection: Connection, key: Key) -> list[Source]:
+    """Give every source."""
+    table = models.sources
+    return [
+        Source(**{**values, "problems": from_json(values["problems"]), "quality": from_json(values["quality"])})
+        for values in _whole_rows(connection, table, key, table.c.source)
+    ]
+
+
+def hosts(connection: Connection, key: Key) -> list[Host]:
+    """Give what the hosts told us."""
+    return [
+        Host(**{**values, "counts": from_json(values["counts"])})
+        for values in _whole_rows(connection, models.hosts, key, models.hosts.c.host)
+    ]
+
+
+def next_number(connection: Connection, key: Key, column: Any) -> int:
+    """Give the number after the largest one in a column."""
+    largest = connection.execute(select(func.max(column)).where(*_own(column.table, key))).scalar_one()
+    return 0 if largest is None else int(largest) + 1
+
+
+def _whole_rows(connection: Connection, table: Any, key: Key, order: Any) -> list[dict[str, Any]]:
+    wanted = [column for column in table.c if column.name not in ("shard", "collection")]
+    return [row._asdict() for row in connection.execute(select(*wanted).where(*_own(table, key)).order_by(order))]
+
+
+def _own(table: Any, key: Key) -> tuple[Any, Any]:
+    """Make the conditions that keep to this collection."""
+    return table.c.shard == key[0], table.c.collection == key[1]

@@ -1,0 +1,111 @@
+"""Rows: values of Python and numpy made into what both databases take, and back."""
+
+import hashlib
+import json
+from collections import Counter
+from typing import Any
+
+import numpy as np
+
+__all__ = ["clean", "column_values", "digest", "from_json", "likelihood_rows", "plain", "to_json", "url_digest"]
+
+
+def clean(value: Any, cleaned: "Counter[str]") -> Any:
+    r"""Take out of a text what PostgreSQL or UTF-8 cannot hold, and count that; numpy's numbers become Python's.
+
+    Parameters
+    ----------
+    value : object
+    cleaned : Counter
+        ``cleaned["texts"]`` grows by one for each text that had to be changed.
+
+    Examples
+    --------
+    >>> count = Counter()
+    >>> clean('W/"a\0b"', count), count["texts"]
+    ('W/"ab"', 1)
+    """
+    if isinstance(value, str):
+        if value.isascii():
+            if "\0" not in value:
+                return str(value)
+        elif "\0" not in value:
+            try:
+                value.encode()
+                return str(value)
+            except UnicodeEncodeError:
+                pass
+        cleaned["texts"] += 1
+        return value.replace("\0", "").encode("utf-8", "replace").decode()
+    return plain(value)
+
+
+def plain(value: Any) -> Any:
+    """Make a number of numpy's into one of Python's, and a truth value into 0 or 1."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, bool):
+        return int(value)
+    if isinstance(value, (bytearray, memoryview)):
+        return bytes(value)
+    return value
+
+
+def to_json(value: Any) -> str:
+    r"""Write JSON in ASCII, so that no text in it can trouble a database.
+
+    Examples
+    --------
+    >>> to_json({"a": np.float64(1.5), "b": np.arange(2), "c": "\0"})
+    '{"a":1.5,"b":[0,1],"c":"\\u0000"}'
+    """
+    return json.dumps(value, separators=(",", ":"), default=_jsonable)
+
+
+def _jsonable(value: Any) -> Any:
+    if isinstance(value, np.ndarray):
+        return value.tolist()
+    if isinstance(value, np.generic):
+        return value.item()
+    raise TypeError(f"A value of type {type(value).__name__} cannot be stored; give numbers, texts, lists and dicts.")
+
+
+def from_json(value: str | None) -> Any:
+    """Read JSON; None stays None."""
+    return None if value is None else json.loads(value)
+
+
+def digest(value: str) -> bytes:
+    """Make a key of 16 bytes for a text of any length."""
+    return hashlib.blake2b(value.encode("utf-8", "replace"), digest_size=16).digest()
+
+
+def url_digest(url: str) -> int:
+    """Make a signed 64-bit number for a URL, to find it by.
+
+    Examples
+    --------
+    >>> url_digest("https://example.com/")
+    1493557592560457051
+    """
+    return int.from_bytes(hashlib.blake2b(url.encode("utf-8", "replace"), digest_size=8).digest(), "big", signed=True)
+
+
+def column_values(column: np.ndarray) -> list[Any]:
+    """Make a column into a list of Python's values; what is not finite (nan, never) becomes None."""
+    values = np.asarray(column)
+    if values.dtype.kind != "f":
+        return values.tolist()  # type: ignore[no-any-return]
+    finite = np.isfinite(values)
+    listed: list[Any] = values.astype(np.float64).tolist()
+    if not finite.all():
+        for index in np.nonzero(~finite)[0].tolist():
+            listed[index] = None
+    return listed
+
+
+def likelihood_rows(log_likelihood: np.ndarray) -> list[bytes]:
+    """Cut an array of uint16, shape (n, K), into n rows of bytes (little-endian)."""
+    array = np.ascontiguousarray(log_likelihood, dtype="<u2")
+    buffer, width = array.tobytes(), array.shape[1] * 2
+    return [buffer[start : start + width] for start in range(0, len(buffer), width)] if width else [b""] * len(array)

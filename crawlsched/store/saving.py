@@ -1,0 +1,275 @@
+"""Saving: a batch made into groups of rows, and written in one transaction.
+
+A row that the database refuses (an integer too large, a key that is there already) must not block the others for
+ever: when the transaction fails for such a reason it is repeated row by row, and what is refused is counted and logged.
+"""
+
+import logging
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+from sqlalchemy import Connection, Dialect, Table
+
+from crawlsched.store import models
+from crawlsched.store.batch import Batch, NewPage
+from crawlsched.store.database import is_row_error, reason
+from crawlsched.store.rows import clean, column_values, digest, likelihood_rows, plain, to_json, url_digest
+from crawlsched.store.statements import Statement, insert, updating, upsert
+
+__all__ = ["Saved", "groups", "write", "write_carefully"]
+
+logger = logging.getLogger("crawlsched.store")
+
+NEW = 1  # `crawlsched.pages.NEW`, which this layer does not import
+
+
+@dataclass
+class Saved:
+    """What became of a batch.
+
+    Attributes
+    ----------
+    rows : int
+        Rows handed to the database.
+    refused : Counter of str
+        Rows which the database refused, by table.
+    cleaned : int
+        Texts out of which something had to be taken that no database can hold (NUL, lone surrogates).
+    """
+
+    rows: int = 0
+    refused: "Counter[str]" = field(default_factory=Counter)
+    cleaned: int = 0
+
+
+class Group(NamedTuple):
+    """Rows for one statement."""
+
+    table: str
+    sql: str
+    rows: list[tuple[Any, ...]]
+
+
+class _Groups:
+    """Collects the groups of one batch."""
+
+    def __init__(self, key: tuple[int, int], dialect: Dialect, saved: Saved) -> None:
+        self.key: dict[str, Any] = {"shard": key[0], "collection": key[1]}
+        self.dialect = dialect
+        self.saved = saved
+        self.texts: Counter[str] = Counter()
+        self.all: list[Group] = []
+
+    def add(
+        self,
+        make: Callable[[Table, tuple[str, ...], Dialect], Statement],
+        table: Table,
+        names: tuple[str, ...],
+        items: Iterable[Any],
+        row: Callable[[Any], tuple[Any, ...]],
+    ) -> None:
+        """Add a row (in the order of `names`) for each item, sorted, in one group; what makes no row is refused."""
+        made: list[tuple[Any, ...]] = []
+        for item in items:
+            try:
+                made.append(tuple([clean(value, self.texts) for value in row(item)]))
+            except (TypeError, ValueError, OverflowError, AttributeError) as error:
+                _refuse(self.saved, table.name, str(item)[:80], error)
+        if made:
+            made.sort(key=lambda values: values[0])
+            columns: dict[str, Any] = {name: list(c) for name, c in zip(names, zip(*made, strict=True), strict=True)}
+            self._add_columns(make, table, names, columns, len(made))
+
+    def _add_columns(self, make: Any, table: Table, names: tuple[str, ...], columns: dict[str, Any], n: int) -> None:
+        statement = make(table, names if make is updating else ("shard", "collection", *names), self.dialect)
+        self.all.append(Group(table.name, statement.sql, statement.rows({**self.key, **columns}, n)))
+
+    def add_columns(self, make: Any, table: Table, names: tuple[str, ...], columns: dict[str, list[Any]]) -> None:
+        """Add a group whose columns are ready."""
+        n = len(columns["page"])
+        if n:
+            names = tuple(name for name in names if name != "page") if make is updating else names
+            self._add_columns(make, table, names, columns, n)
+
+
+def groups(batch: Batch, key: tuple[int, int], dialect: Dialect, saved: Saved) -> list[Group]:
+    """Make a batch into groups of rows, in the order in which they are to be written.
+
+    Parameters
+    ----------
+    batch : Batch
+    key : tuple of int
+        Shard and number of the collection.
+    dialect : sqlalchemy.Dialect
+    saved : Saved
+        Counts what cannot be made into a row, and the texts which were cleaned.
+    """
+    made = _Groups(key, dialect, saved)
+    made.add(insert, models.request_templates, ("digest", "data"), batch.templates.items(), _template)
+    _add_pages(made, batch)
+    _add_contents(made, batch)
+    made.add(insert, models.observations, _OBSERVATION, batch.observations, tuple)
+    made.add(
+        upsert, models.announcements, ("page", "source", "lastmod", "n"), batch.announcements.items(), _announcement
+    )
+    made.add(upsert, models.sources, _SOURCE, batch.sources.values(), _source)
+    made.add(upsert, models.hosts, _HOST, batch.hosts.values(), _host)
+    made.add(insert, models.tombstones, ("kind", "digest", "value", "created_at"), batch.tombstones.items(), _tombstone)
+    # A key named first is what the rows are sorted by; `updating` finds the row by it.
+    _add_finished(made, batch)
+    saved.cleaned += made.texts["texts"]
+    saved.rows += sum(len(group.rows) for group in made.all)
+    return made.all
+
+
+_OBSERVATION = ("id", "page", "time", "elapsed", "n_signals", "source", "changed", "outcome", "status", "size")
+_SOURCE = (
+    *("source", "kind", "url", "host", "parent", "polled_at", "next_poll_at", "etag", "last_modified"),
+    *("fingerprint", "n_entries", "problems", "quality"),
+)
+_HOST = ("host", "rest_until", "crawl_delay", "robots_seen_at", "counts")
+_IDENTITY = (
+    *("page", "url", "url_digest", "host", "request_fingerprint", "request_fingerprinter", "template", "depth"),
+)
+
+
+def _template(item: tuple[bytes, Any]) -> tuple[Any, ...]:
+    return item[0], to_json(dict(item[1]))
+
+
+def _announcement(item: Any) -> tuple[Any, ...]:
+    (page, source), (lastmod, n) = item
+    lastmod = plain(lastmod)
+    return page, source, None if lastmod is None or lastmod != lastmod else lastmod, n
+
+
+def _source(source: Any) -> tuple[Any, ...]:
+    row = {**vars(source), "problems": to_json(source.problems), "quality": to_json(source.quality)}
+    return tuple(row[name] for name in _SOURCE)
+
+
+def _host(host: Any) -> tuple[Any, ...]:
+    return host.host[:255], host.rest_until, host.crawl_delay, host.robots_seen_at, to_json(host.counts)
+
+
+def _tombstone(item: Any) -> tuple[Any, ...]:
+    (kind, value), created_at = item
+    return kind, digest(value), value, created_at
+
+
+def _identity(page: NewPage) -> tuple[Any, ...]:
+    return (
+        *(page.page, page.url, url_digest(page.url), page.host, bytes(page.request_fingerprint)),
+        *(page.request_fingerprinter, page.template, page.depth),
+    )
+
+
+def _add_pages(made: _Groups, batch: Batch) -> None:
+    """Add new pages (with their columns where the batch has them) and the columns of pages which exist."""
+    columns, names = _stored_columns(batch)
+    new = batch.new_pages
+    rows = columns["page"] if columns else []
+    old = [index for index, page in enumerate(rows) if page not in new]
+    if len(old) < len(rows):
+        place = {page: index for index, page in enumerate(rows) if page in new}
+        both = [page for page in new.values() if page.page in place]
+
+        def whole(page: NewPage) -> tuple[Any, ...]:
+            return (*_identity(page), *[columns[name][place[page.page]] for name in names])
+
+        # Not `insert`: the same page may come again with newer numbers when a batch is repeated.
+        made.add(upsert, models.pages, (*_IDENTITY, *names), both, whole)
+        new = {number: page for number, page in new.items() if number not in place}
+        columns = {name: [column[index] for index in old] for name, column in columns.items()}
+    made.add(insert, models.pages, (*_IDENTITY, *models.STATE_COLUMNS), new.values(), _never_crawled)
+    if columns:
+        made.add_columns(updating, models.pages, names, columns)
+
+
+def _never_crawled(page: NewPage) -> tuple[Any, ...]:
+    return (*_identity(page), NEW, 1.0, None, page.first_seen, None, 0.0, 0, 0, 0, 0, 0, None, -1)
+
+
+def _stored_columns(batch: Batch) -> tuple[dict[str, list[Any]], tuple[str, ...]]:
+    """Make the arrays of `Batch.columns` into lists of Python's values, sorted by page."""
+    if not batch.columns or not len(batch.columns["page"]):
+        return {}, ()
+    order = np.argsort(batch.columns["page"], kind="stable")
+    names: tuple[str, ...] = models.STATE_COLUMNS
+    columns = {name: column_values(np.asarray(batch.columns[name])[order]) for name in ("page", *names)}
+    if "log_likelihood" in batch.columns:
+        columns["log_likelihood"] = likelihood_rows(np.asarray(batch.columns["log_likelihood"])[order])
+        columns["grid"] = [batch.grid] * len(order)
+        names = (*names, "log_likelihood", "grid")
+    return columns, names
+
+
+def _add_contents(made: _Groups, batch: Batch) -> None:
+    """Add the changes of contents, one group for each set of columns."""
+    by_names: dict[tuple[str, ...], list[tuple[Any, ...]]] = {}
+    for page, changes in batch.contents.items():
+        names = tuple(name for name in models.CONTENT_COLUMNS if name in changes)
+        if len(names) < len(changes):
+            _refuse(
+                made.saved, "pages", f"page {page}", ValueError(f"contents are {', '.join(models.CONTENT_COLUMNS)}")
+            )
+        elif names:
+            by_names.setdefault(names, []).append((page, *[changes[name] for name in names]))
+    for names, rows in by_names.items():
+        cleaned = [[clean(value, made.texts) for value in row] for row in sorted(rows, key=lambda row: row[0])]
+        columns = dict(zip(("page", *names), map(list, zip(*cleaned, strict=True)), strict=True))
+        made.add_columns(updating, models.pages, names, columns)
+
+
+def _add_finished(made: _Groups, batch: Batch) -> None:
+    rows = []
+    for number, (done_at, result) in sorted(batch.finished.items()):
+        try:
+            rows.append((number, plain(done_at), to_json(result)))
+        except (TypeError, ValueError) as error:
+            _refuse(made.saved, "commands", f"id {number}", error)
+    if rows:
+        statement = updating(models.commands, ("done_at", "result"), made.dialect)
+        columns: dict[str, Any] = dict(
+            zip(("id", "done_at", "result"), map(list, zip(*rows, strict=True)), strict=True)
+        )
+        made.all.append(Group("commands", statement.sql, statement.rows({**made.key, **columns}, len(rows))))
+
+
+def write(connection: Connection, batch_groups: list[Group]) -> None:
+    """Write groups with one call of the driver each."""
+    for group in batch_groups:
+        connection.exec_driver_sql(group.sql, group.rows)
+
+
+def write_carefully(connection: Connection, batch_groups: list[Group], saved: Saved) -> None:
+    """Write groups so that a row which is refused costs nothing but itself."""
+    for group in batch_groups:
+        try:
+            with connection.begin_nested():
+                connection.exec_driver_sql(group.sql, group.rows)
+        except Exception as error:
+            if not is_row_error(error):
+                raise
+            for row in group.rows:
+                _write_row(connection, group, row, saved)
+
+
+def _write_row(connection: Connection, group: Group, row: tuple[Any, ...], saved: Saved) -> None:
+    try:
+        with connection.begin_nested():
+            connection.exec_driver_sql(group.sql, row)
+    except Exception as error:
+        if not is_row_error(error):
+            raise
+        numbers = ", ".join(str(value)[:40] for value in row if isinstance(value, int))
+        _refuse(saved, group.table, f"numbers {numbers}", error)
+
+
+def _refuse(saved: Saved, table: str, which: str, error: BaseException) -> None:
+    saved.refused[table] += 1
+    if saved.refused[table] <= 3:  # a few examples are enough; the count is in the statistics
+        logger.error("A row of the table %s (%s) is refused and left out: %s.", table, which, reason(error))

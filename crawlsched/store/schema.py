@@ -1,0 +1,207 @@
+"""The schema: which revision a database has, whether it is ours, and how it is brought to this version's."""
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from alembic import command
+from alembic.autogenerate import compare_metadata
+from alembic.config import Config
+from alembic.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from sqlalchemy import Connection, func, inspect, select, text
+
+import crawlsched
+from crawlsched.exceptions import SchemaOutOfDate, StoreError
+from crawlsched.store.database import Database, database_url
+from crawlsched.store.models import metadata
+
+__all__ = ["check", "current", "differences", "downgrade", "head", "upgrade"]
+
+#: Alembic's table has a name of ours, so that another program's migrations are never taken for ours.
+VERSION_TABLE = "crawlsched_version"
+
+#: The key of the advisory lock under which a PostgreSQL database is upgraded ("crawlsch" as a number).
+ADVISORY_LOCK = int.from_bytes(b"crawlsch", "big")
+
+# Alembic's environment is global to the process: two threads must not run one at the same time.
+_alembic = threading.Lock()
+
+
+def migrations() -> Path:
+    """Find the migrations: inside the installed package, or at the top of the checkout."""
+    package = Path(crawlsched.__file__).parent
+    for place in (package / "migrations", package.parent / "migrations"):
+        if (place / "env.py").is_file():
+            return place
+    raise StoreError(f"The migrations of crawlsched are missing beside {str(package)!r}; install crawlsched again.")
+
+
+def head() -> str:
+    """Give the newest revision that this version of crawlsched knows."""
+    revision = ScriptDirectory(str(migrations())).get_current_head()
+    assert revision is not None  # a test proves that there is exactly one
+    return revision
+
+
+def current(url: str) -> str | None:
+    """Give a database's revision, without changing anything.
+
+    Parameters
+    ----------
+    url : str
+        See `crawlsched.store.database.database_url`.
+
+    Returns
+    -------
+    str or None
+        None if the database is empty or does not exist yet.
+
+    Raises
+    ------
+    SchemaOutOfDate
+        If it holds another program's tables.
+    StoreError
+        If it cannot be reached or read.
+    """
+    parsed = database_url(url)
+    if parsed.get_backend_name() == "sqlite" and not _exists(Path(str(parsed.database)), url):
+        return None
+    database = Database(url, read_only=True)
+    try:
+        with database.explained("opened"), database.engine.connect() as connection:
+            return _revision(connection, database.name)
+    finally:
+        database.close()
+
+
+def check(url: str) -> str:
+    """Make sure that a database is at this version's revision, without changing anything.
+
+    Returns
+    -------
+    str
+        The revision.
+
+    Raises
+    ------
+    SchemaOutOfDate
+        If it is empty, behind, ahead, or another program's; the sentence says which and what to do.
+    StoreError
+        If it cannot be reached or read.
+    """
+    revision = current(url)
+    _refuse_ahead(revision, database_url(url).render_as_string())
+    if revision != head():
+        state = "has no tables yet" if revision is None else f"is behind: at revision {revision}, this version's is"
+        name = database_url(url).render_as_string()
+        state = f"{state} {head()}" if revision is not None else state
+        raise SchemaOutOfDate(f"The database {name!r} {state}; run: crawlsched db upgrade")
+    return revision
+
+
+def upgrade(url: str) -> str:
+    """Bring a database to this version's revision; several processes may do so at once.
+
+    Returns
+    -------
+    str
+        The revision it has now.
+
+    Raises
+    ------
+    SchemaOutOfDate
+        If it is ahead or another program's; nothing is changed then.
+    StoreError
+        If it cannot be written.
+    """
+    revision = current(url)
+    _refuse_ahead(revision, database_url(url).render_as_string())
+    return revision if revision == head() else _run(url, "upgrade", "head")
+
+
+def downgrade(url: str, revision: str) -> None:
+    """Take a database back to an earlier revision ("base": no tables), so that an earlier version can use it."""
+    _refuse_ahead(current(url), database_url(url).render_as_string())
+    _run(url, "downgrade", revision)
+
+
+def differences(url: str) -> list[object]:
+    """Give Alembic's list of differences between a database and `crawlsched.store.models`; empty at the head."""
+    database = Database(url)
+    try:
+        with database.reading() as connection:
+            context = MigrationContext.configure(connection, opts={"version_table": VERSION_TABLE})
+            return list(compare_metadata(context, metadata))
+    finally:
+        database.close()
+
+
+def _run(url: str, action: str, revision: str) -> str:
+    """Run Alembic under a lock against other processes, in one transaction."""
+    config = Config()
+    config.set_main_option("script_location", str(migrations()).replace("%", "%%"))
+    database = Database(url)
+    try:
+        with database.explained("upgraded"), _alembic, _locked(database) as connection:
+            found = _revision(connection, database.name)  # again: another process may have been first
+            _refuse_ahead(found, database.name)
+            if action == "downgrade" or found != head():
+                config.attributes["connection"] = connection
+                getattr(command, action)(config, revision)
+            return revision if action == "downgrade" else head()
+    finally:
+        database.close()
+
+
+@contextmanager
+def _locked(database: Database) -> Iterator[Connection]:
+    """Open a writing transaction that no other upgrade can be in at the same time."""
+    if database.is_sqlite:
+        with database.writing() as connection:
+            yield connection
+        return
+    with database.engine.connect() as connection:
+        # A lock of the session, not of the transaction: a later migration may have to commit on its way.
+        connection.execute(select(func.pg_advisory_lock(ADVISORY_LOCK)))
+        connection.commit()
+        try:
+            with connection.begin():
+                yield connection
+        finally:
+            connection.execute(select(func.pg_advisory_unlock(ADVISORY_LOCK)))
+            connection.commit()
+
+
+def _exists(path: Path, url: str) -> bool:
+    """Say whether an SQLite file is there; a missing directory is a mistake in the URL."""
+    if not path.absolute().parent.is_dir():
+        raise StoreError(
+            f"The database {url!r} cannot be opened: the directory {str(path.absolute().parent)!r} does not exist; "
+            "make it, or name another file."
+        )
+    return path.exists()
+
+
+def _revision(connection: Connection, name: str) -> str | None:
+    """Read the revision of a database, or refuse it as not ours."""
+    tables = set(inspect(connection).get_table_names())
+    if VERSION_TABLE in tables:
+        found = connection.execute(text(f"SELECT version_num FROM {VERSION_TABLE}")).scalars().all()
+        return str(found[0]) if found else None
+    if tables:
+        raise SchemaOutOfDate(
+            f"The database {name!r} belongs to another program (it has the table {min(tables)!r} "
+            f"and no table {VERSION_TABLE!r}); name another database."
+        )
+    return None
+
+
+def _refuse_ahead(revision: str | None, name: str) -> None:
+    known = {script.revision for script in ScriptDirectory(str(migrations())).walk_revisions()}
+    if revision is not None and revision not in known:
+        raise SchemaOutOfDate(
+            f"The database {name!r} is ahead: at revision {revision}, which this version of crawlsched does not know "
+            f"(its newest is {head()}); install the version that wrote it, or a later one."
+        )

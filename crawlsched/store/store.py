@@ -1,0 +1,413 @@
+"""The store: everything one process reads and writes of one collection in one database."""
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import Any, Concatenate, ParamSpec, TypeVar
+
+import numpy as np
+from sqlalchemy import Connection, delete, insert, select, text
+from sqlalchemy.exc import IntegrityError
+
+from crawlsched.exceptions import CollectionInUse, StoreError
+from crawlsched.store import commands, forgetting, models, reading, saving, schema
+from crawlsched.store.batch import Batch, Host, ObservationRow, PageFacts, Source
+from crawlsched.store.commands import Command
+from crawlsched.store.database import Database, database_url, is_row_error
+from crawlsched.store.lease import STALE_AFTER, Lease, LeaseRow, lease_row
+from crawlsched.store.loading import page_blocks
+from crawlsched.store.rows import from_json, to_json
+from crawlsched.store.saving import Saved
+from crawlsched.store.tombstones import Tombstones
+
+__all__ = ["Store"]
+
+T = TypeVar("T")
+P = ParamSpec("P")
+
+
+class Store:
+    """One collection in one database; made by `Store.open`.
+
+    It may be used from several threads. No method reads the clock: `now` and other times are POSIX seconds.
+    Every failure is a `StoreError` of one sentence.
+
+    Attributes
+    ----------
+    database : Database
+    name : str
+        The collection's name.
+    key : tuple of int
+        Shard and number of the collection.
+    hosts : list of str
+        The names behind the host numbers which `load` gives; `host_number` adds to it (in one thread only).
+    tombstones : Tombstones
+    lease : Lease or None
+        While there is one, `save` writes only as long as it is still this process's.
+    """
+
+    def __init__(self, database: Database, name: str, key: tuple[int, int]) -> None:
+        self.database = database
+        self.name = name
+        self.key = key
+        self.lease: Lease | None = None
+        self.hosts: list[str] = []
+        self._host_numbers: dict[str, int] = {}
+        table = models.tombstones
+        with database.reading() as connection:
+            rows = connection.execute(select(table.c.kind, table.c.value).where(*self._own(table))).all()
+        self.tombstones = Tombstones((kind, value) for kind, value in rows)
+
+    # --- opening and closing
+
+    @classmethod
+    def open(
+        cls,
+        url: str,
+        collection: str,
+        shard: int = 0,
+        *,
+        upgrade: bool | None = None,
+        read_only: bool = False,
+        create: bool | None = None,
+    ) -> "Store":
+        """Open a collection.
+
+        Parameters
+        ----------
+        url : str
+            ``sqlite:///path`` or ``postgresql://...``.
+        collection : str
+            Its name.
+        shard : int
+        upgrade : bool, optional
+            Bring the database to this version's schema first. None: on SQLite yes, on PostgreSQL no.
+        read_only : bool
+            Refuse to write; upgrades nothing.
+        create : bool, optional
+            Make the collection if it is not there. None: unless `read_only`.
+
+        Returns
+        -------
+        Store
+
+        Raises
+        ------
+        SchemaOutOfDate
+            If the database is behind, ahead, or another program's.
+        StoreError
+            If it cannot be used for another reason, or has no such collection. Nothing was changed.
+        """
+        is_sqlite = database_url(url).get_backend_name() == "sqlite"
+        if (is_sqlite if upgrade is None else upgrade) and not read_only:
+            schema.upgrade(url)
+        else:
+            schema.check(url)
+        database = Database(url, read_only=read_only)
+        try:
+            if not read_only:
+                _require_writable(database)
+            create = not read_only if create is None else create
+            return cls(database, collection, (shard, _collection_number(database, collection, shard, create)))
+        except BaseException:
+            database.close()
+            raise
+
+    def close(self) -> None:
+        """Close every connection; the lease, if there is one, is not released."""
+        self.database.close()
+
+    def take_lease(self, spider: str, now: float, *, stale_after: float = STALE_AFTER, force: bool = False) -> Lease:
+        """Become the one process that writes this collection; see `Lease.take`."""
+        self.lease = Lease.take(self.database, self.key, self.name, spider, now, stale_after=stale_after, force=force)
+        return self.lease
+
+    def owner(self) -> LeaseRow | None:
+        """Say who owns the collection, or owned it last, and its last status; None: nobody ever did."""
+        with self.database.reading() as connection:
+            return lease_row(connection, self.key)
+
+    # --- the whole collection
+
+    def load(
+        self,
+        block: int = 100_000,
+        *,
+        grid: str = "",
+        n_rates: int = 0,
+        fingerprinter: str | None = None,
+        pages: Sequence[int] | np.ndarray | None = None,
+    ) -> Iterator[dict[str, np.ndarray]]:
+        """Give every page as arrays, in blocks, in the order of page numbers.
+
+        Parameters
+        ----------
+        block : int
+            Pages per block.
+        grid, n_rates : str, int
+            The grid of rates in use and its size; log-likelihoods of another grid are not given.
+        fingerprinter : str, optional
+            The request fingerprinter in use.
+        pages : array_like of int, optional
+            Only these.
+
+        Yields
+        ------
+        dict of str to ndarray
+            ``page`` int64, ``host`` int32 (index into `hosts`), ``depth`` int32; every name in `models.STATE_COLUMNS`
+            (never: -inf in crawled_at, nan in changed_at and signalled_since); ``request_fingerprint`` uint8, shape
+            (n, 20), and ``other_fingerprinter`` bool; ``log_likelihood`` uint16, shape (n, n_rates), and
+            ``has_log_likelihood`` bool: False where the page has to start from the prior (its row is 0).
+        """
+        arguments: dict[str, Any] = {
+            "grid": grid,
+            "n_rates": n_rates,
+            "fingerprinter": fingerprinter,
+            "pages": pages,
+        }
+        with self.database.explained("read"):
+            yield from page_blocks(self.database, self.key, self.host_number, block, **arguments)
+
+    def host_number(self, name: str) -> int:
+        """Give a host's number, a new one if it has none. Numbers hold for this process only."""
+        number = self._host_numbers.get(name)
+        if number is None:
+            number = self._host_numbers[name] = len(self.hosts)
+            self.hosts.append(name)
+        return number
+
+    def next_page(self) -> int:
+        """Give the first page number that is free at the end."""
+        return self._read(reading.next_number, models.pages.c.page)
+
+    def next_observation(self) -> int:
+        """Give the first observation id that is free at the end."""
+        return self._read(reading.next_number, models.observations.c.id)
+
+    def counts(self) -> dict[str, dict[int, int]]:
+        """Count the pages: host to state to number."""
+        return self._read(reading.counts)
+
+    # --- some pages
+
+    def facts(self, pages: Sequence[int] | np.ndarray) -> list[PageFacts | None]:
+        """Give what is needed to request pages, in the order asked; None for one that is not there.
+
+        `WriteBehind.facts` gives the same with what is not written yet.
+        """
+        return self._read(reading.facts, pages)
+
+    def find(self, what: str | bytes) -> int | None:
+        """Give the page with a URL (exactly as stored) or a request fingerprint; None if there is none."""
+        return self._read(reading.find, what)
+
+    def undelivered(self) -> list[int]:
+        """Give the pages with a change that has not been through the spider's callback and pipelines."""
+        return self._read(reading.undelivered)
+
+    def announcements_for(
+        self, pages: Sequence[int] | np.ndarray, source: int
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Give what a source last announced: (known bool, lastmod float64 or nan, n int64), in the order of `pages`."""
+        return self._read(reading.announcements_for, pages, source)
+
+    def announcements_of(self, page: int) -> list[tuple[int, float | None, int]]:
+        """Give (source, lastmod, n) of every source that names a page."""
+        return self._read(reading.announcements_of, page)
+
+    def observations_of(self, page: int, limit: int = 20) -> list[ObservationRow]:
+        """Give a page's newest visits, newest first."""
+        return self._read(reading.observations_of, page, limit)
+
+    def signal_observations(self, since: float, limit: int = 200_000) -> dict[str, np.ndarray]:
+        """Give the newest observations of pages with a source: page, elapsed, n_signals, source, changed."""
+        return self._read(reading.signal_observations, since, limit)
+
+    def sources(self) -> list[Source]:
+        """Give every source of ChangeSignals; written back by `Batch.sources`."""
+        return self._read(reading.sources)
+
+    def known_hosts(self) -> list[Host]:
+        """Give what hosts told us; written back by `Batch.hosts`."""
+        return self._read(reading.hosts)
+
+    # --- writing
+
+    def save(self, batch: Batch) -> Saved:
+        """Write a batch in one transaction; writing it again changes nothing.
+
+        Returns
+        -------
+        Saved
+            What was written, refused, and cleaned.
+
+        Raises
+        ------
+        CollectionInUse
+            If the lease was taken over by another process; nothing was written.
+        StoreError
+            If the database cannot be written now; nothing was written.
+        """
+        saved = Saved()
+        groups = saving.groups(batch, self.key, self.database.engine.dialect, saved)
+        try:
+            self._write(lambda connection: saving.write(connection, groups))
+        except Exception as error:
+            if not is_row_error(error):
+                raise
+            self._write(lambda connection: saving.write_carefully(connection, groups, saved))
+        saved.rows -= sum(saved.refused.values())
+        return saved
+
+    def add_source(self, kind: str, url: str, host: str, parent: int | None = None) -> Source:
+        """Give the source with this kind and URL, a new one if there is none."""
+
+        def add(connection: Any) -> Source:
+            for known in reading.sources(connection, self.key):
+                if (known.kind, known.url) == (kind, url):
+                    return known
+            number = reading.next_number(connection, self.key, models.sources.c.source)
+            source = Source(number, kind, url, host, parent)
+            dialect = self.database.engine.dialect
+            saving.write(connection, saving.groups(Batch(sources={number: source}), self.key, dialect, Saved()))
+            return source
+
+        return self._write(add)
+
+    def save_plan(self, made_at: float, data: dict[str, Any], keep: int = 5) -> int:
+        """Keep a plan (JSON) and the newest few before it; gives its id."""
+        table = models.plans
+        values = {"shard": self.key[0], "collection": self.key[1], "made_at": made_at, "data": to_json(data)}
+        number = commands.insert_numbered(self.database, self.key, table.c.id, values)
+        self._write(
+            lambda connection: connection.execute(delete(table).where(*self._own(table), table.c.id <= number - keep))
+        )
+        return number
+
+    def newest_plan(self, after: int = -1) -> tuple[int, float, dict[str, Any]] | None:
+        """Give the newest plan's id, time and data; None if there is none with an id above `after`."""
+        table = models.plans
+        query = select(table.c.id, table.c.made_at, table.c.data).where(*self._own(table), table.c.id > after)
+        with self.database.reading() as connection:
+            row = connection.execute(query.order_by(table.c.id.desc()).limit(1)).one_or_none()
+        return None if row is None else (row.id, row.made_at, from_json(row.data))
+
+    # --- forgetting
+
+    def matching(self, kind: str, value: str) -> np.ndarray:
+        """Give the numbers of the pages that `forget` would delete."""
+        slices = list(forgetting.matching(self.database, self.key, kind, value))
+        return np.concatenate(slices) if slices else np.empty(0, dtype=np.int64)
+
+    def forget(self, kind: str, value: str, now: float) -> np.ndarray:
+        """Delete pages and all that is known of them, and leave a tombstone so that they do not come back.
+
+        In a running crawl take the pages (`matching`) out of the planner and drain the write-behind first: what is
+        written later of a page that is gone would be kept under its number.
+
+        Parameters
+        ----------
+        kind : {"url", "pattern", "host", "collection"}
+            A pattern is matched against whole URLs; in it ``*`` stands for anything. A collection is emptied and
+            leaves no tombstone.
+        value : str
+        now : float
+
+        Returns
+        -------
+        ndarray of int64
+            The numbers of the pages that were deleted.
+        """
+        if kind == "collection" and value != self.name:
+            raise ValueError(f"value is {value!r}; it has to be {self.name!r}, the collection that is open.")
+        if kind != "collection":
+            self.tombstones.add(kind, value)
+            self._write(lambda connection: forgetting.leave_tombstone(connection, self.key, kind, value, now))
+        forgotten = []
+        for pages in forgetting.matching(self.database, self.key, kind, value):
+            self._write(partial(forgetting.delete_pages, key=self.key, pages=pages))
+            forgotten.append(pages)
+        clear = forgetting.delete_collection if kind == "collection" else forgetting.delete_unused_templates
+        self._write(lambda connection: clear(connection, self.key))
+        return np.concatenate(forgotten) if forgotten else np.empty(0, dtype=np.int64)
+
+    def tombstoned(self, urls: Sequence[str]) -> list[bool]:
+        """Say for each URL whether it was forgotten on purpose; from memory."""
+        return self.tombstones.cover(urls)
+
+    def prune(self, before: float, limit: int = 10_000) -> int:
+        """Delete at most `limit` observations and done commands older than a time; repeat while it gives `limit`."""
+        return self._write(lambda connection: forgetting.prune(connection, self.key, before, limit))
+
+    # --- commands of another process
+
+    def send(self, name: str, arguments: dict[str, Any], now: float) -> int:
+        """Leave a command for the process that owns the collection; gives its id."""
+        return commands.send(self.database, self.key, name, arguments, now)
+
+    def pending_commands(self) -> list[Command]:
+        """Give the commands which are not done, oldest first."""
+        return self._read(commands.pending)
+
+    def finish(self, id: int, result: Any, now: float) -> None:
+        """Write down a command's result (`Batch.finished` does it with other changes)."""
+        self._write(lambda connection: commands.finish(connection, self.key, id, result, now))
+
+    def wait_for(self, id: int, timeout: float) -> Command | None:
+        """Wait until a command is done, at most `timeout` seconds; None if it is not."""
+        return commands.wait_for(self.database, self.key, id, timeout)
+
+    def quick_check(self) -> list[str]:
+        """Look for damage; gives one sentence for each finding, none if all is well."""
+        with self.database.reading() as connection:
+            if self.database.is_sqlite:
+                return [row for row in connection.execute(text("PRAGMA quick_check")).scalars() if row != "ok"]
+            for table in models.metadata.sorted_tables:
+                connection.execute(select(table).limit(1)).all()
+        return [f"The tables differ: {difference}" for difference in schema.differences(self.database.text)]
+
+    def _own(self, table: Any) -> tuple[Any, Any]:
+        return table.c.shard == self.key[0], table.c.collection == self.key[1]
+
+    def _read(
+        self, question: Callable[Concatenate[Connection, tuple[int, int], P], T], *arguments: P.args, **named: P.kwargs
+    ) -> T:
+        with self.database.reading() as connection:
+            return question(connection, self.key, *arguments, **named)
+
+    def _write(self, change: Callable[[Connection], T]) -> T:
+        """Change something, if this process still may; the error of a row that is refused is given on as it is."""
+        with self.database.explained("written"), self.database.writing() as connection:
+            if self.lease is not None and not self.lease.is_own(connection):
+                raise CollectionInUse(
+                    f"The collection {self.name!r} was taken over by another process, and nothing more is "
+                    "written by this one; stop this crawl (crawlsched status shows the new owner)."
+                )
+            return change(connection)
+
+
+def _require_writable(database: Database) -> None:
+    with database.explained("written"), database.writing() as connection:
+        if not database.is_sqlite and connection.execute(text("SHOW transaction_read_only")).scalar_one() == "on":
+            raise StoreError(
+                f"The database {database.name!r} is read-only (a standby, or set so); name one that can be written."
+            )
+
+
+def _collection_number(database: Database, name: str, shard: int, create: bool) -> int:
+    """Give a collection's number, and make it if need be."""
+    table = models.collections
+    with database.reading() as connection:
+        rows = connection.execute(select(table.c.name, table.c.collection).where(table.c.shard == shard)).all()
+    known = {row.name: int(row.collection) for row in rows}
+    if name in known:
+        return known[name]
+    if not create:
+        names = ", ".join(repr(known_name) for known_name in sorted(known)) or "none"
+        raise StoreError(f"The database {database.name!r} has no collection {name!r}; it has {names}.")
+    number = max(known.values(), default=0) + 1
+    try:
+        with database.explained("written"), database.writing() as connection:
+            connection.execute(insert(table).values(shard=shard, collection=number, name=name))
+        return number
+    except IntegrityError:  # another process made one at the same time
+        return _collection_number(database, name, shard, create)
