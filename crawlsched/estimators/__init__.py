@@ -1,17 +1,52 @@
-"""Estimators of how often pages change, as banks of arrays."""
+"""Estimators of how often pages change, as banks of arrays: one row of state per page.
 
+All have ``Estimator(n_pages, **parameters)``, ``update(pages, elapsed, changed, ...)``, ``change_rate(pages)``,
+``state()``, ``from_state(state)`` and ``resize(n_pages)``; `SignalQuality` and `learn_prior` learn what pages have in
+common.
+"""
+
+from crawlsched.estimators.bias_reduced import BiasReduced
+from crawlsched.estimators.estimator import Estimator
+from crawlsched.estimators.frequency_classes import FrequencyClasses
+from crawlsched.estimators.gamma_posterior import GammaPosterior
+from crawlsched.estimators.last_modified import LastModified
+from crawlsched.estimators.law_of_large_numbers import LawOfLargeNumbers
+from crawlsched.estimators.maximum_likelihood import MaximumLikelihood
+from crawlsched.estimators.moment_matching import MomentMatching
+from crawlsched.estimators.momentum import Momentum
+from crawlsched.estimators.naive import Naive
 from crawlsched.estimators.population_prior import learn_prior
 from crawlsched.estimators.posterior import Posterior
 from crawlsched.estimators.rate_grid import DEFAULT_RATES, DEFAULT_RATES_ID, grid_id
 from crawlsched.estimators.signal_fit import SignalFit
 from crawlsched.estimators.signal_quality import SignalQuality
+from crawlsched.estimators.step_sizes import OutsideTheorem
+from crawlsched.estimators.stochastic_approximation import StochasticApproximation
+from crawlsched.estimators.uniform_prior import UniformPrior
+from crawlsched.estimators.visit_frequency import BEST_FREQUENCY_RATIO, best_frequency_ratio, best_visit_interval
 
 __all__ = [
+    "BEST_FREQUENCY_RATIO",
     "DEFAULT_RATES",
     "DEFAULT_RATES_ID",
+    "BiasReduced",
+    "Estimator",
+    "FrequencyClasses",
+    "GammaPosterior",
+    "LastModified",
+    "LawOfLargeNumbers",
+    "MaximumLikelihood",
+    "MomentMatching",
+    "Momentum",
+    "Naive",
+    "OutsideTheorem",
     "Posterior",
     "SignalFit",
     "SignalQuality",
+    "StochasticApproximation",
+    "UniformPrior",
+    "best_frequency_ratio",
+    "best_visit_interval",
     "grid_id",
     "learn_prior",
 ]

@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 
+from crawlsched.estimators.intervals import Intervals
 from crawlsched.estimators.observations import (
     FloatArray,
     IndexArray,
@@ -41,10 +42,13 @@ class Estimator(ABC):
 
     #: Constructor arguments that `state` keeps beside the columns; `None` is kept by leaving it out.
     _parameters: ClassVar[tuple[str, ...]] = ()
+    #: Rows of different lengths, for the methods that need every interval.
+    _histories: ClassVar[tuple[str, ...]] = ()
 
     def __init__(self, n_pages: int) -> None:
         self.n_pages = check_n_pages(n_pages)
         self._columns: Columns = self._new_rows(self.n_pages)
+        self._intervals = {name: Intervals(self.n_pages) for name in self._histories}
 
     @abstractmethod
     def _new_rows(self, n: int) -> Columns:
@@ -120,13 +124,18 @@ class Estimator(ABC):
             raise ValueError(f"n_pages must be at least the {self.n_pages} rows there are, got {size}; rows stay.")
         fresh = self._new_rows(size - self.n_pages)
         self._columns = {name: np.concatenate([column, fresh[name]]) for name, column in self._columns.items()}
+        for intervals in self._intervals.values():
+            intervals.resize(size)
         self.n_pages = size
 
     def state(self) -> Columns:
         """Return all that `from_state` needs, as a plain dictionary of arrays (copies)."""
         given = {name: getattr(self, name) for name in self._parameters}
         kept = {name: np.array(value) for name, value in given.items() if value is not None}
-        return {"n_pages": np.array(self.n_pages), **kept, **{k: v.copy() for k, v in self._columns.items()}}
+        state = {"n_pages": np.array(self.n_pages), **kept, **{k: v.copy() for k, v in self._columns.items()}}
+        for name, intervals in self._intervals.items():
+            state[name], state[f"{name}_lengths"] = intervals.gather(np.arange(self.n_pages))
+        return state
 
     @classmethod
     def from_state(cls, state: Mapping[str, npt.ArrayLike]) -> Self:
@@ -152,7 +161,16 @@ class Estimator(ABC):
                 found = arrays[name].shape if name in arrays else "nothing"
                 raise ValueError(f"state[{name!r}] must have shape {column.shape}, got {found}.")
             made._columns[name] = arrays[name].astype(column.dtype, copy=True)
+        for name in cls._histories:
+            made._intervals[name] = _history(arrays, name, made.n_pages)
         return made
+
+
+def _history(arrays: Columns, name: str, n_pages: int) -> Intervals:
+    values, lengths = arrays.get(name), arrays.get(f"{name}_lengths")
+    if values is None or lengths is None or lengths.shape != (n_pages,) or values.shape != (int(lengths.sum()),):
+        raise ValueError(f"state[{name!r}] must hold as many values as {name}_lengths says, for {n_pages} pages.")
+    return Intervals.from_values(values.astype(np.float64), lengths.astype(np.intp))
 
 
 def _plain(value: npt.NDArray[Any]) -> Any:

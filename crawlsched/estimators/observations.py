@@ -10,6 +10,10 @@ __all__ = ["Observations", "check_n_pages", "check_observations", "check_positiv
 FloatArray = npt.NDArray[np.float64]
 IndexArray = npt.NDArray[np.intp]
 
+# Shorter and longer times than these count as these, so that no sum and no quotient of them leaves float64.
+_SHORTEST = 1e-9
+_LONGEST = 1e15
+
 
 class Observations(NamedTuple):
     """One visit to each of some distinct pages.
@@ -19,7 +23,7 @@ class Observations(NamedTuple):
     pages : ndarray of int, shape (n,)
         Row numbers, each at most once.
     elapsed : ndarray, shape (n,)
-        Seconds since the visit before.
+        Seconds since the visit before, between a nanosecond and 10^15 seconds.
     changed : ndarray of bool, shape (n,)
         Whether the page differs from the copy of the visit before.
     n_signals : ndarray, shape (n,)
@@ -110,6 +114,7 @@ def check_observations(
     else:
         since = per_page(time_since_modified, n, "time_since_modified")
         _check_all(since, ~(since < 0), "time_since_modified", "seconds that are not negative, or NaN where unknown")
+    times = np.clip(times, _SHORTEST, _LONGEST)
     return Observations(rows, times, found.astype(np.bool_), counts, since)
 
 

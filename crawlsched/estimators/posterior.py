@@ -16,15 +16,15 @@ from crawlsched.estimators.observations import (
     check_rows,
     per_page,
 )
-from crawlsched.estimators.probabilities import TINY, check_prior, posterior_probabilities
+from crawlsched.estimators.probabilities import TINY, check_prior, posterior_probabilities, visit_log_likelihood
 from crawlsched.estimators.rate_grid import DEFAULT_RATES, check_rates, grid_id
 
 __all__ = ["Posterior"]
 
 # Rows worked on at once: their intermediate arrays stay in the cache.
 _SLICE = 8192
-# Longer than any page has existed; keeps rate * elapsed finite whatever is passed.
-_LONGEST = 1e12
+# As for every estimator: keeps rate * elapsed finite, and above 0, whatever is passed.
+_SHORTEST, _LONGEST = 1e-9, 1e15
 _SMALLEST = 1e-300
 
 
@@ -173,10 +173,7 @@ class Posterior(Estimator):
             relative *= np.exp2(-elapsed / self.half_life)[:, np.newaxis]
         if self.discount is not None:
             relative *= self.discount
-        expected = self.rates * np.minimum(elapsed, _LONGEST)[:, np.newaxis]
-        stale = expected[changed] + evidence[changed, np.newaxis]
-        relative[~changed] -= expected[~changed]
-        relative[changed] += np.log(-np.expm1(-np.maximum(stale, _SMALLEST)))
+        relative += visit_log_likelihood(self.rates, elapsed, changed, evidence)
         relative -= relative.max(axis=1, keepdims=True)
         if self.dtype == "uint16":
             updates = self._columns["updates"]
@@ -206,7 +203,7 @@ class Posterior(Estimator):
             relative *= np.exp2(-elapsed / self.half_life)
         if self.discount is not None:
             relative *= self.discount
-        expected = self.rates * min(elapsed, _LONGEST)
+        expected = self.rates * min(max(elapsed, _SHORTEST), _LONGEST)
         if changed:
             expected += evidence
             np.maximum(expected, _SMALLEST, out=expected)

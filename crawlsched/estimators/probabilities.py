@@ -7,12 +7,13 @@ import numpy.typing as npt
 
 from crawlsched.estimators.log_weights import decoded, relative_likelihoods
 
-__all__ = ["TINY", "check_prior", "posterior_probabilities"]
+__all__ = ["TINY", "check_prior", "posterior_probabilities", "visit_log_likelihood"]
 
 FloatArray = npt.NDArray[np.float64]
 
 #: Below this a sum of likelihoods may have lost digits to underflow.
 TINY = 1e-200
+_SMALLEST = 1e-300
 
 
 def check_prior(prior: npt.ArrayLike, n_rates: int, n_pages: int | None = None) -> FloatArray:
@@ -60,3 +61,31 @@ def posterior_probabilities(stored: npt.NDArray[Any], prior: FloatArray) -> Floa
         total[lost] = joint[lost].sum(axis=1, keepdims=True)
     joint /= total
     return joint
+
+
+def visit_log_likelihood(
+    rates: FloatArray, elapsed: FloatArray, changed: npt.NDArray[np.bool_], evidence: FloatArray
+) -> FloatArray:
+    """Return the log-likelihood of each rate for each visit, up to what is common to all rates.
+
+    Parameters
+    ----------
+    rates : ndarray, shape (K,)
+        Changes per second.
+    elapsed : ndarray, shape (n,)
+        Seconds since the visit before.
+    changed : ndarray of bool, shape (n,)
+        Whether the page had changed.
+    evidence : ndarray, shape (n,)
+        Nats that announcements take off the log-probability of freshness.
+
+    Returns
+    -------
+    ndarray, shape (n, K)
+        log(1 - exp(-(r τ + e))) for a changed page; -r τ for an unchanged one, since exp(-e) is common to all rates.
+    """
+    found = rates * elapsed[:, np.newaxis]
+    stale = found[changed] + evidence[changed, np.newaxis]
+    np.negative(found, out=found)
+    found[changed] = np.log(-np.expm1(-np.maximum(stale, _SMALLEST)))
+    return found

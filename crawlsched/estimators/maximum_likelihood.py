@@ -1,0 +1,114 @@
+"""The maximum-likelihood estimator of Cho and Garcia-Molina, for visits at irregular intervals."""
+
+from typing import ClassVar
+
+import numpy as np
+
+from crawlsched.estimators.estimator import Columns, Estimator
+from crawlsched.estimators.intervals import sums
+from crawlsched.estimators.observations import FloatArray, IndexArray, Observations
+
+__all__ = ["MaximumLikelihood"]
+
+_ROUNDS = 100
+_TOLERANCE = 1e-14
+_SLICE = 4096
+
+
+class MaximumLikelihood(Estimator):
+    """The change rate that makes what visits found most likely.
+
+    Parameters
+    ----------
+    n_pages : int
+        Number of rows.
+    min_change_rate : float, default 0
+        Estimates below it are raised to it, also where no change was ever found.
+    max_change_rate : float, optional
+        Estimates above it are lowered to it; no limit by default.
+
+    Notes
+    -----
+    Solves equation (2) of Cho and Garcia-Molina [1]_, Σ_changed t / (e^{λ t} - 1) = Σ_unchanged t. It has no positive
+    solution where no visit found a change: the likelihood is greatest at 0. Its solution is infinite where all did:
+    half an unchanged visit of the mean interval is added then, which for regular visits gives log(2n + 1) per interval,
+    as `BiasReduced` does.
+
+    Biased high for few visits by a term of order 1/n, since changed visits in a row point to ever higher rates (with 10
+    visits one change apart 5 to 10 %); consistent as n grows, whatever the intervals. Efficient: no other unbiased
+    estimator is more precise for long histories. It has to keep every interval that ended in a change, and each new
+    visit means solving the equation anew: state grows with the history (8 to 32 bytes per change).
+
+    References
+    ----------
+    .. [1] Cho, Garcia-Molina (2003), "Estimating frequency of change", section 4.3 and appendix C.
+
+    Examples
+    --------
+    The paper's Example 5, changes after 6 and 3 hours, none after 4 and 7:
+
+    >>> hour = 3_600.0
+    >>> estimator = MaximumLikelihood(1)
+    >>> for hours, changed in [(6, True), (4, False), (3, True), (7, False)]:
+    ...     estimator.update(0, hours * hour, changed)
+    >>> round(estimator.change_rate(0) * 20 * hour, 2)
+    2.67
+    """
+
+    _parameters: ClassVar[tuple[str, ...]] = ("min_change_rate", "max_change_rate")
+    _histories: ClassVar[tuple[str, ...]] = ("changed_intervals",)
+
+    def __init__(self, n_pages: int, min_change_rate: float = 0.0, max_change_rate: float | None = None) -> None:
+        self.min_change_rate = float(min_change_rate)
+        self.max_change_rate = None if max_change_rate is None else float(max_change_rate)
+        if not 0 <= self.min_change_rate < np.inf:
+            raise ValueError(f"min_change_rate must be changes per second from 0, and finite, got {min_change_rate}.")
+        if self.max_change_rate is not None and not self.min_change_rate <= self.max_change_rate < np.inf:
+            raise ValueError(
+                f"max_change_rate must be finite and at least min_change_rate = {min_change_rate}, "
+                f"got {max_change_rate}."
+            )
+        super().__init__(n_pages)
+
+    def _new_rows(self, n: int) -> Columns:
+        # Estimates are solved for when asked for, and kept until the next visit.
+        return {"unchanged_time": np.zeros(n), "estimate": np.zeros(n), "stale": np.zeros(n, dtype=np.bool_)}
+
+    def _observe(self, seen: Observations) -> None:
+        columns = self._columns
+        self._intervals["changed_intervals"].append(seen.pages[seen.changed], seen.elapsed[seen.changed])
+        columns["unchanged_time"][seen.pages] += np.where(seen.changed, 0.0, seen.elapsed)
+        columns["stale"][seen.pages] = True
+
+    def _estimate(self, pages: IndexArray) -> FloatArray:
+        stale = np.unique(pages[self._columns["stale"][pages]])
+        for start in range(0, stale.size, _SLICE):
+            rows = stale[start : start + _SLICE]
+            self._columns["estimate"][rows] = self._solve(rows)
+        self._columns["stale"][stale] = False
+        return np.clip(self._columns["estimate"][pages], self.min_change_rate, self.max_change_rate)
+
+    def _solve(self, rows: IndexArray) -> FloatArray:
+        """Solve equation (2) for each row by Newton's method."""
+        intervals, n_changed = self._intervals["changed_intervals"].gather(rows)
+        changed_time = sums(intervals, n_changed)
+        some = n_changed > 0
+        unit = np.divide(changed_time, n_changed, out=np.ones(rows.size), where=some)
+        unchanged = self._columns["unchanged_time"][rows] / unit
+        unchanged[some & (unchanged == 0)] = 0.5
+        intervals = intervals / np.repeat(unit, n_changed)
+        # t / (e^y - 1) >= t (1/y - 1/2) gives a rate below the solution. The logarithm of the left side is convex and
+        # falls, so that Newton's method on it comes from below and never overshoots.
+        rate = np.divide(n_changed, unchanged + 0.5 * n_changed, out=np.zeros(rows.size), where=some)
+        active = some
+        for _ in range(_ROUNDS):
+            first = 1.0 / np.expm1(np.minimum(np.repeat(rate, n_changed) * intervals, 600.0))
+            left = sums(intervals * first, n_changed)[active]
+            fall = sums(intervals**2 * first * (1.0 + first), n_changed)[active]
+            step = np.zeros(rows.size)
+            step[active] = np.log(left / unchanged[active]) * left / fall
+            rate = rate + step
+            active = active & (np.abs(step) > _TOLERANCE * rate)
+            if not active.any():
+                break
+        return rate / unit

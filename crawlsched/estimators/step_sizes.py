@@ -1,0 +1,96 @@
+"""Step sizes (k + 1)^-η of stochastic approximation, and the conditions of the theorems on them."""
+
+import warnings
+
+import numpy as np
+
+from crawlsched.estimators.observations import FloatArray, check_positive
+
+__all__ = ["OutsideTheorem", "check_initial", "check_momentum_steps", "check_steps", "step_size"]
+
+
+class OutsideTheorem(UserWarning):
+    """Step sizes that are allowed and may work well, but for which convergence is not proved."""
+
+
+def step_size(visits: FloatArray, exponent: float) -> FloatArray:
+    """Return (k + 1)^-exponent for k visits before this one."""
+    sizes: FloatArray = (visits + 1.0) ** -exponent
+    return sizes
+
+
+def check_steps(eta: float) -> float:
+    """Return the exponent of η_k = (k + 1)^-eta, checked against Theorem 2 of Avrachenkov et al.
+
+    Raises
+    ------
+    ValueError
+        If the steps do not shrink, or shrink so fast that the estimate stops on the way.
+
+    Warns
+    -----
+    OutsideTheorem
+        If convergence in the mean is proved but not almost sure convergence.
+    """
+    exponent = check_positive(eta, "eta", "an exponent")
+    if exponent > 1:
+        raise ValueError(
+            f"eta must be above 0 and at most 1, got {eta!r}: with a finite sum of steps the estimate stops on the way."
+        )
+    if exponent <= 0.5:
+        _warn(
+            f"eta = {eta:g} is at most 0.5, so that the sum of squared steps is infinite: Theorem 2 gives convergence "
+            "in the mean only, at rate k^(-eta/2)."
+        )
+    return exponent
+
+
+def check_momentum_steps(eta: float, beta: float, omega: float) -> tuple[float, float, float]:
+    """Return eta, beta and omega of (10), checked against Theorem 3 of Avrachenkov et al.
+
+    Raises
+    ------
+    ValueError
+        If the estimate cannot converge: steps of either time scale have a finite sum, or do not shrink.
+
+    Warns
+    -----
+    OutsideTheorem
+        If neither case of Theorem 3 holds (one time scale: 1/2 < beta <= 1 and eta = 2 beta; two: 1/2 < beta <= 1 and
+        beta + 1/2 < eta < 2 beta).
+    """
+    eta, beta = check_positive(eta, "eta", "an exponent"), check_positive(beta, "beta", "an exponent")
+    omega = check_positive(omega, "omega", "a factor")
+    if omega > 2:
+        raise ValueError(f"omega must be above 0 and at most 2, got {omega!r}: the first steps would overshoot.")
+    if beta > 1:
+        raise ValueError(f"beta must be above 0 and at most 1, got {beta!r}: the estimate would stop on the way.")
+    if not beta <= eta <= beta + 1:
+        raise ValueError(
+            f"eta must lie between beta and beta + 1 ({beta:g} and {beta + 1:g}), got {eta!r}: "
+            "the steps eta_k / beta_k must neither grow nor have a finite sum."
+        )
+    if eta == beta and omega == 1:
+        check_steps(eta)  # without momentum: plain stochastic approximation
+    elif eta > 2 * beta:
+        _warn(f"eta = {eta:g} is above 2 beta = {2 * beta:g}: Theorem 3 says nothing about it.")
+    elif beta <= 0.5 or (eta <= beta + 0.5 and eta != 2 * beta):
+        _warn(
+            f"eta = {eta:g}, beta = {beta:g} lie outside Theorem 3 (1/2 < beta <= 1 and beta + 1/2 < eta <= 2 beta): "
+            "that they converge is a conjecture of the paper's, for beta < eta."
+        )
+    return eta, beta, omega
+
+
+def check_initial(initial_change_rate: float) -> float:
+    """Return where an online estimator starts, or raise `ValueError`."""
+    rate = float(initial_change_rate)
+    if not 0 <= rate < np.inf:
+        raise ValueError(
+            f"initial_change_rate must be changes per second, 0 or above and finite, got {initial_change_rate!r}."
+        )
+    return rate
+
+
+def _warn(message: str) -> None:
+    warnings.warn(message, OutsideTheorem, stacklevel=5)
