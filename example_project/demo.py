@@ -1,0 +1,265 @@
+#!/usr/bin/env python
+"""Watch crawlsched keep a living site fresher than a crawl in turn does at the same rate.
+
+``make demo`` runs this; ``DEMO_SECONDS=20 make demo`` makes it shorter. It starts two identical sites (living_site/)
+with the same seed and epoch, upgrades a database, and runs two crawls side by side as anybody would start them::
+
+    scrapy crawl living -a site=http://127.0.0.11:PORT/
+    scrapy crawl in_turn -a site=http://127.0.0.11:OTHER_PORT/ -a rate=25 -s CRAWLSCHED_ENABLED=False
+
+The last line printed is one JSON object. Where its numbers come from:
+
+- from the truth logs that the two sites write (living_site/truth.py), counted alike for both sides: ``freshness``
+  (share of the living pages whose latest version the crawl has fetched, averaged over the second half of the run),
+  ``achieved_rate`` (requests of every kind that arrived per second in the same time), ``crawls`` (requests for pages),
+  ``changes_found`` (fetches that brought a new version of a page fetched before), ``not_modified`` (answers 304), and
+  ``true_precision`` and ``true_recall`` of each sitemap (over the intervals between two fetches of a page);
+- from the statistics with which Scrapy ended: ``dispatched``, ``resolved``, ``signals``, and
+  ``changes_told_to_the_spider``;
+- from the database, by ``crawlsched status --json``: ``precision`` and ``recall`` of each sitemap as learned;
+- ``bandwidth`` is CRAWLSCHED_BANDWIDTH in example/settings.py.
+
+Both crawls count as begun when both sites have had their first request.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from crawlsched.settings import parse_bandwidth
+
+from demonstration.picture import Picture
+from demonstration.processes import Child, Children, Failure
+from demonstration.report import Report, Side
+from example.settings import CRAWLSCHED_BANDWIDTH
+from living_site.measuring import Truth
+
+HERE = Path(__file__).resolve().parent
+SHORTEST = 10.0
+WARM_UP = 0.5  # share of the run in which nothing is measured: both crawls are still discovering the site
+START_TIMEOUT = 60.0
+STOP_TIMEOUT = 40.0
+PICTURE_INTERVAL = 0.5
+OURS, IN_TURN = "crawlsched", "in turn"
+
+
+def main() -> int:
+    """Run the demo and return the exit code."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # both ways to end it end it alike
+    try:
+        options = read_options()
+        with Children() as children:
+            print(json.dumps(Demo(options.seconds, options.seed, options.output, children).run()))
+    except Failure as failure:
+        print(f"demo: {failure}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print("demo: interrupted; everything it started has ended.", file=sys.stderr)
+        return 130
+    return 0
+
+
+def read_options() -> argparse.Namespace:
+    """Read the command line and DEMO_SECONDS."""
+    parser = argparse.ArgumentParser(prog="demo.py", description="crawlsched beside a crawl in turn on a living site.")
+    parser.add_argument("--seconds", help=f"how long, at least {SHORTEST:g} (default: DEMO_SECONDS, or 60)")
+    parser.add_argument("--seed", type=int, default=1, help="which site (default: 1)")
+    parser.add_argument(
+        "--output", type=Path, default=Path("demo-output"), help="folder for all files (default: %(default)s)"
+    )
+    options = parser.parse_args()
+    written = options.seconds or os.environ.get("DEMO_SECONDS") or "60"
+    try:
+        options.seconds = float(written)
+    except ValueError:
+        options.seconds = 0.0
+    if not SHORTEST <= options.seconds <= 3000.0:
+        raise Failure(f"DEMO_SECONDS must be a number of seconds from {SHORTEST:g} to 3000, got {written!r}.")
+    return options
+
+
+class Demo:
+    """One run: two sites, two crawls, and what became of them."""
+
+    def __init__(self, seconds: float, seed: int, output: Path, children: Children) -> None:
+        self.seconds, self.seed, self.children = seconds, seed, children
+        self.output = output.resolve()
+        self.bandwidth = parse_bandwidth(CRAWLSCHED_BANDWIDTH)
+        self.database = f"sqlite:///{self.output / 'crawlsched.db'}"
+        self.truths: dict[str, Truth] = {}
+        self.crawls: dict[str, Child] = {}
+
+    def run(self) -> dict[str, object]:
+        """Do everything and return what the last line says."""
+        self.clear_output()
+        urls = self.start_sites()
+        self.crawlsched("db", "upgrade")
+        self.start_crawls(urls)
+        start = self.wait_for_first_requests()
+        self.watch(start)
+        end = start + self.seconds
+        self.stop_crawls()
+        return self.report(start, end)
+
+    def clear_output(self) -> None:
+        """Make the output folder, or remove from it what an earlier demo wrote."""
+        try:
+            self.output.mkdir(parents=True, exist_ok=True)
+            for pattern in ("*.jsonl", "*.log", "*.json", "crawlsched.db*", "freshness.*"):
+                for path in self.output.glob(pattern):
+                    path.unlink()
+        except OSError as error:
+            raise Failure(f"the output folder {self.output} cannot be used: {error}") from error
+
+    def start_sites(self) -> dict[str, str]:
+        """Start a site for either crawl, with one seed and one epoch, and return the URLs of their front pages."""
+        epoch, sites = repr(time.time()), {}
+        for name in (OURS, IN_TURN):
+            truth = self.path(name, "truth.jsonl")
+            command = [
+                sys.executable,
+                "-m",
+                "living_site",
+                "--seed",
+                str(self.seed),
+                "--epoch",
+                epoch,
+                "--truth",
+                str(truth),
+            ]
+            sites[name] = self.children.start(
+                f"the site of {name}",
+                [*command, "--while-stdin-is-open"],
+                HERE,
+                self.path(name, "site.log"),
+                read_stdout=True,
+            )
+            self.truths[name] = Truth(truth)
+        return {name: site.first_line(START_TIMEOUT) for name, site in sites.items()}
+
+    def crawlsched(self, *arguments: str) -> str:
+        """Run the command ``crawlsched`` on the demo's database and return what it prints."""
+        command = [str(Path(sys.executable).parent / "crawlsched"), *arguments, "--database-url", self.database]
+        done = subprocess.run(command, cwd=HERE, capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise Failure(f"{' '.join(command)} failed: {done.stderr.strip()}")
+        return done.stdout
+
+    def start_crawls(self, urls: dict[str, str]) -> None:
+        """Start both crawls at the same moment, as a user would."""
+        print(f"Two identical sites: {urls[OURS]} for crawlsched and {urls[IN_TURN]} for a crawl in turn.")
+        print(f"Both crawls may send {self.bandwidth:g} requests a second. All files: {self.output}", flush=True)
+        arguments = {
+            OURS: ["living", "-a", f"site={urls[OURS]}", "-s", f"CRAWLSCHED_DATABASE_URL={self.database}"],
+            IN_TURN: [
+                "in_turn",
+                "-a",
+                f"site={urls[IN_TURN]}",
+                "-a",
+                f"rate={self.bandwidth}",
+                "-s",
+                "CRAWLSCHED_ENABLED=False",
+            ],
+        }
+        for name in (OURS, IN_TURN):
+            files = [
+                "-o",
+                str(self.path(name, "changed_pages.jsonl")),
+                "-s",
+                f"FINAL_STATS_FILE={self.path(name, 'stats.json')}",
+            ]
+            command = [sys.executable, "-m", "scrapy", "crawl", *arguments[name], *files, "-s", "LOG_LEVEL=INFO"]
+            self.crawls[name] = self.children.start(f"the crawl {name}", command, HERE, self.path(name, "crawl.log"))
+
+    def wait_for_first_requests(self) -> float:
+        """Return the time at which both crawls had begun."""
+        deadline = time.monotonic() + START_TIMEOUT
+        while not all(truth.read().arrivals for truth in self.truths.values()):
+            self.children.check()
+            if time.monotonic() > deadline:
+                idle = next(name for name in self.truths if not self.truths[name].arrivals)
+                raise Failure(
+                    f"the crawl {idle} sent no request in {START_TIMEOUT:g} s; {self.crawls[idle].last_lines()}"
+                )
+            time.sleep(0.05)
+        return max(truth.arrivals[0] for truth in self.truths.values())
+
+    def watch(self, start: float) -> None:
+        """Show how it goes until the time is over."""
+        print(f"\n{'':>7}{'requests':>10}{'per second':>12}{'pages fresh now':>24}{'changes found':>24}")
+        print(f"{'':>7}{OURS:>10}{'':>12}{OURS:>14}{IN_TURN:>10}{OURS:>14}{IN_TURN:>10}")
+        interval = 5.0 if self.seconds >= 30 else 2.0
+        shown_until = start
+        while (now := time.time()) < start + self.seconds:
+            self.children.check()
+            if now >= shown_until + interval:
+                shown_until += interval
+                self.show_progress(start, shown_until, interval)
+            time.sleep(max(0.0, min(0.2, start + self.seconds - now)))
+
+    def show_progress(self, start: float, at: float, interval: float) -> None:
+        """Print a line."""
+        ours, in_turn = (self.truths[name].read() for name in (OURS, IN_TURN))
+        fresh = f"{ours.freshness_now():>14.0%}{in_turn.freshness_now():>10.0%}"
+        changes = f"{len(ours.change_times):>14}{len(in_turn.change_times):>10}"
+        rate = ours.rate(at - interval, at)
+        print(f"{at - start:>5.0f} s{ours.n_requests(start, at):>10}{rate:>12.2f}{fresh}{changes}", flush=True)
+
+    def stop_crawls(self) -> None:
+        """End both crawls as an operator would, by SIGTERM, and wait until they have put everything away."""
+        for crawl in self.crawls.values():
+            crawl.check()
+            crawl.terminate()
+        for name, crawl in self.crawls.items():
+            if code := crawl.wait(STOP_TIMEOUT):
+                raise Failure(f"the crawl {name} ended with exit code {code} on SIGTERM; {crawl.last_lines()}")
+
+    def report(self, start: float, end: float) -> dict[str, object]:
+        """Print the table, write the picture, and return the last line's object."""
+        sides = {name: Side(truth.read(), self.read_stats(name)) for name, truth in self.truths.items()}
+        measured_from = start + WARM_UP * self.seconds
+        report = Report(
+            sides[OURS], sides[IN_TURN], self.bandwidth, start, measured_from, end, self.read_sources(),
+            str(self.write_picture(start, measured_from, end)),
+        )  # fmt: skip
+        print(f"\n{report.table()}\n\n  Freshness over time: {report.picture}\n", flush=True)
+        facts = report.to_dict()
+        (self.output / "report.json").write_text(json.dumps(facts, indent=1) + "\n", encoding="utf-8")
+        return facts
+
+    def read_stats(self, name: str) -> dict[str, object]:
+        """Return the statistics with which a crawl ended."""
+        path = self.path(name, "stats.json")
+        if not path.exists():
+            raise Failure(f"the crawl {name} left no statistics in {path}; {self.crawls[name].last_lines()}")
+        stats: dict[str, object] = json.loads(path.read_text(encoding="utf-8"))
+        return stats
+
+    def read_sources(self) -> dict[str, tuple[float | None, float | None]]:
+        """Return the precision and recall that crawlsched learned of each host's sitemaps."""
+        raise NotImplementedError
+
+    def write_picture(self, start: float, measured_from: float, end: float) -> Path:
+        """Write the picture of freshness over time."""
+        ours, in_turn = self.truths[OURS], self.truths[IN_TURN]
+        title = f"{len(ours.pages)} living pages, {self.bandwidth:g} requests a second: how fresh are the copies?"
+        return Picture(
+            ours.series(start, end, PICTURE_INTERVAL), in_turn.series(start, end, PICTURE_INTERVAL),
+            ours.freshness(measured_from, end), in_turn.freshness(measured_from, end),
+            measured_from - start, end - start, title,
+        ).write(self.output)  # fmt: skip
+
+    def path(self, name: str, file: str) -> Path:
+        """Return where one side's file is."""
+        return self.output / f"{name.replace(' ', '_')}.{file}"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

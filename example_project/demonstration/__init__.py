@@ -1,0 +1,1 @@
+"""The demonstration: processes that it starts, what it reports, and its picture."""

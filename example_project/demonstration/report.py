@@ -1,0 +1,153 @@
+"""What the demo found out: the table that a person reads and the JSON object that a program reads."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from living_site.cast import by_address
+from living_site.measuring import Truth
+
+
+@dataclass(frozen=True)
+class Side:
+    """One of the two crawls: its site's truth, and the statistics that Scrapy ended with."""
+
+    truth: Truth
+    stats: dict[str, Any]
+
+    @property
+    def n_crawls(self) -> int:
+        """Requests for pages that the site answered."""
+        return sum(n for (what, _), n in self.truth.statuses.items() if what == "page")
+
+    @property
+    def n_changes(self) -> int:
+        """Fetches that brought a new version of a page fetched before."""
+        return len(self.truth.change_times)
+
+    @property
+    def changes_per_100_crawls(self) -> float:
+        """Share of the crawls that were worth it, in per cent."""
+        return 100.0 * self.n_changes / max(1, self.n_crawls)
+
+
+@dataclass(frozen=True)
+class Report:
+    """Both sides over the same time.
+
+    Parameters
+    ----------
+    start, measured_from, end
+        POSIX seconds; freshness and rates are averages over the time from measured_from to end.
+    sources
+        What crawlsched learned about sitemaps: address to (precision, recall), either of them None if not known.
+    """
+
+    ours: Side
+    in_turn: Side
+    bandwidth: float
+    start: float
+    measured_from: float
+    end: float
+    sources: dict[str, tuple[float | None, float | None]]
+    picture: str
+
+    def freshness(self, side: Side) -> float:
+        """Return the side's freshness over the measured time."""
+        return side.truth.freshness(self.measured_from, self.end)
+
+    def rate(self, side: Side) -> float:
+        """Return the requests per second of all kinds that the site got over the measured time."""
+        return side.truth.rate(self.measured_from, self.end)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what the last line of the demo says."""
+        stats = self.ours.stats
+        return {
+            "achieved_rate": round(self.rate(self.ours), 3),
+            "achieved_rate_in_turn": round(self.rate(self.in_turn), 3),
+            "bandwidth": self.bandwidth,
+            "freshness": round(self.freshness(self.ours), 4),
+            "freshness_in_turn": round(self.freshness(self.in_turn), 4),
+            "crawls": self.ours.n_crawls,
+            "crawls_in_turn": self.in_turn.n_crawls,
+            "changes_found": self.ours.n_changes,
+            "changes_found_in_turn": self.in_turn.n_changes,
+            "changes_told_to_the_spider": stats.get("crawlsched/changes_found", 0),
+            "not_modified": self.ours.truth.n_status(304),
+            "not_modified_in_turn": self.in_turn.truth.n_status(304),
+            "signals": stats.get("crawlsched/change_signals/received", 0),
+            "dispatched": stats.get("crawlsched/dispatched", 0),
+            "resolved": stats.get("crawlsched/resolved", 0),
+            "pages": len(self.ours.truth.pages),
+            "seconds": round(self.end - self.start, 3),
+            "measured_seconds": round(self.end - self.measured_from, 3),
+            "sitemaps": {address: self._sitemap(address) for address in self._with_sitemaps()},
+            "picture": self.picture,
+        }
+
+    def table(self) -> str:
+        """Return both sides beside each other, as a person reads them, and what the sitemaps turned out to be worth."""
+        rows = [("", "crawlsched", "in turn")]
+        rows += [(name, f(self.ours), f(self.in_turn)) for name, f in self._rows()]
+        lines = [f"  {name:<42} {ours:>12} {in_turn:>12}" for name, ours, in_turn in rows]
+        lines += ["", *self._sitemap_lines()]
+        return "\n".join(lines)
+
+    def _rows(self) -> list[tuple[str, Any]]:
+        measured = self.end - self.measured_from
+        return [
+            (f"freshness, mean of the last {measured:g} s", lambda side: f"{self.freshness(side):.1%}"),
+            (f"requests per second (allowed: {self.bandwidth:g})", lambda side: f"{self.rate(side):.2f}"),
+            ("pages asked for, in all", lambda side: f"{side.n_crawls}"),
+            ("  of these: first visits", lambda side: f"{len(side.truth.first_visit_times)}"),
+            ("  changes found", lambda side: f"{side.n_changes}"),
+            ("  304 Not Modified", lambda side: f"{side.truth.n_status(304)}"),
+            ("  gone, moved, errors", lambda side: _others(side.truth)),
+            ("changes found per 100 pages asked for", lambda side: f"{side.changes_per_100_crawls:.1f}"),
+            ("sitemaps and robots.txt asked for", lambda side: f"{_overhead(side.truth)}"),
+            ("forbidden pages asked for", lambda side: f"{side.truth.forbidden}"),
+        ]
+
+    def _with_sitemaps(self) -> list[str]:
+        return sorted({*self.ours.truth.sitemaps, *self.sources} & set(by_address()))
+
+    def _sitemap(self, address: str) -> dict[str, Any]:
+        truth, (precision, recall) = self.ours.truth.sitemaps.get(address), self.sources.get(address, (None, None))
+        return {
+            "kind": by_address()[address].sitemap,
+            "precision": _rounded(precision),
+            "recall": _rounded(recall),
+            "true_precision": _rounded(truth.precision if truth else None),
+            "true_recall": _rounded(truth.recall if truth else None),
+        }
+
+    def _sitemap_lines(self) -> list[str]:
+        lines = [
+            f"  {'what the sitemaps were worth':<30} {'precision':>9} {'in truth':>9} {'recall':>9} {'in truth':>9}"
+        ]
+        for address in self._with_sitemaps():
+            host, facts = by_address()[address], self._sitemap(address)
+            numbers = [_share(facts[name]) for name in ("precision", "true_precision", "recall", "true_recall")]
+            lines.append(
+                f"  {f'{host.subject} ({host.sitemap})':<30} " + " ".join(f"{number:>9}" for number in numbers)
+            )
+        return lines
+
+
+def _others(truth: Truth) -> str:
+    groups = ((404, 410), (301,), (429, 503))
+    return ", ".join(str(sum(truth.n_status(status) for status in group)) for group in groups)
+
+
+def _overhead(truth: Truth) -> int:
+    return sum(n for (what, _), n in truth.statuses.items() if what in ("sitemap", "robots"))
+
+
+def _rounded(share: float | None) -> float | None:
+    return None if share is None else round(share, 3)
+
+
+def _share(share: float | None) -> str:
+    return "-" if share is None else f"{share:.2f}"

@@ -1,0 +1,198 @@
+"""What really happened: reads the truth log, while it grows or afterwards, and measures freshness exactly."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from dataclasses import dataclass, field
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+
+@dataclass
+class SitemapTruth:
+    """How far one host's sitemaps were to be believed, counted over the intervals between two fetches of a page.
+
+    These are the papers' numbers: what a crawler with these fetches could know at best.
+    An announcement is heard when the sitemap that makes it is served.
+    """
+
+    n_announced: int = 0
+    n_changed: int = 0
+    n_both: int = 0
+
+    @property
+    def precision(self) -> float | None:
+        """Share of the intervals with an announcement that had a change; None without announcements."""
+        return self.n_both / self.n_announced if self.n_announced else None
+
+    @property
+    def recall(self) -> float | None:
+        """Share of the intervals with a change that had an announcement; None without changes."""
+        return self.n_both / self.n_changed if self.n_changed else None
+
+
+@dataclass
+class PageTruth:
+    """What is known about one page so far."""
+
+    host: str
+    url: str
+    alive: bool
+    version: int = 0
+    held: int | None = None  # the version of the client's last 200; None: it has no copy
+    seen: int | None = None  # the version which the page had at the client's last 200 or 304
+    announced: bool = False  # since then
+
+    @property
+    def fresh(self) -> bool:
+        """Whether the client's copy is the page as it is."""
+        return self.alive and self.held == self.version
+
+
+@dataclass
+class Truth:
+    """A site's truth log and what follows from it.
+
+    Attributes
+    ----------
+    steps
+        (time, fresh pages, living pages) after every event, in the order of time: freshness is constant in between.
+    statuses
+        Requests by what they asked for (``page``, ``sitemap``, ``robots``, ``other``) and by status.
+    arrivals
+        Times at which requests arrived, POSIX seconds.
+    change_times, first_visit_times
+        Times of the fetches that brought a new version of a page fetched before, and of those that brought the first.
+    """
+
+    path: Path
+    epoch: float = 0.0
+    pages: dict[int, PageTruth] = field(default_factory=dict)
+    steps: list[tuple[float, int, int]] = field(default_factory=list)
+    statuses: Counter[tuple[str, int]] = field(default_factory=Counter)
+    arrivals: list[float] = field(default_factory=list)
+    change_times: list[float] = field(default_factory=list)
+    first_visit_times: list[float] = field(default_factory=list)
+    forbidden: int = 0
+    sitemaps: dict[str, SitemapTruth] = field(default_factory=dict)
+    _offset: int = 0
+    _n_fresh: int = 0
+    _n_alive: int = 0
+
+    def read(self) -> Truth:
+        """Take in the lines written since the last call; an unfinished last line waits for the next."""
+        with self.path.open("rb") as file:
+            file.seek(self._offset)
+            for line in file:
+                if not line.endswith(b"\n"):
+                    break
+                self._offset += len(line)
+                self._take(json.loads(line))
+        return self
+
+    def freshness_now(self) -> float:
+        """Return the share of living pages of which the client's copy was right at the last event."""
+        return self._n_fresh / self._n_alive if self._n_alive else 0.0
+
+    def freshness(self, start: float, end: float) -> float:
+        """Return freshness averaged over the time from start to end (POSIX seconds), exactly.
+
+        Raises
+        ------
+        ValueError
+            If the window is empty.
+        """
+        if not start < end:
+            raise ValueError(f"the window must not be empty, got start={start} and end={end}")
+        total, since, share = 0.0, start, 0.0
+        for time, n_fresh, n_alive in self.steps:
+            if time > since:
+                total += share * (min(time, end) - since)
+                since = min(time, end)
+            if time >= end:
+                break
+            share = n_fresh / n_alive if n_alive else 0.0
+        return (total + share * (end - since)) / (end - start)
+
+    def series(self, start: float, end: float, interval: float) -> list[tuple[float, float]]:
+        """Return (seconds since start, freshness averaged over the interval before) for a picture."""
+        n = int((end - start) / interval + 1e-9)
+        edges = [start + i * interval for i in range(n + 1)]
+        return [(right - start, self.freshness(left, right)) for left, right in pairwise(edges)]
+
+    def rate(self, start: float, end: float) -> float:
+        """Return the requests per second that arrived from start to end."""
+        return self.n_requests(start, end) / (end - start)
+
+    def n_requests(self, start: float, end: float) -> int:
+        """Return the number of requests that arrived from start to end."""
+        return sum(start <= time < end for time in self.arrivals)
+
+    def n_status(self, status: int) -> int:
+        """Return the number of requests for pages answered with this status."""
+        return self.statuses["page", status]
+
+    def _take(self, line: dict[str, Any]) -> None:
+        kind = line["kind"]
+        if kind == "site":
+            self.epoch = line["epoch"]
+        elif kind == "page":
+            self.pages[line["page"]] = PageTruth(line["host"], line["url"], line["alive"])
+            self._n_alive += line["alive"]
+        elif kind == "request":
+            self._take_request(line)
+        else:
+            self._take_event(self.pages[line["page"]], kind, line)
+
+    def _take_event(self, page: PageTruth, kind: str, line: dict[str, Any]) -> None:
+        fresh, alive = page.fresh, page.alive
+        page.version = line["version"]
+        if kind in ("born", "returned"):
+            page.alive = True
+        elif kind in ("gone", "moved"):
+            page.alive = False
+        self._step(line["time"], page.fresh - fresh, page.alive - alive)
+
+    def _take_request(self, line: dict[str, Any]) -> None:
+        path = line["path"]
+        what = (
+            "page"
+            if "page" in line
+            else "robots"
+            if path == "/robots.txt"
+            else "sitemap"
+            if "sitemap" in path
+            else "other"
+        )
+        self.statuses[what, line["status"]] += 1
+        self.arrivals.append(line["arrived"])
+        self.forbidden += path.startswith("/private/")
+        for number in line.get("announced", ()):
+            self.pages[number].announced = True
+        if "announced" in line:
+            self.sitemaps.setdefault(line["host"], SitemapTruth())
+        if what == "page" and line["status"] in (200, 304):
+            self._take_visit(self.pages[line["page"]], line)
+
+    def _take_visit(self, page: PageTruth, line: dict[str, Any]) -> None:
+        """Take in an answer that showed the page as it is, or pretended to."""
+        fresh = page.fresh
+        if line["before"] is None:
+            self.first_visit_times.append(line["time"])
+        elif line["held"] != line["before"]:
+            self.change_times.append(line["time"])
+        counts = self.sitemaps.get(page.host)  # None before the first look at its sitemap
+        if page.seen is not None and counts is not None:
+            changed = line["version"] != page.seen
+            counts.n_announced += page.announced
+            counts.n_changed += changed
+            counts.n_both += page.announced and changed
+        page.held, page.seen, page.announced = line["held"], line["version"], False
+        self._step(line["time"], page.fresh - fresh, 0)
+
+    def _step(self, time: float, fresh: int, alive: int) -> None:
+        self._n_fresh += fresh
+        self._n_alive += alive
+        self.steps.append((time, self._n_fresh, self._n_alive))

@@ -1,0 +1,78 @@
+"""The truth, written down by the site as it happens: one JSON object per line, in the order of time, flushed at once.
+
+Lines by their ``kind``:
+
+- ``site``: seed, epoch, port, addresses; the first line.
+- ``page``: one per address that can be fetched, with ``alive`` at the epoch.
+- ``change``, ``gone``, ``returned``, ``moved``, ``born``: what happens to a page, with the ``version`` it then has.
+- ``request``: every request answered: ``arrived`` and ``time`` (answered), host, path, status; for a page also the
+  ``version`` it has and the versions that the client held ``before`` and afterwards (``held``: that of its last 200; a
+  304 changes nothing in it; null: no copy); for a sitemap the pages ``announced``: those whose ``lastmod`` differs from
+  what the client was told before.
+
+The site believes that it has one client.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from living_site.site import Site
+
+
+class TruthLog:
+    """Writes the truth, and remembers which version its client holds of every page."""
+
+    def __init__(self, path: Path, site: Site, epoch: float, port: int) -> None:
+        self._file = path.open("w", encoding="utf-8", buffering=1)  # flushed at every line
+        self._epoch = epoch
+        self._held: dict[int, int] = {}
+        self._told: dict[tuple[str, str], dict[int, float]] = {}
+        self._events = sorted(
+            (time, page.number, name, page.timeline.version(time))
+            for page in site.pages
+            for time, name in page.timeline.events()
+        )
+        self._n_written = 0
+        addresses = [host.address for host in site.cast]
+        self._write(kind="site", seed=site.seed, epoch=epoch, port=port, addresses=addresses)
+        for page in site.pages:
+            url = f"http://{page.host.address}:{port}{page.path}"
+            self._write(
+                kind="page", page=page.number, host=page.host.address, url=url, alive=page.timeline.is_alive(0.0)
+            )
+
+    def catch_up(self, at: float) -> None:
+        """Write down everything that has happened to the pages by then (seconds since the epoch)."""
+        while self._n_written < len(self._events) and self._events[self._n_written][0] <= at:
+            time, number, name, version = self._events[self._n_written]
+            self._write(kind=name, time=round(self._epoch + time, 4), page=number, version=version)
+            self._n_written += 1
+
+    def request(self, arrived: float, at: float, **facts: Any) -> None:
+        """Write down a request that was answered, after everything that happened before."""
+        self.catch_up(at)
+        self._write(kind="request", arrived=round(self._epoch + arrived, 4), time=round(self._epoch + at, 4), **facts)
+
+    def visited(self, number: int, status: int, version: int) -> dict[str, Any]:
+        """Return the facts about an answer for a page, and remember what the client holds now."""
+        before = self._held.get(number)
+        if status == 200:
+            self._held[number] = version
+        return {"page": number, "version": version, "before": before, "held": self._held.get(number)}
+
+    def announced(self, address: str, path: str, said: dict[int, float]) -> list[int]:
+        """Return the pages whose lastmod differs from what this sitemap told before; first sight announces nothing."""
+        told = self._told.setdefault((address, path), {})
+        differing = [number for number, stamp in said.items() if told.get(number, stamp) != stamp]
+        told.update(said)
+        return differing
+
+    def close(self) -> None:
+        """End the log."""
+        self._file.close()
+
+    def _write(self, **line: Any) -> None:
+        self._file.write(json.dumps(line, separators=(",", ":")) + "\n")
