@@ -4,7 +4,7 @@ from crawlsched.store.batch import Batch, Host, NewPage, ObservationRow, PageFac
 from crawlsched.store.commands import Command
 from crawlsched.store.lease import Lease, LeaseRow
 from crawlsched.store.saving import Saved
-from crawlsched.store.store import Store
+from crawlsched.store.store import Store, StoredPlan
 from crawlsched.store.tombstones import Tombstones, host_of
 from crawlsched.store.write_behind import WriteBehind
 
@@ -20,6 +20,7 @@ __all__ = [
     "Saved",
     "Source",
     "Store",
+    "StoredPlan",
     "Tombstones",
     "WriteBehind",
     "host_of",

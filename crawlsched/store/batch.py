@@ -1,7 +1,7 @@
 """A batch: what the crawling thread has learned since the last one, to be written in one transaction."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -53,6 +53,7 @@ class PageFacts(NamedTuple):
     last_modified: str | None
     depth: int
     moved_to: str | None
+    state: int  # of `crawlsched.pages`
 
 
 @dataclass
@@ -171,6 +172,18 @@ class Batch:
             getattr(self, name).update(getattr(other, name))
         return self
 
+    def without(self, pages: "set[int]") -> "Batch":
+        """Give the batch without what it says of some pages."""
+        kept = [index for index, page in enumerate(self.columns.get("page", ())) if page not in pages]
+        return replace(
+            self,
+            new_pages={page: new for page, new in self.new_pages.items() if page not in pages},
+            columns={name: column[kept] for name, column in self.columns.items()},
+            contents={page: changes for page, changes in self.contents.items() if page not in pages},
+            observations=[row for row in self.observations if row.page not in pages],
+            announcements={key: value for key, value in self.announcements.items() if key[0] not in pages},
+        )
+
     def _merge_columns(self, other: "Batch") -> None:
         if not other.columns or not self.columns:
             self.columns, self.grid = (other.columns, other.grid) if other.columns else (self.columns, self.grid)
@@ -209,7 +222,7 @@ def _one_with(fact: PageFacts | None, page: int, batches: list[Batch]) -> PageFa
         if new is not None and fact is None:
             data = next((b.templates[new.template] for b in batches if new.template in b.templates), None)
             data = None if data is None else dict(data)
-            fact = PageFacts(page, new.url, new.template, data, None, None, None, None, None, new.depth, None)
+            fact = PageFacts(page, new.url, new.template, data, None, None, None, None, None, new.depth, None, 1)
         changes = batch.contents.get(page)
         if changes and fact is not None:
             fact = fact._replace(**{name: changes[name] for name in CONTENT_COLUMNS if name in changes})

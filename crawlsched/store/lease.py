@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Connection, insert, select, update
 from sqlalchemy.exc import IntegrityError
@@ -16,6 +16,9 @@ from crawlsched.exceptions import CollectionInUse
 from crawlsched.store import models
 from crawlsched.store.database import Database
 from crawlsched.store.rows import from_json, to_json
+
+if TYPE_CHECKING:
+    from crawlsched.store.store import Store
 
 __all__ = ["Lease", "LeaseRow", "lease_row"]
 
@@ -54,7 +57,7 @@ class LeaseRow:
 class Lease:
     """The right to write a collection, held by this process.
 
-    Made by `Store.take_lease`. While a store has a lease, `Store.save` writes only if the lease is still its own.
+    Made by `Lease.take`. While a store has a lease, it writes only if the lease is still its own.
     """
 
     def __init__(self, database: Database, key: Key, token: str) -> None:
@@ -65,24 +68,19 @@ class Lease:
     @classmethod
     def take(
         cls,
-        database: Database,
-        key: Key,
-        name: str,
+        store: "Store",
         spider: str,
         now: float,
         *,
         stale_after: float = STALE_AFTER,
         force: bool = False,
     ) -> "Lease":
-        """Take a collection's lease.
+        """Become the one process that writes a store's collection.
 
         Parameters
         ----------
-        database : Database
-        key : tuple of int
-            Shard and number of the collection.
-        name : str
-            The collection's name, for the message.
+        store : Store
+            Its `lease` is set.
         spider : str
         now : float
             POSIX seconds.
@@ -96,20 +94,20 @@ class Lease:
         CollectionInUse
             If another process holds it; the sentence says who.
         """
-        mine = _mine(spider, now)
-        key_values = {"shard": key[0], "collection": key[1]}
+        database, key, mine = store.database, store.key, _mine(spider, now)
         try:
             with database.explained("written"), database.writing() as connection:
                 row = lease_row(connection, key, lock=True)
                 if row is None:
-                    connection.execute(insert(models.leases).values(**key_values, **mine))
+                    connection.execute(insert(models.leases).values(shard=key[0], collection=key[1], **mine))
                 elif row.is_held(now, stale_after) and not force:
-                    raise CollectionInUse(_in_use(name, row, stale_after))
+                    raise CollectionInUse(_in_use(store.name, row, stale_after))
                 else:
                     connection.execute(_update(key).values(**mine))
         except IntegrityError:  # both found no row (PostgreSQL); the other was first
-            return cls.take(database, key, name, spider, now, stale_after=stale_after, force=force)
-        return cls(database, key, mine["token"])
+            return cls.take(store, spider, now, stale_after=stale_after, force=force)
+        store.lease = cls(database, key, mine["token"])
+        return store.lease
 
     def heartbeat(self, now: float, status: dict[str, Any]) -> bool:
         """Say that this process is alive, and how it fares.

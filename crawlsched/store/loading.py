@@ -29,12 +29,23 @@ _TYPES = {
 }
 
 
+class _HostNumbers(dict[str, int]):
+    """Asks for each host's number once."""
+
+    def __init__(self, host_number: Callable[[str], int]) -> None:
+        self._ask = host_number
+
+    def __missing__(self, name: str) -> int:
+        number = self[name] = self._ask(name)
+        return number
+
+
 def page_blocks(
     database: Database,
     key: tuple[int, int],
-    host_number: Callable[[str], int],
     block: int,
     *,
+    host_number: Callable[[str], int] | None = None,
     grid: str = "",
     n_rates: int = 0,
     fingerprinter: str | None = None,
@@ -46,11 +57,12 @@ def page_blocks(
     """
     statement = _select(database, key, grid, n_rates, fingerprinter, pages)
     names = [column.name for column in statement.selected_columns]
+    hosts = None if host_number is None else _HostNumbers(host_number)
     with _cursor(database, statement) as cursor:
         while rows := cursor.fetchmany(block):
             columns = dict(zip(names, zip(*rows, strict=True), strict=True))
             del rows
-            yield _arrays(columns, host_number, n_rates)
+            yield _arrays(columns, hosts, n_rates)
 
 
 def _select(
@@ -102,7 +114,7 @@ def _cursor(database: Database, statement: Select[Any]) -> Iterator[Any]:
         raw.close()
 
 
-def _arrays(columns: dict[str, Any], host_number: Callable[[str], int], n_rates: int) -> dict[str, np.ndarray]:
+def _arrays(columns: dict[str, Any], hosts: _HostNumbers | None, n_rates: int) -> dict[str, np.ndarray]:
     n = len(columns["page"])
     arrays = {
         name: np.array(columns[name], dtype=_TYPES.get(name, np.float64))
@@ -110,7 +122,11 @@ def _arrays(columns: dict[str, Any], host_number: Callable[[str], int], n_rates:
     }
     never = np.isnan(arrays["crawled_at"])
     arrays["crawled_at"][never] = -np.inf
-    arrays["host"] = np.array([host_number(name) for name in columns["host"]], dtype=np.int32)
+    arrays["host"] = (
+        np.array(columns["host"], dtype=object)
+        if hosts is None
+        else np.fromiter(map(hosts.__getitem__, columns["host"]), dtype=np.int32, count=n)
+    )
     fingerprints = np.frombuffer(b"".join(columns["request_fingerprint"]), dtype=np.uint8)
     arrays["request_fingerprint"] = fingerprints.reshape(n, models.FINGERPRINT_SIZE)
     rows = columns["log_likelihood"]

@@ -27,7 +27,7 @@ def facts(connection: Connection, key: Key, pages: Sequence[int] | np.ndarray) -
     )
     wanted = ("page", "url", "template", "fingerprint", "pending_fingerprint", "recipe", "etag", "last_modified")
     rows = connection.execute(
-        select(*[page.c[name] for name in (*wanted, "depth", "moved_to")], template.c.data)
+        select(*[page.c[name] for name in (*wanted, "depth", "moved_to", "state")], template.c.data)
         .select_from(joined)
         .where(*_own(page, key), among(page.c.page, pages, connection.dialect.name))
     )

@@ -1,8 +1,9 @@
 """The store: everything one process reads and writes of one collection in one database."""
 
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeVar
 
 import numpy as np
 from sqlalchemy import Connection, delete, insert, select, text
@@ -13,16 +14,24 @@ from crawlsched.store import commands, forgetting, models, reading, saving, sche
 from crawlsched.store.batch import Batch, Host, ObservationRow, PageFacts, Source
 from crawlsched.store.commands import Command
 from crawlsched.store.database import Database, database_url, is_row_error
-from crawlsched.store.lease import STALE_AFTER, Lease, LeaseRow, lease_row
+from crawlsched.store.lease import Lease, LeaseRow, lease_row
 from crawlsched.store.loading import page_blocks
 from crawlsched.store.rows import from_json, to_json
 from crawlsched.store.saving import Saved
 from crawlsched.store.tombstones import Tombstones
 
-__all__ = ["Store"]
+__all__ = ["Store", "StoredPlan"]
 
 T = TypeVar("T")
 P = ParamSpec("P")
+
+
+class StoredPlan(NamedTuple):
+    """A plan as it was kept."""
+
+    id: int
+    made_at: float
+    data: dict[str, Any]
 
 
 class Store:
@@ -38,8 +47,6 @@ class Store:
         The collection's name.
     key : tuple of int
         Shard and number of the collection.
-    hosts : list of str
-        The names behind the host numbers which `load` gives; `host_number` adds to it (in one thread only).
     tombstones : Tombstones
     lease : Lease or None
         While there is one, `save` writes only as long as it is still this process's.
@@ -50,8 +57,9 @@ class Store:
         self.name = name
         self.key = key
         self.lease: Lease | None = None
-        self.hosts: list[str] = []
-        self._host_numbers: dict[str, int] = {}
+        self._forgotten: set[int] = set()
+        # Two threads of one process take turns here, instead of waiting for each other's locks in the database.
+        self._turn = threading.RLock()
         table = models.tombstones
         with database.reading() as connection:
             rows = connection.execute(select(table.c.kind, table.c.value).where(*self._own(table))).all()
@@ -116,11 +124,6 @@ class Store:
         """Close every connection; the lease, if there is one, is not released."""
         self.database.close()
 
-    def take_lease(self, spider: str, now: float, *, stale_after: float = STALE_AFTER, force: bool = False) -> Lease:
-        """Become the one process that writes this collection; see `Lease.take`."""
-        self.lease = Lease.take(self.database, self.key, self.name, spider, now, stale_after=stale_after, force=force)
-        return self.lease
-
     def owner(self) -> LeaseRow | None:
         """Say who owns the collection, or owned it last, and its last status; None: nobody ever did."""
         with self.database.reading() as connection:
@@ -132,6 +135,7 @@ class Store:
         self,
         block: int = 100_000,
         *,
+        host_number: Callable[[str], int] | None = None,
         grid: str = "",
         n_rates: int = 0,
         fingerprinter: str | None = None,
@@ -143,6 +147,8 @@ class Store:
         ----------
         block : int
             Pages per block.
+        host_number : callable, optional
+            Gives a host's number for its name; asked once for each host. None: ``host`` holds the names.
         grid, n_rates : str, int
             The grid of rates in use and its size; log-likelihoods of another grid are not given.
         fingerprinter : str, optional
@@ -153,27 +159,20 @@ class Store:
         Yields
         ------
         dict of str to ndarray
-            ``page`` int64, ``host`` int32 (index into `hosts`), ``depth`` int32; every name in `models.STATE_COLUMNS`
+            ``page`` int64, ``host`` int32, ``depth`` int32; every name in `models.STATE_COLUMNS`
             (never: -inf in crawled_at, nan in changed_at and signalled_since); ``request_fingerprint`` uint8, shape
             (n, 20), and ``other_fingerprinter`` bool; ``log_likelihood`` uint16, shape (n, n_rates), and
             ``has_log_likelihood`` bool: False where the page has to start from the prior (its row is 0).
         """
         arguments: dict[str, Any] = {
+            "host_number": host_number,
             "grid": grid,
             "n_rates": n_rates,
             "fingerprinter": fingerprinter,
             "pages": pages,
         }
         with self.database.explained("read"):
-            yield from page_blocks(self.database, self.key, self.host_number, block, **arguments)
-
-    def host_number(self, name: str) -> int:
-        """Give a host's number, a new one if it has none. Numbers hold for this process only."""
-        number = self._host_numbers.get(name)
-        if number is None:
-            number = self._host_numbers[name] = len(self.hosts)
-            self.hosts.append(name)
-        return number
+            yield from page_blocks(self.database, self.key, block, **arguments)
 
     def next_page(self) -> int:
         """Give the first page number that is free at the end."""
@@ -226,7 +225,7 @@ class Store:
         """Give every source of ChangeSignals; written back by `Batch.sources`."""
         return self._read(reading.sources)
 
-    def known_hosts(self) -> list[Host]:
+    def host_rows(self) -> list[Host]:
         """Give what hosts told us; written back by `Batch.hosts`."""
         return self._read(reading.hosts)
 
@@ -247,6 +246,10 @@ class Store:
         StoreError
             If the database cannot be written now; nothing was written.
         """
+        with self._turn:
+            return self._save(batch.without(self._forgotten) if self._forgotten else batch)
+
+    def _save(self, batch: Batch) -> Saved:
         saved = Saved()
         groups = saving.groups(batch, self.key, self.database.engine.dialect, saved)
         try:
@@ -273,23 +276,23 @@ class Store:
 
         return self._write(add)
 
-    def save_plan(self, made_at: float, data: dict[str, Any], keep: int = 5) -> int:
+    def save_plan(self, data: dict[str, Any], now: float, keep: int = 5) -> int:
         """Keep a plan (JSON) and the newest few before it; gives its id."""
         table = models.plans
-        values = {"shard": self.key[0], "collection": self.key[1], "made_at": made_at, "data": to_json(data)}
+        values = {"shard": self.key[0], "collection": self.key[1], "made_at": now, "data": to_json(data)}
         number = commands.insert_numbered(self.database, self.key, table.c.id, values)
         self._write(
             lambda connection: connection.execute(delete(table).where(*self._own(table), table.c.id <= number - keep))
         )
         return number
 
-    def newest_plan(self, after: int = -1) -> tuple[int, float, dict[str, Any]] | None:
-        """Give the newest plan's id, time and data; None if there is none with an id above `after`."""
+    def newest_plan(self, after: int = -1) -> StoredPlan | None:
+        """Give the newest plan; None if there is none with an id above `after`."""
         table = models.plans
         query = select(table.c.id, table.c.made_at, table.c.data).where(*self._own(table), table.c.id > after)
         with self.database.reading() as connection:
             row = connection.execute(query.order_by(table.c.id.desc()).limit(1)).one_or_none()
-        return None if row is None else (row.id, row.made_at, from_json(row.data))
+        return None if row is None else StoredPlan(row.id, row.made_at, from_json(row.data))
 
     # --- forgetting
 
@@ -301,8 +304,8 @@ class Store:
     def forget(self, kind: str, value: str, now: float) -> np.ndarray:
         """Delete pages and all that is known of them, and leave a tombstone so that they do not come back.
 
-        In a running crawl take the pages (`matching`) out of the planner and drain the write-behind first: what is
-        written later of a page that is gone would be kept under its number.
+        In a running crawl drain the write-behind first (a page that is not written yet is not found), and take the
+        pages out of the planner afterwards; what this store is still given of them is left out.
 
         Parameters
         ----------
@@ -324,6 +327,7 @@ class Store:
             self._write(lambda connection: forgetting.leave_tombstone(connection, self.key, kind, value, now))
         forgotten = []
         for pages in forgetting.matching(self.database, self.key, kind, value):
+            self._forgotten.update(pages.tolist())
             self._write(partial(forgetting.delete_pages, key=self.key, pages=pages))
             forgotten.append(pages)
         clear = forgetting.delete_collection if kind == "collection" else forgetting.delete_unused_templates
@@ -376,7 +380,7 @@ class Store:
 
     def _write(self, change: Callable[[Connection], T]) -> T:
         """Change something, if this process still may; the error of a row that is refused is given on as it is."""
-        with self.database.explained("written"), self.database.writing() as connection:
+        with self._turn, self.database.explained("written"), self.database.writing() as connection:
             if self.lease is not None and not self.lease.is_own(connection):
                 raise CollectionInUse(
                     f"The collection {self.name!r} was taken over by another process, and nothing more is "
