@@ -1,0 +1,81 @@
+"""The command line: ``crawlsched status``, ``crawlsched why URL``, and so on; one file for each command.
+
+A command's module has three functions: `add_parser` names its arguments, `report` does what is asked and returns what
+there is to say as a dictionary (which ``--json`` prints), and `say` puts that into words for a person.
+"""
+
+import argparse
+import json
+import math
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from crawlsched.exceptions import CrawlschedError
+
+__all__ = ["add_commands", "main", "run"]
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command and return the exit code.
+
+    Parameters
+    ----------
+    argv : sequence of str, optional
+        The arguments; by default those that the program was started with.
+
+    Returns
+    -------
+    int
+        0 if it was done; 1 if it could not be, and one sentence on standard error says why. Arguments that are not
+        understood end the program with 2.
+    """
+    parser = argparse.ArgumentParser(
+        prog="crawlsched", description="Look at and steer crawls that crawlsched keeps fresh on a fixed crawl budget."
+    )
+    add_commands(parser)
+    return run(parser.parse_args(argv))
+
+
+def add_commands(parser: argparse.ArgumentParser) -> None:
+    """Add every command to a parser; `run` then takes what it has parsed."""
+    # Imported here and not above: a module may need nothing of Scrapy, SQL or numpy before it is run.
+    from crawlsched.cli import bandwidth, db, forget, jobs, recrawl, signal, status, why
+
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True, prog=parser.prog)
+    for command in (status, why, bandwidth, recrawl, signal, forget, jobs, db):
+        command.add_parser(commands)
+
+
+def run(arguments: argparse.Namespace, settings: Mapping[str, Any] | None = None) -> int:
+    """Run what was parsed; `settings` are those of a Scrapy project that knows it is one."""
+    arguments.project_settings = settings
+    try:
+        report = arguments.report(arguments)
+        text = json.dumps(_plain(report), indent=2) if arguments.json else arguments.say(report)
+        if text:
+            print(text, flush=True)
+    except CrawlschedError as error:
+        print(error, file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        return 130
+    except BrokenPipeError:
+        # Whoever read our output (`head`) has seen enough. Python would complain once more when it flushes at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    return 0
+
+
+def _plain(value: Any) -> Any:
+    """Make what JSON has no word for (infinity, nan, numpy's numbers) into what it has."""
+    if isinstance(value, Mapping):
+        return {str(key): _plain(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(inner) for inner in value]
+    if hasattr(value, "tolist"):  # an array or a number of numpy's
+        return _plain(value.tolist())
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value

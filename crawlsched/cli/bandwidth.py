@@ -1,0 +1,56 @@
+"""``crawlsched bandwidth [VALUE]``: at how many requests a second a running crawl goes, and going at another rate."""
+
+import argparse
+import time
+from typing import Any
+
+from crawlsched.cli.target import common_options, find_target, open_store, owner_now, send
+from crawlsched.exceptions import CrawlschedError
+from crawlsched.settings import format_bandwidth, parse_bandwidth
+
+__all__ = ["add_parser", "report", "say"]
+
+
+def add_parser(commands: Any) -> None:
+    """Add the command."""
+    parser = commands.add_parser(
+        "bandwidth", help="show or change the bandwidth of a running crawl", parents=[common_options()]
+    )
+    parser.add_argument("value", metavar="VALUE", nargs="?", type=_bandwidth, help="such as 5/s, 300/h or 20000/d")
+    parser.set_defaults(report=report, say=say)
+
+
+def report(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Ask the running crawl, and tell it the new bandwidth if there is one."""
+    target = find_target(arguments)
+    store = open_store(target, read_only=arguments.value is None)
+    try:
+        owner = owner_now(store, time.time())
+        if owner is None:
+            raise CrawlschedError(
+                f"No crawl of the collection {store.name!r} is running; "
+                "the next one goes at CRAWLSCHED_BANDWIDTH of its settings."
+            )
+        if arguments.value is None:
+            return {"collection": store.name, "bandwidth": owner.status.get("bandwidth"), "before": None}
+        answer = send(store, "bandwidth", {"bandwidth": arguments.value}).result
+        return {"collection": store.name, "bandwidth": answer["bandwidth"], "before": answer["before"]}
+    finally:
+        store.close()
+
+
+def say(report: dict[str, Any]) -> str:
+    """Say the bandwidth, and what it was before."""
+    if report["bandwidth"] is None:
+        return f"The crawl of {report['collection']!r} has just started and has not said its bandwidth yet."
+    text = f"The crawl of {report['collection']!r} goes at {format_bandwidth(report['bandwidth'])}"
+    if report["before"] is None:
+        return f"{text}."
+    return f"{text} now; it was {format_bandwidth(report['before'])}. A restart goes back to its settings."
+
+
+def _bandwidth(text: str) -> float:
+    try:
+        return parse_bandwidth(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None

@@ -1,0 +1,5 @@
+"""status"""
+
+
+def add_parser(c):
+    pass

@@ -1,0 +1,188 @@
+"""The target: which database and which collection in it a command is about.
+
+Inside a Scrapy project its settings say so, elsewhere ``--database`` does; a collection has to be named only where the
+database holds several.
+"""
+
+import argparse
+import os
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from crawlsched.exceptions import CrawlschedError, SettingError, StoreError
+from crawlsched.settings import PREFIX, Settings
+
+if TYPE_CHECKING:
+    from crawlsched.store import Command, LeaseRow, Store
+
+__all__ = ["Target", "common_options", "database_of", "find_target", "open_store", "owner_now", "send"]
+
+# A running crawl looks for commands every half second; it may be in the middle of something.
+_ANSWER_WITHIN = 15.0
+
+
+@dataclass(frozen=True)
+class Target:
+    """A collection of a database.
+
+    Attributes
+    ----------
+    settings : Settings
+        The project's, or the defaults outside of one.
+    is_project : bool
+        Whether they are a project's.
+    """
+
+    database: str
+    collection: str
+    shard: int
+    settings: Settings
+    is_project: bool
+
+
+def common_options(*, collection: bool = True) -> argparse.ArgumentParser:
+    """Return a parser to be given as one of the `parents` of a command's."""
+    options = argparse.ArgumentParser(add_help=False)
+    group = options.add_argument_group("common options")
+    group.add_argument(
+        "--database", metavar="URL", help="sqlite:///file.db or postgresql://...; by default the project's"
+    )
+    if collection:
+        group.add_argument("--collection", metavar="NAME", help="needed only where the database holds several")
+        group.add_argument("--shard", metavar="N", type=int, help="by default the project's, or 0")
+    group.add_argument("--json", action="store_true", help="print one JSON object instead of text")
+    # Under a name of its own: Scrapy's own -s stands before the command's name, and both are to count.
+    group.add_argument(
+        "-s", dest="set_here", action="append", default=[], metavar="NAME=VALUE", help="set a setting of the project"
+    )
+    return options
+
+
+def database_of(arguments: argparse.Namespace) -> tuple[str, Settings, bool]:
+    """Return the database's URL, the settings, and whether they are a project's."""
+    found = arguments.project_settings if arguments.project_settings is not None else _project_settings()
+    # Where crawlsched is switched off for crawls, its database can still be looked at.
+    ours = {name: value for name, value in (found or {}).items() if str(name).startswith(PREFIX)}
+    ours.pop(f"{PREFIX}ENABLED", None)
+    for assignment in arguments.set_here:
+        name, equals, value = assignment.partition("=")
+        if not equals:
+            raise SettingError(f"-s must be followed by NAME=VALUE, got {assignment!r}.")
+        if name.startswith(PREFIX):
+            ours[name] = value
+    settings = Settings.from_scrapy(ours)
+    if arguments.database is None and not ours.get("CRAWLSCHED_DATABASE_URL") and found is None:
+        raise StoreError(
+            "No database is named, and this is not inside a Scrapy project; name one with --database URL, such as "
+            f"--database {settings.database_url}"
+        )
+    return arguments.database or settings.database_url, settings, found is not None
+
+
+def find_target(arguments: argparse.Namespace) -> Target:
+    """Find out what a command is about.
+
+    Raises
+    ------
+    StoreError
+        If there is no such database or collection, or several collections and none is named.
+    """
+    database, settings, is_project = database_of(arguments)
+    shard = settings.shard if arguments.shard is None else arguments.shard
+    collection = arguments.collection or settings.collection
+    if collection is None:
+        collection = _only_collection(database, shard)
+    return Target(database, collection, shard, settings, is_project)
+
+
+def open_store(target: Target, *, read_only: bool = True) -> "Store":
+    """Open the collection; it has to be there."""
+    from crawlsched.store import Store
+
+    _refuse_missing_file(target.database)
+    return Store.open(
+        target.database, target.collection, target.shard, upgrade=False, read_only=read_only, create=False
+    )
+
+
+def owner_now(store: "Store", now: float) -> "LeaseRow | None":
+    """Return the running process that owns the collection; None if there is none."""
+    owner = store.owner()
+    return owner if owner is not None and owner.is_held(now) else None
+
+
+def send(store: "Store", name: str, arguments: dict[str, Any], *, timeout: float = _ANSWER_WITHIN) -> "Command":
+    """Ask the running crawl for something and wait for its answer.
+
+    Raises
+    ------
+    CrawlschedError
+        If it answers that it cannot, or does not answer.
+    """
+    number = store.send(name, arguments, time.time())
+    answer = store.wait_for(number, timeout)
+    if answer is None:
+        # Withdrawn, so that a crawl which starts tomorrow does not do it then.
+        store.finish(number, {"error": "Nobody did it in time."}, time.time())
+        raise CrawlschedError(
+            f"The crawl of the collection {store.name!r} did not answer within {timeout:g} s, so nothing was done; "
+            "look at its log."
+        )
+    if isinstance(answer.result, dict) and "error" in answer.result:
+        raise CrawlschedError(str(answer.result["error"]))
+    return answer
+
+
+def _project_settings() -> Mapping[str, Any] | None:
+    here = Path.cwd()
+    if "SCRAPY_SETTINGS_MODULE" not in os.environ and not any(
+        (folder / "scrapy.cfg").is_file() for folder in (here, *here.parents)
+    ):
+        return None
+    # Only here: outside of a project the command line does without Scrapy, which takes a second to load.
+    from scrapy.utils.project import get_project_settings
+
+    try:
+        return get_project_settings()
+    except ImportError as error:
+        raise SettingError(f"The settings of this Scrapy project cannot be imported: {error}.") from error
+
+
+def _only_collection(database: str, shard: int) -> str:
+    from sqlalchemy import select
+
+    from crawlsched.store import schema
+    from crawlsched.store.database import Database
+    from crawlsched.store.models import collections
+
+    _refuse_missing_file(database)
+    schema.check(database)
+    opened = Database(database, read_only=True)
+    try:
+        with opened.reading() as connection:
+            wanted = select(collections.c.name).where(collections.c.shard == shard).order_by(collections.c.name)
+            names = list(connection.execute(wanted).scalars())
+    finally:
+        opened.close()
+    if len(names) == 1:
+        return str(names[0])
+    if not names:
+        raise StoreError(f"The database {opened.name!r} holds no collection yet; it gets one when a crawl starts.")
+    raise StoreError(
+        f"The database {opened.name!r} holds several collections; name one with --collection: "
+        f"{', '.join(repr(name) for name in names)}."
+    )
+
+
+def _refuse_missing_file(database: str) -> None:
+    from crawlsched.store.database import database_url
+
+    url = database_url(database)
+    if url.get_backend_name() == "sqlite" and not (path := Path(str(url.database)).absolute()).exists():
+        raise StoreError(
+            f"There is no database {str(path)!r}; name another with --database, or go to where the crawl runs "
+            "(a crawl makes its database when it starts, and so does: crawlsched db upgrade)."
+        )

@@ -1,0 +1,106 @@
+"""Wording: numbers, times and tables as a person likes to read them."""
+
+import math
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+__all__ = ["say_count", "say_duration", "say_interval", "say_moment", "say_share", "say_table"]
+
+_UNITS = ((86_400.0 * 365.25, "years"), (86_400.0, "d"), (3600.0, "h"), (60.0, "min"))
+
+
+def say_duration(seconds: float) -> str:
+    """Say how long something takes, with two or three digits.
+
+    Examples
+    --------
+    >>> say_duration(0.25), say_duration(45), say_duration(5400), say_duration(864000), say_duration(float("inf"))
+    ('0.25 s', '45 s', '90 min', '10 d', 'for ever')
+    """
+    if math.isinf(seconds):
+        return "for ever"
+    for size, name in _UNITS:
+        if seconds >= 2 * size:
+            return f"{seconds / size:.3g} {name}"
+    return f"{seconds:.3g} s" if seconds < 100 else f"{seconds:.0f} s"
+
+
+def say_interval(per_second: float) -> str:
+    """Say a rate as the time between two events.
+
+    Examples
+    --------
+    >>> say_interval(1 / 86400), say_interval(0.0)
+    ('every 24 h', 'never')
+    """
+    return "never" if per_second <= 0.0 else f"every {say_duration(1.0 / per_second)}"
+
+
+def say_moment(time: float | None, now: float) -> str:
+    """Say when something was or will be.
+
+    Examples
+    --------
+    >>> say_moment(1700000000.0, now=1700000060.0), say_moment(1700000060.0, now=1700000000.0)
+    ('2023-11-14 22:13:20 UTC, 60 s ago', '2023-11-14 22:14:20 UTC, in 60 s')
+    >>> say_moment(None, now=0.0)
+    'never'
+    """
+    if time is None or not math.isfinite(time):
+        return "never"
+    distance = f"{say_duration(now - time)} ago" if time < now else f"in {say_duration(time - now)}"
+    try:
+        return f"{datetime.fromtimestamp(time, UTC):%Y-%m-%d %H:%M:%S} UTC, {distance}"
+    except (OverflowError, ValueError, OSError):
+        return distance
+
+
+def say_share(share: float | None) -> str:
+    """Say a share of a whole in per cent.
+
+    Examples
+    --------
+    >>> say_share(0.98765), say_share(None)
+    ('98.8 %', 'not known')
+    """
+    return "not known" if share is None or math.isnan(share) else f"{100 * share:.3g} %"
+
+
+def say_count(n: int, thing: str) -> str:
+    """Say how many things there are.
+
+    Examples
+    --------
+    >>> say_count(1, "page"), say_count(12345, "page")
+    ('1 page', '12,345 pages')
+    """
+    return f"{n:,} {thing}{'' if n == 1 else 's'}"
+
+
+def say_table(rows: Sequence[Sequence[str]], right: str = "", indent: str = "  ") -> list[str]:
+    """Lay rows out in columns.
+
+    Parameters
+    ----------
+    rows : sequence of sequence of str
+        The first may be a heading.
+    right : str
+        One letter for each column, "r" where it is to be flush right.
+    indent : str
+        What stands before each row.
+
+    Examples
+    --------
+    >>> print(*say_table([["live", "12"], ["gone", "3"]], right="lr"), sep="|")
+      live  12|  gone   3
+    """
+    widths = [max(len(cell) for cell in column) for column in zip(*rows, strict=True)]
+    sides = right.ljust(len(widths), "l")
+    return [
+        indent
+        + "  ".join(
+            cell.rjust(width) if side == "r" else cell.ljust(width)
+            for cell, width, side in zip(row, widths, sides, strict=True)
+        ).rstrip()
+        for row in rows
+    ]
