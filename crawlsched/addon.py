@@ -1,0 +1,128 @@
+"""The add-on: one line in a project's settings installs everything.
+
+::
+
+    ADDONS = {"crawlsched.Addon": 500}
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import Any, Self
+
+from scrapy.crawler import Crawler
+from scrapy.exceptions import NotConfigured
+from scrapy.settings import SETTINGS_PRIORITIES, BaseSettings
+from scrapy.utils.misc import load_object
+from scrapy.utils.spider import DefaultSpider
+
+from crawlsched.downloadermiddlewares import RefreshMiddleware
+from crawlsched.extensions import Refresh
+from crawlsched.scheduler import Scheduler
+from crawlsched.settings import Settings
+from crawlsched.spidermiddlewares import DeliveryMiddleware
+
+__all__ = ["Addon"]
+
+logger = logging.getLogger(__name__)
+
+# Nearest to the engine: it sees decoded bodies after redirects and retries, and what every other middleware refused.
+_DOWNLOADER_MIDDLEWARE_ORDER = 25
+_SPIDER_MIDDLEWARE_ORDER = 25
+# These commands replace the spider's start() by their own: one URL is wanted, and an end.
+_ONE_SHOT_COMMANDS = frozenset({"scrapy.commands.fetch", "scrapy.commands.parse"})
+
+
+class Addon:
+    """Install the scheduler, the middlewares and the extension.
+
+    Settings are set with the priority "addon", so whatever a project sets itself stands. Nothing is installed, and one
+    line in the log says why, when ``CRAWLSCHED_ENABLED`` is false or the project names a SCHEDULER of its own;
+    ``scrapy fetch``, ``scrapy shell`` and ``scrapy parse`` behave as without the add-on.
+
+    Raises
+    ------
+    SettingError
+        If a ``CRAWLSCHED_*`` setting is wrong.
+    """
+
+    def __init__(self, crawler: Crawler) -> None:
+        self._crawler = crawler
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        """Make the add-on for a crawler."""
+        return cls(crawler)
+
+    def update_settings(self, settings: BaseSettings) -> None:
+        """Put our components where the settings allow it."""
+        spider = self._crawler.spider
+        checked = Settings.from_scrapy(settings, getattr(spider, "name", None) or "default")
+        if not checked.enabled:
+            raise NotConfigured("CRAWLSCHED_ENABLED is false.")
+        if self._is_one_shot(settings):
+            raise NotConfigured("this command asks for single URLs, so the spider's pages are left alone.")
+        self._install_scheduler(settings)
+        settings.setdefault_in_component_priority_dict(
+            "DOWNLOADER_MIDDLEWARES", RefreshMiddleware, _DOWNLOADER_MIDDLEWARE_ORDER
+        )
+        settings.setdefault_in_component_priority_dict(
+            "SPIDER_MIDDLEWARES", DeliveryMiddleware, _SPIDER_MIDDLEWARE_ORDER
+        )
+        settings.setdefault_in_component_priority_dict("EXTENSIONS", Refresh, 0)
+        # The slot clock and the hosts' own limits say when a request may go. Scrapy's limit of 16 in all would leave
+        # slots unused as soon as one host is slow (rate x latency requests are in the air), so it is lifted.
+        settings.set("CONCURRENT_REQUESTS", 0, "addon")
+        # The default starts 100 tasks for every response, which costs more than all the rest of handling it.
+        settings.set("CONCURRENT_ITEMS", 4, "addon")
+        settings.set("DOWNLOAD_TIMEOUT", 30, "addon")
+        _say_what_slows(settings, checked)
+
+    def _install_scheduler(self, settings: BaseSettings) -> None:
+        priority = settings.getpriority("SCHEDULER") or 0
+        configured = settings["SCHEDULER"]
+        if priority > SETTINGS_PRIORITIES["addon"]:
+            if _is_ours(configured):
+                return
+            raise NotConfigured(
+                f"SCHEDULER is set to {_path(configured)!r} by the project or the command line, and crawlsched is a "
+                "scheduler itself. To have crawlsched, remove SCHEDULER and set CRAWLSCHED_FALLBACK_SCHEDULER to that "
+                "path instead; until then the crawl goes on without crawlsched."
+            )
+        if settings.get("CRAWLSCHED_FALLBACK_SCHEDULER") is None:
+            settings.set("CRAWLSCHED_FALLBACK_SCHEDULER", configured, "addon")
+        settings.set("SCHEDULER", Scheduler, "addon")
+
+    def _is_one_shot(self, settings: BaseSettings) -> bool:
+        spider = self._crawler.spider
+        start = getattr(type(spider), "start", None)
+        # KEEP_ALIVE is set by `scrapy shell` and by nothing else.
+        return (
+            isinstance(spider, DefaultSpider)
+            or getattr(start, "__module__", None) in _ONE_SHOT_COMMANDS
+            or settings.getbool("KEEP_ALIVE")
+        )
+
+
+def _is_ours(configured: Any) -> bool:
+    loaded = load_object(configured)
+    return isinstance(loaded, type) and issubclass(loaded, Scheduler)
+
+
+def _path(configured: Any) -> str:
+    return configured if isinstance(configured, str) else f"{configured.__module__}.{configured.__qualname__}"
+
+
+def _say_what_slows(settings: BaseSettings, checked: Settings) -> None:
+    """Log one line when the project's own limits keep the crawl below its bandwidth."""
+    delay = settings.getfloat("DOWNLOAD_DELAY")
+    if delay > 0 and checked.bandwidth * delay > 1:
+        logger.warning(
+            "DOWNLOAD_DELAY = %g lets each host be asked %.3g times a second at most, so the %.3g crawls a second of "
+            "CRAWLSCHED_BANDWIDTH need %d hosts or more; the rate is already limited by CRAWLSCHED_BANDWIDTH, so set "
+            "DOWNLOAD_DELAY = 0 (scrapy startproject writes 1) if the hosts can bear it.",
+            delay,
+            1 / delay,
+            checked.bandwidth,
+            int(-(-checked.bandwidth * delay // 1)),
+        )

@@ -1,0 +1,238 @@
+"""A collection in memory: its pages and their planner, with the store that they come from and go to."""
+
+from __future__ import annotations
+
+import gc
+import logging
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+from urllib.parse import urlsplit
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crawlsched.aside import Aside
+from crawlsched.hosts import Hosts
+from crawlsched.page_facts import FactsCache
+from crawlsched.page_index import PageIndex
+from crawlsched.planner import Plan, Planner
+from crawlsched.settings import Settings
+from crawlsched.sources import Sources
+from crawlsched.store import Host, NewPage, PageFacts, Store, WriteBehind
+from crawlsched.unsaved import Unsaved
+
+__all__ = ["Collection", "host_of", "load_pages", "planner_for"]
+
+logger = logging.getLogger(__name__)
+
+# Dispatching stops while something has waited for the store for so long; the slot clock pays back up to a second.
+_LONGEST_UNSAVED = 2.0
+# The facts of the pages likely to be picked within so many seconds are read ahead.
+_READ_AHEAD_SECONDS = 1.5
+_READ_AHEAD_LEAST = 64
+
+
+class Collection:
+    """Open a collection, keep it, write it down.
+
+    Parameters
+    ----------
+    settings : Settings
+        Checked settings.
+    spider : str
+        The spider's name, for the lease.
+    request_fingerprint : callable
+        Gives the 20-byte request fingerprint of a URL.
+    fingerprinter : str
+        Names the class that makes them.
+
+    Attributes
+    ----------
+    planner, hosts, sources, index, facts, unsaved
+        What is known, in memory; only the crawling thread changes it.
+    store : Store
+        What is on disk.
+    """
+
+    def __init__(
+        self, settings: Settings, spider: str, request_fingerprint: Callable[[str], bytes], fingerprinter: str
+    ) -> None:
+        self.settings = settings
+        self.hosts = Hosts()
+        self.sources = Sources(settings.sitemap_interval)
+        self.index = PageIndex()
+        self.facts = FactsCache()
+        self.aside = Aside()
+        self.planner = planner_for(settings)
+        self._spider = spider
+        self._request_fingerprint = request_fingerprint
+        self._fingerprinter = fingerprinter
+
+    def open(self, now: float) -> None:
+        """Open the store, take the lease, load everything.
+
+        Raises
+        ------
+        StoreError
+            If the database cannot be used, or another process owns the collection.
+        """
+        settings = self.settings
+        assert settings.collection is not None
+        self.store = Store.open(
+            settings.database_url, settings.collection, settings.shard, upgrade=settings.database_upgrade
+        )
+        try:
+            self.lease = self.store.take_lease(self._spider, now)
+            self._load(now)
+        except BaseException:
+            self.store.close()
+            raise
+        self.write_behind = WriteBehind(self.store)
+        # What was loaded stays; going through it again at each full collection would stop the slot clock.
+        gc.collect()
+        gc.freeze()
+
+    def close(self, now: float) -> None:
+        """Write everything down and give the lease back."""
+        self.aside.close()
+        self.flush(now)
+        self.write_behind.close()
+        self.lease.release(now)
+        self.store.close()
+        gc.unfreeze()
+
+    def _load(self, now: float) -> None:
+        store, planner = self.store, self.planner
+        for block in load_pages(store, planner, now, self._fingerprinter):
+            self._index(block)
+        # The store numbered the hosts as it met them; the same order gives the same numbers.
+        for name in store.hosts:
+            self.hosts.number(name)
+        if planner.clipped:
+            logger.warning("%d pages were last crawled in the future; their time was set to now.", planner.clipped)
+        for host in store.known_hosts():
+            number = self.hosts.number(host.host)
+            self.hosts.rest(number, host.rest_until)
+            self.hosts.set_crawl_delay(number, host.crawl_delay)
+        self.sources.load(store.sources())
+        self.unsaved = Unsaved(planner.grid, store.next_observation())
+        if (newest := store.newest_plan()) is not None:
+            planner.adopt(Plan.from_dict(newest[2]), now)
+        undelivered = store.undelivered()
+        if undelivered:
+            logger.info("%d changes had not been delivered when the last crawl ended; they go first.", len(undelivered))
+            planner.force(np.array(undelivered), now)
+
+    def _index(self, block: dict[str, NDArray[Any]]) -> None:
+        names, others = block["request_fingerprint"], block["other_fingerprinter"]
+        if others.any():
+            # The project has another REQUEST_FINGERPRINTER_CLASS than when these pages were found.
+            pages = block["page"][others]
+            logger.info("The fingerprints of %d pages are computed anew, since the fingerprinter changed.", len(pages))
+            urls = [facts.url for facts in self.store.facts(pages) if facts is not None]
+            names = names.copy()
+            names[others] = np.frombuffer(b"".join(map(self._request_fingerprint, urls)), np.uint8).reshape(-1, 20)
+        self.index.load(names, block["page"])
+
+    # -- pages
+
+    def add_page(
+        self,
+        url: str,
+        request_fingerprint: bytes,
+        host: str,
+        now: float,
+        *,
+        importance: float = 1.0,
+        template: bytes | None = None,
+        template_data: Mapping[str, Any] | None = None,
+        depth: int = 0,
+    ) -> int:
+        """Take a page in; return its number."""
+        page = int(self.planner.add(self.hosts.number(host), now, importance)[0])
+        self.index.add(request_fingerprint, page)
+        new = NewPage(page, url, host, request_fingerprint, now, template, depth, self._fingerprinter)
+        self.unsaved.new_page(new, template_data, now)
+        data = dict(template_data) if template_data else None
+        facts = PageFacts(page, url, template, data, None, None, None, None, None, depth, None, 1)
+        self.facts.put(facts, self.unsaved.number)
+        return page
+
+    def facts_of(self, page: int) -> PageFacts:
+        """Return what is needed to make a page's request and to judge its response."""
+        facts = self.facts.get(page)
+        if facts is None:
+            # Reading ahead did not foresee this page: one row by its primary key, a tenth of a millisecond.
+            facts = self.write_behind.facts([page])[0]
+            assert facts is not None  # the planner knows only pages that are in the store or on their way to it
+            self.facts.add([facts])
+        return facts
+
+    def put_facts(self, facts: PageFacts, now: float) -> None:
+        """Take over what a visit taught about a page's content."""
+        self.facts.put(facts, self.unsaved.number)
+        self.unsaved.content(facts, now)
+
+    def read_ahead(self, now: float) -> None:
+        """Fetch the facts of the pages that are likely to be picked soon."""
+        wanted = _READ_AHEAD_LEAST + int(_READ_AHEAD_SECONDS * self.planner.bandwidth)
+        pages = [page for page in self.planner.peek(now, wanted).tolist() if page not in self.facts]
+        if pages:
+            self.aside.run("reading ahead", lambda: self.write_behind.facts(pages), self.facts.add)
+
+    def forget(self, pages: NDArray[np.integer]) -> None:
+        """Take pages out of memory; the store has deleted them already."""
+        self.planner.remove(pages)
+        self.index.discard(pages)
+        self.unsaved.forget(pages.tolist())
+        for page in pages.tolist():
+            self.facts.discard(page)
+
+    # -- writing down
+
+    def flush(self, now: float) -> None:
+        """Hand what is not yet written to the writing thread."""
+        if not self.write_behind.in_flight:
+            self.facts.written(self.unsaved.number - 1)
+        batch = self.unsaved.take(self.planner.columns)
+        if batch is not None:
+            self.write_behind.submit(batch)
+
+    def must_wait(self, now: float) -> bool:
+        """Whether the store is so far behind that no more may be crawled until it has caught up."""
+        oldest = self.write_behind.oldest_unsaved_at
+        return oldest is not None and now - oldest > _LONGEST_UNSAVED
+
+    def save_host(self, host: int, now: float) -> None:
+        """Write down what a host asked for."""
+        name = self.hosts.names[host]
+        row = Host(name, self.hosts.rest_until(host), self.hosts.crawl_delay.get(host), robots_seen_at=now)
+        self.unsaved.host(row, now)
+
+
+def planner_for(settings: Settings) -> Planner:
+    """Return the planner that these settings ask for, without pages."""
+    return Planner(
+        settings.bandwidth,
+        crawl_value=settings.crawl_value,
+        min_crawl_interval=settings.min_crawl_interval,
+        max_crawl_interval=settings.max_crawl_interval,
+        discovery_horizon=settings.discovery_horizon,
+        signal_delay=settings.signal_delay,
+        error_interval=settings.error_interval,
+        gone_interval=settings.gone_interval,
+    )
+
+
+def load_pages(
+    store: Store, planner: Planner, now: float, fingerprinter: str | None = None
+) -> Iterator[dict[str, NDArray[Any]]]:
+    """Load a store's pages into a planner, in blocks; yield each block."""
+    for block in store.load(grid=planner.grid, n_rates=planner.n_rates, fingerprinter=fingerprinter):
+        planner.load(block, block["log_likelihood"], now)
+        yield block
+
+
+def host_of(url: str) -> str:
+    """Return the host of a URL, without its port, as Scrapy's downloader tells hosts apart."""
+    return urlsplit(url).hostname or ""

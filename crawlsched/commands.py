@@ -1,0 +1,106 @@
+"""Commands: what the command line asks of a running crawl, through the database."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crawlsched.exceptions import CrawlschedError
+from crawlsched.settings import parse_bandwidth
+from crawlsched.store import Command
+
+if TYPE_CHECKING:
+    from crawlsched.refresh import Refresher
+
+__all__ = ["obey"]
+
+_LONGEST_DRAIN = 30.0
+
+
+def obey(refresher: Refresher, commands: Iterable[Command]) -> None:
+    """Do what each command says, and write its result where the sender waits for it.
+
+    A command that cannot be done has the result ``{"error": sentence}``.
+    """
+    for command in commands:
+        now = refresher.clock()
+        act = _ACTIONS.get(command.name)
+        try:
+            if command.name == "forget":  # its result comes later
+                _forget(refresher, command.arguments, now, command.id)
+                continue
+            if act is None:
+                raise ValueError(f"This version does not know the command {command.name!r}.")
+            result = act(refresher, command.arguments, now)
+        except (CrawlschedError, ValueError, KeyError, TypeError) as error:
+            result = {"error": str(error)}
+        refresher.collection.unsaved.command(command.id, result, now)
+
+
+def _bandwidth(refresher: Refresher, arguments: dict[str, Any], now: float) -> dict[str, Any]:
+    before = refresher.planner.bandwidth
+    refresher.set_bandwidth(parse_bandwidth(arguments["bandwidth"]), now)
+    return {"bandwidth": refresher.planner.bandwidth, "before": before}
+
+
+def _recrawl(refresher: Refresher, arguments: dict[str, Any], now: float) -> dict[str, Any]:
+    pages, unknown = _pages(refresher, arguments["urls"])
+    refresher.planner.force(pages, now)
+    return {"pages": len(pages), "unknown": unknown}
+
+
+def _signal(refresher: Refresher, arguments: dict[str, Any], now: float) -> dict[str, Any]:
+    pages, unknown = _pages(refresher, arguments["urls"])
+    source = refresher.source_of("ping", arguments.get("source", "command line"), now)
+    refresher.planner.covered(pages, source.source, now)
+    taken = refresher.planner.signalled(pages, source.source, now)
+    refresher.collection.unsaved.pages(pages, now)
+    refresher.count("crawlsched/change_signals/received", len(pages))
+    return {"pages": len(pages), "taken": taken, "unknown": unknown}
+
+
+def _poll(refresher: Refresher, arguments: dict[str, Any], now: float) -> dict[str, Any]:
+    wanted = arguments.get("url")
+    polled = [source for source in refresher.sources if source.kind != "ping" and wanted in (None, source.url)]
+    for source in polled:
+        refresher.sources.poll(source.source)
+    return {"sources": len(polled)}
+
+
+def _forget(refresher: Refresher, arguments: dict[str, Any], now: float, command: int) -> None:
+    """Take the pages out of memory, then out of the store; finding and deleting them is done beside this thread."""
+    collection = refresher.collection
+    store, kind, value = collection.store, arguments["kind"], arguments["value"]
+
+    def found(pages: NDArray[np.int64]) -> None:
+        collection.forget(pages)
+        collection.flush(refresher.clock())
+        collection.aside.run(f"deleting {value}", delete, deleted)
+
+    def delete() -> NDArray[np.int64]:
+        # What was written of a page after it is gone would be kept under its number.
+        collection.write_behind.drain(_LONGEST_DRAIN)
+        return store.forget(kind, value, now)
+
+    def deleted(pages: NDArray[np.int64]) -> None:
+        collection.forget(pages)  # those that were found meanwhile
+        collection.unsaved.command(command, {"pages": len(pages)}, refresher.clock())
+
+    collection.aside.run(f"forgetting {value}", lambda: store.matching(kind, value), found)
+
+
+def _pages(refresher: Refresher, urls: Iterable[str]) -> tuple[NDArray[np.intp], list[str]]:
+    found = {url: refresher.collection.index.page(refresher.request_fingerprint(url)) for url in urls}
+    pages = np.array(sorted({page for page in found.values() if page >= 0}), np.intp)
+    return pages, [url for url, page in found.items() if page < 0]
+
+
+_ACTIONS: dict[str, Callable[[Refresher, dict[str, Any], float], dict[str, Any]]] = {
+    "bandwidth": _bandwidth,
+    "poll": _poll,
+    "recrawl": _recrawl,
+    "signal": _signal,
+}

@@ -1,0 +1,140 @@
+"""The downloader middleware: validators out, observations in.
+
+It stands at 25, nearest to the engine: on the way out its validators are set before any other middleware looks, on the
+way in it sees the decoded body of the final response, after redirects and retries, and whatever the others refused.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+from scrapy import Request
+from scrapy.crawler import Crawler
+from scrapy.exceptions import IgnoreRequest
+from scrapy.http import Response
+from scrapy.utils.asyncio import run_in_thread
+
+from crawlsched.refresh import Fetched, NotForTheSpider, Refresher
+from crawlsched.visits import Outcome, Visit
+
+__all__ = ["RefreshMiddleware"]
+
+# Bodies larger than this are fingerprinted in a thread, so that the slot clock is not held up; below it the hand-over
+# to a thread costs more than the work.
+_IN_A_THREAD_FROM = 16_384
+_VALIDATORS = ("If-None-Match", "If-Modified-Since")
+
+
+class RefreshMiddleware:
+    """Make requests conditional, and tell the refresher how each visit ended."""
+
+    def __init__(self, crawler: Crawler, refresher: Refresher) -> None:
+        self._crawler = crawler
+        self._refresher = refresher
+        self._visits = refresher.visits
+        self._conditional = refresher.settings.conditional_requests
+        self._callback_on_unchanged = refresher.settings.callback_on_unchanged
+        # A cached answer would tell nothing about the page as it is now.
+        self._bypass_cache = crawler.settings.getbool("HTTPCACHE_ENABLED")
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        """Make the middleware for a crawler."""
+        return cls(crawler, Refresher.of(crawler))
+
+    def process_request(self, request: Request) -> None:
+        """Ask only for what has changed since the last visit."""
+        visit = self._visits.get(request.meta.get("crawlsched_visit"))
+        if visit is None or not visit.tracked:
+            return
+        if request.url != visit.url:
+            # A redirect copies the headers of the page it came from; its validators would earn a false 304 here.
+            if visit.validated:
+                for name in _VALIDATORS:
+                    request.headers.pop(name, None)
+            return
+        if self._bypass_cache:
+            request.meta["dont_cache"] = True
+        if self._conditional and not visit.validated:
+            etag, last_modified = self._refresher.validators(visit)
+            for name, value in zip(_VALIDATORS, (etag, last_modified), strict=True):
+                if value and name not in request.headers:
+                    request.headers[name] = value.encode("latin-1", "ignore")
+                    visit.validated = True
+
+    async def process_response(self, request: Request, response: Response) -> Response:
+        """Resolve the visit; keep from the spider what did not change."""
+        visit = self._visits.get(request.meta.get("crawlsched_visit"))
+        if visit is None:
+            return response
+        if not visit.tracked:
+            self._visits.resolve(visit.token, Outcome.CHANGED)
+            return response
+        if visit.source >= 0:
+            await self._source_fetched(visit, response)
+            raise NotForTheSpider(f"{response.url} is a sitemap of crawlsched's own.")
+        fetched = await self._fetched(visit, request, response)
+        changed = self._refresher.crawled(visit, fetched, self._refresher.clock())
+        if changed is None:  # gone, refused, error: the spider gets it as from plain Scrapy
+            return response
+        request.meta["crawlsched_changed"] = changed
+        if changed or (self._callback_on_unchanged and response.status != 304):
+            response.flags.append("crawlsched-changed" if changed else "crawlsched-unchanged")
+            return response
+        if response.status == 304 and self._wants(request, 304):
+            response.flags.append("crawlsched-unchanged")
+            return response
+        raise NotForTheSpider(f"{response.url} has not changed.")
+
+    def process_exception(self, request: Request, exception: Exception) -> None:
+        """Resolve the visit of a request that got no response."""
+        visit = self._visits.get(request.meta.get("crawlsched_visit"))
+        if visit is None or isinstance(exception, NotForTheSpider):
+            return
+        outcome = Outcome.REFUSED if isinstance(exception, IgnoreRequest) else Outcome.ERROR
+        self._refresher.resolve(visit, outcome, self._refresher.clock())
+
+    async def _fetched(self, visit: Visit, request: Request, response: Response) -> Fetched:
+        fingerprint = None
+        if 200 <= response.status < 300:
+            arguments = (
+                response.body,
+                _text(response, "Content-Type"),
+                getattr(response, "encoding", None),
+                response.url,
+            )
+            take = self._refresher.recipe.fingerprint
+            if len(response.body) < _IN_A_THREAD_FROM:
+                fingerprint = take(*arguments)
+            else:
+                fingerprint = await run_in_thread(take, *arguments)
+        hops: list[Any] = request.meta.get("redirect_reasons", [])
+        moved = request.url != visit.url and all(reason in (301, 308) for reason in hops)
+        return Fetched(
+            status=response.status,
+            fingerprint=fingerprint,
+            etag=_text(response, "ETag"),
+            last_modified=_text(response, "Last-Modified"),
+            size=len(response.body),
+            moved_to=request if moved else None,
+            retry_after=_text(response, "Retry-After"),
+        )
+
+    async def _source_fetched(self, visit: Visit, response: Response) -> None:
+        etag, last_modified = _text(response, "ETag"), _text(response, "Last-Modified")
+        if response.status != 200 or "cached" in response.flags:
+            self._refresher.source_answered(visit, response.status, self._refresher.clock())
+            return
+        read = await run_in_thread(self._refresher.read_source, visit.source, response.url, response.body)
+        self._refresher.source_read(visit, read, etag, last_modified, self._refresher.clock())
+
+    def _wants(self, request: Request, status: int) -> bool:
+        if request.meta.get("handle_httpstatus_all"):
+            return True
+        listed = request.meta.get("handle_httpstatus_list", getattr(self._crawler.spider, "handle_httpstatus_list", ()))
+        return status in listed
+
+
+def _text(response: Response, name: str) -> str | None:
+    value = response.headers.get(name)
+    return value.decode("latin-1") if value else None

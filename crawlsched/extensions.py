@@ -1,0 +1,171 @@
+"""The Scrapy extension: what the refresher has to hear of and cannot see from the scheduler or a middleware."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any, Self
+
+from scrapy import Request, Spider, signals
+from scrapy.crawler import Crawler
+from scrapy.http import Response
+from scrapy.robotstxt import RobotParser
+from scrapy.utils.asyncio import AsyncioLoopingCall, CallLaterResult, call_later, create_looping_call
+from scrapy.utils.httpobj import urlparse_cached
+from twisted.internet.task import LoopingCall
+
+from crawlsched.jobs import CrawlJobs
+from crawlsched.refresh import Refresher
+
+__all__ = ["Refresh"]
+
+logger = logging.getLogger(__name__)
+
+_HEARTBEAT_INTERVAL = 5.0
+_COMMANDS_INTERVAL = 0.5
+# Long work (50,000 entries of a sitemap) is done in slices this far apart, each short enough for the slot clock.
+_WORK_INTERVAL = 0.004
+_WORK_SLICE = 0.002
+
+
+class Refresh:
+    """Connect Scrapy's signals, the timers and the jobs to the refresher."""
+
+    def __init__(self, crawler: Crawler, refresher: Refresher) -> None:
+        self._crawler = crawler
+        self._refresher = refresher
+        self._visits = refresher.visits
+        self._deliveries = refresher.deliveries
+        self._timers: list[AsyncioLoopingCall | LoopingCall] = []
+        self._work: CallLaterResult | None = None
+        self._jobs = CrawlJobs(refresher)
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        """Make the extension for a crawler."""
+        extension = cls(crawler, Refresher.of(crawler))
+        for handler, signal in (
+            (extension.spider_opened, signals.spider_opened),
+            (extension.spider_closed, signals.spider_closed),
+            (extension.robots_parsed, signals.robots_parsed),
+            (extension.request_reached_downloader, signals.request_reached_downloader),
+            (extension.response_downloaded, signals.response_downloaded),
+            (extension.item_finished, signals.item_scraped),
+            (extension.item_finished, signals.item_dropped),
+            (extension.item_failed, signals.item_error),
+            (extension.callback_failed, signals.spider_error),
+        ):
+            crawler.signals.connect(handler, signal)
+        return extension
+
+    # -- the life of a crawl
+
+    def spider_opened(self, spider: Spider) -> None:
+        """Start the timers and the jobs, once the store is open."""
+        if not self._refresher.is_open:
+            return
+        refresher = self._refresher
+        for function, interval in (
+            (self._flush, refresher.settings.flush_interval),
+            (self._heartbeat, _HEARTBEAT_INTERVAL),
+            (self._obey_commands, _COMMANDS_INTERVAL),
+        ):
+            timer = create_looping_call(function)
+            timer.start(interval, now=False)
+            self._timers.append(timer)
+        refresher.on_work = self._start_working
+        if refresher.has_work:
+            self._start_working()
+        self._jobs.start()
+
+    def spider_closed(self, spider: Spider, reason: str) -> None:
+        """Stop what was started."""
+        self._jobs.stop()
+        for timer in self._timers:
+            if timer.running:
+                timer.stop()
+        if self._work is not None:
+            self._work.cancel()
+        self._refresher.on_work = None
+
+    # -- what Scrapy tells
+
+    async def robots_parsed(self, robotparser: RobotParser, request: Request) -> None:
+        """Take over the sitemaps and the Crawl-delay of a robots.txt."""
+        url = urlparse_cached(request)
+        robots_url = f"{url.scheme}://{url.netloc}/robots.txt"
+        user_agent = self._crawler.settings["ROBOTSTXT_USER_AGENT"] or self._crawler.settings["USER_AGENT"]
+        self._refresher.robots_seen(
+            robots_url,
+            url.hostname or "",
+            _sitemaps(robotparser),
+            robotparser.crawl_delay(user_agent),
+            self._refresher.clock(),
+        )
+
+    def request_reached_downloader(self, request: Request) -> None:
+        """Pay for a request that did not come from a slot: robots.txt, media, inline requests."""
+        if self._visits.get(request.meta.get("crawlsched_visit")) is None:
+            self._refresher.slots.pay(self._refresher.clock())
+            self._crawler.stats.inc_value("crawlsched/slots/paid")  # type: ignore[union-attr]
+
+    def response_downloaded(self, request: Request, response: Response) -> None:
+        """Hear of a host that wants to rest, also where a retry keeps the response from the middleware."""
+        if response.status in (429, 503) and (value := response.headers.get("Retry-After")):
+            host = request.meta.get("download_slot") or urlparse_cached(request).hostname or ""
+            self._refresher.host_rests(host, value.decode("latin-1"), self._refresher.clock())
+
+    def item_finished(self, item: Any, response: Response | None) -> None:
+        """An item has gone through the pipelines."""
+        if isinstance(response, Response):
+            self._deliveries.item_finished(_token(response), self._refresher.clock())
+
+    def item_failed(self, item: Any, response: Response | None) -> None:
+        """A pipeline raised: the page's change was not delivered."""
+        if isinstance(response, Response):
+            self._deliveries.failed(_token(response))
+
+    def callback_failed(self, response: Any) -> None:
+        """A callback raised: the page's change was not delivered."""
+        if isinstance(response, Response):
+            self._deliveries.failed(_token(response))
+
+    # -- timers
+
+    def _flush(self) -> None:
+        self._refresher.flush(self._refresher.clock())
+
+    def _heartbeat(self) -> None:
+        if not self._refresher.heartbeat(self._refresher.clock()):
+            self._close("crawlsched_lease_lost")
+
+    def _obey_commands(self) -> None:
+        self._refresher.obey_commands(self._refresher.clock())
+
+    def _start_working(self) -> None:
+        if self._work is None:
+            self._work = call_later(_WORK_INTERVAL, self._work_on)
+
+    def _work_on(self) -> None:
+        self._work = None
+        if self._refresher.work(_WORK_SLICE):
+            self._start_working()
+
+    def _close(self, reason: str) -> None:
+        from scrapy.utils.defer import deferred_from_coro
+
+        engine = self._crawler.engine
+        if engine is not None:
+            deferred_from_coro(engine.close_spider_async(reason=reason))
+
+
+def _token(response: Response) -> object:
+    return response.request.meta.get("crawlsched_visit") if response.request is not None else None
+
+
+def _sitemaps(robotparser: RobotParser) -> list[str]:
+    # Scrapy's parsers hold protego's, which knows the Sitemap lines; Scrapy's interface does not show them.
+    inner = getattr(robotparser, "rp", None)
+    sitemaps = getattr(inner, "sitemaps", None)
+    if callable(sitemaps):
+        return list(sitemaps() or ())
+    return list(sitemaps or ())

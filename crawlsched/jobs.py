@@ -1,0 +1,238 @@
+"""The jobs: what is done over and over beside crawling, by APScheduler.
+
+* *re-plan*: population prior, signal quality, threshold
+* *poll sitemaps*: put those whose time has come in line for a slot
+* *prune*: delete old observations
+* *check the store*: is the database sound?
+
+They run inside the crawl, or as a process of their own (``crawlsched jobs``). They coalesce, never overlap, and an
+exception in one is logged and ends nothing. What takes long runs in a thread; the slot clock never waits for a job.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from apscheduler.schedulers.base import BaseScheduler
+from apscheduler.schedulers.blocking import BlockingScheduler
+from scrapy.utils.asyncio import is_asyncio_available, run_in_thread
+
+from crawlsched.collection import load_pages, planner_for
+from crawlsched.exceptions import CrawlschedError
+from crawlsched.planner import Plan, Snapshot, plan
+from crawlsched.refresh import Refresher
+from crawlsched.settings import Settings
+from crawlsched.store import Store
+
+__all__ = ["CrawlJobs", "JobsProcess", "check_store", "make_plan", "prune"]
+
+logger = logging.getLogger(__name__)
+
+_PRUNE_INTERVAL = 3600.0
+_CHECK_INTERVAL = 86_400.0
+_LONGEST_POLL_INTERVAL = 10.0
+_ADOPT_INTERVAL = 5.0
+# The first plans come soon, since a new crawl learns most in its first minutes; then ever later, up to the interval.
+_FIRST_REPLAN = 5.0
+_SIGNAL_OBSERVATIONS = 200_000
+_PRUNED_AT_ONCE = 5_000
+# One job at a time of each kind; what was missed is done once, whenever there is time again.
+_JOB_DEFAULTS = {"coalesce": True, "max_instances": 1, "misfire_grace_time": None}
+
+
+def make_plan(store: Store, snapshot: Snapshot, bandwidth: float, now: float, previous: Plan | None = None) -> Plan:
+    """Make a plan and keep it in the store; takes long, changes nothing in memory.
+
+    Parameters
+    ----------
+    store : Store
+        Has the observations from which the sources' quality is learned.
+    snapshot : Snapshot
+        Copies of what the planner knows.
+    bandwidth : float
+        Crawls per second.
+    now : float
+        POSIX seconds.
+    previous : Plan, optional
+        The plan in force.
+    """
+    observations = store.signal_observations(0.0, _SIGNAL_OBSERVATIONS)
+    made = plan(snapshot, bandwidth, observations, previous)
+    store.save_plan(now, made.to_dict())
+    return made
+
+
+def prune(store: Store, before: float) -> int:
+    """Delete the observations made before this time, some at once; return how many."""
+    deleted = 0
+    while n := store.prune(before, _PRUNED_AT_ONCE):
+        deleted += n
+    if deleted:
+        logger.info("%d old observations were deleted.", deleted)
+    return deleted
+
+
+def check_store(store: Store) -> list[str]:
+    """Return what is wrong with the database, as sentences; log them, too."""
+    problems = store.quick_check()
+    for problem in problems:
+        logger.error("The database is damaged: %s", problem)
+    return problems
+
+
+class CrawlJobs:
+    """The jobs inside a crawl.
+
+    With ``CRAWLSCHED_JOBS = False`` only one is left: adopting the plans that ``crawlsched jobs`` makes.
+    """
+
+    def __init__(self, refresher: Refresher) -> None:
+        self._refresher = refresher
+        self._settings = refresher.settings
+        self._scheduler: BaseScheduler | None = None
+        self._replanned = 0
+        self._plan: Plan | None = None
+        self._newest_plan = -1
+
+    def start(self) -> None:
+        """Start them, once the store is open."""
+        self._scheduler = _scheduler()
+        if self._settings.jobs:
+            self._every(min(self._settings.sitemap_interval, _LONGEST_POLL_INTERVAL), self.poll_sitemaps)
+            self._every(_PRUNE_INTERVAL, self.prune)
+            self._every(_CHECK_INTERVAL, self.check_store)
+            self._refresher.poll_sources(self._refresher.clock())
+        else:
+            self._every(_ADOPT_INTERVAL, self.adopt_newest)
+        self._scheduler.start()
+        if self._settings.jobs:
+            self._replan_later()
+
+    def stop(self) -> None:
+        """Stop them; what is under way in a thread ends by itself."""
+        if self._scheduler is not None and self._scheduler.running:
+            self._scheduler.shutdown(wait=False)
+
+    async def replan(self) -> None:
+        """Make a plan in a thread, and adopt it."""
+        refresher = self._refresher
+        store, bandwidth = refresher.collection.store, refresher.planner.bandwidth
+        try:
+            made = await run_in_thread(make_plan, store, refresher.snapshot(), bandwidth, refresher.clock(), self._plan)
+            self._plan = made
+            refresher.adopt(made, refresher.clock())
+        except CrawlschedError as error:
+            logger.error("No plan could be made, so the last one stands: %s", error)
+        finally:
+            self._replanned += 1
+            self._replan_later()
+
+    async def adopt_newest(self) -> None:
+        """Adopt the plan that another process made, if there is a newer one."""
+        newest = await run_in_thread(self._refresher.collection.store.newest_plan, self._newest_plan)
+        if newest is not None:
+            self._newest_plan = newest[0]
+            self._refresher.adopt(Plan.from_dict(newest[2]), self._refresher.clock())
+
+    async def poll_sitemaps(self) -> None:
+        """Put the sitemaps whose time has come in line for a slot."""
+        self._refresher.poll_sources(self._refresher.clock())
+
+    async def prune(self) -> None:
+        """Delete observations that are older than CRAWLSCHED_OBSERVATION_RETENTION."""
+        before = self._refresher.clock() - self._settings.observation_retention
+        await run_in_thread(prune, self._refresher.collection.store, before)
+
+    async def check_store(self) -> None:
+        """Look whether the database is sound."""
+        await run_in_thread(check_store, self._refresher.collection.store)
+
+    def _every(self, seconds: float, job: Callable[[], Any]) -> None:
+        assert self._scheduler is not None
+        self._scheduler.add_job(job, "interval", seconds=seconds, id=job.__name__)
+
+    def _replan_later(self) -> None:
+        # By date and not by interval: the next one is set when this one has ended, so they cannot overlap.
+        if self._scheduler is None or not self._scheduler.running:
+            return
+        wait = min(_FIRST_REPLAN * 2.0 ** min(self._replanned, 60), self._settings.replan_interval)
+        at = datetime.now(UTC) + timedelta(seconds=wait)
+        self._scheduler.add_job(self.replan, "date", run_date=at, id="replan", replace_existing=True)
+
+
+class JobsProcess:
+    """The same jobs as a process of their own, over one collection (``crawlsched jobs``).
+
+    The crawl runs with ``CRAWLSCHED_JOBS = False``; it adopts the plans made here within seconds, and polls the
+    sitemaps that it is told to, in its own slots.
+
+    Parameters
+    ----------
+    store : Store
+        The collection.
+    settings : Settings
+        Of the project; the bandwidth is the crawl's if one runs.
+    clock : callable
+        Gives POSIX seconds.
+    """
+
+    def __init__(self, store: Store, settings: Settings, clock: Callable[[], float]) -> None:
+        self._store = store
+        self._settings = settings
+        self._clock = clock
+        self._plan: Plan | None = None
+
+    def run(self) -> None:
+        """Run the jobs until the process is interrupted."""
+        scheduler = BlockingScheduler(job_defaults=_JOB_DEFAULTS, timezone=UTC)
+        settings = self._settings
+        now = datetime.now(UTC)
+        for job, seconds in (
+            (self.replan, settings.replan_interval),
+            (self.poll_sitemaps, min(settings.sitemap_interval, _LONGEST_POLL_INTERVAL)),
+            (self.prune, _PRUNE_INTERVAL),
+            (self.check_store, _CHECK_INTERVAL),
+        ):
+            scheduler.add_job(job, "interval", seconds=seconds, id=job.__name__, next_run_time=now)
+        scheduler.start()
+
+    def replan(self) -> None:
+        """Load the collection, make a plan, and leave it where the crawl finds it."""
+        now = self._clock()
+        planner = planner_for(self._settings)
+        for _ in load_pages(self._store, planner, now):
+            pass
+        owner = self._store.owner()
+        bandwidth = owner.status.get("bandwidth", planner.bandwidth) if owner is not None else planner.bandwidth
+        self._plan = make_plan(self._store, planner.snapshot(), bandwidth, now, self._plan)
+        logger.info("A plan over %d pages was made.", len(planner.pages))
+
+    def poll_sitemaps(self) -> None:
+        """Tell the crawl which sitemaps' time has come, unless it has been told and has not come to it yet."""
+        now = self._clock()
+        told = {command.arguments.get("url") for command in self._store.pending_commands() if command.name == "poll"}
+        for source in self._store.sources():
+            due = source.next_poll_at is not None and source.next_poll_at <= now
+            if due and source.url not in told:
+                self._store.send("poll", {"url": source.url}, now)
+
+    def prune(self) -> None:
+        """Delete observations that are older than CRAWLSCHED_OBSERVATION_RETENTION."""
+        prune(self._store, self._clock() - self._settings.observation_retention)
+
+    def check_store(self) -> None:
+        """Look whether the database is sound."""
+        check_store(self._store)
+
+
+def _scheduler() -> BaseScheduler:
+    if is_asyncio_available():
+        from apscheduler.schedulers.asyncio import AsyncIOScheduler
+
+        return AsyncIOScheduler(job_defaults=_JOB_DEFAULTS, timezone=UTC)
+    from apscheduler.schedulers.twisted import TwistedScheduler
+
+    return TwistedScheduler(job_defaults=_JOB_DEFAULTS, timezone=UTC)

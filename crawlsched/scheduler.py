@@ -1,0 +1,391 @@
+"""The Scrapy scheduler: at each slot of one fixed rate, the request that is worth most.
+
+What goes out at a slot, in this order: redirects and retries of requests already under way; sitemaps that are due;
+then, in turn where both have something, the requests of the fallback scheduler and the pages, best crawl value first.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import deque
+from time import monotonic
+from typing import TYPE_CHECKING, Any, Self
+
+from scrapy import Request, Spider, signals
+from scrapy.core.scheduler import BaseScheduler
+from scrapy.crawler import Crawler
+from scrapy.exceptions import CloseSpider
+from scrapy.utils.asyncio import CallLaterResult, call_later
+from scrapy.utils.httpobj import urlparse_cached
+from scrapy.utils.misc import build_from_crawler, load_object
+from twisted.python.failure import Failure
+
+from crawlsched.exceptions import CrawlschedError
+from crawlsched.refresh import NotForTheSpider, Refresher
+from crawlsched.request_templates import RequestTemplate, build_request, template_of
+from crawlsched.visits import Outcome, Visit
+
+if TYPE_CHECKING:
+    from twisted.internet.defer import Deferred
+
+__all__ = ["Scheduler"]
+
+logger = logging.getLogger(__name__)
+
+# While the engine cannot take a request, ask again after this share of the distance between two slots, within bounds.
+_ASK_AGAIN_SHARE = 0.25
+_ASK_AGAIN_WITHIN = (0.005, 0.1)
+# A busy host is asked again after this many seconds at the latest; the end of a visit to it is announced at once.
+_BUSY_HOST_WAIT = 0.25
+# A retry for a host that rests longer than this is given up: the page comes again by itself after the rest.
+_LONGEST_WAIT_OF_A_RETRY = 30.0
+# Pages refused at the door (offsite) cost no slot; but no tick may go through a whole site of them.
+_REFUSALS_PER_SLOT = 20
+_OWN_META = ("crawlsched_visit", "crawlsched_page", "crawlsched_source", "crawlsched_changed")
+
+
+class Scheduler(BaseScheduler):
+    """Give the engine one request at each slot.
+
+    Parameters
+    ----------
+    crawler : scrapy.crawler.Crawler
+        The crawler whose engine asks.
+    refresher : Refresher
+        Knows the pages.
+    fallback : scrapy.core.scheduler.BaseScheduler
+        Keeps the requests that are not refreshable pages.
+    """
+
+    def __init__(self, crawler: Crawler, refresher: Refresher, fallback: BaseScheduler) -> None:
+        assert crawler.stats is not None
+        self._crawler = crawler
+        self._stats = crawler.stats
+        self._refresher = refresher
+        self._visits = refresher.visits
+        self._fallback = fallback
+        self._hosts = _DownloaderSlots(crawler, refresher)
+        self._continuations: deque[Request] = deque()
+        self._offered: Request | None = None  # on its way through engine.crawl()
+        self._handed_over: Request | None = None  # what next_request() gives next
+        self._fallback_had_the_last_slot = False
+        self._engine_was_busy = False
+        self._closed = False
+        self._timer: CallLaterResult | None = None
+        self._fingerprint = crawler.request_fingerprinter.fingerprint  # type: ignore[union-attr]
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        """Make the scheduler for a crawler, and the one that was configured before it."""
+        refresher = Refresher.of(crawler)
+        fallback = build_from_crawler(load_object(refresher.settings.fallback_scheduler), crawler)
+        scheduler = cls(crawler, refresher, fallback)
+        crawler.signals.connect(scheduler._start, signals.spider_opened)
+        crawler.signals.connect(scheduler._continuation_announced, signals.request_scheduled)
+        return scheduler
+
+    # -- what the engine calls
+
+    def open(self, spider: Spider) -> Deferred[None] | None:
+        """Open the store, load the pages, and open the fallback scheduler."""
+        self._spider = spider
+        try:
+            self._refresher.open()
+        except CrawlschedError as error:
+            logger.error("crawlsched cannot start: %s", error)
+            self._closed = True
+            raise CloseSpider("crawlsched_cannot_start") from error
+        return self._fallback.open(spider)
+
+    def close(self, reason: str) -> Deferred[None] | None:
+        """Write everything down; nothing is lost."""
+        self._closed = True
+        if self._timer is not None:
+            self._timer.cancel()
+        self._refresher.close()
+        return self._fallback.close(reason)
+
+    def has_pending_requests(self) -> bool:
+        """A collection is never finished: there is always a next page."""
+        return not self._closed
+
+    def enqueue_request(self, request: Request) -> bool:
+        """Take a request: from a slot, a redirect or retry, a page, or something for the fallback scheduler.
+
+        Returns
+        -------
+        bool
+            False if it is a page that is known already, or that was told to be forgotten.
+        """
+        if request is self._offered:
+            self._handed_over = request
+            return True
+        token = request.meta.get("crawlsched_visit")
+        if token is not None:
+            visit = self._visits.get(token)
+            if visit is not None:
+                visit.continued = True
+                self._continuations.append(request)
+                return True
+            # The visit has ended, so this is a new request whose meta a spider copied.
+            for name in _OWN_META:
+                request.meta.pop(name, None)
+            if isinstance(request.errback, _VisitErrback):
+                request.errback = request.errback.spiders_own
+        template = self._kept_as(request)
+        if template is False:
+            self._stats.inc_value("crawlsched/untracked")
+            return self._fallback.enqueue_request(request)
+        return self._add_page(request, template)
+
+    def next_request(self) -> Request | None:
+        """Return the request of the slot that has just come, if one has."""
+        request, self._handed_over = self._handed_over, None
+        if request is None and self._engine_was_busy:
+            self._engine_was_busy = False
+            self._arm(0.0)
+        return request
+
+    # -- pages from requests
+
+    def _kept_as(self, request: Request) -> RequestTemplate | bool | None:
+        """Return the template of a refreshable page (None for a plain one), or False for what is none."""
+        if request.method != "GET" or request.body or not request.meta.get("crawlsched_track", True):
+            return False
+        try:
+            return template_of(request, self._spider)
+        except ValueError as error:
+            if not self._stats.get_value("crawlsched/untracked/not_data"):
+                logger.warning(
+                    "%s is crawled once and not kept fresh (this is said once): %s", request, str(error)[:500]
+                )
+            self._stats.inc_value("crawlsched/untracked/not_data")
+            return False
+
+    def _add_page(self, request: Request, template: RequestTemplate | bool | None) -> bool:
+        now = self._refresher.clock()
+        assert not isinstance(template, bool)
+        return self._refresher.requested(
+            request.url,
+            self._fingerprint(request),
+            now,
+            host=request.meta.get("download_slot") or urlparse_cached(request).hostname or "",
+            template=template,
+            importance=request.meta.get("crawlsched_importance"),
+            meta=request.meta,
+            again=request.dont_filter,
+        )
+
+    # -- slots
+
+    def _start(self) -> None:
+        if not self._closed:
+            self._refresher.start_slots()
+            self._arm(0.0)
+
+    def _arm(self, delay: float) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = None if self._closed else call_later(max(delay, 0.0), self._tick)
+
+    def _tick(self) -> None:
+        self._timer = None
+        now = self._refresher.clock()
+        slots = self._refresher.slots
+        if not slots.is_due(now):
+            self._arm(slots.next_time(now) - now)
+            return
+        engine = self._crawler.engine
+        assert engine is not None
+        if self._handed_over is not None or engine.paused or engine.needs_backout() or self._refresher.must_wait(now):
+            # The slot is not lost: it is paid back when the engine is free again within the clock's debt.
+            self._engine_was_busy = True
+            shortest, longest = _ASK_AGAIN_WITHIN
+            self._arm(min(max(_ASK_AGAIN_SHARE / slots.rate, shortest), longest))
+            return
+        if self._give(now):
+            slots.take(now)
+            self._stats.inc_value("crawlsched/slots/used")
+        else:
+            kind = "no_free_host" if self._hosts.turned_away else "idle"
+            self._stats.inc_value(f"crawlsched/slots/{kind}", slots.skip(now))
+        self._stats.set_value("crawlsched/slots/missed", slots.missed)
+        self._arm(slots.next_time(now) - self._refresher.clock())
+
+    def _give(self, now: float) -> bool:
+        """Hand one request to the engine; return whether there was one."""
+        self._hosts.turned_away = False
+        if (request := self._next_continuation(now)) is not None:
+            self._hand_over(request)
+            return True
+        if self._give_source(now):
+            return True
+        givers = (self._give_fallback, self._give_page)
+        if self._fallback_had_the_last_slot:
+            givers = givers[::-1]
+        return givers[0](now) or givers[1](now)
+
+    def _next_continuation(self, now: float) -> Request | None:
+        for _ in range(len(self._continuations)):
+            request = self._continuations.popleft()
+            visit = self._visits.get(request.meta.get("crawlsched_visit"))
+            if visit is None:  # ended while it waited
+                continue
+            host = self._refresher.hosts.number(self._crawler.engine.downloader.get_slot_key(request))  # type: ignore[union-attr]
+            free_at = self._hosts.free_at(host, now, own=visit.host == host)
+            if free_at <= now:
+                visit.continued = False
+                self._refresher.hosts.asked(host, now)
+                return request
+            if free_at > now + _LONGEST_WAIT_OF_A_RETRY:
+                self._refresher.failed(visit, now, retry_at=free_at)
+                continue
+            self._continuations.append(request)
+        return None
+
+    def _give_source(self, now: float) -> bool:
+        due = self._refresher.next_source(now, self._hosts.free_at)
+        if due is None:
+            return False
+        visit, url = due
+        request = Request(
+            url, dont_filter=True, meta={"crawlsched_source": visit.source, "handle_httpstatus_all": True}
+        )
+        return self._send(visit, request)
+
+    def _give_fallback(self, now: float) -> bool:
+        request = self._fallback.next_request()
+        if request is None:
+            return False
+        self._fallback_had_the_last_slot = True
+        request.meta["crawlsched_visit"] = self._visits.follow(request.url, now).token
+        self._wrap_errback(request)
+        self._hand_over(request)
+        return True
+
+    def _give_page(self, now: float) -> bool:
+        for _ in range(_REFUSALS_PER_SLOT):
+            due = self._refresher.next_page(now, self._hosts.free_at)
+            if due is None:
+                return False
+            visit, facts = due
+            try:
+                request = build_request(facts.url, facts.template_data, self._spider)
+            except ValueError as error:
+                logger.error("The request for %s cannot be made again: %s", facts.url, error)
+                self._refresher.failed(visit, now)
+                continue
+            request.meta["crawlsched_page"] = visit.page
+            if self._send(visit, request):
+                self._fallback_had_the_last_slot = False
+                return True
+        return False
+
+    def _send(self, visit: Visit, request: Request) -> bool:
+        """Offer a request to the engine; return False if something refused it at the door."""
+        request.meta["crawlsched_visit"] = visit.token
+        self._wrap_errback(request)
+        self._offered = request
+        try:
+            # The public way to wake the engine: it announces the request, asks us to take it, and comes for it.
+            self._crawler.engine.crawl(request)  # type: ignore[union-attr]
+        finally:
+            self._offered = None
+        if self._handed_over is request:
+            self._refresher.hosts.asked(visit.host, visit.opened_at)
+            return True
+        self._refresher.resolve(visit, Outcome.REFUSED, self._refresher.clock())
+        return False
+
+    def _hand_over(self, request: Request) -> None:
+        # This request was announced when it was enqueued; announcing it twice would count it twice everywhere, so the
+        # engine is woken without engine.crawl(). If a later Scrapy has no such name, its heartbeat still comes.
+        self._handed_over = request
+        slot = getattr(self._crawler.engine, "_slot", None)
+        if slot is not None:
+            slot.nextcall.schedule()
+
+    def _wrap_errback(self, request: Request) -> None:
+        if not isinstance(request.errback, _VisitErrback):
+            request.errback = _VisitErrback(self._refresher, request.meta["crawlsched_visit"], request.errback)
+
+    def _continuation_announced(self, request: Request) -> None:
+        """Notice a redirect or retry that another component refuses before it reaches `enqueue_request`."""
+        visit = self._visits.get(request.meta.get("crawlsched_visit"))
+        if visit is not None and request is not self._offered:
+            call_later(0, self._drop_unless_continued, visit)
+
+    def _drop_unless_continued(self, visit: Visit) -> None:
+        if visit.outcome is None and not visit.continued and not self._is_under_way(visit):
+            self._refresher.resolve(visit, Outcome.DROPPED, self._refresher.clock())
+
+    def _is_under_way(self, visit: Visit) -> bool:
+        # Between the announcement and this check a free slot may already have taken the request up again.
+        downloader = self._crawler.engine.downloader  # type: ignore[union-attr]
+        waiting = self._handed_over
+        return (waiting is not None and waiting.meta.get("crawlsched_visit") == visit.token) or any(
+            request.meta.get("crawlsched_visit") == visit.token for request in downloader.active
+        )
+
+
+class _VisitErrback:
+    """Resolve a visit whose end no downloader middleware of ours was told of, then let the spider's errback have it."""
+
+    __slots__ = ("_refresher", "_token", "spiders_own")
+
+    def __init__(self, refresher: Refresher, token: int, spiders_own: Any) -> None:
+        self._refresher = refresher
+        self._token = token
+        self.spiders_own = spiders_own
+
+    def __call__(self, failure: Failure) -> Any:
+        if isinstance(failure.value, NotForTheSpider):
+            return None
+        visit = self._refresher.visits.get(self._token)
+        if visit is not None:
+            # What was refused before it went out came by the middleware; only what went wrong with a response (endless
+            # redirects, a decompression bomb, another middleware's exception) is first heard of here.
+            self._refresher.resolve(visit, Outcome.ERROR, self._refresher.clock())
+        self._refresher.deliveries.failed(self._token)
+        return failure if self.spiders_own is None else self.spiders_own(failure)
+
+
+class _DownloaderSlots:
+    """The one place that looks into Scrapy's per-host download slots: may this host be asked now?
+
+    It uses names without underscore only; should a later Scrapy take them away, our own count of open visits remains.
+    """
+
+    def __init__(self, crawler: Crawler, refresher: Refresher) -> None:
+        self._crawler = crawler
+        self._hosts = refresher.hosts
+        self._visits = refresher.visits
+        self.turned_away = False
+
+    def free_at(self, host: int, now: float, own: bool = False) -> float:
+        """Return the earliest time at which the host may be asked: `now` if it may be asked now.
+
+        `own` says that one of the open visits to the host is the asker itself (a redirect or retry).
+        """
+        free = self._hosts.free_at(host, now)
+        if free <= now:
+            free = self._downloader_free_at(self._hosts.names[host], self._visits.open_on(host) - own, now)
+        if free > now:
+            self.turned_away = True
+        return free
+
+    def _downloader_free_at(self, name: str, open_visits: int, now: float) -> float:
+        downloader = self._crawler.engine.downloader  # type: ignore[union-attr]
+        slot = downloader.slots.get(name)
+        concurrency = downloader.domain_concurrency if slot is None else slot.concurrency
+        if 0 < concurrency <= open_visits:
+            return now + _BUSY_HOST_WAIT
+        if slot is None:
+            return now
+        if slot.delay:
+            wait = slot.lastseen + slot.delay * (1.0 + slot.jitter) - monotonic()
+            if wait > 0:
+                return now + wait
+        if slot.queue or slot.free_transfer_slots() <= 0:
+            return now + _BUSY_HOST_WAIT
+        return now

@@ -1,0 +1,121 @@
+"""Sources of ChangeSignals: which there are, and which is to be polled when."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+
+from crawlsched.store import Source
+
+__all__ = ["Sources"]
+
+# A source that answers with an error is asked again after the interval times this, doubling, at most a week later.
+_BACKOFF = 2.0
+_LONGEST_INTERVAL = 7 * 86_400.0
+
+
+class Sources:
+    """The sitemaps (and robots.txt files, where nobody else reads them) of a collection.
+
+    Parameters
+    ----------
+    interval : float
+        Seconds between two polls of a source.
+
+    Examples
+    --------
+    >>> sources = Sources(interval=3600.0)
+    >>> sitemap = sources.add("sitemap", "https://example.com/sitemap.xml", "example.com", now=0.0)
+    >>> sources.mark_due(now=0.0)
+    1
+    >>> sources.next_due(lambda source: True) == sitemap.source
+    True
+    >>> sources.polled(sitemap.source, now=10.0, ok=True).next_poll_at
+    3610.0
+    """
+
+    def __init__(self, interval: float) -> None:
+        self._interval = interval
+        self._rows: list[Source | None] = []
+        self._numbers: dict[tuple[str, str], int] = {}
+        self._polls: list[tuple[float, int]] = []  # heap
+        self._due: dict[int, None] = {}  # in order; a dictionary so that no source waits twice
+        self._failures: dict[int, int] = {}
+
+    def __len__(self) -> int:
+        return len(self._numbers)
+
+    def __iter__(self) -> Iterator[Source]:
+        return (row for row in self._rows if row is not None)
+
+    def __getitem__(self, number: int) -> Source:
+        row = self._rows[number]
+        if row is None:
+            raise KeyError(number)
+        return row
+
+    def load(self, sources: Iterable[Source]) -> None:
+        """Take over the sources of the store."""
+        for source in sources:
+            self._put(source)
+            if source.kind in ("sitemap", "robots"):
+                heapq.heappush(self._polls, (source.next_poll_at or 0.0, source.source))
+
+    def add(self, kind: str, url: str, host: str, now: float, parent: int | None = None) -> Source | None:
+        """Add a source; None if it is known."""
+        if (kind, url) in self._numbers:
+            return None
+        source = Source(len(self._rows), kind, url, host, parent=parent, next_poll_at=now)
+        self._put(source)
+        if kind in ("sitemap", "robots"):
+            heapq.heappush(self._polls, (now, source.source))
+        return source
+
+    def number(self, kind: str, url: str) -> int | None:
+        """Return the number of a source, None if it is not known."""
+        return self._numbers.get((kind, url))
+
+    def mark_due(self, now: float) -> int:
+        """Put the sources whose time has come in line for a slot; return how many wait."""
+        while self._polls and self._polls[0][0] <= now:
+            self._due[heapq.heappop(self._polls)[1]] = None
+        return len(self._due)
+
+    def poll(self, number: int) -> None:
+        """Put one source in line for a slot now."""
+        self._polls = [entry for entry in self._polls if entry[1] != number]
+        heapq.heapify(self._polls)
+        self._due[number] = None
+
+    def next_due(self, may_go: Callable[[Source], bool]) -> int | None:
+        """Take the first source in line whose host may be asked; None if there is none."""
+        for number in self._due:
+            if may_go(self[number]):
+                del self._due[number]
+                return number
+        return None
+
+    def polled(self, number: int, now: float, *, ok: bool, **changes: object) -> Source:
+        """Note how a poll ended and when the next is to be; return the new row."""
+        if ok:
+            self._failures.pop(number, None)
+            wait = self._interval
+        else:
+            failures = self._failures[number] = self._failures.get(number, 0) + 1
+            wait = min(self._interval * _BACKOFF**failures, max(self._interval, _LONGEST_INTERVAL))
+        changed = replace(self[number], polled_at=now, next_poll_at=now + wait, **changes)  # type: ignore[arg-type]
+        self._rows[number] = changed
+        heapq.heappush(self._polls, (now + wait, number))
+        return changed
+
+    def describe(self, number: int, **changes: object) -> Source:
+        """Change what is known of a source; return the new row."""
+        changed = self._rows[number] = replace(self[number], **changes)  # type: ignore[arg-type]
+        return changed
+
+    def _put(self, source: Source) -> None:
+        while len(self._rows) <= source.source:
+            self._rows.append(None)
+        self._rows[source.source] = source
+        self._numbers[source.kind, source.url] = source.source

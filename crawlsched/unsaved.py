@@ -1,0 +1,128 @@
+"""What has been learned since the last batch went to the store."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crawlsched.store import Batch, Host, NewPage, ObservationRow, PageFacts, Source
+
+__all__ = ["Unsaved"]
+
+
+class Unsaved:
+    """Collect what has to be written; give it away as one batch.
+
+    Parameters
+    ----------
+    grid : str
+        Which grid of rates the posterior's rows belong to.
+    next_observation : int
+        The number of the next observation.
+
+    Attributes
+    ----------
+    number : int
+        The number of the batch that is being collected, counted from 1.
+    """
+
+    def __init__(self, grid: str, next_observation: int) -> None:
+        self.number = 1
+        self._grid = grid
+        self._next_observation = next_observation
+        self._begin()
+
+    def _begin(self) -> None:
+        self._pages: set[int] = set()
+        self._batch = Batch(grid=self._grid)
+
+    def _touch(self, now: float) -> None:
+        if self._batch.since is None:
+            self._batch.since = now
+
+    def page(self, page: int, now: float) -> None:
+        """The page's columns have changed."""
+        self._pages.add(page)
+        self._touch(now)
+
+    def pages(self, pages: NDArray[np.integer], now: float) -> None:
+        """The columns of these pages have changed."""
+        self._pages.update(pages.tolist())
+        self._touch(now)
+
+    def new_page(self, new: NewPage, template_data: Mapping[str, Any] | None, now: float) -> None:
+        """A page was found."""
+        self._batch.new_pages[new.page] = new
+        if new.template is not None and template_data is not None:
+            self._batch.templates[new.template] = template_data
+        self.page(new.page, now)
+
+    def content(self, facts: PageFacts, now: float) -> None:
+        """What is known of the page's content has changed."""
+        self._batch.contents[facts.page] = {
+            "fingerprint": facts.fingerprint,
+            "pending_fingerprint": facts.pending_fingerprint,
+            "recipe": facts.recipe,
+            "etag": facts.etag,
+            "last_modified": facts.last_modified,
+            "moved_to": facts.moved_to,
+        }
+        self._touch(now)
+
+    def observation(self, now: float, page: int, **facts: Any) -> None:
+        """A visit ended."""
+        self._batch.observations.append(ObservationRow(id=self._next_observation, page=page, time=now, **facts))
+        self._next_observation += 1
+        self._touch(now)
+
+    def announcement(self, page: int, source: int, lastmod: float | None, n: int, now: float) -> None:
+        """A source announced this lastmod for the page."""
+        self._batch.announcements[page, source] = (lastmod, n)
+        self._touch(now)
+
+    def source(self, source: Source, now: float) -> None:
+        """A source was found or polled."""
+        self._batch.sources[source.source] = source
+        self._touch(now)
+
+    def host(self, host: Host, now: float) -> None:
+        """A host asked for something."""
+        self._batch.hosts[host.host] = host
+        self._touch(now)
+
+    def command(self, command: int, result: Any, now: float) -> None:
+        """A command of the command line was obeyed."""
+        self._batch.finished[command] = (now, result)
+        self._touch(now)
+
+    def forget(self, pages: Collection[int]) -> None:
+        """Nothing of these pages is to be written any more."""
+        gone = set(pages)
+        self._pages -= gone
+        batch = self._batch
+        batch.observations = [row for row in batch.observations if row.page not in gone]
+        for rows in (batch.new_pages, batch.contents):
+            for page in gone & rows.keys():
+                del rows[page]
+        for key in [key for key in batch.announcements if key[0] in gone]:
+            del batch.announcements[key]
+
+    def take(self, columns: Callable[[NDArray[np.intp]], dict[str, Any]]) -> Batch | None:
+        """Return what has been collected as a batch, and begin the next; None if there is nothing.
+
+        Parameters
+        ----------
+        columns : callable
+            Gives the stored columns of the pages it is asked for (`Planner.columns`).
+        """
+        batch = self._batch
+        if self._pages:
+            batch.columns = columns(np.fromiter(self._pages, np.intp, len(self._pages)))
+        elif not len(batch):
+            return None
+        self._begin()
+        self.number += 1
+        return batch

@@ -1,0 +1,145 @@
+"""Real crawls for tests: a spider in a process of its own, with the add-on installed by its one line."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from crawlsched.store import Store
+
+_CLOSER = '''
+import json
+from scrapy import signals
+from scrapy.utils.asyncio import call_later
+
+class _Closer:
+    """Write the statistics down at the end, and end when so many visits are resolved."""
+
+    @classmethod
+    def from_crawler(cls, crawler):
+        self = cls()
+        self.crawler = crawler
+        crawler.signals.connect(self.closed, signals.spider_closed)
+        crawler.signals.connect(self.opened, signals.spider_opened)
+        return self
+
+    def opened(self):
+        self.look()
+
+    def look(self):
+        wanted = self.crawler.settings.getint("TEST_CLOSE_AFTER_RESOLVED")
+        if wanted and self.crawler.stats.get_value("crawlsched/resolved", 0) >= wanted:
+            from scrapy.utils.defer import deferred_from_coro
+            deferred_from_coro(self.crawler.engine.close_spider_async(reason="enough"))
+        else:
+            call_later(0.02, self.look)
+
+    def closed(self, reason):
+        stats = {k: v for k, v in self.crawler.stats.get_stats().items() if isinstance(v, (int, float, str))}
+        with open(self.crawler.settings["TEST_STATS_FILE"], "w") as file:
+            json.dump(stats, file)
+'''
+
+
+@dataclass
+class Crawl:
+    """What is left of a crawl that has ended."""
+
+    stats: dict[str, Any]
+    log: str
+    returncode: int
+    database_url: str
+    collection: str = "test"
+
+    def store(self) -> Store:
+        """Open the crawl's collection to look at it."""
+        return Store.open(self.database_url, self.collection, read_only=True)
+
+    def outcomes(self) -> dict[str, list[str]]:
+        """Return the outcomes of each URL's visits, oldest first."""
+        store = self.store()
+        try:
+            found: dict[str, list[str]] = {}
+            for block in store.load():
+                for facts in store.facts(block["page"]):
+                    assert facts is not None
+                    rows = store.observations_of(facts.page, limit=10_000)
+                    found[facts.url] = [row.outcome for row in reversed(rows)]
+            return found
+        finally:
+            store.close()
+
+
+class Project:
+    """A spider in a file, with settings, that can be run and stopped."""
+
+    def __init__(self, folder: Path, spider: str, **settings: Any) -> None:
+        self.folder = folder
+        self.database_url = f"sqlite:///{folder / 'crawl.db'}"
+        self.file = folder / "spider_under_test.py"
+        self.file.write_text(_CLOSER + textwrap.dedent(spider))
+        self.settings: dict[str, Any] = {
+            "ADDONS": json.dumps({"crawlsched.Addon": 500}),
+            "EXTENSIONS": json.dumps({"spider_under_test._Closer": 1}),
+            "CRAWLSCHED_DATABASE_URL": self.database_url,
+            "CRAWLSCHED_BANDWIDTH": "50/s",
+            "CRAWLSCHED_DISCOVERY_HORIZON": "60",
+            "TELNETCONSOLE_ENABLED": "False",
+            "REMOTECONTROL_ENABLED": "False",
+            "DOWNLOAD_DELAY": "0",
+            "LOG_LEVEL": "INFO",
+            "TEST_STATS_FILE": str(folder / "stats.json"),
+            "CLOSESPIDER_TIMEOUT": "20",
+            **settings,
+        }
+
+    def start(self, **settings: Any) -> subprocess.Popen[str]:
+        """Start the crawl and return its process."""
+        options = [f"-s{name}={value}" for name, value in {**self.settings, **settings}.items()]
+        self._log = open(self.folder / "crawl.log", "w")  # noqa: SIM115
+        return subprocess.Popen(
+            [sys.executable, "-W", "error", "-m", "scrapy", "runspider", self.file.name, *options],
+            cwd=self.folder,
+            env={**os.environ, "PYTHONPATH": str(self.folder)},
+            stdout=self._log,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+
+    def finish(self, process: subprocess.Popen[str], timeout: float = 40.0) -> Crawl:
+        """Wait for the end of a crawl."""
+        try:
+            returncode = process.wait(timeout)
+        except subprocess.TimeoutExpired:
+            process.send_signal(signal.SIGKILL)
+            process.wait()
+            raise AssertionError(f"the crawl did not end:\n{self.log()[-3000:]}") from None
+        finally:
+            self._log.close()
+        stats_file = self.folder / "stats.json"
+        stats = json.loads(stats_file.read_text()) if stats_file.exists() else {}
+        stats_file.unlink(missing_ok=True)
+        return Crawl(stats, self.log(), returncode, self.database_url)
+
+    def run(self, timeout: float = 40.0, **settings: Any) -> Crawl:
+        """Run the crawl to its end."""
+        return self.finish(self.start(**settings), timeout)
+
+    def log(self) -> str:
+        """Return what the crawl has logged."""
+        return (self.folder / "crawl.log").read_text()
+
+    def wait_for_log(self, text: str, timeout: float = 20.0) -> None:
+        """Wait until the crawl has logged something."""
+        until = time.monotonic() + timeout
+        while text not in self.log():
+            assert time.monotonic() < until, f"never logged {text!r}:\n{self.log()[-3000:]}"
+            time.sleep(0.05)

@@ -1,0 +1,273 @@
+"""Every dispatched request is resolved exactly once, whatever becomes of it."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from aiohttp import web
+
+from tests.crawling import Crawl, Project
+from tests.site import Site
+
+SPIDER = """
+import scrapy
+from scrapy import signals
+from scrapy.exceptions import IgnoreRequest, StopDownload
+from scrapy.http import HtmlResponse
+
+class Awkward:
+    def process_request(self, request):
+        path = request.url.split("/")[-1]
+        if path == "ignored-by-a-middleware":
+            raise IgnoreRequest("not today")
+        if path == "error-in-a-middleware":
+            raise RuntimeError("a middleware is broken")
+        if path == "answered-by-a-middleware":
+            return HtmlResponse(request.url, body=b"<p>from a middleware</p>")
+        if path == "replaced-keeping-meta":
+            return request.replace(url=request.url.replace("replaced-keeping-meta", "replacement"), dont_filter=True)
+        if path == "replaced-without-meta":
+            return scrapy.Request(request.url.replace("replaced-without-meta", "foreign"), dont_filter=True,
+                                  meta={"crawlsched_track": False})
+
+    def process_response(self, request, response):
+        path = request.url.split("/")[-1]
+        if path == "response-error-in-a-middleware":
+            raise RuntimeError("a middleware is broken")
+        if path == "response-ignored-by-a-middleware":
+            raise IgnoreRequest("not this one")
+        if path == "response-swallowed-by-a-middleware":
+            return None
+        return response
+
+class Spider(scrapy.Spider):
+    name = "test"
+    allowed_domains = ["127.0.0.1", "host"]
+    custom_settings = {"DOWNLOADER_MIDDLEWARES": {Awkward: 543}}
+    seen = []
+
+    @classmethod
+    def from_crawler(cls, crawler, *args, **kwargs):
+        spider = super().from_crawler(crawler, *args, **kwargs)
+        crawler.signals.connect(spider.headers_received, signals.headers_received)
+        return spider
+
+    def headers_received(self, headers, body_length, request, spider):
+        if request.url.endswith("stopped-as-a-failure"):
+            raise StopDownload(fail=True)
+        if request.url.endswith("stopped-and-kept"):
+            raise StopDownload(fail=False)
+
+    async def start(self):
+        with open("urls.txt") as file:
+            for url in file.read().split():
+                yield scrapy.Request(url, errback=self.failed if "with-an-errback" in url else None)
+
+    def parse(self, response):
+        with open("parsed.txt", "a") as file:
+            file.write(response.url + "\\n")
+        if response.url.endswith("callback-raises"):
+            raise RuntimeError("a callback is broken")
+        yield {"url": response.url}
+
+    def failed(self, failure):
+        with open("failed.txt", "a") as file:
+            file.write(failure.request.url + "\\n")
+"""
+
+# What a page does, and the one outcome that its one visit must have.
+EXPECTED = {
+    "ok": "changed",
+    "empty": "changed",
+    "no-content": "changed",
+    "not-modified": "not_modified",
+    "unauthorized": "refused",
+    "forbidden": "refused",
+    "for-legal-reasons": "refused",
+    "missing": "gone",
+    "missing-with-an-errback": "gone",
+    "gone": "gone",
+    "too-many-requests": "error",
+    "server-error": "error",
+    "server-error-with-an-errback": "error",
+    "error-then-ok": "changed",
+    "teapot": "error",
+    "found-elsewhere": "changed",
+    "moved": "moved",
+    "moved-308": "moved",
+    "moved-then-found": "changed",
+    "meta-refresh": "changed",
+    "redirect-loop": "error",
+    "redirect-to-denied": "refused",
+    "redirect-to-offsite": "dropped",
+    "bomb": "error",
+    "broken-gzip": "error",
+    "too-large": "error",
+    "never-answers": "error",
+    "reset": "error",
+    "cut-off": "error",
+    "denied": "refused",
+    "ignored-by-a-middleware": "refused",
+    "error-in-a-middleware": "error",
+    "answered-by-a-middleware": "changed",
+    "replaced-keeping-meta": "changed",
+    "replaced-without-meta": "dropped",
+    "response-error-in-a-middleware": "error",
+    "response-ignored-by-a-middleware": "error",
+    "response-swallowed-by-a-middleware": "error",
+    "stopped-as-a-failure": "error",
+    "stopped-and-kept": "changed",
+    "callback-raises": "changed",
+}
+
+
+def _answers(site: Site) -> None:
+    for path in ("ok", "replacement", "foreign", "stopped-and-kept", "stopped-as-a-failure", "callback-raises"):
+        site.page(f"/{path}", "<p>as it should be</p>")
+    for path in EXPECTED:
+        if path.startswith("response-"):
+            site.page(f"/{path}", "<p>fine as far as the server goes</p>")
+    site.page("/robots.txt", "User-agent: *\nDisallow: /denied\n")
+    site.page("/empty", "")
+    for path, status in {
+        "no-content": 204,
+        "not-modified": 304,
+        "unauthorized": 401,
+        "forbidden": 403,
+        "for-legal-reasons": 451,
+        "gone": 410,
+        "too-many-requests": 429,
+        "server-error": 500,
+        "server-error-with-an-errback": 500,
+        "teapot": 418,
+    }.items():
+        site.page(f"/{path}", "", status=status)
+    for path, status, target in (
+        ("found-elsewhere", 302, "/target-1"),
+        ("moved", 301, "/target-2"),
+        ("moved-308", 308, "/target-3"),
+        ("moved-then-found", 301, "/found-target-4"),
+        ("found-target-4", 302, "/target-4"),
+        ("redirect-loop", 302, "/redirect-loop?again"),
+        ("redirect-to-denied", 302, "/denied/too"),
+        ("redirect-to-offsite", 302, "http://localhost:1/"),
+    ):
+        site.page(f"/{path}", "", status=status, Location=target)
+    for number in range(1, 5):
+        site.page(f"/target-{number}", "<p>the target</p>")
+    site.page("/meta-refresh", '<meta http-equiv="refresh" content="0; url=/target-1">')
+    site.page("/too-large", "x" * 3_000_000)
+
+    def bomb(request: web.Request) -> web.Response:
+        return web.Response(body=gzip.compress(bytes(30_000_000)), headers={"Content-Encoding": "gzip"})
+
+    def broken_gzip(request: web.Request) -> web.Response:
+        return web.Response(body=b"\x1f\x8b\x08garbage garbage", headers={"Content-Encoding": "gzip"})
+
+    async def never(request: web.Request) -> web.Response:
+        await asyncio.sleep(30)
+        return web.Response()
+
+    def reset(request: web.Request) -> web.Response:
+        assert request.transport is not None
+        request.transport.abort()
+        return web.Response()
+
+    async def cut_off(request: web.Request) -> web.StreamResponse:
+        response = web.StreamResponse(headers={"Content-Length": "1000", "Content-Type": "text/html"})
+        await response.prepare(request)
+        await response.write(b"<p>only the first bytes")
+        assert request.transport is not None
+        request.transport.close()
+        return response
+
+    asked: list[str] = []
+
+    def error_then_ok(request: web.Request) -> web.Response:
+        asked.append(request.path)
+        return web.Response(text="<p>now</p>", status=503 if len(asked) == 1 else 200, content_type="text/html")
+
+    for path, answer in (
+        ("bomb", bomb),
+        ("broken-gzip", broken_gzip),
+        ("never-answers", never),
+        ("reset", reset),
+        ("cut-off", cut_off),
+        ("error-then-ok", error_then_ok),
+    ):
+        site.page(f"/{path}", answer)
+
+
+@pytest.fixture(scope="module")
+def awkward(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Site, Crawl, Path]]:
+    """A crawl of one page of each kind, each visited once."""
+    folder = tmp_path_factory.mktemp("awkward")
+    with Site() as site, socket.socket() as closed_port:
+        _answers(site)
+        closed_port.bind(("127.0.0.1", 0))
+        urls = [site.url(f"/{path}") for path in EXPECTED]
+        urls += [f"http://127.0.0.1:{closed_port.getsockname()[1]}/nobody-listens", "foo://host/unsupported-scheme"]
+        (folder / "urls.txt").write_text("\n".join(urls))
+        project = Project(
+            folder,
+            SPIDER,
+            ROBOTSTXT_OBEY="True",
+            RETRY_TIMES="1",
+            REDIRECT_MAX_TIMES="3",
+            DOWNLOAD_TIMEOUT="2",
+            DOWNLOAD_MAXSIZE="2000000",
+            CONCURRENT_REQUESTS_PER_DOMAIN="30",
+            CRAWLSCHED_MIN_CRAWL_INTERVAL="1000",
+            CRAWLSCHED_SITEMAPS_FROM_ROBOTS="False",
+            CRAWLSCHED_VISIT_TIMEOUT="6",
+            TEST_CLOSE_AFTER_RESOLVED=str(len(urls)),
+        )
+        yield site, project.run(), folder
+
+
+def test_every_kind_of_end_has_its_one_outcome(awkward: tuple[Site, Crawl, Path]) -> None:
+    """Each page was visited once, and its visit has the outcome that its end should have."""
+    site, crawl, _ = awkward
+    outcomes = crawl.outcomes()
+    found = {path: outcomes.get(site.url(f"/{path}")) for path in EXPECTED}
+    assert {path: [outcome] for path, outcome in EXPECTED.items()} == found
+
+
+def test_connections_and_schemes_that_cannot_be_had_are_errors(awkward: tuple[Site, Crawl, Path]) -> None:
+    """A port where nobody listens and a scheme without handler are errors."""
+    _, crawl, _ = awkward
+    ends = {url.rpartition("/")[2]: outcomes for url, outcomes in crawl.outcomes().items()}
+    assert ends["nobody-listens"] == ["error"]
+    assert ends["unsupported-scheme"] == ["error"]
+
+
+def test_as_many_are_resolved_as_were_dispatched(awkward: tuple[Site, Crawl, Path]) -> None:
+    """Dispatched, resolved, and the sum over the outcomes are the same number."""
+    _, crawl, _ = awkward
+    by_outcome = {k: v for k, v in crawl.stats.items() if k.startswith("crawlsched/resolved/")}
+    assert len(EXPECTED) + 2 == crawl.stats["crawlsched/dispatched"]
+    assert crawl.stats["crawlsched/dispatched"] == crawl.stats["crawlsched/resolved"] == sum(by_outcome.values())
+
+
+def test_the_spider_gets_what_it_would_get_without_us(awkward: tuple[Site, Crawl, Path]) -> None:
+    """Callbacks run for content, errbacks for failures, and the 304 is kept from both."""
+    site, _, folder = awkward
+    parsed = (folder / "parsed.txt").read_text().split()
+    assert site.url("/ok") in parsed
+    assert site.url("/target-2") in parsed
+    assert site.url("/not-modified") not in parsed
+    failed = (folder / "failed.txt").read_text().split()
+    assert {site.url("/missing-with-an-errback"), site.url("/server-error-with-an-errback")} == set(failed)
+
+
+def test_a_moved_page_becomes_a_page_at_its_new_address(awkward: tuple[Site, Crawl, Path]) -> None:
+    """The target of a permanent redirect is a page of its own, the target of a temporary one is not."""
+    site, crawl, _ = awkward
+    outcomes = crawl.outcomes()
+    assert site.url("/target-2") in outcomes
+    assert site.url("/target-1") not in outcomes

@@ -1,0 +1,83 @@
+"""A real web server on loopback for tests: each path is answered by a function of the test's own."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Awaitable, Callable
+from typing import Self
+
+from aiohttp import web
+
+Answer = Callable[[web.Request], Awaitable[web.StreamResponse] | web.StreamResponse]
+
+
+class Site:
+    """Serve paths from a thread of its own, and remember every request.
+
+    Attributes
+    ----------
+    requests : list of (str, dict)
+        Path with query, and headers with names in lower case, in the order in which they arrived.
+    """
+
+    def __init__(self, addresses: tuple[str, ...] = ("127.0.0.1",)) -> None:
+        self.answers: dict[str, Answer] = {}
+        self.requests: list[tuple[str, dict[str, str]]] = []
+        self.times: list[float] = []
+        self._addresses = addresses
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
+
+    def page(self, path: str, answer: Answer | str, *, status: int = 200, **headers: str) -> str:
+        """Answer a path with a function or a fixed text; return its URL."""
+        if callable(answer):
+            self.answers[path] = answer
+        else:
+            named = {name.replace("_", "-"): value for name, value in headers.items()}
+            body = answer
+
+            def fixed(request: web.Request) -> web.Response:
+                return web.Response(text=body, status=status, headers=named, content_type="text/html")
+
+            self.answers[path] = fixed
+        return self.url(path)
+
+    def url(self, path: str, address: str | None = None) -> str:
+        """Return the URL of a path."""
+        return f"http://{address or self._addresses[0]}:{self.port}{path}"
+
+    def visits(self, path: str) -> list[dict[str, str]]:
+        """Return the headers of every request for a path."""
+        return [headers for asked, headers in self.requests if asked == path]
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        asyncio.run_coroutine_threadsafe(self._start(), self._loop).result(10)
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        asyncio.run_coroutine_threadsafe(self._runner.cleanup(), self._loop).result(10)
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join(10)
+        self._loop.close()
+
+    async def _start(self) -> None:
+        app = web.Application()
+        app.router.add_route("*", "/{path:.*}", self._answer)
+        self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
+        await self._runner.setup()
+        self.port = 0
+        for address in self._addresses:
+            site = web.TCPSite(self._runner, address, self.port)
+            await site.start()
+            self.port = self.port or site._server.sockets[0].getsockname()[1]  # type: ignore[union-attr]
+
+    async def _answer(self, request: web.Request) -> web.StreamResponse:
+        self.requests.append((request.path_qs, {name.lower(): value for name, value in request.headers.items()}))
+        self.times.append(self._loop.time())
+        answer = self.answers.get(request.path)
+        if answer is None:
+            return web.Response(status=404, text="not here")
+        given = answer(request)
+        return given if isinstance(given, web.StreamResponse) else await given

@@ -1,0 +1,123 @@
+"""Request templates: what a spider's request carried comes back as it was."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scrapy import FormRequest, Request, Spider
+from scrapy.http import JsonRequest
+
+from crawlsched.request_templates import build_request, template_of
+
+
+class _Spider(Spider):
+    name = "kept"
+
+    def parse_item(self, response, **kwargs):  # type: ignore[no-untyped-def]
+        pass
+
+    def failed(self, failure):  # type: ignore[no-untyped-def]
+        pass
+
+
+@pytest.fixture
+def spider() -> _Spider:
+    return _Spider()
+
+
+_JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+def test_a_plain_request_needs_no_template(spider: _Spider) -> None:
+    """Most pages: nothing but a URL."""
+    assert (
+        template_of(Request("http://a/", meta={"crawlsched_importance": 2.0, "is_start_request": True}), spider) is None
+    )
+    assert build_request("http://a/", None, spider).url == "http://a/"
+
+
+@given(
+    meta=st.dictionaries(st.text(max_size=6), _JSON, max_size=3),
+    cb_kwargs=st.dictionaries(st.text(max_size=6), _JSON, max_size=3),
+)
+def test_everything_comes_back_through_json(meta: dict[str, object], cb_kwargs: dict[str, object]) -> None:
+    """Callback, errback, headers, cookies, cb_kwargs, meta and flags survive being written down."""
+    spider = _Spider()
+    request = Request(
+        "http://a/",
+        callback=spider.parse_item,
+        errback=spider.failed,
+        headers={"X-Kept": ["one", "two"], "Accept": "text/html"},
+        cookies={"session": "abc"},
+        cb_kwargs=cb_kwargs,
+        meta=meta,
+        flags=["kept"],
+    )
+    template = template_of(request, spider)
+    assert template is not None
+    again = build_request("http://a/", json.loads(json.dumps(template.data)), spider)
+    for name in ("callback", "errback", "headers", "cookies", "cb_kwargs", "flags", "method"):
+        assert getattr(request, name) == getattr(again, name)
+    kept = {k: v for k, v in meta.items() if not k.startswith("crawlsched_")}
+    assert kept == again.meta
+
+
+def test_what_describes_one_dispatch_is_not_kept(spider: _Spider) -> None:
+    """Redirects, retries and our own marks belong to a visit, not to the page."""
+    meta = {"retry_times": 1, "redirect_urls": ["x"], "crawlsched_visit": 7, "category": "news"}
+    template = template_of(Request("http://a/", meta=meta), spider)
+    assert template is not None
+    assert template.data == {"meta": {"category": "news"}}
+
+
+def test_other_request_classes_come_back_as_such(spider: _Spider) -> None:
+    """A subclass of Request is made again, with its own attributes."""
+    request = JsonRequest("http://a/", method="GET", dumps_kwargs={"sort_keys": True})
+    template = template_of(request, spider)
+    assert template is not None
+    again = build_request("http://a/", template.data, spider)
+    assert isinstance(again, JsonRequest)
+    assert again.dumps_kwargs == {"sort_keys": True}
+    form = template_of(FormRequest("http://a/", method="GET"), spider)
+    assert form is not None
+    assert isinstance(build_request("http://a/", form.data, spider), FormRequest)
+
+
+def test_a_class_that_is_no_request_is_refused(spider: _Spider) -> None:
+    """A path in a database cannot make this process call anything else."""
+    with pytest.raises(ValueError, match=r"names the class 'os.system', which is not a scrapy.Request"):
+        build_request("http://a/", {"class": "os.system"}, spider)
+
+
+def test_what_json_would_change_is_refused(spider: _Spider) -> None:
+    """A tuple would come back as a list, so the request is not kept at all, and the sentence says why."""
+    with pytest.raises(ValueError, match=r"request.meta holds .*\(1, 2\).*which JSON does not give back"):
+        template_of(Request("http://a/", meta={"pair": (1, 2)}), spider)
+    with pytest.raises(ValueError, match=r"request.cb_kwargs holds"):
+        template_of(Request("http://a/", cb_kwargs={"callback": print}), spider)
+
+
+def test_a_lambda_is_refused(spider: _Spider) -> None:
+    """Only methods of the spider have names that can be written down."""
+    with pytest.raises(ValueError, match="is not an instance method"):
+        template_of(Request("http://a/", callback=lambda response: None), spider)
+
+
+def test_a_callback_that_is_gone_is_named(spider: _Spider) -> None:
+    """A renamed callback is an error that names it."""
+    with pytest.raises(ValueError, match="'parse_old' not found"):
+        build_request("http://a/", {"callback": "parse_old"}, spider)
+
+
+def test_a_callback_cannot_change_what_is_kept(spider: _Spider) -> None:
+    """Each visit gets a copy of meta and cb_kwargs."""
+    data = {"meta": {"tags": []}}
+    build_request("http://a/", data, spider).meta["tags"].append("changed")
+    assert data == {"meta": {"tags": []}}

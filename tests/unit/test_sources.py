@@ -1,0 +1,52 @@
+"""Sources: polled when their time has come, once."""
+
+from crawlsched.sources import Sources
+from crawlsched.store import Source
+
+
+def test_a_source_is_known_by_kind_and_url() -> None:
+    """Adding it again changes nothing."""
+    sources = Sources(3600.0)
+    first = sources.add("sitemap", "http://a/s.xml", "a", now=0.0)
+    assert first is not None
+    assert sources.add("sitemap", "http://a/s.xml", "a", now=5.0) is None
+    assert first.source == sources.number("sitemap", "http://a/s.xml")
+
+
+def test_a_due_source_waits_once_and_goes_when_its_host_may_be_asked() -> None:
+    """A busy host keeps it in line."""
+    sources = Sources(3600.0)
+    sources.add("sitemap", "http://a/s.xml", "a", now=0.0)
+    sources.mark_due(now=1.0)
+    assert sources.mark_due(now=2.0) == 1
+    assert sources.next_due(lambda source: False) is None
+    assert sources.next_due(lambda source: True) == 0
+    assert sources.next_due(lambda source: True) is None
+
+
+def test_errors_make_the_next_poll_later_until_one_succeeds() -> None:
+    """Two hours, four hours, and after a success one again."""
+    sources = Sources(3600.0)
+    sources.add("sitemap", "http://a/s.xml", "a", now=0.0)
+    waits = []
+    for ok in (False, False, True):
+        waits.append(sources.polled(0, now=0.0, ok=ok).next_poll_at)
+    assert waits == [7200.0, 14400.0, 3600.0]
+
+
+def test_pings_are_never_polled() -> None:
+    """A ping's source has nothing to fetch."""
+    sources = Sources(3600.0)
+    sources.add("ping", "command line", "", now=0.0)
+    assert sources.mark_due(now=1e9) == 0
+
+
+def test_sources_of_the_store_keep_their_numbers_and_times() -> None:
+    """What was polled before a restart is not polled again at once."""
+    sources = Sources(3600.0)
+    sources.load([Source(4, "sitemap", "http://a/s.xml", "a", next_poll_at=100.0)])
+    assert sources.mark_due(now=99.0) == 0
+    assert sources.mark_due(now=100.0) == 1
+    added = sources.add("sitemap", "http://a/t.xml", "a", now=0.0)
+    assert added is not None
+    assert added.source == 5

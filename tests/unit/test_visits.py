@@ -1,0 +1,58 @@
+"""Visits: each ends exactly once."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from crawlsched.visits import Outcome, Visits
+
+
+def test_the_first_outcome_wins() -> None:
+    """A visit that has ended cannot end again."""
+    visits = Visits()
+    visit = visits.open(page=1, host=0, url="http://a/", now=0.0)
+    assert visits.resolve(visit.token, Outcome.GONE) is visit
+    assert visits.resolve(visit.token, Outcome.CHANGED) is None
+    assert (visit.outcome, visits.resolved) == (Outcome.GONE, 1)
+
+
+def test_a_token_that_is_no_number_is_no_visit() -> None:
+    """Whatever a spider puts into meta, nothing is found and nothing breaks."""
+    visits = Visits()
+    assert visits.get("1") is None
+    assert visits.get(None) is None
+    assert visits.resolve([1], Outcome.CHANGED) is None
+
+
+def test_followed_requests_are_not_counted() -> None:
+    """Requests of the fallback scheduler are known, and neither dispatched nor resolved."""
+    visits = Visits()
+    visit = visits.follow("http://a/login", now=0.0)
+    assert visits.get(visit.token) is visit
+    assert not visit.tracked
+    visits.resolve(visit.token, Outcome.CHANGED)
+    assert (visits.dispatched, visits.resolved, len(visits)) == (0, 0, 0)
+
+
+def test_old_visits_are_found_unless_they_wait_for_a_slot() -> None:
+    """A redirect that waits for its slot is no lost visit."""
+    visits = Visits()
+    lost = visits.open(page=1, host=0, url="http://a/1", now=0.0)
+    waiting = visits.open(page=2, host=0, url="http://a/2", now=1.0)
+    waiting.continued = True
+    visits.open(page=3, host=0, url="http://a/3", now=9.0)
+    assert [lost] == visits.older_than(5.0)
+
+
+@given(st.lists(st.tuples(st.integers(0, 3), st.booleans()), max_size=60))
+def test_open_visits_per_host_always_add_up(steps: list[tuple[int, bool]]) -> None:
+    """However visits open and end, dispatched is resolved plus open, in all and for each host."""
+    visits = Visits()
+    open_now = []
+    for host, end in steps:
+        if end and open_now:
+            visits.resolve(open_now.pop(0).token, Outcome.UNCHANGED)
+        else:
+            open_now.append(visits.open(page=1, host=host, url="http://a/", now=0.0))
+    assert visits.dispatched == visits.resolved + len(visits)
+    for host in range(4):
+        assert visits.open_on(host) == sum(visit.host == host for visit in open_now)
