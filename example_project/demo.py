@@ -146,10 +146,10 @@ class Demo:
 
     def crawlsched(self, *arguments: str) -> str:
         """Run the command ``crawlsched`` on the demo's database and return what it prints."""
-        command = [str(Path(sys.executable).parent / "crawlsched"), *arguments, "--database-url", self.database]
+        command = [sys.executable, "-m", "crawlsched.cli", *arguments, "--database", self.database]
         done = subprocess.run(command, cwd=HERE, capture_output=True, text=True, check=False)
         if done.returncode:
-            raise Failure(f"{' '.join(command)} failed: {done.stderr.strip()}")
+            raise Failure(f"crawlsched {' '.join(arguments)} --database {self.database} failed: {done.stderr.strip()}")
         return done.stdout
 
     def start_crawls(self, urls: dict[str, str]) -> None:
@@ -176,6 +176,7 @@ class Demo:
                 f"FINAL_STATS_FILE={self.path(name, 'stats.json')}",
             ]
             command = [sys.executable, "-m", "scrapy", "crawl", *arguments[name], *files, "-s", "LOG_LEVEL=INFO"]
+            command += ["-s", f"CLOSESPIDER_TIMEOUT={self.seconds + 120:g}"]  # should we be killed, they still end
             self.crawls[name] = self.children.start(f"the crawl {name}", command, HERE, self.path(name, "crawl.log"))
 
     def wait_for_first_requests(self) -> float:
@@ -249,7 +250,8 @@ class Demo:
     def write_picture(self, start: float, measured_from: float, end: float) -> Path:
         """Write the picture of freshness over time."""
         ours, in_turn = self.truths[OURS], self.truths[IN_TURN]
-        title = f"{len(ours.pages)} living pages, {self.bandwidth:g} requests a second: how fresh are the copies?"
+        n_alive = ours.steps[-1][2]
+        title = f"{n_alive} living pages, {self.bandwidth:g} requests a second: how fresh are the copies?"
         return Picture(
             ours.series(start, end, PICTURE_INTERVAL), in_turn.series(start, end, PICTURE_INTERVAL),
             ours.freshness(measured_from, end), in_turn.freshness(measured_from, end),

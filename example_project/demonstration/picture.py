@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from html import escape
 from pathlib import Path
 
 OURS, IN_TURN, QUIET = "#1b6ca8", "#c8553d", "#666666"
@@ -83,7 +84,10 @@ class Picture:
         def y(share: float) -> float:
             return top + height * (1.0 - share)
 
-        text = '<text x="{:.1f}" y="{:.1f}" fill="{}" text-anchor="{}" font-size="{}">{}</text>'.format
+        def text(x: float, y: float, colour: str, anchor: str, size: int, words: str) -> str:
+            place = f'x="{x:.1f}" y="{y:.1f}" fill="{colour}" text-anchor="{anchor}" font-size="{size}"'
+            return f"<text {place}>{escape(words)}</text>"
+
         parts = [
             '<svg xmlns="http://www.w3.org/2000/svg" width="900" height="480" font-family="sans-serif">',
             '<rect width="900" height="480" fill="white"/>',

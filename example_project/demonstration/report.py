@@ -80,7 +80,7 @@ class Report:
             "signals": stats.get("crawlsched/change_signals/received", 0),
             "dispatched": stats.get("crawlsched/dispatched", 0),
             "resolved": stats.get("crawlsched/resolved", 0),
-            "pages": len(self.ours.truth.pages),
+            "pages": self.ours.truth.steps[-1][2],
             "seconds": round(self.end - self.start, 3),
             "measured_seconds": round(self.end - self.measured_from, 3),
             "sitemaps": {address: self._sitemap(address) for address in self._with_sitemaps()},

@@ -1,0 +1,182 @@
+"""`make demo` does what it says, fails in a sentence, and leaves nothing behind."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+ENVIRONMENT = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))}
+
+
+def start_demo(output, seconds):
+    command = [sys.executable, str(ROOT / "example_project" / "demo.py"), "--output", str(output)]
+    environment = ENVIRONMENT | {"DEMO_SECONDS": str(seconds)}
+    return subprocess.Popen(
+        command, env=environment, cwd=output.parent, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+
+
+def children_of(process):
+    """The command lines of the processes which it started and which still run."""
+    listing = subprocess.run(["ps", "-o", "pid=,args=", "--ppid", str(process.pid)], capture_output=True, text=True)
+    return {int(line.split()[0]): line.split(maxsplit=1)[1] for line in listing.stdout.splitlines()}
+
+
+def wait_until_it_crawls(process, output):
+    """Wait until both sites have been asked for something, and return what then runs."""
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        logs = list(output.glob("*.truth.jsonl"))
+        if len(logs) == 2 and all('"kind":"request"' in log.read_text() for log in logs):
+            return children_of(process)
+        assert process.poll() is None, process.communicate()
+        time.sleep(0.1)
+    raise AssertionError(f"no crawl within 60 s: {process.communicate()}")
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory):
+    """A run of 12 seconds: what it printed, and its folder."""
+    output = tmp_path_factory.mktemp("demo") / "demo-output"
+    process = start_demo(output, 12)
+    printed, errors = process.communicate(timeout=180)
+    assert process.returncode == 0, errors + printed
+    return printed, output
+
+
+@pytest.fixture(scope="module")
+def last_line(demo):
+    return json.loads(demo[0].splitlines()[-1])
+
+
+def test_the_last_line_has_what_programs_rely_on(last_line):
+    """The names of the contract are there, and nothing is missing or not a number."""
+    shares = {"freshness", "freshness_in_turn"}
+    rates = {"achieved_rate", "bandwidth"}
+    counts = {"crawls", "changes_found", "changes_found_in_turn", "not_modified", "signals", "resolved", "dispatched"}
+    assert shares | rates | counts | {"picture"} <= last_line.keys()
+    assert all(isinstance(last_line[name], float) for name in shares | rates)
+    assert all(isinstance(last_line[name], int) for name in counts)
+    assert isinstance(last_line["picture"], str)
+
+
+def test_both_crawls_keep_the_rate(last_line):
+    """Over the measured half both send what they may, within 4 % (a request more or less in 6 s is 0.7 %)."""
+    assert last_line["bandwidth"] == 25.0
+    assert last_line["achieved_rate"] == pytest.approx(25.0, rel=0.04)
+    assert last_line["achieved_rate_in_turn"] == pytest.approx(25.0, rel=0.04)
+
+
+def test_every_dispatched_request_is_resolved(last_line):
+    """None is lost, and there were as many as the time allows."""
+    assert last_line["resolved"] == last_line["dispatched"] > 200
+
+
+def test_freshness_is_a_share_and_grows_from_nothing(demo, last_line):
+    """After 6 to 12 s of 25 requests both have seen a good part of 530 pages, and not all of them."""
+    assert 0.1 < last_line["freshness"] < 0.9
+    assert 0.1 < last_line["freshness_in_turn"] < 0.9
+
+
+def test_the_numbers_are_those_of_the_truth_log(demo, last_line):
+    """Counted here once more, from the raw lines, crawls, 304s and changes are what the last line says."""
+    log = (demo[1] / "crawlsched.truth.jsonl").read_text().splitlines()
+    requests = [line for line in map(json.loads, log) if line["kind"] == "request" and "page" in line]
+    assert last_line["crawls"] == len(requests)
+    assert last_line["not_modified"] == sum(line["status"] == 304 for line in requests)
+    changes = [line for line in requests if line["status"] == 200 and line["before"] not in (None, line["version"])]
+    assert last_line["changes_found"] == len(changes)
+
+
+def test_the_spider_gets_what_changed_and_nothing_twice(demo):
+    """No page comes to the spider twice with the same text, and all that come are the site's own."""
+    items = [json.loads(line) for line in (demo[1] / "crawlsched.changed_pages.jsonl").read_text().splitlines()]
+    assert len(items) > 100
+    assert len({(item["url"], item["text"]) for item in items}) == len(items)
+    assert all("/private/" not in item["url"] for item in items)
+
+
+def test_the_picture_is_there(last_line):
+    """It is a PNG where matplotlib is installed, as it is for the tests."""
+    picture = Path(last_line["picture"])
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    assert picture.stat().st_size > 10_000
+
+
+def test_a_person_sees_progress_and_a_table(demo):
+    """Lines with seconds come while it runs; then both sides stand side by side, and the sitemaps below."""
+    lines = demo[0].splitlines()
+    assert sum(line.strip().split(" ")[0].isdigit() and " s " in line for line in lines) >= 4
+    for words in ("freshness, mean of the last 6 s", "changes found per 100", "304 Not Modified", "news (honest)"):
+        assert any(words in line for line in lines)
+
+
+@pytest.mark.parametrize("seconds", ["9.9", "soon", "nan", "1e9"])
+def test_a_wrong_time_is_refused_in_a_sentence(tmp_path, seconds):
+    """Nothing is started, and the message names the value and what is allowed."""
+    process = start_demo(tmp_path / "demo-output", seconds)
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 1
+    assert errors == f"demo: DEMO_SECONDS must be a number of seconds from 10 to 3000, got {seconds!r}.\n"
+    assert not (tmp_path / "demo-output").exists()
+
+
+def test_an_unusable_output_folder_is_refused_in_a_sentence(tmp_path):
+    """A file stands where the folder should be."""
+    (tmp_path / "demo-output").write_text("mine")
+    process = start_demo(tmp_path / "demo-output", 12)
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 1
+    assert errors.startswith(f"demo: the output folder {tmp_path / 'demo-output'} cannot be used: ")
+    assert (tmp_path / "demo-output").read_text() == "mine"
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_interrupting_it_ends_everything(tmp_path, number):
+    """All four processes that it started end, in time and without a trace back."""
+    process = start_demo(tmp_path / "demo-output", 100)
+    running = wait_until_it_crawls(process, tmp_path / "demo-output")
+    assert len(running) == 4
+    process.send_signal(number)
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert errors == "demo: interrupted; everything it started has ended.\n"
+    assert not any(Path(f"/proc/{pid}").exists() for pid in running)
+
+
+@pytest.mark.parametrize("what", ["crawl in_turn", "living_site"])
+def test_when_a_process_dies_it_says_which_and_shows_its_log(tmp_path, what):
+    """The demo ends with exit code 1, one sentence, and the last lines of the log of what died."""
+    process = start_demo(tmp_path / "demo-output", 100)
+    running = wait_until_it_crawls(process, tmp_path / "demo-output")
+    os.kill(next(pid for pid, arguments in running.items() if what in arguments), signal.SIGKILL)
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 1
+    assert errors.startswith("demo: the ")
+    assert "ended by itself with exit code -9; " in errors
+    assert not any(Path(f"/proc/{pid}").exists() for pid in running)
+
+
+def test_the_sites_do_not_outlive_a_killed_demo(tmp_path):
+    """Even when it is killed outright, the sites see their standard input end and go."""
+    process = start_demo(tmp_path / "demo-output", 100)
+    running = wait_until_it_crawls(process, tmp_path / "demo-output")
+    sites = [pid for pid, arguments in running.items() if "living_site" in arguments]
+    crawls = [pid for pid in running if pid not in sites]
+    try:
+        process.kill()
+        process.communicate(timeout=60)
+        deadline = time.monotonic() + 20
+        while any(Path(f"/proc/{pid}").exists() for pid in sites) and time.monotonic() < deadline:
+            time.sleep(0.1)
+        assert len(sites) == 2
+        assert not any(Path(f"/proc/{pid}").exists() for pid in sites)
+    finally:
+        for pid in crawls:
+            os.kill(pid, signal.SIGKILL)

@@ -1,0 +1,130 @@
+"""The demo's picture and its care of processes."""
+
+import sys
+import time
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+EXAMPLE_PROJECT = Path(__file__).parents[2] / "example_project"
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _example_project_is_importable():
+    sys.path.insert(0, str(EXAMPLE_PROJECT))
+    yield
+    sys.path.remove(str(EXAMPLE_PROJECT))
+
+
+@pytest.fixture
+def picture():
+    from demonstration.picture import Picture
+
+    ours = [(t / 2, min(0.8, t / 50)) for t in range(1, 121)]
+    in_turn = [(t / 2, min(0.6, t / 60)) for t in range(1, 121)]
+    return Picture(ours, in_turn, 0.8, 0.6, 30.0, 60.0, "530 living pages & 25 requests a second")
+
+
+def test_without_matplotlib_the_picture_is_an_svg(picture, tmp_path, monkeypatch):
+    """It is well-formed, has a line for either crawl, and says who they are and how fresh."""
+    monkeypatch.setitem(sys.modules, "matplotlib", None)  # what an import of a missing package meets
+    path = picture.write(tmp_path)
+    assert path.name == "freshness.svg"
+    svg = ElementTree.fromstring(path.read_text(encoding="utf-8"))
+    lines = svg.findall("{http://www.w3.org/2000/svg}polyline")
+    assert [len(line.get("points").split()) for line in lines] == [120, 120]
+    words = "".join(svg.itertext())
+    for part in ("530 living pages & 25", "crawlsched: 80% of the living pages fresh, from 30 s on", "in turn: 60%"):
+        assert part in words
+
+
+def test_with_matplotlib_the_picture_is_a_png(picture, tmp_path):
+    """Matplotlib draws without a display."""
+    path = picture.write(tmp_path)
+    assert path.name == "freshness.png"
+    assert path.read_bytes().startswith(b"\x89PNG")
+
+
+def start(children, tmp_path, code):
+    return children.start("the child", [sys.executable, "-c", code], tmp_path, tmp_path / "log", read_stdout=True)
+
+
+def test_a_child_that_ends_by_itself_is_a_failure_with_its_last_lines(tmp_path):
+    """The message names the child, its exit code, and what it logged last."""
+    from demonstration.processes import Children, Failure
+
+    with Children() as children:
+        child = start(children, tmp_path, "import sys; print('up', flush=True); sys.exit('it went wrong')")
+        assert child.first_line(30.0) == "up"
+        child.process.wait(30.0)
+        with pytest.raises(
+            Failure, match=r"(?s)^the child ended by itself with exit code 1; .* are:\n    it went wrong$"
+        ):
+            children.check()
+
+
+def test_a_child_that_says_nothing_is_a_failure(tmp_path):
+    """A first line is waited for so long and no longer."""
+    from demonstration.processes import Children, Failure
+
+    with Children() as children:
+        child = start(children, tmp_path, "import time; time.sleep(60)")
+        with pytest.raises(Failure, match=r"the child did not start within 0\.2 s; its log .* is empty"):
+            child.first_line(0.2)
+
+
+def test_a_child_that_does_not_end_when_asked_is_killed_and_reported(tmp_path):
+    """SIGTERM is ignored here, SIGKILL cannot be."""
+    from demonstration.processes import Children, Failure
+
+    code = "import signal, time; signal.signal(15, signal.SIG_IGN); print('deaf', flush=True); time.sleep(60)"
+    with Children() as children:
+        child = start(children, tmp_path, code)
+        assert child.first_line(30.0) == "deaf"
+        child.terminate()
+        with pytest.raises(Failure, match=r"the child did not end within 0\.3 s of SIGTERM"):
+            child.wait(0.3)
+        assert child.process.returncode == -9
+
+
+def test_leaving_the_block_ends_all_children(tmp_path):
+    """Also when an exception leaves it."""
+    from demonstration.processes import Children
+
+    def interrupted():
+        with Children() as children:
+            started.append(start(children, tmp_path, "import time; print('up', flush=True); time.sleep(60)"))
+            assert started[0].first_line(30.0) == "up"
+            raise KeyboardInterrupt
+
+    started = []
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
+    assert started[0].process.returncode == -15
+
+
+def test_two_sites_with_one_seed_and_epoch_tell_the_same_truth(tmp_path):
+    """Beside each other on ports of their own, they write the same pages and the same changes at the same times."""
+    import json
+
+    from demonstration.processes import Children
+
+    epoch = repr(time.time())
+    urls, logs = [], [tmp_path / "a.jsonl", tmp_path / "b.jsonl"]
+    with Children() as children:
+        for log in logs:
+            command = [sys.executable, "-m", "living_site", "--seed", "3", "--epoch", epoch, "--truth", str(log)]
+            child = children.start("site", command, EXAMPLE_PROJECT, log.with_suffix(".log"), read_stdout=True)
+            urls.append(child.first_line(30.0))
+        time.sleep(1.0)
+    pages, changes = [], []
+    for log in logs:
+        lines = [json.loads(line) for line in log.read_text().splitlines()]
+        pages.append([(line["page"], line["host"], line["alive"]) for line in lines if line["kind"] == "page"])
+        changes.append([line for line in lines if line["kind"] not in ("site", "page")])
+    assert urls[0] != urls[1]
+    assert pages[0] == pages[1]
+    n = min(len(found) for found in changes)
+    assert n > 10
+    assert changes[0][:n] == changes[1][:n]
