@@ -45,10 +45,11 @@ class GammaPosterior(Estimator):
     so that a' = a / (1 - d (a + 1)) and b' = a'/m; with τ → 0 a change adds one to the shape, as for a page that is
     watched all the time.
 
-    Bias: towards the prior's mean, by O(1/n). Matching moments loses little with intervals of the order of the time
-    between changes; with much longer ones the true posterior has a long tail towards high rates, which a Gamma cannot
-    follow, and the mean comes out low (`Posterior` does not have this). The variance never says more than the visits
-    did. Positive for every history.
+    Bias: towards the prior's mean, by O(1/n), as any posterior; for pages much faster than the prior's mean slowly,
+    since `prior_time` counts like as much time watched without a change. Matching moments costs less than 1 % with
+    visits up to one change apart; with visits much farther apart the exact posterior has a tail that a Gamma cannot
+    follow, and the mean is off by 5 to 15 % either way, depending on the prior, for hundreds of visits (five changes
+    apart; `Posterior` does not have this). Positive for every history.
 
     Examples
     --------

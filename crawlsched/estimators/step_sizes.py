@@ -93,4 +93,4 @@ def check_initial(initial_change_rate: float) -> float:
 
 
 def _warn(message: str) -> None:
-    warnings.warn(message, OutsideTheorem, stacklevel=5)
+    warnings.warn(message, OutsideTheorem, stacklevel=4)

@@ -1,0 +1,694 @@
+"""The contract of every estimator, found by introspection; exact values of each; messages."""
+
+import re
+import warnings
+
+import mpmath
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import crawlsched.estimators as estimators
+from crawlsched.estimators import (
+    BiasReduced,
+    Estimator,
+    FrequencyClasses,
+    GammaPosterior,
+    LastModified,
+    LawOfLargeNumbers,
+    MaximumLikelihood,
+    MomentMatching,
+    Momentum,
+    Naive,
+    OutsideTheorem,
+    Posterior,
+    StochasticApproximation,
+    UniformPrior,
+)
+
+ALL = [
+    made
+    for made in vars(estimators).values()
+    if isinstance(made, type) and issubclass(made, Estimator) and made is not Estimator
+]
+FOR_SCHEDULING = [Posterior, GammaPosterior, FrequencyClasses]
+every_estimator = pytest.mark.parametrize("made", ALL, ids=lambda made: made.__name__)
+
+N_PAGES = 5
+
+
+@st.composite
+def histories(draw, n_pages=N_PAGES, shortest=1e-3, longest=1e8):
+    """Rounds of visits to some distinct pages each."""
+    rounds = []
+    for _ in range(draw(st.integers(1, 12))):
+        pages = draw(st.lists(st.integers(0, n_pages - 1), unique=True, min_size=1, max_size=n_pages))
+        n = len(pages)
+        logs = draw(st.lists(st.floats(np.log10(shortest), np.log10(longest)), min_size=n, max_size=n))
+        changed = draw(st.lists(st.booleans(), min_size=n, max_size=n))
+        since = draw(st.lists(st.floats(0, 1.5), min_size=n, max_size=n))
+        elapsed = 10.0 ** np.array(logs)
+        rounds.append((np.array(pages), elapsed, np.array(changed), elapsed * np.array(since)))
+    return rounds
+
+
+def taught(estimator, history):
+    """Return the estimator after a history, all pages of a round at once."""
+    for pages, elapsed, changed, since in history:
+        estimator.update(pages, elapsed, changed, time_since_modified=since)
+    return estimator
+
+
+def one_history(seed=0, n_pages=N_PAGES, visits=20):
+    """Return a history of all pages with rates about one change per visit."""
+    rng = np.random.default_rng(seed)
+    rates = 10.0 ** rng.uniform(-6, -4, n_pages)
+    rounds = []
+    for _ in range(visits):
+        elapsed = rng.exponential(1e5, n_pages)
+        since = rng.exponential(1 / rates)
+        rounds.append((np.arange(n_pages), elapsed, since < elapsed, since))
+    return rounds
+
+
+def same_state(one, other):
+    """Whether two states hold the same arrays."""
+    assert one.keys() == other.keys()
+    return all(np.array_equal(one[name], other[name], equal_nan=one[name].dtype.kind == "f") for name in one)
+
+
+def test_the_estimators_of_the_design_are_all_there():
+    """The names that programs outside the project rely on exist, and each is found by introspection."""
+    names = {made.__name__ for made in ALL}
+    assert names >= {
+        "Naive", "BiasReduced", "UniformPrior", "MaximumLikelihood", "MomentMatching", "LastModified",
+        "LawOfLargeNumbers", "StochasticApproximation", "Momentum", "Posterior",
+    }  # fmt: skip
+    assert set(estimators.__all__) >= names | {"SignalQuality", "learn_prior"}
+    assert all(hasattr(estimators, name) for name in estimators.__all__)
+
+
+def test_inheritance_is_one_level_deep():
+    """No estimator inherits from another one."""
+    assert all(made.__bases__ == (Estimator,) for made in ALL)
+
+
+@every_estimator
+@given(history=histories())
+@settings(max_examples=30, deadline=None)
+def test_rows_one_by_one_and_an_array_at_once_give_exactly_the_same(made, history):
+    """A bank of pages is as many single pages, to the last bit, in updates and in estimates."""
+    at_once, one_by_one = taught(made(N_PAGES), history), made(N_PAGES)
+    for pages, elapsed, changed, since in history:
+        for k, page in enumerate(pages):
+            one_by_one.update(int(page), elapsed[k], changed[k], time_since_modified=since[k])
+    assert np.array_equal(at_once.change_rate(), [one_by_one.change_rate(page) for page in range(N_PAGES)])
+    assert np.array_equal(at_once.change_rate(), one_by_one.change_rate())
+
+
+@every_estimator
+@given(history=histories(), order=st.permutations(range(N_PAGES)))
+@settings(max_examples=15, deadline=None)
+def test_the_order_of_pages_does_not_matter(made, history, order):
+    """Pages numbered otherwise get the same estimates."""
+    order = np.array(order)
+    renamed = [(order[pages], elapsed, changed, since) for pages, elapsed, changed, since in history]
+    plain, permuted = taught(made(N_PAGES), history), taught(made(N_PAGES), renamed)
+    assert np.array_equal(plain.change_rate(), permuted.change_rate(order))
+
+
+@every_estimator
+@given(history=histories(), later=histories())
+@settings(max_examples=15, deadline=None)
+def test_a_state_goes_there_and_back_and_on(made, history, later):
+    """An estimator made from a state is the same one, and stays the same under further visits."""
+    original = taught(made(N_PAGES), history)
+    state = original.state()
+    assert all(isinstance(array, np.ndarray) for array in state.values())
+    copy = made.from_state(state)
+    assert same_state(copy.state(), state)
+    taught(original, later)
+    assert same_state(copy.state(), state)  # it shares nothing with the original
+    taught(copy, later)
+    assert np.array_equal(copy.change_rate(), original.change_rate())
+
+
+@every_estimator
+@given(history=histories(shortest=1e-12, longest=1e14))
+@settings(max_examples=60, deadline=None)
+def test_the_change_rate_is_finite_and_not_negative_for_every_history(made, history):
+    """No history makes an estimate negative, infinite or not a number, and none gives a warning."""
+    estimator = made(N_PAGES)
+    for a_round in history:
+        taught(estimator, [a_round])
+        rates = estimator.change_rate()
+        assert rates.shape == (N_PAGES,)
+        assert np.isfinite(rates).all()
+        assert (rates >= 0).all()
+
+
+@pytest.mark.parametrize("made", FOR_SCHEDULING, ids=lambda made: made.__name__)
+@given(history=histories(shortest=1e-12, longest=1e14))
+@settings(max_examples=30, deadline=None)
+def test_estimators_meant_for_scheduling_are_positive_for_every_history(made, history):
+    """No history makes a page look as if it never changed."""
+    estimator = made(N_PAGES)
+    assert (estimator.change_rate() > 0).all()
+    assert (taught(estimator, history).change_rate() > 0).all()
+
+
+SCALED = {
+    Posterior: lambda by: Posterior(N_PAGES, np.geomspace(1e-7, 1e-3, 12) * by),
+    FrequencyClasses: lambda by: FrequencyClasses(N_PAGES, np.array([1e-5, 1e-6]) * by),
+    GammaPosterior: lambda by: GammaPosterior(N_PAGES, 0.5, 1e6 / by),
+    MaximumLikelihood: lambda by: MaximumLikelihood(N_PAGES, 1e-9 * by, 1e-1 * by),
+    LawOfLargeNumbers: lambda by: LawOfLargeNumbers(N_PAGES, np.linspace(1e-5, 2e-5, N_PAGES) * by),
+    StochasticApproximation: lambda by: StochasticApproximation(N_PAGES, 1e-5 * by, initial_change_rate=1e-5 * by),
+    Momentum: lambda by: Momentum(N_PAGES, 1e-5 * by, initial_change_rate=1e-5 * by),
+}
+
+
+@every_estimator
+@pytest.mark.parametrize("factor", [60.0, 1 / 86_400])
+def test_time_in_another_unit_gives_the_rate_in_that_unit(made, factor):
+    """Dividing all times by 60 (and scaling what was given beforehand) multiplies the rate by 60."""
+    make = SCALED.get(made, lambda by: made(N_PAGES))
+    history = one_history()
+    scaled = [(pages, elapsed / factor, changed, since / factor) for pages, elapsed, changed, since in history]
+    assert taught(make(factor), scaled).change_rate() == pytest.approx(
+        taught(make(1.0), history).change_rate() * factor, rel=1e-9
+    )
+
+
+@every_estimator
+def test_new_rows_are_as_before_a_first_visit(made):
+    """Growing leaves the old rows alone and makes new ones that learn like any other."""
+    history = one_history()
+    grown = taught(made(N_PAGES), history)
+    before = grown.change_rate()
+    grown.resize(2 * N_PAGES)
+    assert np.array_equal(grown.change_rate()[:N_PAGES], before)
+    assert np.array_equal(grown.change_rate()[N_PAGES:], made(N_PAGES).change_rate())
+    moved = [(pages + N_PAGES, elapsed, changed, since) for pages, elapsed, changed, since in history]
+    assert np.array_equal(taught(grown, moved).change_rate()[N_PAGES:], before)
+    with pytest.raises(
+        ValueError, match=re.escape("n_pages must be at least the 10 rows there are, got 3; rows stay.")
+    ):
+        grown.resize(3)
+
+
+@every_estimator
+def test_an_empty_bank_and_an_empty_update_are_allowed(made):
+    """A crawl begins without pages, and a slot may teach nothing."""
+    empty = made(0)
+    assert empty.change_rate().shape == (0,)
+    empty.update([], [], [])
+    empty.resize(1)
+    assert np.isfinite(empty.change_rate(0))
+
+
+@every_estimator
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (([0, 0], 1.0, True), "pages must be distinct within one update, got page 0 more than once; call update once"),
+        (([0, 5], 1.0, True), "pages must lie between 0 and 4, got 5; resize() makes room for new rows."),
+        ((-1, 1.0, True), "pages must lie between 0 and 4, got -1; resize() makes room for new rows."),
+        (
+            (0.5, 1.0, True),
+            "pages must be one whole number or a one-dimensional array of them, got an array of float64",
+        ),
+        (
+            ([0, 1], [1.0, 2.0, 3.0], True),
+            "elapsed must be one value or one per page (2), got an array with shape (3,).",
+        ),
+        ((0, 0.0, True), "elapsed must be seconds above 0 and finite, got 0.0."),
+        ((0, np.nan, True), "elapsed must be seconds above 0 and finite, got nan."),
+        ((0, np.inf, True), "elapsed must be seconds above 0 and finite, got inf."),
+        ((0, 1.0, 2), "changed must be True or False, got 2.0."),
+        ((0, 1.0, True, -1), "n_signals must be a finite number that is not negative, got -1.0."),
+        (
+            (0, 1.0, True, 0, -2.0),
+            "time_since_modified must be seconds that are not negative, or NaN where unknown, got",
+        ),
+    ],
+)
+def test_wrong_observations_are_refused_in_one_sentence_and_change_nothing(made, arguments, message):
+    """The message names argument, value and what is allowed; the state stays as it was."""
+    estimator = taught(made(N_PAGES), one_history())
+    before = estimator.state()
+    with pytest.raises(ValueError, match=re.escape(message)):
+        estimator.update(*arguments)
+    assert same_state(estimator.state(), before)
+
+
+@every_estimator
+@pytest.mark.parametrize("n_pages", [-1, 2.5, "3", True])
+def test_a_wrong_number_of_pages_is_refused(made, n_pages):
+    """The number of rows is a whole number from 0."""
+    with pytest.raises(ValueError, match="n_pages must be a whole number that is not negative, got "):
+        made(n_pages)
+
+
+@every_estimator
+def test_a_state_with_a_missing_or_wrong_array_is_refused(made):
+    """A damaged state is not taken for a good one."""
+    state = taught(made(N_PAGES), one_history()).state()
+    with pytest.raises(ValueError, match="state must hold n_pages, got only"):
+        made.from_state({name: array for name, array in state.items() if name != "n_pages"})
+    column = next(iter(made(N_PAGES)._columns))
+    with pytest.raises(ValueError, match=f"state\\['{column}'\\] must have shape"):
+        made.from_state({**state, column: state[column][:-1]})
+    with pytest.raises(ValueError, match=f"state\\['{column}'\\] must have shape"):
+        made.from_state({name: array for name, array in state.items() if name != column})
+
+
+@pytest.mark.parametrize(("made", "name"), [(MaximumLikelihood, "changed_intervals"), (MomentMatching, "intervals")])
+def test_a_state_with_a_damaged_history_is_refused(made, name):
+    """The intervals must be as many as their lengths say."""
+    state = taught(made(N_PAGES), one_history()).state()
+    with pytest.raises(ValueError, match=f"state\\['{name}'\\] must hold as many values as {name}_lengths says"):
+        made.from_state({**state, name: state[name][1:]})
+
+
+@every_estimator
+def test_estimates_of_one_page_of_some_and_of_all(made):
+    """One page gives a number; several give an array in the order asked for, repeats included."""
+    estimator = taught(made(N_PAGES), one_history())
+    rates = estimator.change_rate()
+    assert isinstance(estimator.change_rate(3), float)
+    assert estimator.change_rate(3) == rates[3]
+    assert np.array_equal(estimator.change_rate([4, 0, 4]), rates[[4, 0, 4]])
+
+
+CONSISTENT = {
+    # estimator: (visits at exponential intervals?, relative error allowed beside four standard errors)
+    BiasReduced: (False, 0.0),
+    UniformPrior: (False, 0.005),
+    MaximumLikelihood: (True, 0.005),
+    MomentMatching: (True, 0.005),
+    LastModified: (True, 0.005),
+    LawOfLargeNumbers: (True, 0.005),
+    StochasticApproximation: (True, 0.02),
+    Momentum: (True, 0.02),
+}
+
+
+@pytest.mark.parametrize("made", CONSISTENT, ids=lambda made: made.__name__)
+def test_consistent_estimators_find_the_rate_of_simulated_pages(made):
+    """After 2000 visits about one change apart, the mean over 200 pages is the true rate, within errors."""
+    random_intervals, allowed = CONSISTENT[made]
+    rng = np.random.default_rng(7)
+    n, change_rate = 200, 1 / 5000.0
+    estimator = made(n)
+    for _ in range(2000):
+        elapsed = rng.exponential(4000.0, n) if random_intervals else np.full(n, 4000.0)
+        since = rng.exponential(1 / change_rate, n)
+        estimator.update(np.arange(n), elapsed, since < elapsed, time_since_modified=since)
+    ratio = estimator.change_rate() / change_rate
+    assert abs(ratio.mean() - 1) < 4 * ratio.std() / np.sqrt(n) + allowed
+    assert ratio.std() < 0.2
+
+
+@given(history=histories(n_pages=1, shortest=1.0, longest=1e6))
+@settings(max_examples=40, deadline=None)
+def test_maximum_likelihood_solves_equation_2(history):
+    """The estimate is the root of Σ_changed t/(e^{λt} - 1) = Σ_unchanged t, found with 40 digits."""
+    changed = [float(elapsed[0]) for _, elapsed, found, _ in history if found[0]]
+    unchanged = sum(mpmath.mpf(float(elapsed[0])) for _, elapsed, found, _ in history if not found[0])
+    estimate = taught(MaximumLikelihood(1), history).change_rate(0)
+    if not changed:
+        assert estimate == 0
+        return
+    if unchanged == 0:  # infinite: half an unchanged visit of the mean interval is added
+        unchanged = mpmath.fsum(changed) / len(changed) / 2
+    with mpmath.workdps(40):
+
+        def left_side(rate):
+            return mpmath.fsum(t / mpmath.expm1(rate * t) for t in changed)
+
+        # the left side falls: it is above the right one just below the root and below it just above
+        assert left_side(mpmath.mpf(estimate) * (1 - mpmath.mpf(10) ** -11)) > unchanged
+        assert left_side(mpmath.mpf(estimate) * (1 + mpmath.mpf(10) ** -11)) < unchanged
+
+
+@given(history=histories(n_pages=1, shortest=1.0, longest=1e6))
+@settings(max_examples=40, deadline=None)
+def test_moment_matching_expects_the_unchanged_visits_there_were(history):
+    """The estimate is the root of Σ e^{-Δτ} = number of unchanged visits."""
+    intervals = [float(elapsed[0]) for _, elapsed, _, _ in history]
+    n_changed = sum(bool(found[0]) for _, _, found, _ in history)
+    estimate = taught(MomentMatching(1), history).change_rate(0)
+    if not n_changed:
+        assert estimate == 0
+        return
+    n = len(intervals)
+    unchanged = mpmath.mpf(n - n_changed) if n_changed < n else mpmath.mpf(n) / 2 / (n + mpmath.mpf("0.5"))
+    with mpmath.workdps(40):
+
+        def expected(rate):
+            return mpmath.fsum(mpmath.exp(-rate * t) for t in intervals)
+
+        assert expected(mpmath.mpf(estimate) * (1 - mpmath.mpf(10) ** -11)) > unchanged
+        assert expected(mpmath.mpf(estimate) * (1 + mpmath.mpf(10) ** -11)) < unchanged
+
+
+@pytest.mark.parametrize("made", [MaximumLikelihood, MomentMatching])
+def test_where_every_visit_found_a_change_the_estimate_is_the_bias_reduced_one(made):
+    """With regular visits the infinite solution is replaced by log(2n + 1) per interval."""
+    estimator, bias_reduced = made(1), BiasReduced(1)
+    for n in range(1, 12):
+        estimator.update(0, 100.0, True)
+        bias_reduced.update(0, 100.0, True)
+        assert estimator.change_rate(0) == pytest.approx(np.log(2 * n + 1) / 100, rel=1e-12)
+        assert bias_reduced.change_rate(0) == pytest.approx(np.log(2 * n + 1) / 100, rel=1e-12)
+
+
+def test_maximum_likelihood_keeps_to_its_limits():
+    """Estimates are clipped to the limits given; a page that never changed gets the lower one."""
+    estimator = MaximumLikelihood(2, min_change_rate=1e-6, max_change_rate=1e-4)
+    for _ in range(3):
+        estimator.update([0, 1], 1000.0, [False, True])
+    assert np.array_equal(estimator.change_rate(), [1e-6, 1e-4])
+    with pytest.raises(ValueError, match="max_change_rate must be finite and at least min_change_rate = 1"):
+        MaximumLikelihood(1, 1.0, 0.5)
+    with pytest.raises(ValueError, match="min_change_rate must be changes per second from 0, and finite, got -1"):
+        MaximumLikelihood(1, -1)
+
+
+def test_long_histories_of_different_lengths_are_kept_apart():
+    """Rows of intervals grow, move and stay right: a bank equals as many banks of one page."""
+    rng = np.random.default_rng(3)
+    bank, single = MaximumLikelihood(4), [MaximumLikelihood(1) for _ in range(4)]
+    for _ in range(300):
+        pages = np.flatnonzero(rng.random(4) < [0.9, 0.5, 0.1, 0.02])
+        elapsed, changed = rng.exponential(100.0, pages.size), rng.random(pages.size) < 0.7
+        bank.update(pages, elapsed, changed)
+        for k, page in enumerate(pages):
+            single[page].update(0, elapsed[k], changed[k])
+    assert np.array_equal(bank.change_rate(), [one.change_rate(0) for one in single])
+
+
+def test_last_modified_counts_a_change_of_unknown_time_in_the_middle_of_its_interval():
+    """Without a time, or with one before the last visit, the change is put halfway."""
+    unknown, impossible, halfway = LastModified(1), LastModified(1), LastModified(1)
+    for changed in (True, False, True):
+        unknown.update(0, 10.0, changed)
+        impossible.update(0, 10.0, changed, time_since_modified=25.0)
+        halfway.update(0, 10.0, changed, time_since_modified=5.0)
+    assert unknown.change_rate(0) == impossible.change_rate(0) == halfway.change_rate(0)
+
+
+def test_last_modified_has_its_limits_where_nothing_or_everything_changed():
+    """X' is 0 without changes and N - 1 where every visit found one (footnote 12); X'/T then."""
+    estimator = LastModified(2)
+    for _ in range(4):
+        estimator.update([0, 1], 10.0, [False, True], time_since_modified=[50.0, 2.0])
+    assert estimator.change_rate(0) == 0
+    assert estimator.change_rate(1) == pytest.approx(3 / 8)
+
+
+def recursion(found, p, initial, step, carried):
+    """Equations (2) and (3) as printed, in plain Python."""
+    before = value = initial
+    for k, changed in enumerate(found):
+        after = value + step(k) * (changed * (value + p) - value) + carried(k) * (value - before)
+        before, value = value, after
+    return value
+
+
+@pytest.mark.parametrize("p", [None, 0.02])
+def test_stochastic_approximation_and_momentum_follow_their_recursions(p):
+    """The estimates are those of equations (2), (3) and (10) with the paper's defaults and ζ_0 = 0."""
+    rng = np.random.default_rng(5)
+    elapsed, found = rng.exponential(50.0, 60), rng.random(60) < 0.6
+    plain, heavy = StochasticApproximation(1, p), Momentum(1, p)
+    for k in range(60):
+        plain.update(0, elapsed[k], found[k])
+        heavy.update(0, elapsed[k], found[k])
+    rate = 60 / elapsed.sum() if p is None else p
+    assert plain.change_rate(0) == pytest.approx(
+        recursion(found, rate, 0.0, lambda k: (k + 1) ** -0.75, lambda k: 0.0), rel=1e-12
+    )
+    assert heavy.change_rate(0) == pytest.approx(
+        recursion(
+            found, rate, 0.0, lambda k: (k + 1) ** -1.3,
+            lambda k: ((k + 1) ** -0.75 - (k + 1) ** -1.3) / k**-0.75 if k else 0.0,
+        ),
+        rel=1e-12,
+    )  # fmt: skip
+
+
+def test_the_initial_value_of_the_online_estimators_counts():
+    """y_0 and z_0 enter as in the recursions, and are the estimate before a first visit."""
+    found = [True, True, False]
+    plain = StochasticApproximation(1, 0.1, eta=0.8, initial_change_rate=0.3)
+    heavy = Momentum(1, 0.1, initial_change_rate=0.3)
+    assert plain.change_rate(0) == heavy.change_rate(0) == 0.3
+    for changed in found:
+        plain.update(0, 10.0, changed)
+        heavy.update(0, 10.0, changed)
+    assert plain.change_rate(0) == pytest.approx(
+        recursion(found, 0.1, 0.3, lambda k: (k + 1) ** -0.8, lambda k: 0.0), rel=1e-12
+    )
+    assert heavy.change_rate(0) == pytest.approx(
+        recursion(
+            found, 0.1, 0.3, lambda k: (k + 1) ** -1.3,
+            lambda k: ((k + 1) ** -0.75 - (k + 1) ** -1.3) / k**-0.75 if k else 0.0,
+        ),
+        rel=1e-12,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("alpha", "function"),
+    [(1, lambda k: 1.0), (2.5, lambda k: 2.5), ("log k", np.log), ("sqrt k", np.sqrt), ("k^0.75", lambda k: k**0.75)],
+)
+def test_law_of_large_numbers_follows_equation_1(alpha, function):
+    """The estimate is p Î / (k + α_k - Î) for every named sequence and for the same as a function."""
+    rng = np.random.default_rng(6)
+    named, given_one = LawOfLargeNumbers(1, 0.1, alpha), LawOfLargeNumbers(1, 0.1, function)
+    found = rng.random(30) < 0.6
+    for k in range(1, 31):
+        named.update(0, 10.0, found[k - 1])
+        given_one.update(0, 10.0, found[k - 1])
+        if k > 1:
+            changes = found[:k].sum()
+            assert named.change_rate(0) == pytest.approx(0.1 * changes / (k + function(k) - changes), rel=1e-12)
+            assert named.change_rate(0) == given_one.change_rate(0)
+
+
+def test_law_of_large_numbers_refuses_sequences_outside_its_theorem():
+    """α_k must be positive and grow more slowly than k; a function cannot be kept in a state."""
+    with pytest.raises(ValueError, match=r"alpha must be positive and finite, got 0; 1 is the paper's choice\."):
+        LawOfLargeNumbers(1, alpha=0)
+    with pytest.raises(ValueError, match=re.escape("alpha must grow more slowly than k (Theorem 1), exponent from 0")):
+        LawOfLargeNumbers(1, alpha="k^1.0")
+    with pytest.raises(
+        ValueError, match=r"alpha must be a number, 'log k', 'sqrt k', 'k\^0.75' or a function, got 'k!'"
+    ):
+        LawOfLargeNumbers(1, alpha="k!")
+    negative = LawOfLargeNumbers(1, alpha=lambda k: -k)
+    with pytest.raises(ValueError, match="alpha must give positive finite numbers for k = 1, 2"):
+        negative.change_rate()
+    made = LawOfLargeNumbers(1, alpha=np.sqrt)
+    made.update(0, 10.0, True)
+    with pytest.raises(ValueError, match="a function cannot be kept in a state: put it there"):
+        LawOfLargeNumbers.from_state(made.state())
+    restored = LawOfLargeNumbers.from_state({**made.state(), "alpha": np.sqrt})
+    assert restored.change_rate(0) == made.change_rate(0)
+
+
+@pytest.mark.parametrize("made", [LawOfLargeNumbers, StochasticApproximation, Momentum])
+def test_a_crawl_rate_is_given_for_all_for_each_or_learned(made):
+    """One number, one per page, or NaN and None for learning it from the intervals; kept by the state and new rows."""
+    history = one_history(n_pages=2)
+    intervals = np.array([elapsed for _, elapsed, _, _ in history])
+    learned_rates = len(history) / intervals.sum(axis=0)
+    learned = taught(made(2), history).change_rate()
+    assert learned == pytest.approx(taught(made(2, learned_rates), history).change_rate(), rel=1e-12)
+    mixed = taught(made(2, [np.nan, 7.0]), history)
+    assert mixed.change_rate(0) == learned[0]
+    assert mixed.change_rate(1) == pytest.approx(learned[1] * 7.0 / learned_rates[1], rel=1e-12)
+    assert np.array_equal(made.from_state(mixed.state()).change_rate(), mixed.change_rate())
+    one_for_all = made.from_state(made(1, 7.0).state())
+    one_for_all.resize(2)
+    one_for_all.update(1, 123.0, True)
+    alone = made(1, 7.0)
+    alone.update(0, 123.0, True)
+    assert one_for_all.change_rate(1) == alone.change_rate(0)
+    with pytest.raises(ValueError, match=r"crawl_rate must be crawls per second above 0 and finite, got -1\.0\."):
+        made(2, [1.0, -1.0])
+    with pytest.raises(
+        ValueError, match=re.escape("crawl_rate must be one value or one per page (2), got an array with")
+    ):
+        made(2, [1.0, 1.0, 1.0])
+
+
+def test_step_sizes_of_the_theorems_pass_in_silence():
+    """Choices inside Theorems 2 and 3 give neither an error nor a warning (warnings are errors here)."""
+    for eta in (0.51, 0.75, 1.0):
+        StochasticApproximation(1, eta=eta)
+    for eta, beta in ((1.3, 0.75), (1.2, 0.6), (1.5, 0.75), (2.0, 1.0), (1.6, 1.0), (0.75, 0.75)):
+        Momentum(1, eta=eta, beta=beta)
+
+
+@pytest.mark.parametrize(("eta", "beta"), [(0.8, 0.6), (0.8, 0.5), (1.0, 0.5), (0.8, 0.4), (1.3, 0.6), (1.1, 0.75)])
+def test_step_sizes_outside_theorem_3_warn(eta, beta):
+    """Choices that the paper's experiments use, or that nothing is known of, are allowed with a warning."""
+    with pytest.warns(OutsideTheorem, match="Theorem 3"):
+        Momentum(1, eta=eta, beta=beta)
+
+
+def test_step_sizes_with_an_infinite_sum_of_squares_warn():
+    """Theorem 2 gives convergence in the mean only for eta up to 1/2."""
+    with pytest.warns(OutsideTheorem, match="eta = 0.5 is at most 0.5, so that the sum of squared steps is infinite"):
+        StochasticApproximation(1, eta=0.5)
+    with pytest.warns(OutsideTheorem, match="eta = 0.4 is at most 0.5"):
+        Momentum(1, eta=0.4, beta=0.4)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (
+            lambda: StochasticApproximation(1, eta=1.2),
+            "eta must be above 0 and at most 1, got 1.2: with a finite sum of",
+        ),
+        (lambda: StochasticApproximation(1, eta=0), "eta must be an exponent above 0 and finite, got 0."),
+        (
+            lambda: StochasticApproximation(1, initial_change_rate=-1),
+            "initial_change_rate must be changes per second, 0",
+        ),
+        (
+            lambda: Momentum(1, eta=0.5, beta=0.75),
+            "eta must lie between beta and beta + 1 (0.75 and 1.75), got 0.5: the",
+        ),
+        (
+            lambda: Momentum(1, eta=2.0, beta=0.75),
+            "eta must lie between beta and beta + 1 (0.75 and 1.75), got 2.0: the",
+        ),
+        (
+            lambda: Momentum(1, eta=1.3, beta=1.1),
+            "beta must be above 0 and at most 1, got 1.1: the estimate would stop",
+        ),
+        (
+            lambda: Momentum(1, omega=3),
+            "omega must be above 0 and at most 2, got 3.0: the first steps would overshoot.",
+        ),
+        (lambda: Momentum(1, omega=0), "omega must be a factor above 0 and finite, got 0."),
+        (lambda: Momentum(1, beta=np.nan), "beta must be an exponent above 0 and finite, got nan."),
+        (lambda: GammaPosterior(1, prior_shape=0), "prior_shape must be a number above 0 and finite, got 0."),
+        (lambda: GammaPosterior(1, prior_time=-1), "prior_time must be seconds above 0 and finite, got -1."),
+        (lambda: FrequencyClasses(1, [1.0, 0.0]), "rates must be one change rate per class, above 0 and finite, got"),
+        (lambda: FrequencyClasses(1, [1.0, 2.0], ["fast"]), "names must be one per rate (2), got 1."),
+        (lambda: FrequencyClasses(1, prior=[1.0, -1.0]), "prior must hold finite probabilities that are not negative"),
+    ],
+)
+def test_parameters_that_make_no_sense_are_refused(make, message):
+    """Each message names parameter, value and what is allowed."""
+    with pytest.raises(ValueError, match=re.escape(message)):
+        make()
+
+
+def test_an_outside_theorem_warning_points_at_the_line_that_made_the_estimator():
+    """The reader of the warning sees their own code."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        Momentum(1, eta=0.8, beta=0.5)
+        StochasticApproximation(1, eta=0.5)
+    assert [warning.filename for warning in caught] == [__file__, __file__]
+
+
+def test_naive_and_relatives_are_their_formulas():
+    """X/T, -log((n-X+0.5)/(n+0.5)) n/T and -log((n-X+1)/(n+2)) n/T."""
+    made = [Naive(1), BiasReduced(1), UniformPrior(1)]
+    for elapsed, changed in [(10.0, True), (30.0, False), (20.0, True), (20.0, False), (40.0, True)]:
+        for estimator in made:
+            estimator.update(0, elapsed, changed)
+    expected = [3 / 120, -np.log(2.5 / 5.5) * 5 / 120, -np.log(3 / 7) * 5 / 120]
+    assert [estimator.change_rate(0) for estimator in made] == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("interval", "visits", "least", "most"),
+    [
+        (0.2, 200, 0.99, 1.01),
+        (1.0, 200, 0.99, 1.01),
+        (1.0, 2000, 0.99, 1.01),
+        (5.0, 30, 0.8, 1.2),
+        (5.0, 200, 0.8, 1.2),
+    ],
+)
+def test_the_gamma_posterior_is_near_the_exact_one_unless_visits_are_rare(interval, visits, least, most):
+    """Its mean over the exact posterior mean of 100 pages is as its documentation says."""
+    rng = np.random.default_rng(8)
+    n = 100
+    estimator, found = GammaPosterior(n, 0.5, 0.5), np.zeros(n)
+    for _ in range(visits):
+        changed = rng.random(n) < -np.expm1(-interval)
+        estimator.update(np.arange(n), interval, changed)
+        found += changed
+    rates = np.geomspace(1e-3, 1e2, 8000)  # the exact posterior on a fine grid, integrated over rates
+    logs = -0.5 * np.log(rates) - 0.5 * rates - np.multiply.outer(visits - found, rates * interval)
+    logs += np.multiply.outer(found, np.log(-np.expm1(-rates * interval)))
+    weights = np.exp(logs - logs.max(axis=1, keepdims=True)) * rates
+    exact = (weights * rates).sum(axis=1) / weights.sum(axis=1)
+    assert least < (estimator.change_rate() / exact).mean() < most
+
+
+def exact_gamma_moments(shape, time, elapsed, evidence):
+    """Mean and variance of λ^{a-1} e^{-bλ} (1 - e^{-(λτ+e)}), by closed integrals with 60 digits."""
+    with mpmath.workdps(60):
+        a, b, tau, kept = mpmath.mpf(shape), mpmath.mpf(time), mpmath.mpf(elapsed), mpmath.exp(-mpmath.mpf(evidence))
+
+        def moment(k):
+            return mpmath.gamma(a + k) * (b ** -(a + k) - kept * (b + tau) ** -(a + k))
+
+        mean = moment(1) / moment(0)
+        return float(mean), float(moment(2) / moment(0) - mean**2)
+
+
+@given(
+    log_shape=st.floats(-3, 5), log_time=st.floats(-3, 8), log_elapsed=st.floats(-3, 8),
+    evidence=st.one_of(st.just(0.0), st.floats(0, 30)),
+)  # fmt: skip
+@settings(max_examples=200, deadline=None)
+def test_a_changed_visit_gives_the_gamma_posterior_the_exact_mean_and_variance(
+    log_shape, log_time, log_elapsed, evidence
+):
+    """Moments are matched exactly, with announcements too; the shape never falls by more than rounding."""
+    estimator = GammaPosterior(1, 10.0**log_shape, 10.0**log_time)
+    elapsed = 10.0**log_elapsed
+    estimator.update(0, elapsed, True, evidence=evidence)
+    shape, time = (float(array[0]) for array in estimator.shape_and_time(0))
+    mean, variance = exact_gamma_moments(10.0**log_shape, 10.0**log_time, elapsed, evidence)
+    assert shape / time == pytest.approx(mean, rel=1e-9)
+    assert shape / time**2 == pytest.approx(variance, rel=1e-6)
+
+
+def test_an_unchanged_visit_adds_its_time_to_the_gamma_posterior():
+    """The time is added exactly, whatever was announced; an infinite announcement that proves a change teaches nothing."""
+    estimator = GammaPosterior(2, 2.0, 100.0)
+    estimator.update([0, 1], [7.0, 7.0], [False, True], evidence=[3.0, np.inf])
+    shape, time = estimator.shape_and_time()
+    assert shape.tolist() == [2.0, pytest.approx(2.0)]
+    assert time.tolist() == [107.0, pytest.approx(100.0)]
+    with pytest.raises(ValueError, match=r"evidence must be nats that are not negative, got -1\.0\."):
+        estimator.update(0, 1.0, True, evidence=-1.0)
+
+
+def test_frequency_classes_multiply_prior_and_likelihood():
+    """Probabilities are Bayes' rule; classes have names and the page the most probable one."""
+    classes = FrequencyClasses(2, [1e-5, 1e-6, 1e-7], ["fast", "medium", "slow"], prior=[1, 2, 1])
+    for elapsed, changed in [(1e6, True), (2e6, False), (1e5, True)]:
+        classes.update(0, elapsed, changed)
+    rates = np.array([1e-5, 1e-6, 1e-7])
+    weight = np.array([1, 2, 1]) * -np.expm1(-rates * 1e6) * np.exp(-rates * 2e6) * -np.expm1(-rates * 1e5)
+    assert classes.probabilities(0) == pytest.approx(weight / weight.sum(), rel=1e-12)
+    assert classes.probabilities()[1] == pytest.approx([0.25, 0.5, 0.25])
+    assert classes.classify() == ["medium", "medium"]
+    assert classes.classify(0) == "medium"
+    assert FrequencyClasses(1, [0.1, 2.0]).names == ("0.1/s", "2/s")
+    assert FrequencyClasses.from_state(classes.state()).names == classes.names

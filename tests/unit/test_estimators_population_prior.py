@@ -1,0 +1,170 @@
+"""The prior learned from the pages themselves: maximum of its likelihood, groups, slices and messages."""
+
+import re
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from crawlsched.estimators import Posterior, learn_prior
+
+RATES = np.geomspace(1e-7, 1e-3, 16)
+
+
+def population(rng, shares, n, visits=10, dtype=np.float64):
+    """A posterior of n pages whose rates follow `shares` over RATES, visited at random intervals."""
+    rates = RATES[rng.choice(RATES.size, size=n, p=shares)]
+    posterior = Posterior(n, RATES, dtype=dtype)
+    for _ in range(visits):
+        elapsed = 10.0 ** rng.uniform(3, 7, n)
+        posterior.update(np.arange(n), elapsed, rng.random(n) < -np.expm1(-rates * elapsed))
+    return posterior, rates
+
+
+def two_humps():
+    shares = np.zeros(RATES.size)
+    shares[[3, 11]] = 0.7, 0.3
+    return shares
+
+
+def evidence_of(log_likelihood, prior):
+    """Mean log-likelihood of pages under a prior."""
+    return np.log(np.exp(log_likelihood) @ prior).mean()
+
+
+def test_the_prior_of_simulated_pages_is_found():
+    """With two kinds of pages in shares of 70 and 30 %, the mass near each is that, to a few standard errors."""
+    posterior, _ = population(np.random.default_rng(0), two_humps(), 4000)
+    found = learn_prior(posterior.log_likelihood(), iterations=100)
+    error = np.sqrt(0.7 * 0.3 / 4000)
+    assert found.sum() == pytest.approx(1)
+    assert found[:7].sum() == pytest.approx(0.7, abs=5 * error)
+    assert found[2:5].sum() > 0.6
+    assert found[10:13].sum() > 0.25
+
+
+@given(seed=st.integers(0, 1000), iterations=st.integers(1, 5))
+@settings(max_examples=25, deadline=None)
+def test_every_round_raises_the_likelihood(seed, iterations):
+    """Expectation-maximisation never goes down (with the pseudo-page counted)."""
+    rng = np.random.default_rng(seed)
+    likelihood = np.log(rng.random((30, 6)))
+    base = np.full(6, 1 / 6)
+
+    def penalised(prior):
+        return 30 * evidence_of(likelihood, prior) + base @ np.log(prior)
+
+    before = learn_prior(likelihood, iterations=iterations)
+    after = learn_prior(likelihood, iterations=iterations + 1)
+    assert penalised(after) >= penalised(before) - 1e-12
+    assert penalised(before) >= penalised(base) - 1e-12
+
+
+def test_one_round_is_the_mean_of_the_posteriors():
+    """The first round, written out: posteriors under the start, and the pseudo-pages."""
+    likelihood = np.random.default_rng(1).random((5, 3))
+    posteriors = likelihood / likelihood.sum(axis=1, keepdims=True)
+    expected = (posteriors.sum(axis=0) + 2 * np.full(3, 1 / 3)) / 7
+    assert learn_prior(np.log(likelihood), iterations=1, strength=2) == pytest.approx(expected, rel=1e-12)
+
+
+def test_groups_are_learned_each_and_shrunk_towards_the_whole():
+    """A large group finds its own distribution, a small one stays near the whole, an empty one is the whole."""
+    rng = np.random.default_rng(2)
+    slow, fast = np.zeros(16), np.zeros(16)
+    slow[3], fast[11] = 1, 1
+    one, _ = population(rng, slow, 3000)
+    other, _ = population(rng, fast, 3000)
+    likelihood = np.concatenate([one.log_likelihood(), other.log_likelihood()])
+    groups = np.repeat([0, 1], 3000)
+    groups[3000] = 2  # a single fast page
+    shuffled = rng.permutation(6000)
+    found = learn_prior(likelihood[shuffled], groups[shuffled], n_groups=4)
+    whole = learn_prior(likelihood[shuffled])
+    assert found.shape == (4, 16)
+    assert found.sum(axis=1) == pytest.approx(1)
+    assert found[0, :7].sum() > 0.98
+    assert found[1, 8:].sum() > 0.98
+    assert found[3] == pytest.approx(whole)
+    assert abs(found[2] - whole).sum() < 0.2
+    assert found[2, 8:].sum() > whole[8:].sum()
+
+
+def test_strength_is_in_pages():
+    """With ever more pseudo-pages a group comes to its parent, with ever fewer to its own pages."""
+    rng = np.random.default_rng(3)
+    posterior, _ = population(rng, two_humps(), 50)
+    parent = np.full(16, 1 / 16)
+    groups = np.zeros(50, dtype=int)
+    likelihood = posterior.log_likelihood()
+    weak = learn_prior(likelihood, groups, parent, strength=1e-6)[0]
+    strong = learn_prior(likelihood, groups, parent, strength=1e6)[0]
+    assert strong == pytest.approx(parent, rel=1e-3)
+    assert weak == pytest.approx(learn_prior(likelihood, strength=1e-6), rel=1e-6)
+    assert (weak >= 0).all()
+    assert evidence_of(likelihood, weak) > evidence_of(likelihood, strong)
+
+
+def test_each_group_may_have_its_own_parent():
+    """With a row per group, path patterns shrink towards their site."""
+    likelihood = np.zeros((2, 3))  # nothing learned: each group is its parent
+    parents = np.array([[0.2, 0.3, 0.5], [0.6, 0.3, 0.1]])
+    assert learn_prior(likelihood, [1, 0], parents) == pytest.approx(parents)
+
+
+def test_compact_rows_and_many_slices_give_the_same():
+    """Rows of uint16 and of float64, in one slice or in several, differ by rounding only."""
+    posterior, _ = population(np.random.default_rng(4), two_humps(), 20_000, visits=3, dtype=np.uint16)
+    stored, nats = posterior.state()["log_likelihood"], posterior.log_likelihood()
+    found = learn_prior(stored, iterations=5)
+    assert found == pytest.approx(learn_prior(nats, iterations=5), rel=1e-9)
+    likelihood, by_hand = np.exp(nats), np.full(16, 1 / 16)
+    for _ in range(5):
+        joint = likelihood * by_hand
+        joint /= joint.sum(axis=1, keepdims=True)
+        by_hand = (joint.sum(axis=0) + 1 / 16) / 20_001
+    assert found == pytest.approx(by_hand, rel=1e-9)
+    groups = np.arange(20_000) % 3
+    assert learn_prior(stored, groups, iterations=5) == pytest.approx(learn_prior(nats, groups, iterations=5), rel=1e-9)
+
+
+def test_a_learned_prior_predicts_new_pages_better_than_an_equal_one():
+    """The reason for it: after two visits, the squared error of the posterior mean falls by a third."""
+    rng = np.random.default_rng(5)
+    known, _ = population(rng, two_humps(), 5000)
+    prior = learn_prior(known.log_likelihood())
+    new, rates = population(rng, two_humps(), 5000, visits=2)
+
+    def error(weights):
+        return (np.log(weights @ RATES / rates) ** 2).mean()
+
+    assert error(new.weights(prior=prior)) < 0.67 * error(new.weights())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "keywords", "message"),
+    [
+        ((np.zeros(3),), {}, "log_likelihood must have a row per page and a column per rate, got shape (3,)."),
+        ((np.zeros((3, 2)),), {"iterations": 0}, "iterations must be at least 1, got 0."),
+        ((np.zeros((3, 2)),), {"strength": 0}, "strength must be a number of pages above 0 and finite, got 0."),
+        ((np.zeros((3, 2)), [0, 1]), {}, "groups must have one number per page, shape (3,), got shape (2,)."),
+        ((np.zeros((3, 2)), [0, 1, 2]), {"n_groups": 2}, "groups must lie between 0 and 1, got 2; resize() makes room"),
+        ((np.zeros((3, 2)), None, [1.0]), {}, "prior must have one probability per rate, shape (2,) or (1, 2), got"),
+        (
+            (np.zeros((3, 2)), None, [-1.0, 2.0]),
+            {},
+            "prior must hold finite probabilities that are not negative and not",
+        ),
+    ],
+)
+def test_wrong_arguments_are_refused_in_one_sentence(arguments, keywords, message):
+    """Each message names argument, value and what is allowed."""
+    with pytest.raises(ValueError, match=re.escape(message)):
+        learn_prior(*arguments, **keywords)
+
+
+def test_a_population_without_pages_is_the_prior():
+    """Before the first page there is nothing but the start."""
+    assert learn_prior(np.zeros((0, 4))).tolist() == [0.25] * 4
+    assert learn_prior(np.zeros((0, 2)), np.zeros(0, dtype=int), [0.3, 0.7], n_groups=2).tolist() == [[0.3, 0.7]] * 2
