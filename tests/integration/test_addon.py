@@ -1,0 +1,132 @@
+"""One line installs everything, and where it does not, one line in the log says why."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.crawling import Project
+from tests.site import Site
+
+SPIDER = """
+import scrapy
+
+class Spider(scrapy.Spider):
+    name = "test"
+    start_urls = [{url!r}]
+
+    def parse(self, response):
+        yield {{"url": response.url, "changed": response.meta.get("crawlsched_changed")}}
+"""
+
+
+@pytest.fixture
+def site():  # type: ignore[no-untyped-def]
+    with Site() as site:
+        site.page("/", "<p>hello</p>")
+        yield site
+
+
+def test_one_line_in_the_settings_is_enough(site: Site, tmp_path: Path) -> None:
+    """The page is visited again and again, and the store knows it."""
+    crawl = Project(tmp_path, SPIDER.format(url=site.url("/")), TEST_CLOSE_AFTER_RESOLVED="5").run()
+    assert crawl.stats["crawlsched/resolved/changed"] == 1
+    assert crawl.stats["crawlsched/resolved/unchanged"] >= 4
+    assert crawl.stats["item_scraped_count"] == 1
+    assert list(crawl.outcomes()) == [site.url("/")]
+
+
+def test_switched_off_the_crawl_is_scrapys_own(site: Site, tmp_path: Path) -> None:
+    """With CRAWLSCHED_ENABLED = False the crawl ends by itself, and no database is made."""
+    project = Project(tmp_path, SPIDER.format(url=site.url("/")), CRAWLSCHED_ENABLED="False")
+    crawl = project.run()
+    assert crawl.stats["finish_reason"] == "finished"
+    assert not any(name.startswith("crawlsched/") for name in crawl.stats)
+    assert "Disabled crawlsched.Addon: CRAWLSCHED_ENABLED is false." in crawl.log
+    assert not (tmp_path / "crawl.db").exists()
+
+
+def test_a_scheduler_of_the_projects_own_is_left_in_its_place(site: Site, tmp_path: Path) -> None:
+    """Nothing of ours is half there, and one line says how to have both."""
+    project = Project(tmp_path, SPIDER.format(url=site.url("/")), SCHEDULER="scrapy.core.scheduler.Scheduler")
+    crawl = project.run()
+    assert crawl.stats["finish_reason"] == "finished"
+    assert not any(name.startswith("crawlsched/") for name in crawl.stats)
+    lines = [line for line in crawl.log.splitlines() if "CRAWLSCHED_FALLBACK_SCHEDULER" in line]
+    assert len(lines) == 1
+    assert "SCHEDULER is set to 'scrapy.core.scheduler.Scheduler'" in lines[0]
+
+
+def test_a_download_delay_that_limits_the_rate_is_said_once(site: Site, tmp_path: Path) -> None:
+    """The startproject template writes DOWNLOAD_DELAY = 1; one line says what follows."""
+    project = Project(tmp_path, SPIDER.format(url=site.url("/")), DOWNLOAD_DELAY="1", TEST_CLOSE_AFTER_RESOLVED="1")
+    lines = [line for line in project.run().log.splitlines() if "DOWNLOAD_DELAY = 1" in line]
+    assert len(lines) == 1
+    assert "need 50 hosts or more" in lines[0]
+
+
+def test_wrong_settings_stop_the_start_with_a_sentence_each(site: Site, tmp_path: Path) -> None:
+    """The crawl does not start, nothing is fetched, and each mistake has its sentence."""
+    project = Project(
+        tmp_path, SPIDER.format(url=site.url("/")), CRAWLSCHED_BANDWIDTH="-3", CRAWLSCHED_SITEMAP_INTERVALL="5"
+    )
+    crawl = project.run()
+    assert crawl.returncode == 1
+    assert "CRAWLSCHED_BANDWIDTH" in crawl.log
+    assert "CRAWLSCHED_SITEMAP_INTERVALL is not a setting; did you mean CRAWLSCHED_SITEMAP_INTERVAL?" in crawl.log
+    assert site.requests == []
+
+
+@pytest.mark.parametrize("command", ["fetch", "parse"])
+def test_commands_for_single_urls_end_as_without_us(site: Site, tmp_path: Path, command: str) -> None:
+    """`scrapy fetch` and `scrapy parse` with a spider of the project fetch one URL and end."""
+    package = tmp_path / "shop"
+    package.mkdir()
+    (package / "__init__.py").write_text("")
+    (package / "settings.py").write_text(
+        "BOT_NAME = 'shop'\nSPIDER_MODULES = ['shop.spiders']\nADDONS = {'crawlsched.Addon': 500}\n"
+        "TELNETCONSOLE_ENABLED = False\nREMOTECONTROL_ENABLED = False\n"
+    )
+    (package / "spiders.py").write_text(SPIDER.format(url=site.url("/")))
+    (tmp_path / "scrapy.cfg").write_text("[settings]\ndefault = shop.settings\n")
+    ran = subprocess.run(
+        [sys.executable, "-m", "scrapy", command, "--spider", "test", site.url("/")],
+        cwd=tmp_path,
+        env=dict(os.environ),
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=False,
+    )
+    assert ran.returncode == 0
+    assert "hello" in ran.stdout or "'url'" in ran.stdout
+    assert len(site.visits("/")) == 1
+    assert not (tmp_path / "crawlsched.db").exists()
+
+
+def test_shell_is_a_shell(site: Site, tmp_path: Path) -> None:
+    """`scrapy shell` fetches what it is told and nothing else."""
+    package = tmp_path / "shop"
+    package.mkdir()
+    (package / "__init__.py").write_text("")
+    (package / "settings.py").write_text(
+        "BOT_NAME = 'shop'\nSPIDER_MODULES = ['shop.spiders']\nADDONS = {'crawlsched.Addon': 500}\n"
+        "TELNETCONSOLE_ENABLED = False\nREMOTECONTROL_ENABLED = False\n"
+    )
+    (package / "spiders.py").write_text(SPIDER.format(url=site.url("/")))
+    (tmp_path / "scrapy.cfg").write_text("[settings]\ndefault = shop.settings\n")
+    ran = subprocess.run(
+        [sys.executable, "-m", "scrapy", "shell", "--spider", "test", "-c", "response.text", site.url("/")],
+        cwd=tmp_path,
+        env=dict(os.environ),
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=False,
+    )
+    assert "hello" in ran.stdout
+    assert len(site.visits("/")) == 1

@@ -1,0 +1,143 @@
+"""Validators go out, 304s come in as observations, and redirects never carry another page's validators."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from aiohttp import web
+
+from tests.crawling import Project
+from tests.site import Site
+
+SPIDER = """
+import scrapy
+
+class Spider(scrapy.Spider):
+    name = "test"
+    start_urls = {urls!r}
+
+    def parse(self, response):
+        with open("seen.txt", "a") as file:
+            print(response.url, response.status, response.meta["crawlsched_changed"], *response.flags, file=file)
+"""
+
+
+@pytest.fixture
+def site() -> Iterator[Site]:
+    with Site() as site:
+        yield site
+
+
+def _versions(site: Site, path: str, texts: list[str]) -> None:
+    """Answer with one text after the other, the last one for ever, with ETag and 304."""
+    given = iter(range(10**6))
+
+    def answer(request: web.Request) -> web.Response:
+        text = texts[min(next(given), len(texts) - 1)]
+        etag = f'"{text}"'
+        if request.headers.get("If-None-Match") == etag:
+            return web.Response(status=304, headers={"ETag": etag})
+        return web.Response(text=f"<p>{text}</p>", headers={"ETag": etag}, content_type="text/html")
+
+    site.page(path, answer)
+
+
+def test_the_etag_of_the_last_visit_is_sent_and_a_304_is_an_observation(site: Site, tmp_path: Path) -> None:
+    """One change among not-modified answers is found, and each 304 taught that nothing had changed."""
+    _versions(site, "/", ["one", "one", "one", "two"])
+    crawl = Project(tmp_path, SPIDER.format(urls=[site.url("/")]), TEST_CLOSE_AFTER_RESOLVED="6").run()
+    assert [headers.get("if-none-match") for headers in site.visits("/")][:5] == [
+        None,
+        '"one"',
+        '"one"',
+        '"one"',
+        '"two"',
+    ]
+    outcomes = crawl.outcomes()[site.url("/")][:6]
+    assert outcomes == ["changed", "not_modified", "not_modified", "changed", "not_modified", "not_modified"]
+    store = crawl.store()
+    rows = store.observations_of(0, limit=100)[::-1]
+    store.close()
+    assert [row.changed for row in rows][:6] == [None, False, False, True, False, False]
+    seen = (tmp_path / "seen.txt").read_text().splitlines()
+    assert seen == [f"{site.url('/')} 200 True crawlsched-changed"] * 2
+
+
+def test_last_modified_is_sent_back(site: Site, tmp_path: Path) -> None:
+    """If-Modified-Since carries the very text of Last-Modified."""
+    stamp = "Sat, 21 Nov 2026 01:02:03 GMT"
+    site.page("/", "<p>hello</p>", Last_Modified=stamp)
+    Project(tmp_path, SPIDER.format(urls=[site.url("/")]), TEST_CLOSE_AFTER_RESOLVED="2").run()
+    assert [headers.get("if-modified-since") for headers in site.visits("/")][:2] == [None, stamp]
+
+
+def test_a_redirect_does_not_carry_the_validators_of_the_page_it_came_from(site: Site, tmp_path: Path) -> None:
+    """A page that begins to redirect must not earn a false 304 from its target."""
+    asked = []
+
+    def first_content_then_redirect(request: web.Request) -> web.Response:
+        asked.append(request)
+        if len(asked) == 1:
+            return web.Response(text="<p>a</p>", headers={"ETag": '"a"'}, content_type="text/html")
+        return web.Response(status=302, headers={"Location": "/target"})
+
+    site.page("/", first_content_then_redirect)
+    site.page("/target", "<p>target</p>")
+    Project(tmp_path, SPIDER.format(urls=[site.url("/")]), TEST_CLOSE_AFTER_RESOLVED="3").run()
+    assert site.visits("/")[1]["if-none-match"] == '"a"'
+    assert all("if-none-match" not in headers for headers in site.visits("/target"))
+
+
+def test_conditional_requests_can_be_switched_off(site: Site, tmp_path: Path) -> None:
+    """Then every visit fetches the content."""
+    site.page("/", "<p>hello</p>", ETag='"a"')
+    project = Project(
+        tmp_path,
+        SPIDER.format(urls=[site.url("/")]),
+        CRAWLSCHED_CONDITIONAL_REQUESTS="False",
+        TEST_CLOSE_AFTER_RESOLVED="3",
+    )
+    crawl = project.run()
+    assert all("if-none-match" not in headers for headers in site.visits("/"))
+    assert crawl.outcomes()[site.url("/")][:3] == ["changed", "unchanged", "unchanged"]
+
+
+def test_unchanged_pages_reach_the_callback_when_asked_for(site: Site, tmp_path: Path) -> None:
+    """With CRAWLSCHED_CALLBACK_ON_UNCHANGED the callback sees in meta and flags which is which."""
+    site.page("/", "<p>hello</p>")
+    Project(
+        tmp_path,
+        SPIDER.format(urls=[site.url("/")]),
+        CRAWLSCHED_CALLBACK_ON_UNCHANGED="True",
+        TEST_CLOSE_AFTER_RESOLVED="3",
+    ).run()
+    seen = (tmp_path / "seen.txt").read_text().splitlines()[:3]
+    url = site.url("/")
+    changed, unchanged = f"{url} 200 True crawlsched-changed", f"{url} 200 False crawlsched-unchanged"
+    assert seen == [changed, unchanged, unchanged]
+
+
+def test_noise_outside_the_visible_text_is_no_change(site: Site, tmp_path: Path) -> None:
+    """A nonce in a script and a comment differs at each fetch, and nothing has changed."""
+    count = iter(range(10**6))
+
+    def answer(request: web.Request) -> web.Response:
+        n = next(count)
+        text = f"<!-- {n} --><script>var nonce = {n}</script><input type=hidden value={n}><p>the text</p>"
+        return web.Response(text=text, content_type="text/html")
+
+    site.page("/", answer)
+    crawl = Project(tmp_path, SPIDER.format(urls=[site.url("/")]), TEST_CLOSE_AFTER_RESOLVED="4").run()
+    assert crawl.outcomes()[site.url("/")][:4] == ["changed", "unchanged", "unchanged", "unchanged"]
+
+
+def test_another_recipe_takes_a_new_fingerprint_and_claims_no_change(site: Site, tmp_path: Path) -> None:
+    """After a change of CRAWLSCHED_FINGERPRINT the first visit teaches nothing and bothers nobody."""
+    site.page("/", "<p>hello</p>", ETag='"a"')
+    project = Project(tmp_path, SPIDER.format(urls=[site.url("/")]), TEST_CLOSE_AFTER_RESOLVED="2")
+    project.run()
+    crawl = project.run(CRAWLSCHED_FINGERPRINT="raw_bytes")
+    assert (tmp_path / "seen.txt").read_text().count("True") == 1
+    assert "crawlsched/resolved/changed" not in crawl.stats

@@ -1,0 +1,144 @@
+"""kill -9 loses next to nothing, a change is never lost to the spider, SIGTERM loses nothing."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.crawling import Project
+from tests.site import Site
+
+SPIDER = """
+import asyncio, os, scrapy
+
+class Pipeline:
+    async def process_item(self, item):
+        if os.path.exists("hang.txt"):
+            open("hanging.txt", "w").close()
+            await asyncio.sleep(60)
+        with open("delivered.txt", "a") as file:
+            print(item["url"], item["text"], file=file)
+        return item
+
+class Spider(scrapy.Spider):
+    name = "test"
+    custom_settings = {{"ITEM_PIPELINES": {{Pipeline: 1}}}}
+
+    async def start(self):
+        for url in {urls!r}:
+            yield scrapy.Request(url, self.parse_page, headers={{"X-Kept": "yes"}}, cookies={{"c": "1"}},
+                                 cb_kwargs={{"kept": url[-3:]}}, meta={{"kept": [1, 2]}})
+
+    def parse_page(self, response, kept):
+        assert response.meta["kept"] == [1, 2] and kept == response.url[-3:]
+        yield {{"url": response.url, "text": response.css("p::text").get()}}
+"""
+
+
+@pytest.fixture
+def site() -> Iterator[Site]:
+    with Site() as site:
+        for number in range(100, 300):
+            site.page(f"/{number}", f"<p>{number}</p>")
+        yield site
+
+
+def _project(site: Site, folder: Path, **settings: str) -> Project:
+    urls = [site.url(f"/{number}") for number in range(100, 300)]
+    return Project(folder, SPIDER.format(urls=urls), CRAWLSCHED_MIN_CRAWL_INTERVAL="1000", **settings)
+
+
+def _wait_until(site: Site, requests: int) -> None:
+    until = time.monotonic() + 20
+    while len(site.requests) < requests and time.monotonic() < until:
+        time.sleep(0.01)
+
+
+def test_kill_9_forgets_at_most_the_last_half_second(site: Site, tmp_path: Path) -> None:
+    """After kill -9 every page is still there, and all but the last half second's crawls are known."""
+    project = _project(site, tmp_path, CRAWLSCHED_BANDWIDTH="100/s", CONCURRENT_REQUESTS_PER_DOMAIN="30")
+    process = project.start()
+    _wait_until(site, 150)
+    process.kill()
+    process.wait()
+    answered_before = sum(when < site.times[-1] - 0.5 for when in site.times)
+    project._log.close()
+    outcomes = project.run(TEST_CLOSE_AFTER_RESOLVED="1").outcomes()
+    assert len(outcomes) == 200
+    visited = sum(bool(ends) for ends in outcomes.values())
+    assert visited >= answered_before
+
+
+def test_after_kill_9_the_rest_is_crawled_with_the_same_requests(site: Site, tmp_path: Path) -> None:
+    """Headers, cookies, cb_kwargs, meta and callback are those of the first request; every page is delivered."""
+    project = _project(site, tmp_path, CRAWLSCHED_BANDWIDTH="100/s", CONCURRENT_REQUESTS_PER_DOMAIN="30")
+    process = project.start()
+    _wait_until(site, 60)
+    process.kill()
+    process.wait()
+    project._log.close()
+    before = len(site.requests)
+    # The second crawl's spider starts nothing: what it crawls comes from the store.
+    project.file.write_text(
+        project.file.read_text().replace("async def start(self):", "async def start(self):\n        return")
+    )
+    crawl = project.run(CLOSESPIDER_TIMEOUT="5")
+    delivered = {line.split()[0] for line in (tmp_path / "delivered.txt").read_text().splitlines()}
+    assert len(delivered) == 200, crawl.log[-2000:]
+    later = [headers for _, headers in site.requests[before:]]
+    assert later
+    assert all(headers["x-kept"] == "yes" and headers["cookie"] == "c=1" for headers in later)
+
+
+def test_a_change_that_was_not_delivered_comes_again_after_a_crash(site: Site, tmp_path: Path) -> None:
+    """The pipeline hangs, the process is killed, and the next one delivers the same page at once."""
+    project = _project(site, tmp_path)
+    (tmp_path / "hang.txt").write_text("")
+    process = project.start()
+    until = time.monotonic() + 20
+    while not (tmp_path / "hanging.txt").exists() and time.monotonic() < until:
+        time.sleep(0.01)
+    time.sleep(1.0)  # the observations are in the store by now, the fingerprints must not be
+    process.kill()
+    process.wait()
+    project._log.close()
+    assert not (tmp_path / "delivered.txt").exists()
+    (tmp_path / "hang.txt").unlink()
+    crawl = project.run(CLOSESPIDER_TIMEOUT="8")
+    assert "changes had not been delivered when the last crawl ended; they go first." in crawl.log
+    delivered = [line.split()[0] for line in (tmp_path / "delivered.txt").read_text().splitlines()]
+    assert sorted(delivered) == sorted(site.url(f"/{number}") for number in range(100, 300))
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_polite_end_loses_nothing(site: Site, tmp_path: Path, number: signal.Signals) -> None:
+    """Every crawl that the server has answered is in the store."""
+    project = _project(site, tmp_path, CRAWLSCHED_BANDWIDTH="100/s", CONCURRENT_REQUESTS_PER_DOMAIN="30")
+    process = project.start()
+    _wait_until(site, 80)
+    os.kill(process.pid, number)
+    crawl = project.finish(process)
+    assert crawl.stats["crawlsched/dispatched"] == crawl.stats["crawlsched/resolved"]
+    visited = sum(ends == ["changed"] for ends in crawl.outcomes().values())
+    assert visited == crawl.stats["crawlsched/resolved/changed"] == len({path for path, _ in site.requests})
+
+
+def test_a_second_start_says_who_owns_the_collection(site: Site, tmp_path: Path) -> None:
+    """It refuses with a sentence, fetches nothing, and the first goes on."""
+    first = _project(site, tmp_path)
+    process = first.start()
+    _wait_until(site, 20)
+    folder = tmp_path / "second"
+    folder.mkdir()
+    second = _project(site, folder, CRAWLSCHED_DATABASE_URL=first.database_url)
+    refused = second.run()
+    assert f"is owned by another running process: pid {process.pid}" in refused.log
+    assert "downloader/request_count" not in refused.stats
+    os.kill(process.pid, signal.SIGTERM)
+    crawl = first.finish(process)
+    assert crawl.stats["crawlsched/dispatched"] == crawl.stats["crawlsched/resolved"]

@@ -1,0 +1,152 @@
+"""Sitemaps are fetched under the rate, read off the event loop, and their lastmods become ChangeSignals."""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from aiohttp import web
+
+from tests.crawling import Project
+from tests.site import Site
+
+SPIDER = """
+import scrapy
+
+class Spider(scrapy.Spider):
+    name = "test"
+    start_urls = {urls!r}
+
+    def parse(self, response):
+        with open("seen.txt", "a") as file:
+            print(response.url, file=file)
+"""
+
+
+@pytest.fixture
+def site() -> Iterator[Site]:
+    with Site() as site:
+        yield site
+
+
+def _sitemap(*entries: str) -> str:
+    return (
+        '<?xml version="1.0" encoding="UTF-8"?><urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">'
+        + "".join(f"<url>{entry}</url>" for entry in entries)
+        + "</urlset>"
+    )
+
+
+def test_robots_index_and_gzip_lead_to_pages(site: Site, tmp_path: Path) -> None:
+    """robots.txt names an index, the index a gzipped sitemap, and its URLs become pages under the same rate."""
+    pages = [site.page(f"/{number}", f"<p>{number}</p>") for number in range(5)]
+    body = gzip.compress(_sitemap(*[f"<loc>{url}</loc>" for url in pages]).encode())
+    site.page("/robots.txt", f"User-agent: *\nSitemap: {site.url('/index.xml')}\n")
+    site.page(
+        "/index.xml",
+        '<sitemapindex xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">'
+        f"<sitemap><loc>{site.url('/pages.xml.gz')}</loc></sitemap></sitemapindex>",
+    )
+    site.page("/pages.xml.gz", lambda request: web.Response(body=body, content_type="application/gzip"))
+    project = Project(
+        tmp_path,
+        SPIDER.format(urls=[site.page("/", "<p>start</p>")]),
+        ROBOTSTXT_OBEY="True",
+        CRAWLSCHED_MIN_CRAWL_INTERVAL="1000",
+        CRAWLSCHED_SITEMAP_INTERVAL="2",
+        CLOSESPIDER_TIMEOUT="5",
+    )
+    crawl = project.run()
+    assert set(crawl.outcomes()) == {site.url("/"), *pages}
+    assert sorted((tmp_path / "seen.txt").read_text().split()) == sorted({site.url("/"), *pages})
+    store = crawl.store()
+    sources = {source.url: source for source in store.sources()}
+    store.close()
+    assert set(sources) == {site.url("/index.xml"), site.url("/pages.xml.gz")}
+    assert sources[site.url("/pages.xml.gz")].n_entries == 5
+    # Polled again by the job, and the spider never saw a sitemap.
+    assert len(site.visits("/pages.xml.gz")) >= 2
+
+
+def test_without_discovery_unknown_urls_stay_unknown(site: Site, tmp_path: Path) -> None:
+    """They are counted, and nothing else."""
+    site.page("/sitemap.xml", _sitemap(f"<loc>{site.url('/other')}</loc>"))
+    crawl = Project(
+        tmp_path,
+        SPIDER.format(urls=[site.page("/", "<p>start</p>")]),
+        CRAWLSCHED_SITEMAP_URLS=site.url("/sitemap.xml"),
+        CRAWLSCHED_SITEMAP_DISCOVERY="False",
+        CLOSESPIDER_TIMEOUT="3",
+    ).run()
+    assert set(crawl.outcomes()) == {site.url("/")}
+    assert crawl.stats["crawlsched/change_signals/unknown_url"] == 1
+
+
+def test_a_lastmod_that_differs_is_a_change_signal(site: Site, tmp_path: Path) -> None:
+    """First sight announces nothing, the same date nothing, another date one ChangeSignal."""
+    url = site.page("/", "<p>start</p>")
+    dates = iter(["2026-11-01", "2026-11-01", "2026-11-02"])
+
+    def answer(request: web.Request) -> web.Response:
+        return web.Response(text=_sitemap(f"<loc>{url}</loc><lastmod>{next(dates, '2026-11-02')}</lastmod>"))
+
+    site.page("/sitemap.xml", answer)
+    crawl = Project(
+        tmp_path,
+        SPIDER.format(urls=[url]),
+        CRAWLSCHED_BANDWIDTH="10/s",
+        CRAWLSCHED_SITEMAP_URLS=site.url("/sitemap.xml"),
+        CRAWLSCHED_SITEMAP_INTERVAL="1",
+        CLOSESPIDER_TIMEOUT="6",
+    ).run()
+    assert len(site.visits("/sitemap.xml")) >= 4
+    assert crawl.stats["crawlsched/change_signals/received"] == 1
+    store = crawl.store()
+    [(_, _, n)] = store.announcements_of(0)
+    signalled = [row.n_signals for row in store.observations_of(0, limit=1000) if row.n_signals]
+    store.close()
+    assert (n, signalled) == (1, [1])
+
+
+def test_priority_can_feed_importance(site: Site, tmp_path: Path) -> None:
+    """With CRAWLSCHED_SITEMAP_PRIORITY a page of priority 0.9 is worth more than one of 0.1."""
+    high, low = site.page("/high", "<p>x</p>"), site.page("/low", "<p>y</p>")
+    site.page(
+        "/sitemap.xml",
+        _sitemap(f"<loc>{high}</loc><priority>0.9</priority>", f"<loc>{low}</loc><priority>0.1</priority>"),
+    )
+    crawl = Project(
+        tmp_path,
+        SPIDER.format(urls=[low]),
+        CRAWLSCHED_SITEMAP_URLS=site.url("/sitemap.xml"),
+        CRAWLSCHED_SITEMAP_PRIORITY="True",
+        CLOSESPIDER_TIMEOUT="4",
+    ).run()
+    store = crawl.store()
+    importance = {}
+    for block in store.load():
+        for page, value in zip(block["page"], block["importance"], strict=True):
+            facts = store.facts([page])[0]
+            assert facts is not None
+            importance[facts.url] = float(value)
+    store.close()
+    assert importance == pytest.approx({high: 0.9, low: 0.1})
+
+
+def test_a_broken_sitemap_gives_what_can_be_read_and_a_reason(site: Site, tmp_path: Path) -> None:
+    """A truncated sitemap's good part counts, an HTML page in its place is refused by name."""
+    page = site.page("/page", "<p>x</p>")
+    site.page("/cut.xml", _sitemap(f"<loc>{page}</loc>", "<loc>http://cut").split("http://cut")[0])
+    site.page("/html.xml", "<!doctype html><html><body>Not found</body></html>")
+    crawl = Project(
+        tmp_path,
+        SPIDER.format(urls=[site.page("/", "<p>start</p>")]),
+        CRAWLSCHED_SITEMAP_URLS=f"{site.url('/cut.xml')},{site.url('/html.xml')}",
+        CLOSESPIDER_TIMEOUT="3",
+    ).run()
+    assert page in crawl.outcomes()
+    assert crawl.stats["crawlsched/sources/problems/truncated"] == 1
+    assert crawl.stats["crawlsched/sources/problems/html"] == 1
+    assert f"{site.url('/html.xml')}: html (once" in crawl.log
