@@ -1,0 +1,288 @@
+"""The command line, on real databases and in processes of its own: what it says, what it does, how it fails."""
+
+import json
+import os
+import pty
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from hashlib import sha1
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from crawlsched.pages import LIVE, Pages
+from crawlsched.store import Batch, Lease, NewPage, Store
+
+ROOT = Path(__file__).parents[2]
+HOSTS = ("127.0.0.1", "127.0.0.2")
+Run = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Run:
+    """Run the command in a process of its own, in an empty directory."""
+
+    def run_command(*arguments: str, **options: object) -> subprocess.CompletedProcess[str]:
+        environment = {**os.environ, "PYTHONPATH": str(ROOT), "COLUMNS": "100"}
+        environment.pop("SCRAPY_SETTINGS_MODULE", None)
+        return subprocess.run(
+            [sys.executable, "-m", "crawlsched.cli", *arguments],
+            **{"cwd": tmp_path, "env": environment, "capture_output": True, "text": True, "check": False, **options},
+        )
+
+    return run_command
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> str:
+    """A database with the collection 'news': ten pages on each of two hosts, crawled a minute ago."""
+    url = f"sqlite:///{tmp_path}/crawl.db"
+    store = Store.open(url, "news")
+    fill(store, time.time())
+    store.close()
+    return url
+
+
+def url_of(number: int) -> str:
+    return f"http://{HOSTS[number % 2]}/page/{number}"
+
+
+def fill(store: Store, now: float) -> None:
+    pages = Pages()
+    numbers = pages.add(np.arange(20) % 2, now - 3600.0)
+    pages.state[numbers] = LIVE
+    pages.crawled_at[numbers] = now - 60.0
+    pages.n_crawls[numbers] = 5
+    new = {
+        int(n): NewPage(int(n), url_of(n), HOSTS[n % 2], sha1(url_of(n).encode()).digest(), now - 3600.0)
+        for n in numbers
+    }
+    columns = {"page": numbers, **pages.columns(numbers)}
+    columns.pop("host")
+    store.save(Batch(new_pages=new, columns=columns))
+
+
+def failed(answer: subprocess.CompletedProcess[str]) -> str:
+    """Return the one sentence with which a command failed."""
+    assert answer.returncode == 1, answer
+    assert answer.stdout == ""
+    assert answer.stderr.count("\n") == 1
+    assert "Traceback" not in answer.stderr
+    return answer.stderr.strip()
+
+
+# -- finding the database and the collection
+
+
+def test_outside_of_a_project_a_database_has_to_be_named(run: Run) -> None:
+    """Without --database and without a project there is a sentence that says what to add."""
+    assert failed(run("status")) == (
+        "No database is named, and this is not inside a Scrapy project; name one with --database URL, such as "
+        "--database sqlite:///crawlsched.db"
+    )
+
+
+def test_a_missing_file_is_not_made(run: Run, tmp_path: Path) -> None:
+    """Looking at a database that is not there says so and makes none."""
+    sentence = failed(run("status", "--database", "sqlite:///crawl.db"))
+    assert sentence.startswith(f"There is no database '{tmp_path}/crawl.db'; name another with --database")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_damaged_file_is_said_to_be_none(run: Run, tmp_path: Path) -> None:
+    """A file that is no database is named, and left as it is."""
+    (tmp_path / "crawl.db").write_bytes(b"no database" * 1000)
+    assert "not a database" in failed(run("status", "--database", "sqlite:///crawl.db"))
+    assert (tmp_path / "crawl.db").read_bytes() == b"no database" * 1000
+
+
+def test_a_collection_need_not_be_named_where_there_is_one(run: Run, database: str) -> None:
+    """With one collection it is taken; with several they are listed; a wrong name is answered with the right ones."""
+    assert run("forget", "--host", "nowhere", "--yes", "--database", database).returncode == 0
+    Store.open(database, "shops").close()
+    sentence = failed(run("forget", "--host", "nowhere", "--yes", "--database", database))
+    assert sentence.endswith("holds several collections; name one with --collection: 'news', 'shops'.")
+    sentence = failed(run("status", "--database", database, "--collection", "blogs"))
+    assert sentence.endswith("has no collection 'blogs'; it has 'news', 'shops'.")
+
+
+def test_in_a_project_its_settings_say_which_database(run: Run, database: str, tmp_path: Path) -> None:
+    """In a project's folder, and below it, neither database nor collection has to be named."""
+    (tmp_path / "scrapy.cfg").write_text("[settings]\ndefault = shop.settings\n")
+    (tmp_path / "shop").mkdir()
+    (tmp_path / "shop" / "settings.py").write_text(
+        f"CRAWLSCHED_DATABASE_URL = {database!r}\nCRAWLSCHED_COLLECTION = 'news'\nCRAWLSCHED_ENABLED = False\n"
+    )
+    Store.open(database, "shops").close()
+    answer = run("forget", url_of(3), "--yes", "--json", cwd=tmp_path / "shop")
+    assert json.loads(answer.stdout) == {"collection": "news", "kind": "url", "value": url_of(3), "pages": 1}
+
+
+def test_a_projects_mistakes_are_said_as_the_crawl_says_them(run: Run, tmp_path: Path) -> None:
+    """Wrong settings, and settings that cannot be imported, are one sentence."""
+    (tmp_path / "scrapy.cfg").write_text("[settings]\ndefault = shop\n")
+    (tmp_path / "shop.py").write_text("CRAWLSCHED_BANDWIDTH = 'fast'\n")
+    assert failed(run("status")).startswith("CRAWLSCHED_BANDWIDTH must be a positive number of crawls")
+    (tmp_path / "shop.py").write_text("import nothing_of_that_name\n")
+    assert failed(run("status")) == (
+        "The settings of this Scrapy project cannot be imported: No module named 'nothing_of_that_name'."
+    )
+
+
+@pytest.mark.parametrize("place", ["before", "after"])
+def test_scrapy_has_the_same_commands(run: Run, database: str, place: str, tmp_path: Path) -> None:
+    """`scrapy crawlsched ...` understands -s before and after the command's name."""
+    setting = ["-s", f"CRAWLSCHED_DATABASE_URL={database}"]
+    command = [sys.executable, "-c", ENTRY_POINT, "crawlsched", *(setting if place == "before" else [])]
+    command += ["forget", "--host", HOSTS[0], "--yes", "--json", *(setting if place == "after" else [])]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    answer = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    assert answer.returncode == 0, answer.stderr
+    assert json.loads(answer.stdout)["pages"] == 10
+
+
+# The entry point is looked up in installed packages; a checkout need not be installed to be tested.
+ENTRY_POINT = """
+import sys
+import scrapy.cmdline
+from crawlsched.cli.scrapy_command import Command
+scrapy.cmdline._get_commands_from_entry_points = lambda inproject, group="scrapy.commands": {"crawlsched": Command()}
+sys.exit(scrapy.cmdline.execute(["scrapy", *sys.argv[1:]]))
+"""
+
+
+# -- db
+
+
+def test_upgrade_makes_the_tables_and_check_agrees(run: Run, tmp_path: Path) -> None:
+    """A new file gets its tables; a second upgrade changes nothing; check says that all is well."""
+    url = "sqlite:///new.db"
+    assert failed(run("db", "check", "--database", url)) == (
+        "The database 'sqlite:///new.db' has no tables yet; run: crawlsched db upgrade"
+    )
+    assert "has its tables now (revision 0001)" in run("db", "upgrade", "--database", url).stdout
+    before = (tmp_path / "new.db").read_bytes()
+    assert "is up to date (revision 0001)" in run("db", "upgrade", "--database", url).stdout
+    assert (tmp_path / "new.db").read_bytes() == before
+    assert run("db", "check", "--database", url).stdout == "sqlite:///new.db is sound and up to date (revision 0001).\n"
+    report = json.loads(run("db", "check", "--database", url, "--json").stdout)
+    assert report == {"database": "sqlite:///new.db", "revision": "0001", "sound": True}
+
+
+def test_check_finds_damage(run: Run, database: str, tmp_path: Path) -> None:
+    """A page of the file that was overwritten is found, and the exit code says so."""
+    path = tmp_path / "crawl.db"
+    content = bytearray(path.read_bytes())
+    content[4096 * 3 : 4096 * 6] = b"\xff" * 4096 * 3
+    path.write_bytes(content)
+    sentence = failed(run("db", "check", "--database", database))
+    assert "is damaged" in sentence
+
+
+# -- forget
+
+
+def pages_of(database: str) -> dict[str, int]:
+    """Count what is left, by host."""
+    store = Store.open(database, "news", read_only=True)
+    try:
+        return {host: sum(states.values()) for host, states in store.counts().items()}
+    finally:
+        store.close()
+
+
+def test_forget_deletes_a_page_and_leaves_a_tombstone(run: Run, database: str) -> None:
+    """The page is gone, its URL is remembered as forgotten, and the report counts it."""
+    answer = run("forget", url_of(3), "--yes", "--database", database)
+    assert answer.stdout == "1 page deleted from 'news'. It will not come back by itself.\n"
+    assert pages_of(database) == {HOSTS[0]: 10, HOSTS[1]: 9}
+    store = Store.open(database, "news", read_only=True)
+    assert store.tombstoned([url_of(3), url_of(4)]) == [True, False]
+    owner = store.owner()
+    assert owner is not None
+    assert owner.released_at is not None
+    store.close()
+
+
+@pytest.mark.parametrize(("option", "value", "left"), [("--host", HOSTS[1], 10), ("--pattern", "http://*/page/1*", 9)])
+def test_forget_deletes_many(run: Run, database: str, option: str, value: str, left: int) -> None:
+    """A host's pages, or those whose whole URL matches, go at once."""
+    answer = run("forget", option, value, "--yes", "--json", "--database", database)
+    assert json.loads(answer.stdout)["pages"] == 20 - left
+    assert sum(pages_of(database).values()) == left
+
+
+def test_forget_does_not_delete_unasked(run: Run, database: str) -> None:
+    """Where nobody can be asked it refuses; at a terminal it asks, and only "y" deletes."""
+    sentence = failed(run("forget", "--host", HOSTS[0], "--database", database, stdin=subprocess.DEVNULL))
+    assert sentence == (
+        f"Forgetting the host {HOSTS[0]} would delete 10 pages for good, and nobody is here to be asked; "
+        "add --yes if it is meant."
+    )
+    for typed, code, left in (("n\n", 1, 20), ("\n", 1, 20), ("y\n", 0, 10)):
+        ours, theirs = pty.openpty()
+        os.write(ours, typed.encode())
+        answer = run("forget", "--host", HOSTS[0], "--database", database, stdin=theirs)
+        os.close(ours)
+        os.close(theirs)
+        assert answer.returncode == code
+        assert answer.stdout.startswith(f"Forget the host {HOSTS[0]}: delete 10 pages and all that is known of them?")
+        assert sum(pages_of(database).values()) == left
+
+
+def test_forget_needs_one_thing_to_forget(run: Run, database: str) -> None:
+    """Neither nothing nor two things: that is a mistake of usage, with exit code 2."""
+    assert run("forget", "--yes", "--database", database).returncode == 2
+    assert run("forget", "--host", "a", "--pattern", "b", "--database", database).returncode == 2
+
+
+# -- words to a running crawl
+
+
+def test_a_page_is_found_by_another_spelling_and_an_unknown_one_is_said(run: Run, database: str) -> None:
+    """Without a running crawl the word waits in the database for the next; unknown URLs are named."""
+    answer = run("recrawl", url_of(1), "http://127.0.0.1/none", "--json", "--database", database)
+    expected = {"collection": "news", "running": False, "pages": 1, "taken": None, "unknown": ["http://127.0.0.1/none"]}
+    assert json.loads(answer.stdout) == expected
+    answer = run("signal", url_of(1), "--source", "cms", "--database", database)
+    assert answer.stdout == "The announcement of 1 page waits for the next crawl; none is running now.\n"
+    store = Store.open(database, "news", read_only=True)
+    waiting = [(command.name, command.arguments) for command in store.pending_commands()]
+    store.close()
+    assert waiting == [("recrawl", {"urls": [url_of(1)]}), ("signal", {"urls": [url_of(1)], "source": "cms"})]
+    sentence = failed(run("recrawl", "http://127.0.0.1/none", "--database", database))
+    assert sentence.startswith("No page with the URL 'http://127.0.0.1/none' is in the collection 'news'")
+
+
+def test_the_bandwidth_is_that_of_a_running_crawl(run: Run, database: str) -> None:
+    """Without one there is a sentence; a value that is none is a mistake of usage."""
+    assert failed(run("bandwidth", "5/s", "--database", database)) == (
+        "No crawl of the collection 'news' is running; the next one goes at CRAWLSCHED_BANDWIDTH of its settings."
+    )
+    answer = run("bandwidth", "fast", "--database", database)
+    assert answer.returncode == 2
+    assert "bandwidth must be a positive number of crawls" in answer.stderr
+
+
+def test_a_running_crawl_says_its_bandwidth_with_each_heartbeat(run: Run, database: str) -> None:
+    """What the owner of the collection last said of itself is shown."""
+    store = Store.open(database, "news")
+    lease = Lease.take(store, "news", time.time())
+    lease.heartbeat(time.time(), {"bandwidth": 300 / 3600})
+    try:
+        assert run("bandwidth", "--database", database).stdout == "The crawl of 'news' goes at 5/min.\n"
+    finally:
+        lease.release(time.time())
+        store.close()
+
+
+def test_output_that_nobody_reads_to_the_end_is_no_failure(run: Run, database: str) -> None:
+    """`crawlsched ... | head -0` ends quietly."""
+    reader, writer = os.pipe()
+    os.close(reader)
+    answer = run("db", "check", "--database", database, capture_output=False, stdout=writer, stderr=subprocess.PIPE)
+    os.close(writer)
+    assert answer.stderr == ""
