@@ -1,6 +1,6 @@
 """The tables: everything crawlsched knows, as SQLAlchemy Core tables.
 
-Every primary key and unique constraint begins with ``shard`` and ``collection`` (a small number from the table
+Every primary key and unique constraint contains ``shard`` and ``collection`` (a small number from the table
 ``collections``), so that several spiders, and later several processes, share one database without seeing each
 other's rows. Times are POSIX seconds (UTC). Whatever has a structure of its own is JSON text; nothing is pickled.
 The same tables serve SQLite and PostgreSQL.
@@ -114,9 +114,11 @@ pages = Table(
     Column("last_modified", Text),
     Column("moved_to", Text),
     PrimaryKeyConstraint("shard", "collection", "page"),
-    UniqueConstraint("shard", "collection", "request_fingerprint"),
+    # Beside the primary key nothing begins with shard and collection: on a table that was not yet analysed PostgreSQL
+    # takes any such index to find one page, and reads the whole collection through it.
+    UniqueConstraint("request_fingerprint", "shard", "collection"),
     CheckConstraint(f"length(request_fingerprint) = {FINGERPRINT_SIZE}", name="request_fingerprint_size"),
-    Index(None, "shard", "collection", "url_digest"),
+    Index(None, "url_digest", "shard", "collection"),
 )
 Index(
     "ix_pages_undelivered",
@@ -153,7 +155,7 @@ observations = Table(
     Column("size", BigInteger),
     PrimaryKeyConstraint("shard", "collection", "id"),
     Index(None, "shard", "collection", "time"),
-    Index(None, "shard", "collection", "page"),
+    Index(None, "page", "shard", "collection"),
     sqlite_with_rowid=False,
 )
 
