@@ -6,6 +6,7 @@
 `greedy_cis_plus`          `greedy_cis` where announcements are good, `greedy` elsewhere
 `greedy_ncis`              noisy announcements, as in the paper; with ``max_terms`` its approximations
 `noisy_value`              the same, by the natural parameters alpha, gamma and kappa
+`elapsed_at_value`         the elapsed time at which `greedy_ncis` reaches a value
 `posterior_value`          the expectation over what is still possible: the default of crawlsched
 `greedy_value_of_gamma`    the expectation of `greedy` under a Gamma posterior
 `undiscovered_value`       of a page that was never crawled
@@ -15,6 +16,8 @@ Arrays in, arrays out (numpy broadcasting, float64), in seconds and per-second r
 derives them. The functions whose names begin with ``unchecked_`` do not check their arguments.
 """
 
+from crawlsched.crawl_value.evaluation import use_compiled
+from crawlsched.crawl_value.inverse import elapsed_at_value
 from crawlsched.crawl_value.noisy import noisy_value, unchecked_noisy_value
 from crawlsched.crawl_value.posterior import (
     greedy_value_of_gamma,
@@ -25,6 +28,7 @@ from crawlsched.crawl_value.posterior import (
 from crawlsched.crawl_value.rules import greedy, greedy_cis, greedy_cis_plus, greedy_ncis, unchecked_greedy
 
 __all__ = [
+    "elapsed_at_value",
     "greedy",
     "greedy_cis",
     "greedy_cis_plus",
@@ -36,4 +40,5 @@ __all__ = [
     "unchecked_noisy_value",
     "unchecked_posterior_value",
     "undiscovered_value",
+    "use_compiled",
 ]

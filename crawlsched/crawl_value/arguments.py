@@ -33,6 +33,11 @@ def weight(name: str, value: ArrayLike) -> Any:
     return _checked(name, value, 0.0, _LARGEST, "0 or more, and finite")
 
 
+def value(name: str, value: ArrayLike) -> Any:
+    """Check a crawl value: zero or more, infinity allowed."""
+    return _checked(name, value, 0.0, math.inf, "0 or more, in importance times seconds")
+
+
 def nats(name: str, value: ArrayLike) -> Any:
     """Check what announcements take off the log-probability of freshness: zero or more, infinity allowed."""
     return _checked(name, value, 0.0, math.inf, "0 or more nats (infinity for a certain change)")

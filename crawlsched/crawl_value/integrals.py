@@ -16,11 +16,12 @@ Array = NDArray[np.float64]
 # exp(-40) * 41 is 2e-16: beyond it a crawl value equals its limit to rounding. It also keeps every exp() finite.
 LARGEST_EXPONENT = 40.0
 
-# Below this argument the series are used: there, the closed forms would lose more than one digit.
-_SERIES_BELOW = 0.5
+# Below these arguments the series are used: there, the closed forms would lose more than one digit.
+SERIES_BELOW = 0.5
+RESIDUAL_SERIES_BELOW = 0.2
 
-# exp(y) - 1 - y = y**2 sum_k y**k / (k+2)!, and 13 terms leave 2e-16 at y = 0.5.
-_RESIDUAL_COEFFICIENTS = [1.0 / math.factorial(k + 2) for k in range(13)]
+# exp(y) - 1 - y = y**2 sum_k y**k / (k+2)!, and 10 terms leave 5e-16 / 10! at y = 0.2.
+RESIDUAL_COEFFICIENTS = [1.0 / math.factorial(k + 2) for k in range(10)]
 
 _BLOCK = 16384  # elements: a handful of temporaries of this size stay in the second-level cache
 
@@ -39,17 +40,21 @@ def residual_one(y: Array) -> Array:
 
 def _residual_one(y: Array) -> Array:
     y = np.minimum(y, LARGEST_EXPONENT)
-    decay = np.exp(-y)
-    small = y < _SERIES_BELOW
-    if not small.any():
-        return np.asarray(1.0 - (1.0 + y) * decay)
+    negative = np.expm1(-y)
+    closed = -negative - y * (1.0 + negative)
+    if y.min(initial=np.inf) >= RESIDUAL_SERIES_BELOW:
+        return np.asarray(closed)
     # exp(-y) (exp(y) - 1 - y): every term of the series is positive.
-    series = np.full_like(y, _RESIDUAL_COEFFICIENTS[-1])
-    z = np.minimum(y, _SERIES_BELOW)
-    for coefficient in _RESIDUAL_COEFFICIENTS[-2::-1]:
-        series *= z
+    z = np.minimum(y, RESIDUAL_SERIES_BELOW)
+    series = z * RESIDUAL_COEFFICIENTS[-1]
+    for coefficient in RESIDUAL_COEFFICIENTS[-2:0:-1]:
         series += coefficient
-    return np.where(small, decay * z * z * series, 1.0 - (1.0 + y) * decay)
+        series *= z
+    series += RESIDUAL_COEFFICIENTS[0]
+    series *= z
+    series *= z
+    series *= 1.0 + negative
+    return np.where(y < RESIDUAL_SERIES_BELOW, series, closed)
 
 
 def first_signal_integral(y: Array, ratio: Array) -> Array:
@@ -60,7 +65,7 @@ def first_signal_integral(y: Array, ratio: Array) -> Array:
     """
     closed = (-np.expm1(-y) + np.exp(-y) * np.expm1(-ratio * y) / ratio) / (1.0 + ratio)
     x = (1.0 + ratio) * y
-    small = x < _SERIES_BELOW
+    small = x < SERIES_BELOW
     if not small.any():
         return np.asarray(closed)
     # sum_k (-1)^k y^k ((1 + ratio)^(k-1) - 1) / (ratio k!), whose numerators obey z -> x z + y^(k+1).
@@ -87,7 +92,7 @@ def shifted_exponential_integral(power: Array, length: Array) -> Array:
     far = mean_decay + np.expm1(-(length + scaled)) / (1.0 + power)
     closed = np.where(power < -0.5, far, near)
     x = length + scaled
-    small = np.maximum(np.maximum(x, np.abs(scaled)), length) < _SERIES_BELOW
+    small = np.maximum(np.maximum(x, np.abs(scaled)), length) < SERIES_BELOW
     if not small.any():
         return closed
     x, scaled, length = (np.where(small, part, 0.0) for part in (x, scaled, length))

@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from crawlsched.crawl_value import arguments
+from crawlsched.crawl_value.evaluation import evaluate
 from crawlsched.crawl_value.integrals import Array
-from crawlsched.crawl_value.terms import noisy_terms
 
 
 def noisy_value(
@@ -98,8 +98,8 @@ def unchecked_noisy_value(
     y = log_staleness(elapsed, alpha, evidence)
     shape = np.broadcast_shapes(np.shape(y), np.shape(gamma), np.shape(kappa))
     y, alpha, gamma, kappa = (_flat(part, shape) for part in (y, alpha, gamma, kappa))
-    value = noisy_terms(y, alpha, gamma, kappa, max_terms).reshape(shape)
-    return value[()]
+    value, _ = evaluate(y, alpha, gamma, kappa, max_terms)
+    return value.reshape(shape)[()]
 
 
 def log_staleness(elapsed: Any, alpha: Any, evidence: Any) -> Any:

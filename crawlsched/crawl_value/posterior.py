@@ -6,9 +6,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from crawlsched.crawl_value import arguments
-from crawlsched.crawl_value.integrals import shifted_exponential_integral
+from crawlsched.crawl_value.integrals import residual_one, shifted_exponential_integral
 from crawlsched.crawl_value.noisy import unchecked_noisy_value
-from crawlsched.crawl_value.rules import unchecked_greedy
 
 
 def posterior_value(
@@ -27,8 +26,8 @@ def posterior_value(
     weights : array_like, shape (..., K)
         Posterior probability of each rate; they sum to 1 over the last axis.
     rates : array_like, shape (K,)
-        Grid of rates per second: of all changes where there are no announcements, else of the changes that nobody
-        announces (alpha).
+        Grid of rates per second, above 0: of all changes where there are no announcements, else of the changes that
+        nobody announces (alpha).
     elapsed : array_like, shape (...)
         Seconds since the last crawl, 0 or more; infinity is allowed.
     evidence : array_like, shape (...), optional
@@ -92,7 +91,7 @@ def unchecked_posterior_value(
 ) -> Any:
     """`posterior_value` for arguments known to be right (weights and rates float64 arrays), page by page."""
     if type(evidence) is float and evidence == 0.0 and type(signal_rate) is float and signal_rate == 0.0:
-        values = unchecked_greedy(_column(elapsed), rates)
+        values = residual_one(rates * _column(elapsed)) / rates
     else:
         values = unchecked_noisy_value(
             _column(elapsed), _column(evidence), rates, _column(signal_rate), _column(signal_weight)
@@ -200,7 +199,7 @@ def undiscovered_value(
 
 def _checked_posterior(weights: ArrayLike, rates: ArrayLike) -> tuple[Any, Any]:
     probabilities = np.asarray(arguments.probability("weights", weights))
-    grid = np.asarray(arguments.rate("rates", rates))
+    grid = np.asarray(arguments.positive("rates", rates))
     if grid.ndim != 1 or probabilities.ndim < 1 or probabilities.shape[-1] != grid.size:
         raise ValueError(
             "weights must have one entry for each of the rates on its last axis, and rates must have one axis, "

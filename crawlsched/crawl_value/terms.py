@@ -21,12 +21,14 @@ No term is a difference of large numbers in this form (derived in `docs/posterio
 import math
 
 import numpy as np
+from numpy.typing import NDArray
 
 from crawlsched.crawl_value.integrals import LARGEST_EXPONENT, Array, first_signal_integral, residual_one
 
 NEGLIGIBLE = 1e-100  # announcements rarer or weaker than this (relative, nats) change no digit: they are left out
+LEAST_RATE = 1e-200  # announcements rarer than this (a second) are left out
 LARGEST_RATIO = 1e100  # stands for gamma / alpha where every change is announced (alpha = 0)
-MOST_OSCILLATIONS = 8
+MOST_OSCILLATIONS = 16
 FEWEST_SETTLED = 4.0  # announcements needed, y / kappa, before the settled form may be used
 SETTLED_EXPONENT = 62.0  # oscillations below exp(-62 / 2) are left out
 ENDLESS = 1e9  # with more announcements needed, open terms are below 1e-13 of the whole
@@ -46,105 +48,120 @@ STIRLING: Array = np.array(
 _PAIRS = 4096  # (element, term) pairs per block of quadrature: 40 nodes each, about 1.3 MB a temporary
 _ELEMENTS = 4096
 # kappa**2 / 2 - kappa + 1 - exp(-kappa) = kappa**3 sum_k (-kappa)**k / (k+3)!
-_CUBIC_COEFFICIENTS = [(-1.0) ** k / math.factorial(k + 3) for k in range(15)]
+CUBIC_COEFFICIENTS = [(-1.0) ** k / math.factorial(k + 3) for k in range(15)]
 # sinh(z) / z - 1 = sum_k z**(2k) / (2k+1)!
-_SINCH_COEFFICIENTS = [1.0 / math.factorial(2 * k + 1) for k in range(1, 9)]
-_EPSILON = 2.0**-52
+SINCH_COEFFICIENTS = [1.0 / math.factorial(2 * k + 1) for k in range(1, 9)]
+EPSILON = 2.0**-52
 
 
-def noisy_terms(y: Array, alpha: Array, gamma: Array, kappa: Array, max_terms: float = math.inf) -> Array:
-    """Crawl value per unit of importance, of the first `max_terms` terms, for flat arrays of equal length."""
-    out = np.empty(y.shape)
+def noisy_terms(y: Array, alpha: Array, gamma: Array, kappa: Array, max_terms: float = math.inf) -> tuple[Array, Array]:
+    """Crawl value per unit of importance, of the first `max_terms` terms, and its derivative with respect to y.
+
+    All arrays are flat and of equal length. The derivative exp(-y) psi is for searches: it may lack some digits.
+    """
+    value, slope = np.empty(y.shape), np.empty(y.shape)
     for start in range(0, y.size, _ELEMENTS):
         part = slice(start, start + _ELEMENTS)
-        out[part] = _block(y[part], alpha[part], gamma[part], kappa[part], max_terms)
-    return out
+        value[part], slope[part] = _block(y[part], alpha[part], gamma[part], kappa[part], max_terms)
+    return value, slope
 
 
-def _block(y: Array, alpha: Array, gamma: Array, kappa: Array, max_terms: float) -> Array:
+def _block(y: Array, alpha: Array, gamma: Array, kappa: Array, max_terms: float) -> tuple[Array, Array]:
     y = np.minimum(y, LARGEST_EXPONENT)
-    plain = (gamma <= NEGLIGIBLE * alpha) | (kappa <= NEGLIGIBLE) | (gamma <= 0.0)
-    if plain.any():
-        out = np.empty(y.shape)
-        out[plain] = without_signals(y[plain], alpha[plain])
-        rest = ~plain
-        if rest.any():
-            out[rest] = _with_signals(y[rest], alpha[rest], gamma[rest], kappa[rest], max_terms)
-        return out
-    return _with_signals(y, alpha, gamma, kappa, max_terms)
+    plain = (gamma <= NEGLIGIBLE * alpha) | (kappa <= NEGLIGIBLE) | (gamma <= LEAST_RATE)
+    if not plain.any():
+        return _with_signals(y, alpha, gamma, kappa, max_terms)
+    value, slope = np.empty(y.shape), np.empty(y.shape)
+    value[plain], slope[plain] = _without_signals(y[plain], alpha[plain])
+    rest = ~plain
+    if rest.any():
+        value[rest], slope[rest] = _with_signals(y[rest], alpha[rest], gamma[rest], kappa[rest], max_terms)
+    return value, slope
 
 
-def without_signals(y: Array, alpha: Array) -> Array:
-    """R^1(y) / alpha; 0 for a page that never changes and has no sign of a change, inf with a sign of one."""
-    value = residual_one(y)
+def _without_signals(y: Array, alpha: Array) -> tuple[Array, Array]:
+    # R^1(y) / alpha; 0 for a page that never changes and shows no sign of a change, inf with a sign of one.
     still = alpha <= 0.0
-    if still.any():
-        return np.where(still, np.where(y > 0.0, np.inf, 0.0), value / np.where(still, 1.0, alpha))
-    return value / alpha
+    rate = np.where(still, 1.0, alpha)
+    endless = np.where(y > 0.0, np.inf, 0.0)
+    return np.where(still, endless, residual_one(y) / rate), np.where(still, endless, y * np.exp(-y) / rate)
 
 
-def _with_signals(y: Array, alpha: Array, gamma: Array, kappa: Array, max_terms: float) -> Array:
+def _with_signals(y: Array, alpha: Array, gamma: Array, kappa: Array, max_terms: float) -> tuple[Array, Array]:
     c = gamma / np.maximum(alpha, gamma / LARGEST_RATIO)
     needed = y / kappa  # announcements that would do without any time passing
-    first = first_signal_integral(y, c) * c / gamma
+    value = first_signal_integral(y, c) * c / gamma
+    slope = np.exp(-y) * -np.expm1(-c * y) / gamma
     several = (needed > 1.0) & (max_terms > 1.0)
     if not several.any():
-        return first
+        return value, slope
     index = np.flatnonzero(several)
     y, alpha, gamma, kappa, c, needed = (part[index] for part in (y, alpha, gamma, kappa, c, needed))
-    slope = c * kappa
-    last = _last_term(needed, slope)
-    oscillations = _n_oscillations(needed, slope)
+    smoothness = c * kappa
+    last = _last_term(needed, smoothness)
+    oscillations = _n_oscillations(needed, smoothness)
     settled = (oscillations <= MOST_OSCILLATIONS) & (needed >= FEWEST_SETTLED) & (last < max_terms)
-    value = np.empty(y.shape)
     if settled.any():
         at = np.flatnonzero(settled)
-        value[at] = _settled(y[at], alpha[at], gamma[at], kappa[at], c[at], oscillations[at])
+        parts = _settled(y[at], alpha[at], gamma[at], kappa[at], c[at], oscillations[at])
+        value[index[at]], slope[index[at]] = parts
     if not settled.all():
         at = np.flatnonzero(~settled)
         last = np.minimum(last[at], max_terms - 1.0)
-        later = _later_terms(y[at], kappa[at], c[at], needed[at], last)
-        value[at] = first[index[at]] + np.exp(-y[at]) * later / gamma[at]
-    first[index] = value
-    return first
+        gain, announcements = _later_terms(y[at], kappa[at], c[at], needed[at], last)
+        weight = np.exp(-y[at]) / gamma[at]
+        value[index[at]] += weight * gain
+        slope[index[at]] += weight * announcements
+    return value, slope
 
 
-def _last_term(needed: Array, slope: Array) -> Array:
-    # Largest i with slope (needed - i) > i + 1 - 8.2 sqrt(i + 1): later announcements do not come in time.
-    root = (WIDTH + np.sqrt(WIDTH**2 + 4.0 * (1.0 + slope) * slope * (needed + 1.0))) / (2.0 * (1.0 + slope))
+def _last_term(needed: Array, smoothness: Array) -> Array:
+    # Largest i with smoothness (needed - i) > i + 1 - 8.2 sqrt(i + 1): later announcements do not come in time.
+    root = (WIDTH + np.sqrt(WIDTH**2 + 4.0 * (1.0 + smoothness) * smoothness * (needed + 1.0))) / (
+        2.0 * (1.0 + smoothness)
+    )
     return np.minimum(np.floor(needed), np.floor(root * root))
 
 
-def _n_certain(needed: Array, slope: Array) -> Array:
-    # How many i have slope (needed - i) >= i + 1 + 8.2 sqrt(i + 1) + 24: these announcements surely come in time.
-    excess = np.maximum(slope * (needed + 1.0) - ABOVE, 0.0)
-    root = (np.sqrt(WIDTH**2 + 4.0 * (1.0 + slope) * excess) - WIDTH) / (2.0 * (1.0 + slope))
+def _n_certain(needed: Array, smoothness: Array) -> Array:
+    # How many i have smoothness (needed - i) >= i + 1 + 8.2 sqrt(i + 1) + 24: these announcements surely come in time.
+    excess = np.maximum(smoothness * (needed + 1.0) - ABOVE, 0.0)
+    root = (np.sqrt(WIDTH**2 + 4.0 * (1.0 + smoothness) * excess) - WIDTH) / (2.0 * (1.0 + smoothness))
     return np.minimum(np.floor(root * root), np.floor(needed) + 1.0)
 
 
-def _n_oscillations(needed: Array, slope: Array) -> Array:
-    # The k-th decays as (1 + (2 pi k / slope)^2)^(-needed / 2), see `_settled`; k - 1/2 covers small slopes.
+def _n_oscillations(needed: Array, smoothness: Array) -> Array:
+    # The k-th decays as (1 + (2 pi k / smoothness)^2)^(-needed / 2), see `_settled`; k - 1/2 covers small smoothnesss.
     exponent = SETTLED_EXPONENT / needed
-    return np.floor(0.5 + slope / (2.0 * np.pi) * np.sqrt(np.expm1(exponent) + exponent / slope))
+    return np.floor(0.5 + smoothness / (2.0 * np.pi) * np.sqrt(np.expm1(exponent) + exponent / smoothness))
 
 
-def _later_terms(y: Array, kappa: Array, c: Array, needed: Array, last: Array) -> Array:
-    """exp(y) gamma / mu times the terms i = 1 .. last: the certain ones at once, the open ones one by one."""
-    slope = c * kappa
-    certain = np.minimum(_n_certain(needed, slope), last + 1.0)
-    total = np.zeros(y.shape)
+def _later_terms(y: Array, kappa: Array, c: Array, needed: Array, last: Array) -> tuple[Array, Array]:
+    """exp(y) gamma / mu times the terms i = 1 .. last, and the same of psi: certain ones at once, open ones singly."""
+    certain = np.minimum(_n_certain(needed, c * kappa), last + 1.0)
+    gain, announcements = np.zeros(y.shape), np.maximum(certain - 1.0, 0.0)
     some = np.flatnonzero(certain > 1.0)
     if some.size:
-        total[some] = _certain_terms(y[some], kappa[some], c[some], certain[some] - 1.0)
+        gain[some] = _certain_terms(y[some], kappa[some], c[some], certain[some] - 1.0)
     begin = np.maximum(certain, 1.0)
     count = np.where(needed > ENDLESS, 0.0, np.maximum(last + 1.0 - begin, 0.0)).astype(np.intp)
-    element = np.repeat(np.arange(y.size), count)
+    element, nth = _enumerate(count)
     if not element.size:
-        return total
-    offset = np.arange(element.size) - np.repeat(np.cumsum(count) - count, count)
-    i: Array = begin[element] + offset
+        return gain, announcements
+    i = begin[element] + nth
     x = c[element] * np.maximum(y[element] - i * kappa[element], 0.0)
-    return total + np.bincount(element, weights=open_terms(i, x, c[element]), minlength=y.size)
+    gains, probabilities = open_terms(i, x, c[element])
+    gain += np.bincount(element, weights=gains, minlength=y.size)
+    announcements += np.bincount(element, weights=probabilities, minlength=y.size)
+    return gain, announcements
+
+
+def _enumerate(count: NDArray[np.intp]) -> tuple[NDArray[np.intp], Array]:
+    # Each element as often as its count, beside 0, 1, 2, ... within it.
+    element = np.repeat(np.arange(count.size), count)
+    starts = np.repeat(np.cumsum(count) - count, count)
+    before: Array = np.asarray(np.arange(element.size) - starts, dtype=np.float64)
+    return element, before
 
 
 def _certain_terms(y: Array, kappa: Array, c: Array, n: Array) -> Array:
@@ -160,22 +177,22 @@ def _certain_terms(y: Array, kappa: Array, c: Array, n: Array) -> Array:
 
 def _sinch_minus_one(z: Array) -> Array:
     square = np.minimum(z * z, 1.0)
-    series = np.full_like(z, _SINCH_COEFFICIENTS[-1])
-    for coefficient in _SINCH_COEFFICIENTS[-2::-1]:
+    series = np.full_like(z, SINCH_COEFFICIENTS[-1])
+    for coefficient in SINCH_COEFFICIENTS[-2::-1]:
         series = series * square + coefficient
     return np.where(z > 1.0, np.sinh(np.maximum(z, 1.0)) / np.maximum(z, 1.0) - 1.0, square * series)
 
 
-def open_terms(i: Array, x: Array, c: Array) -> Array:
-    """E[(exp((x - v) / c) - 1)^+] for v ~ Gamma(i + 1), i >= 1, by quadrature where the density is not negligible."""
-    out = np.empty(i.shape)
+def open_terms(i: Array, x: Array, c: Array) -> tuple[Array, Array]:
+    """E[(exp((x - v) / c) - 1)^+] and P(v < x) for v ~ Gamma(i + 1), i >= 1, by quadrature where both have mass."""
+    gains, probabilities = np.empty(i.shape), np.empty(i.shape)
     for start in range(0, i.size, _PAIRS):
         part = slice(start, start + _PAIRS)
-        out[part] = _open_terms(i[part], x[part], c[part])
-    return out
+        gains[part], probabilities[part] = _open_terms(i[part], x[part], c[part])
+    return gains, probabilities
 
 
-def _open_terms(i: Array, x: Array, c: Array) -> Array:
+def _open_terms(i: Array, x: Array, c: Array) -> tuple[Array, Array]:
     shape = i + 1.0
     spread = WIDTH * np.sqrt(shape)
     shrink = c / (1.0 + c)  # exp(-v / c) times the density of v is a Gamma density shrunk by this
@@ -183,7 +200,7 @@ def _open_terms(i: Array, x: Array, c: Array) -> Array:
     width = np.maximum(np.minimum(x, shrink * (shape + spread + ABOVE)) - low, 0.0)
     v = low[:, None] + width[:, None] * NODES
     i_column = i[:, None]
-    d = np.maximum((v - i_column) / i_column, _EPSILON - 1.0)
+    d = np.maximum((v - i_column) / i_column, EPSILON - 1.0)
     density = np.log1p(d)
     density -= d
     density *= i_column
@@ -192,9 +209,10 @@ def _open_terms(i: Array, x: Array, c: Array) -> Array:
     np.subtract(x[:, None], v, out=v)
     v /= c[:, None]
     np.maximum(v, 0.0, out=v)
-    density *= np.expm1(v, out=v)
     density *= WEIGHTS
-    return np.asarray(width * density.sum(axis=-1))
+    probabilities = width * density.sum(axis=-1)
+    density *= np.expm1(v, out=v)
+    return width * density.sum(axis=-1), probabilities
 
 
 def _stirling(i: Array) -> Array:
@@ -204,34 +222,42 @@ def _stirling(i: Array) -> Array:
     return np.where(i < STIRLING_FROM, STIRLING[np.minimum(i, STIRLING_FROM - 1).astype(np.intp)], series)
 
 
-def _settled(y: Array, alpha: Array, gamma: Array, kappa: Array, c: Array, oscillations: Array) -> Array:
+def _settled(y: Array, alpha: Array, gamma: Array, kappa: Array, c: Array, oscillations: Array) -> tuple[Array, Array]:
     # psi(u) = u / D + gamma kappa^2 / (2 D^2) + oscillations, D = alpha + gamma kappa, and V is the integral of
     # exp(-u) psi(u). `start` is what the integral up to infinity has beyond the straight line: 1/Delta - its integral.
-    slope = c * kappa
-    share = slope / (1.0 + slope)
-    k = np.minimum(kappa, 1.0)
-    cubic = np.full_like(k, _CUBIC_COEFFICIENTS[-1])
-    for coefficient in _CUBIC_COEFFICIENTS[-2::-1]:
-        cubic = cubic * k + coefficient
+    smoothness = c * kappa
+    ahead = 0.5 * kappa * smoothness / (1.0 + smoothness)
     half_square = 0.5 * kappa * kappa
-    cubic = np.where(kappa > 1.0, half_square - kappa - np.expm1(-kappa), cubic * k * k * k)
-    start = c / (1.0 - c * np.expm1(-kappa)) * (0.5 * share * kappa * (half_square - cubic) - cubic)
-    value = residual_one(y) - 0.5 * kappa * share * np.expm1(-y) + start
-    count = oscillations.astype(np.intp)
-    element = np.repeat(np.arange(y.size), count)
+    cubic = _cubic_residual(kappa)
+    start = c / (1.0 - c * np.expm1(-kappa)) * (ahead * (half_square - cubic) - cubic)
+    value = residual_one(y) - ahead * np.expm1(-y) + start
+    interval = y + ahead
+    element, before = _enumerate(oscillations.astype(np.intp))
     if element.size:
-        nth: Array = np.asarray(np.arange(1, element.size + 1) - np.repeat(np.cumsum(count) - count, count), np.float64)
-        wave = _oscillations(nth, slope[element], kappa[element], (y / kappa)[element])
-        waves = np.bincount(element, weights=wave, minlength=y.size)
-        value = value - 2.0 * kappa * kappa * (1.0 + slope) * np.exp(-y) * waves
-    return value / (alpha + gamma * kappa)
+        parts = _oscillations(before + 1.0, smoothness[element], kappa[element], (y / kappa)[element])
+        waves, swings = (np.bincount(element, weights=part, minlength=y.size) for part in parts)
+        factor = 2.0 * kappa * (1.0 + smoothness)
+        value = value - factor * kappa * np.exp(-y) * waves
+        interval = interval + factor * swings
+    rate = alpha + gamma * kappa
+    return value / rate, np.exp(-y) * interval / rate
 
 
-def _oscillations(k: Array, slope: Array, kappa: Array, needed: Array) -> Array:
-    # Roots x of x / slope + 1 = exp(-x), one pair of complex ones for each k: x = 2 pi i k - log(1 + x / slope).
+def _cubic_residual(kappa: Array) -> Array:
+    # kappa^2 / 2 - kappa + 1 - exp(-kappa), which is kappa^3 / 6 to first order
+    k = np.minimum(kappa, 1.0)
+    series = np.full_like(k, CUBIC_COEFFICIENTS[-1])
+    for coefficient in CUBIC_COEFFICIENTS[-2::-1]:
+        series = series * k + coefficient
+    return np.where(kappa > 1.0, 0.5 * kappa * kappa - kappa - np.expm1(-kappa), series * k * k * k)
+
+
+def _oscillations(k: Array, smoothness: Array, kappa: Array, needed: Array) -> tuple[Array, Array]:
+    # Roots x of x / smoothness + 1 = exp(-x), one complex pair for each k: x = 2 pi i k - log(1 + x / smoothness).
     turn = 2j * np.pi * k
-    x = turn - np.log(1.0 + turn / slope)
+    x = turn - np.log(1.0 + turn / smoothness)
     for _ in range(4):
-        total = slope + x
-        x = x - (x - turn + np.log(total / slope)) * total / (total + 1.0)
-    return np.asarray((np.exp(x * needed) / (x * (1.0 + slope + x) * (kappa - x))).real)
+        total = smoothness + x
+        x = x - (x - turn + np.log(total / smoothness)) * total / (total + 1.0)
+    swing = np.exp(x * needed) / (x * (1.0 + smoothness + x))
+    return (swing / (kappa - x)).real, swing.real

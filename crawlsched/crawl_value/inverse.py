@@ -1,0 +1,185 @@
+"""The elapsed time at which a page reaches a crawl value: when it should wake up if nothing is announced."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from crawlsched.crawl_value import arguments
+from crawlsched.crawl_value.evaluation import evaluate
+from crawlsched.crawl_value.integrals import LARGEST_EXPONENT, Array
+from crawlsched.crawl_value.rules import evidence_of, natural_parameters
+
+_MOST_STEPS = 60
+_STEP_TOLERANCE = 1e-11  # relative; the last step is still taken, and Newton's method squares the error
+_BLOCK = 8192  # elements: the temporaries of a step stay in the second-level cache
+_SLACK = 1e-9
+_NOISE = 4e-15  # relative: closer than this a value cannot be told from the one sought
+LARGEST_SHARE = 1.0 - 2.0**-53  # the largest float below 1
+
+# z = sum_k coefficient_k root^(k+1), the expansion of Lambert's W around its branch point
+_SERIES = [1.0, 1 / 3, 1 / 36, -1 / 270, 1 / 4320, 1 / 17010, -139 / 5443200]
+
+
+def elapsed_at_value(
+    value: ArrayLike,
+    change_rate: ArrayLike,
+    recall: ArrayLike = 0.0,
+    false_signal_rate: ArrayLike = 0.0,
+    importance: ArrayLike = 1.0,
+    n_signals: ArrayLike = 0,
+) -> Any:
+    """Return the elapsed time at which `greedy_ncis` reaches a value, if no more is announced.
+
+    Parameters
+    ----------
+    value : array_like
+        Crawl value to reach, in importance times seconds, 0 or more.
+    change_rate : array_like
+        Changes per second.
+    recall : array_like, optional
+        Probability that a change is announced; 0: no announcements, the rule is GREEDY.
+    false_signal_rate : array_like, optional
+        Announcements per second without a change.
+    importance : array_like, optional
+        Weight of a fresh copy.
+    n_signals : array_like, optional
+        Announcements since the last crawl.
+
+    Returns
+    -------
+    array_like of float64
+        Seconds since the last crawl: 0 where the announcements alone reach the value, infinity where it is never
+        reached (it is importance / change_rate or more, or the page cannot change without being announced).
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of its range or not a number.
+
+    Notes
+    -----
+    Lemma 2 of [1]_: the value rises with the elapsed time, so there is one solution. It is found by Newton's method
+    for z(V(y)) = z(value), where y is minus the log-probability of freshness and z inverts the crawl value without
+    announcements in closed form, so that z is nearly a straight line; bisection guards the kinks.
+
+    References
+    ----------
+    .. [1] Busa-Fekete, Zimmert, György, Qiu, Sung, Shen, Choi, Subramaniam, Xiao (2025). A Scalable Crawling
+       Algorithm Utilizing Noisy Change-Indicating Signals.
+
+    Examples
+    --------
+    >>> from crawlsched.crawl_value import greedy
+    >>> day = 86400.0
+    >>> float(elapsed_at_value(greedy(3 * day, 1 / day), 1 / day) / day)
+    3.0
+    >>> elapsed_at_value([0.0, 0.5, 2.0], change_rate=0.5, recall=0.8, false_signal_rate=0.2).round(4)
+    array([0.    , 5.8054,    inf])
+    """
+    target = arguments.value("value", value)
+    mu = arguments.weight("importance", importance)
+    n = arguments.count("n_signals", n_signals)
+    delta = arguments.rate("change_rate", change_rate)
+    with np.errstate(under="ignore", over="ignore"):
+        alpha, gamma, kappa = natural_parameters(
+            delta,
+            arguments.probability("recall", recall),
+            arguments.rate("false_signal_rate", false_signal_rate),
+        )
+        parts = np.broadcast_arrays(target, mu, delta, evidence_of(n, kappa), alpha, gamma, kappa)
+        flat = [np.ravel(part).astype(np.float64, copy=False) for part in parts]
+        elapsed = np.empty(flat[0].shape)
+        for start in range(0, elapsed.size, _BLOCK):
+            elapsed[start : start + _BLOCK] = _elapsed(*(part[start : start + _BLOCK] for part in flat))
+        return elapsed.reshape(parts[0].shape)[()]
+
+
+def _elapsed(
+    target: Array, mu: Array, delta: Array, evidence: Array, alpha: Array, gamma: Array, kappa: Array
+) -> Array:
+    elapsed = np.where(target > 0.0, np.inf, 0.0)
+    # What the value is of its limit mu / delta; at 1 it is never reached (a limit of 0 / 0 has nothing to reach).
+    limit = np.where(delta > 0.0, mu, 0.0)
+    within = np.flatnonzero((target > 0.0) & (target * delta < limit))
+    share = np.minimum(target[within] / mu[within] * delta[within], LARGEST_SHARE)
+    alone = (gamma[within] <= 0.0) | (kappa[within] <= 0.0)
+    plain = within[alone]
+    elapsed[plain] = np.maximum(inverse_residual_one(share[alone]) - evidence[plain], 0.0) / delta[plain]
+    noisy = within[~alone]
+    if noisy.size:
+        per_importance = (part[noisy] for part in (delta, evidence, alpha, gamma, kappa))
+        elapsed[noisy] = _noisy_elapsed(share[~alone], *per_importance)
+    return elapsed
+
+
+def inverse_residual_one(share: Array) -> Array:
+    """Solve 1 - (1 + z) exp(-z) = share for z, with 0 <= share < 1."""
+    # z - log(1 + z) = s: for small s a power series in sqrt(2 s) (that of Lambert's W at its branch point), for large
+    # s two steps of z = s + log(1 + z); then two of Halley's, except where the series is exact.
+    s = -np.log1p(-share)
+    root = np.sqrt(2.0 * s)
+    series = root * _SERIES[-1]
+    for coefficient in _SERIES[-2::-1]:
+        series = (series + coefficient) * root
+    z = np.where(root < 2.0, series, s + np.log1p(s + np.log1p(s)))
+    for _ in range(2):
+        gap = z - np.log1p(z) - s
+        ratio = gap * (1.0 + z) / np.maximum(z, 1e-300)
+        z = np.where(root < 0.03, z, z - ratio / (1.0 - 0.5 * ratio / np.maximum(z * (1.0 + z), 1e-300)))
+    return z
+
+
+def _noisy_elapsed(share: Array, delta: Array, evidence: Array, alpha: Array, gamma: Array, kappa: Array) -> Array:
+    elapsed = np.full(share.shape, np.inf)
+    reached = np.zeros(share.shape, dtype=bool)
+    announced = np.flatnonzero(evidence > 0.0)
+    now, _ = evaluate(evidence[announced], alpha[announced], gamma[announced], kappa[announced])
+    reached[announced] = now * delta[announced] >= share[announced]
+    elapsed[reached] = 0.0
+    # With alpha = 0 nothing grows with time alone.
+    rest = np.flatnonzero(~reached & (alpha > 0.0))
+    y = _staleness_at(*(part[rest] for part in (share, delta, evidence, alpha, gamma, kappa)))
+    elapsed[rest] = np.maximum(y - evidence[rest], 0.0) / alpha[rest]
+    return elapsed
+
+
+def _staleness_at(share: Array, delta: Array, evidence: Array, alpha: Array, gamma: Array, kappa: Array) -> Array:
+    """Solve V(y) = share / delta for y = alpha tau + kappa n, which lies between the evidence and 40."""
+    goal = inverse_residual_one(share)
+    low, high = evidence.copy(), np.full(share.shape, LARGEST_EXPONENT)
+    y = _first_guess(share, goal, delta, gamma, kappa, alpha)
+    y = np.where((y > low) & (y < high), y, 0.5 * (low + high))
+    active = np.arange(share.size)
+    for _ in range(_MOST_STEPS):
+        value, slope = evaluate(y[active], alpha[active], gamma[active], kappa[active])
+        reached = np.minimum(value * delta[active], LARGEST_SHARE)
+        below = reached < share[active]
+        far = np.abs(reached - share[active]) > _NOISE * share[active]
+        low[active[below]], high[active[~below]] = y[active[below]], y[active[~below]]
+        after = _newton_step(y[active], reached, slope * delta[active], goal[active], low[active], high[active])
+        change = np.abs(after - y[active])
+        y[active] = np.where(far, after, y[active])
+        active = active[(change > _STEP_TOLERANCE * after) & far]
+        if not active.size:
+            break
+    return y
+
+
+def _first_guess(share: Array, goal: Array, delta: Array, gamma: Array, kappa: Array, alpha: Array) -> Array:
+    # Without announcements y = goal. Where the next one would do, V is the first term, 1 - exp(-y) per gamma / mu once
+    # announcements are likely to have come (alpha / gamma is how long that takes, on the scale of y).
+    first = -np.log1p(-np.minimum(share * (gamma / delta), LARGEST_SHARE))
+    return np.where(first < kappa, first + np.minimum(alpha / gamma, goal), goal)
+
+
+def _newton_step(y: Array, reached: Array, slope: Array, goal: Array, low: Array, high: Array) -> Array:
+    # In log y and log z(V): for a page crawled just now V is a power of y, of z always the square.
+    z = inverse_residual_one(reached)
+    steepness = slope * y / np.maximum(z * z * np.exp(-z), 1e-300)
+    exponent = np.log(goal / np.maximum(z, 1e-300)) / np.maximum(steepness, 1e-300)
+    after = y * np.exp(np.clip(exponent, -700.0, 700.0))
+    # A step that leaves the bracket by rounding only ends on its edge; others are replaced by bisection.
+    outside = ~((after >= low * (1.0 - _SLACK)) & (after <= high * (1.0 + _SLACK)))
+    middle = np.where(low > 0.0, np.sqrt(low * high), 0.5 * high)
+    return np.where(outside, middle, np.clip(after, low, high))
