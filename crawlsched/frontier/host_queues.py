@@ -1,0 +1,123 @@
+"""Queues of pages, one per host, with a queue of hosts on top: a resting host costs nothing, however many pages it has."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterable
+from heapq import heappop, heappush
+from itertools import groupby
+from operator import itemgetter
+
+__all__ = ["HostQueues"]
+
+
+class HostQueues:
+    """Pages ordered by (key, page), smallest first, leaving out the pages of hosts that rest.
+
+    Parameters
+    ----------
+    resting : container of int
+        The hosts that rest; whoever takes one out calls `host_returns`.
+
+    Notes
+    -----
+    For every host that does not rest, its first page or something before it stands in the queue of hosts; an entry that
+    is not the host's first any more is dropped when it comes to the top. All methods are amortised O(log n).
+    """
+
+    def __init__(self, resting: Container[int]) -> None:
+        self._resting = resting
+        self._queues: dict[int, list[tuple[float, int]]] = {}
+        self._hosts: list[tuple[float, int, int]] = []
+        #: The key of each page; an entry in a queue counts only while it agrees.
+        self.keys: dict[int, float] = {}
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+    def __contains__(self, page: int) -> bool:
+        return page in self.keys
+
+    def push(self, host: int, key: float, page: int) -> None:
+        """Put a page in, or move it to another key."""
+        self.keys[page] = key
+        queue = self._queues.get(host)
+        entry = (key, page)
+        if queue is None:
+            self._queues[host] = [entry]
+        else:
+            heappush(queue, entry)
+            if queue[0] is not entry:
+                return
+        heappush(self._hosts, (key, page, host))
+
+    def discard(self, page: int) -> None:
+        """Take a page out, if it is in."""
+        self.keys.pop(page, None)
+
+    def first(self) -> tuple[float, int, int] | None:
+        """Return (key, page, host) of the first page whose host does not rest; None if there is none."""
+        hosts, keys = self._hosts, self.keys
+        while hosts:
+            first = hosts[0]
+            key, page, host = first
+            if host not in self._resting:
+                if keys.get(page) == key and self._queues[host][0] == (key, page):
+                    return first
+                heappop(hosts)
+                self.host_returns(host)
+            else:
+                heappop(hosts)
+        return None
+
+    def pop(self, host: int) -> None:
+        """Take out the first page of a host, which `first` has just returned."""
+        _, page = heappop(self._queues[host])
+        del self.keys[page]
+        heappop(self._hosts)
+        self.host_returns(host)
+
+    def host_returns(self, host: int) -> None:
+        """Put a host's first page into the queue of hosts."""
+        queue = self._queues.get(host)
+        if queue is None:
+            return
+        while queue:
+            key, page = queue[0]
+            if self.keys.get(page) == key:
+                if not (self._hosts and self._hosts[0] == (key, page, host)):
+                    heappush(self._hosts, (key, page, host))
+                return
+            heappop(queue)
+        del self._queues[host]
+
+    def of_host(self, host: int) -> list[int]:
+        """Return the pages of a host, each once."""
+        return list({page for key, page in self._queues.get(host, ()) if self.keys.get(page) == key})
+
+    def replace(self, entries: Iterable[tuple[int, float, int]]) -> None:
+        """Give some hosts new queues, from entries (host, key, page) sorted by these; keys of all their pages change.
+
+        Entries of these hosts that are not among the new ones must have been discarded before.
+        """
+        for host, members in groupby(entries, itemgetter(0)):
+            queue = [(key, page) for _, key, page in members]
+            self._queues[host] = queue
+            for key, page in queue:
+                self.keys[page] = key
+            if host not in self._resting:
+                heappush(self._hosts, (*queue[0], host))
+
+    def forget_hosts(self) -> None:
+        """Empty the queue of hosts; `replace` must follow with all hosts that have pages and do not rest."""
+        self._hosts.clear()
+
+    def check(self) -> None:
+        """Raise `AssertionError` unless every page stands in a queue, and every host that does not rest can be found."""
+        entries = {(page, key) for queue in self._queues.values() for key, page in queue}
+        assert set(self.keys.items()) <= entries
+        found = {host: min(e[:2] for e in self._hosts if e[2] == host) for host in {e[2] for e in self._hosts}}
+        for host, queue in self._queues.items():
+            assert all(queue[i] >= queue[(i - 1) // 2] for i in range(1, len(queue)))
+            living = [entry for entry in queue if self.keys.get(entry[1]) == entry[0]]
+            if living and host not in self._resting:
+                assert found[host] <= min(living)

@@ -1,0 +1,231 @@
+"""A ladder: pages that sleep, by the level of crawl value which they cannot reach before their alarm rings."""
+
+from __future__ import annotations
+
+from array import array
+from heapq import heappop, heappush
+
+import numpy as np
+import numpy.typing as npt
+
+from crawlsched.frontier.levels import value_at
+
+__all__ = ["AWAKE", "BARRED", "IN_FLIGHT", "LOWEST", "OUT", "OWN_LADDER", "RUNNING", "Ladder", "Run"]
+
+# Where a page stands, as one number: its level if it sleeps in the shared ladder, that plus OWN_LADDER if it sleeps in
+# its host's own, or one of these.
+#: Not in the frontier.
+OUT = -(2**31)
+#: Picked, and not yet back.
+IN_FLIGHT = OUT + 1
+#: Not allowed before some time.
+BARRED = OUT + 2
+#: Among the pages that are compared at each pick.
+AWAKE = OUT + 3
+#: In a run.
+RUNNING = OUT + 4
+OWN_LADDER = 2**28
+
+IndexArray = npt.NDArray[np.intp]
+FloatArray = npt.NDArray[np.float64]
+LevelArray = npt.NDArray[np.int32]
+
+LOWEST = -(2**30)
+_AFTER_ALL_PAGES = 2**62
+
+
+class Run:
+    """Pages whose crawl value does not grow, sorted: highest value first, then lowest number.
+
+    Parameters
+    ----------
+    number : int
+        Tells runs apart.
+    pages : ndarray of int
+    values : ndarray of float
+        Their crawl values.
+    """
+
+    __slots__ = ("_at", "_pages", "_values", "number")
+
+    def __init__(self, number: int, pages: IndexArray, values: FloatArray) -> None:
+        order = np.lexsort((pages, -values))
+        self.number = number
+        self._pages = pages[order].astype(np.uint32)
+        self._values = values[order]
+        self._at = 0
+
+    def __len__(self) -> int:
+        return int(self._pages.size) - self._at
+
+    def head(self) -> tuple[float, int]:
+        """Return (-value, page) of the best page."""
+        return -self._values.item(self._at), self._pages.item(self._at)
+
+    def top(self, n: int) -> IndexArray:
+        """Return the best `n` pages."""
+        return self._pages[self._at : self._at + n].astype(np.intp)
+
+    def take(self, n: int) -> IndexArray:
+        """Take the best `n` pages out."""
+        taken = self.top(n)
+        self._at += taken.size
+        return taken
+
+
+class Ladder:
+    """The sleeping pages of one host, or of all hosts that have none of their own.
+
+    Parameters
+    ----------
+    host : int
+        The host; -1 for the ladder that the small ones share.
+    offset : int
+        Where a page stands is one number per page, the `place` column of the frontier: for a page asleep in this
+        ladder its level plus `offset`. An entry counts only while that column agrees.
+
+    Attributes
+    ----------
+    cutoff : int
+        Pages of this ladder above it are awake, unless the frontier's own is higher.
+    entries, sleepers : int
+        Entries in all beds, and how many of them are alive.
+    """
+
+    def __init__(self, host: int, offset: int) -> None:
+        self.host = host
+        self.offset = offset
+        self.cutoff = LOWEST
+        #: The bound under which the frontier can find this ladder.
+        self.noted: tuple[float, int] | None = None
+        self.entries = 0
+        self.sleepers = 0
+        self._beds: dict[int, array[int]] = {}
+        self._sleepers: dict[int, int] = {}
+        self._order: list[int] = []
+        self._runs: list[tuple[float, int, int, Run]] = []
+
+    def add_one(self, page: int, level: int) -> None:
+        """Put one page to sleep under a level; O(log(levels))."""
+        bed = self._beds.get(level)
+        if bed is None:
+            bed = self._beds[level] = array("I")
+            self._sleepers[level] = 0
+            heappush(self._order, -level)
+        bed.append(page)
+        self._sleepers[level] += 1
+        self.entries += 1
+        self.sleepers += 1
+
+    def add(self, pages: IndexArray, levels: LevelArray) -> None:
+        """Put distinct pages to sleep, each under its level; O(n log n)."""
+        order = np.argsort(levels, kind="stable")
+        sorted_levels, sorted_pages = levels[order], pages[order].astype(np.uint32)
+        first = np.flatnonzero(np.diff(sorted_levels, prepend=LOWEST))
+        for begin, stop in zip(first.tolist(), [*first[1:].tolist(), order.size], strict=True):
+            level = int(sorted_levels[begin])
+            bed = self._beds.get(level)
+            if bed is None:
+                bed = self._beds[level] = array("I")
+                self._sleepers[level] = 0
+                heappush(self._order, -level)
+            bed.frombytes(sorted_pages[begin:stop].tobytes())
+            self._sleepers[level] += stop - begin
+        self.entries += pages.size
+        self.sleepers += pages.size
+
+    def add_run(self, run: Run) -> None:
+        """Take a run; O(log(runs))."""
+        heappush(self._runs, (*run.head(), run.number, run))
+
+    def leave(self, level: int, n: int = 1) -> None:
+        """Count `n` pages less under a level; their entries are dead now. O(1)."""
+        self._sleepers[level] -= n
+        self.sleepers -= n
+
+    def sweep(self, place: LevelArray) -> None:
+        """Drop dead entries from beds where they are more than half; O(entries)."""
+        for level, bed in self._beds.items():
+            if len(bed) > 2 * self._sleepers[level] + 16:
+                pages = np.frombuffer(bed, np.uint32)
+                self._beds[level] = array("I", np.unique(pages[place[pages] == level + self.offset]).tobytes())
+        self.entries = sum(map(len, self._beds.values()))
+        self.sleepers = sum(self._sleepers.values())
+
+    def highest(self) -> int | None:
+        """Return the highest level under which a page sleeps; None if there is none. Amortised O(log(levels))."""
+        order = self._order
+        while order:
+            level = -order[0]
+            if self._sleepers[level]:
+                return level
+            heappop(order)
+            self.entries -= len(self._beds.pop(level))
+            del self._sleepers[level]
+        return None
+
+    def bound(self) -> tuple[float, int] | None:
+        """Return a key (-value, page) that is before those of all pages in the ladder; None if it is empty."""
+        level = self.highest()
+        run = self._runs[0][:2] if self._runs else None
+        if level is None:
+            return run
+        # A sleeper's value is strictly below its level, so this key stands after those of all pages of that value.
+        bed = (-value_at(level), _AFTER_ALL_PAGES)
+        return bed if run is None or bed < run else run
+
+    def open(self, least: int, place: LevelArray, worth: float) -> IndexArray:
+        """Take out pages from the top: whole levels, as few as hold `least` pages, or the head of the best run.
+
+        Parameters
+        ----------
+        least : int
+        place : ndarray of int32
+            Where each page stands.
+        worth : float
+            Levels at or below this value need not be opened.
+
+        Returns
+        -------
+        ndarray of int
+            Distinct pages; `cutoff` is below the levels that were opened.
+        """
+        if self._runs and self.bound() == self._runs[0][:2]:
+            return self._head_of_run(least, place)
+        found: list[IndexArray] = []
+        n = 0
+        while n < least and (level := self.highest()) is not None:
+            if n and (value_at(level) <= worth or (self._runs and -self._runs[0][0] >= value_at(level))):
+                break
+            pages = np.frombuffer(self._beds.pop(level), np.uint32).astype(np.intp)
+            self.sleepers -= self._sleepers.pop(level)
+            heappop(self._order)
+            self.entries -= pages.size
+            pages = np.unique(pages[place[pages] == level + self.offset])
+            n += pages.size
+            found.append(pages)
+            self.cutoff = level - 1
+        return np.concatenate(found)
+
+    def _head_of_run(self, least: int, place: LevelArray) -> IndexArray:
+        run = heappop(self._runs)[-1]
+        pages = run.take(least)
+        if len(run):
+            self.add_run(run)
+        return pages[place[pages] == RUNNING]
+
+    def top(self, n: int) -> IndexArray:
+        """Return up to `n` pages of the best run, some of which may have left it."""
+        return self._runs[0][-1].top(n) if self._runs else np.empty(0, np.intp)
+
+    def check(self, place: LevelArray, host: npt.NDArray[np.int32]) -> int:
+        """Raise `AssertionError` unless the beds hold the pages that `place` says; return how many. O(n)."""
+        assert sorted(self._order) == sorted(-level for level in self._beds)
+        assert self.entries == sum(map(len, self._beds.values()))
+        assert self.sleepers == sum(self._sleepers.values())
+        for level, bed in self._beds.items():
+            asleep = {page for page in bed if place[page] == level + self.offset}
+            if self.offset:
+                asleep = {page for page in asleep if host[page] == self.host}
+            assert self._sleepers[level] == len(asleep)
+        return self.sleepers

@@ -1,0 +1,66 @@
+"""What the frontier asks of a crawl value, whatever its formula."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = ["CrawlValues", "PageValue", "PageValues"]
+
+IndexArray = npt.NDArray[np.intp]
+FloatArray = npt.NDArray[np.float64]
+
+
+class PageValue(Protocol):
+    """The crawl value of one page as a function of time, as long as nothing happens to the page.
+
+    It is finite, not negative, and does not fall with time (but by rounding).
+    """
+
+    def at(self, now: float) -> float:
+        """Return the crawl value at a time."""
+
+    def bound(self, until: float, rough: bool = False) -> float:
+        """Return what the crawl value as `at` gives it does not exceed until a time.
+
+        For a steady value it is the value itself. A rough bound may be higher than need be, for speed.
+        """
+
+    def crossing(self, value: float, after: float) -> float:
+        """Return a time before which the crawl value is below `value`, at least `after`; inf if it is for ever.
+
+        Until `after` the crawl value is below `value`.
+        """
+
+    @property
+    def steady(self) -> bool:
+        """Whether the value is the same at all times."""
+
+
+class PageValues(Protocol):
+    """`PageValue` for several pages at once; `at` gives the same floating-point numbers, page by page."""
+
+    def at(self, now: float) -> FloatArray:
+        """Return the crawl values at a time."""
+
+    def bound(self, until: float) -> FloatArray:
+        """Return what the crawl values do not exceed until a time."""
+
+    def crossings(self, values: FloatArray, after: float, where: npt.NDArray[np.bool_]) -> FloatArray:
+        """Return `PageValue.crossing` of the pages in `where`, with one of `values` for each of these."""
+
+    @property
+    def steady(self) -> npt.NDArray[np.bool_]:
+        """Whether each value is the same at all times."""
+
+
+class CrawlValues(Protocol):
+    """Where the frontier gets crawl values from."""
+
+    def one(self, page: int) -> PageValue:
+        """Return the crawl value of a page as things stand."""
+
+    def many(self, pages: IndexArray) -> PageValues:
+        """Return the crawl values of pages as things stand."""

@@ -1,0 +1,246 @@
+"""Pages: what is known of each, as one numpy column per fact and no Python object per page."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = ["ERROR", "FREE", "GONE", "LIVE", "MOVED", "NEW", "REFUSED", "STATE_NAMES", "Pages"]
+
+#: A row that holds no page: never given out, or forgotten.
+FREE = 0
+#: Known, never crawled.
+NEW = 1
+#: Crawled; there is a copy.
+LIVE = 2
+#: The last visit was told that the page is gone (404, 410).
+GONE = 3
+#: The last visit was sent to another URL for good.
+MOVED = 4
+#: The last visit failed; backing off.
+ERROR = 5
+#: The last visit was refused before it left (robots.txt, off site).
+REFUSED = 6
+
+#: Names of the states, by number.
+STATE_NAMES = ("free", "new", "live", "gone", "moved", "error", "refused")
+
+_NEVER = -np.inf
+_NAN = np.nan
+
+# Name, type, and what a row holds before anything is known.
+_COLUMNS: tuple[tuple[str, str, float], ...] = (
+    ("state", "u1", FREE),
+    ("importance", "f4", 0.0),
+    ("crawled_at", "f8", _NEVER),
+    ("first_seen", "f8", _NAN),
+    ("changed_at", "f8", _NAN),
+    ("not_before", "f8", 0.0),
+    ("host", "i4", 0),
+    ("n_crawls", "u4", 0),
+    ("n_changes", "u4", 0),
+    ("n_errors", "u1", 0),
+    ("n_signals", "u2", 0),
+    ("n_signals_total", "u4", 0),
+    ("signalled_since", "f8", _NAN),
+    ("source", "i4", -1),
+)
+
+
+class Pages:
+    """The columns of all pages; a page is a row number.
+
+    Rows are given out in order and never reused, so that a number means one page for ever. Columns grow by half as much
+    again when they are full, and memory that was not yet written to is not yet taken from the machine.
+
+    Parameters
+    ----------
+    capacity : int, default 1024
+        Rows to make room for at once.
+
+    Attributes
+    ----------
+    state : ndarray of uint8
+        One of the constants of this module.
+    importance : ndarray of float32
+        Weight of a fresh copy.
+    crawled_at : ndarray of float64
+        Time of the last visit that learned what the page holds (or that it is gone), POSIX seconds; -inf: never.
+    first_seen : ndarray of float64
+        When the page became known, POSIX seconds.
+    changed_at : ndarray of float64
+        Time of the last visit that found a change; nan: none did.
+    not_before : ndarray of float64
+        Not to be visited earlier; 0: no such limit.
+    host : ndarray of int32
+        Row number of the host.
+    n_crawls, n_changes : ndarray of uint32
+        Visits that reached content, and how many of them found a change.
+    n_errors : ndarray of uint8
+        Visits in a row which did not reach content.
+    n_signals : ndarray of uint16
+        ChangeSignals since the last visit that reached content.
+    n_signals_total : ndarray of uint32
+        ChangeSignals since `signalled_since`.
+    signalled_since : ndarray of float64
+        When a source first covered the page, POSIX seconds; nan: none does.
+    source : ndarray of int32
+        The source that covers the page; -1: none does.
+
+    Examples
+    --------
+    >>> pages = Pages()
+    >>> pages.add(host=np.array([0, 0, 1]), now=100.0)
+    array([0, 1, 2])
+    >>> pages.state[:3], pages.crawled_at[:3]
+    (array([1, 1, 1], dtype=uint8), array([-inf, -inf, -inf]))
+    """
+
+    state: npt.NDArray[np.uint8]
+    importance: npt.NDArray[np.float32]
+    crawled_at: npt.NDArray[np.float64]
+    first_seen: npt.NDArray[np.float64]
+    changed_at: npt.NDArray[np.float64]
+    not_before: npt.NDArray[np.float64]
+    host: npt.NDArray[np.int32]
+    n_crawls: npt.NDArray[np.uint32]
+    n_changes: npt.NDArray[np.uint32]
+    n_errors: npt.NDArray[np.uint8]
+    n_signals: npt.NDArray[np.uint16]
+    n_signals_total: npt.NDArray[np.uint32]
+    signalled_since: npt.NDArray[np.float64]
+    source: npt.NDArray[np.int32]
+
+    #: Names of the columns, in order.
+    names = tuple(name for name, _, _ in _COLUMNS)
+
+    def __init__(self, capacity: int = 1024) -> None:
+        if capacity < 1:
+            raise ValueError(f"capacity must be at least 1 row, got {capacity!r}.")
+        #: Rows given out so far, forgotten pages included: the next page's number.
+        self.n = 0
+        self.capacity = 0
+        for name, dtype, _ in _COLUMNS:
+            setattr(self, name, np.empty(0, dtype))
+        self.reserve(capacity)
+
+    def __len__(self) -> int:
+        """Count the pages that are not forgotten; O(n)."""
+        return int(np.count_nonzero(self.state[: self.n]))
+
+    def reserve(self, capacity: int) -> None:
+        """Make room for at least so many rows; O(n) when it has to grow, amortised O(1) a page.
+
+        Parameters
+        ----------
+        capacity : int
+            Rows in all. Columns are replaced by longer ones: views of the old ones go stale.
+        """
+        if capacity <= self.capacity:
+            return
+        size = max(capacity, self.capacity + self.capacity // 2)
+        for name in self.names:
+            setattr(self, name, grown(getattr(self, name), size))
+        self.capacity = size
+
+    def _begin(self, stop: int) -> None:
+        # Rows are first written when they are given out: until then they take no memory.
+        if stop > self.n:
+            self.reserve(stop)
+            for name, _, empty in _COLUMNS:
+                if empty != 0:
+                    getattr(self, name)[self.n : stop] = empty
+            self.n = stop
+
+    def add(
+        self, host: npt.ArrayLike, now: float, importance: npt.ArrayLike = 1.0, n: int | None = None
+    ) -> npt.NDArray[np.intp]:
+        """Give out rows for new pages; O(1) a page.
+
+        Parameters
+        ----------
+        host : int or array_like of int
+            Row number of each page's host.
+        now : float
+            POSIX seconds.
+        importance : float or array_like of float, default 1
+            Weight of a fresh copy; not negative, finite.
+        n : int, optional
+            How many pages, where neither `host` nor `importance` is an array.
+
+        Returns
+        -------
+        ndarray of int, shape (n,)
+            The new pages.
+
+        Raises
+        ------
+        ValueError
+            If lengths differ, a host is negative, or an importance is not possible; no page is added then.
+        """
+        weights = check_importance(importance)
+        hosts = np.asarray(host)
+        if hosts.dtype.kind not in "iu" or (hosts.size and int(hosts.min()) < 0):
+            raise ValueError(f"host must hold row numbers of hosts, integers from 0, got {host!r}.")
+        lengths = {column.size for column in (hosts, weights) if column.ndim} | ({n} if n is not None else set())
+        if len(lengths) > 1:
+            raise ValueError(f"host, importance and n must agree on the number of pages, got {sorted(lengths)}.")
+        rows = np.arange(self.n, self.n + (lengths.pop() if lengths else 1))
+        part = slice(self.n, self.n + rows.size)
+        self._begin(part.stop)
+        self.state[part] = NEW
+        self.host[part] = hosts
+        self.importance[part] = weights
+        self.first_seen[part] = now
+        return rows
+
+    def set_rows(self, rows: npt.NDArray[np.intp], columns: dict[str, npt.NDArray[Any]]) -> None:
+        """Set rows to columns from a store, making room as needed; O(1) a page.
+
+        Parameters
+        ----------
+        rows : ndarray of int, shape (n,)
+            Page numbers, distinct.
+        columns : dict of ndarray, shape (n,)
+            By name; columns that are missing stay as they are, other names are ignored.
+        """
+        if not rows.size:
+            return
+        if int(rows.min()) < 0:
+            raise ValueError(f"page must hold row numbers from 0, got {int(rows.min())}.")
+        self._begin(int(rows.max()) + 1)
+        for name in self.names:
+            if name in columns:
+                getattr(self, name)[rows] = columns[name]
+
+    def free(self, rows: npt.NDArray[np.intp]) -> None:
+        """Forget pages; their rows stay empty for good. O(1) a page."""
+        for name, _, empty in _COLUMNS:
+            getattr(self, name)[rows] = empty
+
+    def columns(self, rows: npt.NDArray[np.intp]) -> dict[str, npt.NDArray[Any]]:
+        """Copy the columns of some pages, by name."""
+        return {name: getattr(self, name)[rows] for name in self.names}
+
+    @property
+    def bytes_per_row(self) -> int:
+        """What one row takes."""
+        return sum(np.dtype(dtype).itemsize for _, dtype, _ in _COLUMNS)
+
+
+def grown(column: npt.NDArray[Any], size: int) -> npt.NDArray[Any]:
+    """Return a longer column that begins with the given one; the rest is 0 and takes no memory until written."""
+    longer = np.zeros(size, column.dtype)
+    longer[: column.size] = column
+    return longer
+
+
+def check_importance(importance: npt.ArrayLike) -> npt.NDArray[np.float64]:
+    """Return importances as an array, or raise `ValueError`."""
+    weights = np.asarray(importance, dtype=np.float64)
+    # What overflows or underflows float32 is kept there as infinite, which has no order.
+    if not bool(((weights >= 0) & (weights <= 3e38)).all()):
+        raise ValueError(f"importance must be a weight that is not negative and at most 3e38, got {importance!r}.")
+    return weights

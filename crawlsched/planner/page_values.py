@@ -1,0 +1,213 @@
+"""Crawl values of pages as things stand: the one place where what is known of a page becomes what it is worth."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from crawlsched.estimators import Posterior
+from crawlsched.estimators.probabilities import posterior_probabilities
+from crawlsched.frontier import PageValue, PageValues
+from crawlsched.pages import Pages
+from crawlsched.planner.parameters import Parameters
+from crawlsched.planner.posterior_value import (
+    Grid,
+    GrowingValue,
+    GrowingValues,
+    SignalledValue,
+    SignalledValues,
+    SteadyValue,
+)
+
+__all__ = ["MixedValues", "PosteriorValues", "SIGNALS_OF_A_RATE"]
+
+FloatArray = npt.NDArray[np.float64]
+IndexArray = npt.NDArray[np.intp]
+BoolArray = npt.NDArray[np.bool_]
+
+#: A page's signal rate is its own count of signals with so many added at the rate of its source.
+SIGNALS_OF_A_RATE = 2.0
+# With less than this a signal tells nothing, and its page is treated as one without signals.
+_LEAST_WEIGHT = 1e-4
+
+
+class PosteriorValues:
+    """The posterior crawl value (design, section 4): the expectation of the crawl value over what is still possible.
+
+    Parameters
+    ----------
+    pages : Pages
+    posterior : Posterior
+        A row per page.
+    parameters : Parameters
+        In force for all pages; while `adopted` is not None only for those before it.
+    """
+
+    def __init__(self, pages: Pages, posterior: Posterior, parameters: Parameters) -> None:
+        self._pages = pages
+        self._posterior = posterior
+        self._grid = Grid(posterior.rates)
+        self.parameters = parameters
+        self._before = parameters
+        self._adopted_below: int | None = None
+
+    # -- which parameters are in force
+
+    def begin_adoption(self, parameters: Parameters) -> None:
+        """Let new parameters be in force for no page yet."""
+        self._before, self.parameters, self._adopted_below = self.parameters, parameters, 0
+
+    def adopt_below(self, page: int | None) -> None:
+        """Let the new parameters be in force for pages below this number; None: for all."""
+        self._adopted_below = page
+        if page is None:
+            self._before = self.parameters
+
+    def parameters_of(self, page: int) -> Parameters:
+        """Return the parameters in force for a page."""
+        below = self._adopted_below
+        return self.parameters if below is None or page < below else self._before
+
+    def _by_parameters(self, pages: IndexArray) -> list[tuple[Parameters, BoolArray | None]]:
+        if self._adopted_below is None:
+            return [(self.parameters, None)]
+        new = pages < self._adopted_below
+        return [(p, part) for p, part in ((self.parameters, new), (self._before, ~new)) if part.any()]
+
+    # -- what is known of a page
+
+    def weights(self, pages: IndexArray) -> FloatArray:
+        """Return the posterior probabilities of the rates, shape (n, K)."""
+        hosts = self._pages.host[pages]
+        stored = self._posterior._columns["log_likelihood"][pages]
+        priors = np.empty((pages.size, self._grid.rates.size))
+        for parameters, part in self._by_parameters(pages):
+            if parameters.priors.shape[0] == 1:
+                priors[... if part is None else part] = parameters.priors[0]
+            elif part is None:
+                priors = parameters.priors[parameters.groups(hosts)]
+            else:
+                priors[part] = parameters.priors[parameters.groups(hosts[part])]
+        return posterior_probabilities(stored, priors)
+
+    def weights_one(self, page: int) -> FloatArray:
+        """Return the posterior probabilities of the rates for one page, shape (K,)."""
+        parameters = self.parameters_of(page)
+        return self._posterior.weights_one(page, parameters.priors[parameters.group(self._pages.host.item(page))])
+
+    def signals(self, pages: IndexArray) -> tuple[FloatArray, FloatArray]:
+        """Return signal rates (per second) and signal weights (nats); 0 both for pages whose signals tell nothing."""
+        rate, weight = np.zeros(pages.size), np.zeros(pages.size)
+        sources = self._pages.source[pages]
+        if (sources < 0).all():
+            return rate, weight
+        for parameters, part in self._by_parameters(pages):
+            rows = np.flatnonzero(sources >= 0 if part is None else (sources >= 0) & part)
+            weight[rows] = parameters.of_source(parameters.signal_weights, sources[rows])
+            rate[rows] = parameters.of_source(parameters.signal_rates, sources[rows])
+        weight[weight < _LEAST_WEIGHT] = 0.0
+        rows = np.flatnonzero((weight > 0) & (rate > 0))
+        rate[rows] = self._own_rate(pages[rows], rate[rows])
+        rate[weight == 0.0] = 0.0
+        return rate, weight
+
+    def _own_rate(self, pages: IndexArray, towards: FloatArray) -> FloatArray:
+        # Counted up to the last crawl: what has come since is evidence, and the rate must not change between events.
+        columns = self._pages
+        counted = np.maximum(columns.n_signals_total[pages].astype(np.float64) - columns.n_signals[pages], 0.0)
+        time = np.maximum(columns.crawled_at[pages] - columns.signalled_since[pages], 0.0)
+        time = np.where(np.isfinite(time), time, 0.0)
+        return (counted + SIGNALS_OF_A_RATE) / (time + SIGNALS_OF_A_RATE / towards)
+
+    # -- what a page is worth
+
+    def one(self, page: int) -> PageValue:
+        """Return the crawl value of a page as things stand; O(K)."""
+        pages = self._pages
+        crawled_at, importance = pages.crawled_at.item(page), pages.importance.item(page)
+        if crawled_at == -np.inf:
+            parameters = self.parameters_of(page)
+            return SteadyValue(parameters.new_values.item(parameters.group(pages.host.item(page))) * importance)
+        if importance == 0.0:
+            return SteadyValue(0.0)
+        weights = self.weights_one(page)
+        if pages.source.item(page) >= 0:
+            rate, weight = (column.item() for column in self.signals(np.array([page])))
+            if weight > 0 and rate > 0:
+                evidence = weight * pages.n_signals.item(page)
+                return SignalledValue(self._grid, weights, crawled_at, importance, evidence, rate, weight)
+        return GrowingValue(self._grid, weights, crawled_at, importance)
+
+    def many(self, pages: IndexArray) -> PageValues:
+        """Return the crawl values of pages as things stand; O(K) a page."""
+        crawled_at = self._pages.crawled_at[pages]
+        importance = self._pages.importance[pages].astype(np.float64)
+        rate, weight = self.signals(pages)
+        steady = (crawled_at == -np.inf) | (importance == 0.0)
+        signalled = (rate > 0) & (weight > 0) & ~steady
+        growing = ~(steady | signalled)
+        parts: list[tuple[BoolArray, GrowingValues | SignalledValues]] = []
+        if growing.any():
+            chosen = self.weights(pages[growing]), crawled_at[growing], importance[growing]
+            parts.append((growing, GrowingValues(self._grid, *chosen)))
+        if signalled.any():
+            evidence = weight[signalled] * self._pages.n_signals[pages[signalled]]
+            chosen = self.weights(pages[signalled]), crawled_at[signalled], importance[signalled]
+            noisy = SignalledValues(self._grid, *chosen, evidence, rate[signalled], weight[signalled])
+            parts.append((signalled, noisy))
+        return MixedValues(steady, self._steady_values(pages, steady, importance), parts)
+
+    def _steady_values(self, pages: IndexArray, steady: BoolArray, importance: FloatArray) -> FloatArray:
+        values = np.zeros(pages.size)
+        if steady.any():
+            hosts = self._pages.host[pages]
+            for parameters, part in self._by_parameters(pages):
+                rows = np.flatnonzero(steady if part is None else steady & part)
+                values[rows] = parameters.new_values[parameters.groups(hosts[rows])] * importance[rows]
+        return values
+
+
+class MixedValues:
+    """Crawl values of several pages of different kinds.
+
+    Parameters
+    ----------
+    steady : ndarray of bool, shape (n,)
+        Pages whose value does not change.
+    values : ndarray, shape (n,)
+        Their values.
+    parts : list of (ndarray of bool, shape (n,), page values)
+        The values of all other pages.
+    """
+
+    def __init__(
+        self, steady: BoolArray, values: FloatArray, parts: list[tuple[BoolArray, GrowingValues | SignalledValues]]
+    ) -> None:
+        self.steady = steady
+        self._values = values
+        self._parts = parts
+
+    def at(self, now: float) -> FloatArray:
+        """Return the crawl values at a time."""
+        values = self._values.copy()
+        for part, members in self._parts:
+            values[part] = members.at(now)
+        return values
+
+    def bound(self, until: float) -> FloatArray:
+        """Return what the crawl values do not exceed until a time."""
+        values = self._values.copy()
+        for part, members in self._parts:
+            values[part] = members.bound(until)
+        return values
+
+    def crossings(self, values: FloatArray, after: float, where: BoolArray) -> FloatArray:
+        """Return times before which the crawl values of the pages in `where` are below `values`."""
+        times = np.full(where.size, np.inf)
+        aims = np.zeros(where.size)
+        aims[where] = values
+        for part, members in self._parts:
+            chosen = part & where
+            if chosen.any():
+                times[chosen] = members.crossings(aims[chosen], after, where[part])
+        return times[where]

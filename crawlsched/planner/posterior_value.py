@@ -1,0 +1,311 @@
+"""The posterior crawl value of pages, as the frontier asks for it: now, its bounds, and when it reaches a level."""
+
+from __future__ import annotations
+
+from math import inf, sqrt
+
+import numpy as np
+import numpy.typing as npt
+
+from crawlsched.crawl_value.evaluation import COMPILED_FROM, evaluate
+
+__all__ = ["Grid", "GrowingValue", "GrowingValues", "SignalledValue", "SignalledValues", "SteadyValue"]
+
+FloatArray = npt.NDArray[np.float64]
+BoolArray = npt.NDArray[np.bool_]
+
+# Values are sums with an error of some units in the last place of (elapsed * importance); bounds stay clear of that.
+_SLACK = 1.0 + 1e-10
+_SLACK_PER_SECOND = 1e-14
+
+
+class Grid:
+    """A grid of change rates, with what makes crossing times quick: crawl values on a grid of elapsed times.
+
+    Parameters
+    ----------
+    rates : ndarray, shape (K,)
+        Changes per second, increasing.
+
+    Attributes
+    ----------
+    elapsed : ndarray, shape (T,)
+        Seconds, in equal ratios, from far below a second to far beyond any crawl.
+    gain : ndarray, shape (T, K)
+        Crawl value after that time of a page of importance 1 and that rate: (1 - (1 + r τ) exp(-r τ)) / r.
+    slope : ndarray, shape (T, K)
+        Its derivative by τ²/2: r exp(-r τ), which falls as τ grows.
+    """
+
+    def __init__(self, rates: FloatArray) -> None:
+        self.rates = rates
+        self.elapsed: FloatArray = np.geomspace(1e-3, 1e11, 384)
+        self.gain = gain(self.elapsed[:, np.newaxis], rates)
+        self.slope: FloatArray = rates * np.exp(-rates * self.elapsed[:, np.newaxis])
+
+
+def gain(elapsed: FloatArray | float, rates: FloatArray) -> FloatArray:
+    """Return the GREEDY crawl value of importance 1, (1 - (1 + x) exp(-x)) / r with x = r τ.
+
+    Its rounding error is below 1e-15 τ, whatever the rate.
+    """
+    # Beyond x = 50 nothing is left of exp(-x), and x itself would only add its rounding.
+    minus_x = np.maximum(rates * -elapsed, -50.0)
+    lost = np.expm1(minus_x)
+    # 1 - (1 + x) e^-x = -(e^-x - 1) - x (e^-x - 1) - x; no exponential is subtracted from 1.
+    value = lost * minus_x
+    value -= lost
+    value += minus_x
+    value /= rates
+    return value
+
+
+class SteadyValue:
+    """A crawl value that does not depend on time: of a page never crawled, or of no importance."""
+
+    __slots__ = ("_value",)
+    steady = True
+
+    def __init__(self, value: float) -> None:
+        self._value = value
+
+    def at(self, now: float) -> float:
+        """Return the crawl value."""
+        return self._value
+
+    def bound(self, until: float, rough: bool = False) -> float:
+        """Return the crawl value."""
+        return self._value
+
+    def crossing(self, value: float, after: float) -> float:
+        """Return inf."""
+        return inf
+
+
+class GrowingValue:
+    """The posterior crawl value of one page without ChangeSignals, V(τ) = μ Σ w_k (1 - (1 + r_k τ) exp(-r_k τ)) / r_k.
+
+    Parameters
+    ----------
+    grid : Grid
+    weights : ndarray, shape (K,)
+        Posterior probability of each rate.
+    crawled_at : float
+        POSIX seconds.
+    importance : float
+        Above 0.
+    """
+
+    __slots__ = ("_crawled_at", "_grid", "_importance", "_weights")
+    steady = False
+
+    def __init__(self, grid: Grid, weights: FloatArray, crawled_at: float, importance: float) -> None:
+        self._grid = grid
+        self._weights = weights
+        self._crawled_at = crawled_at
+        self._importance = importance
+
+    def at(self, now: float) -> float:
+        """Return the crawl value."""
+        elapsed = now - self._crawled_at
+        if elapsed <= 0:
+            return 0.0
+        value = float(np.vecdot(self._weights, gain(elapsed, self._grid.rates))) * self._importance
+        return value if value > 0 else 0.0
+
+    def bound(self, until: float, rough: bool = False) -> float:
+        """Return what the crawl value does not exceed until then."""
+        return self.at(until) * _SLACK + self._importance * max(until - self._crawled_at, 0.0) * _SLACK_PER_SECOND
+
+    def crossing(self, value: float, after: float) -> float:
+        """Return a time before which the crawl value is below `value`; O(T K)."""
+        # V is concave as a function of τ²/2 (its derivative by that is Σ w r exp(-r τ)), so a tangent at a time where V
+        # is still below the level reaches the level too early, and never too late.
+        grid, weights, aim = self._grid, self._weights, value / self._importance
+        values = grid.gain @ weights
+        cell = int(values.searchsorted(aim))
+        if cell == 0:
+            return after
+        if cell == values.size:
+            return inf
+        below = grid.elapsed.item(cell - 1)
+        rise = 2.0 * (aim - values.item(cell - 1)) / float(grid.slope[cell - 1].dot(weights))
+        return max(after, self._crawled_at + sqrt(below * below + rise) * (1 - 1e-9))
+
+
+class GrowingValues:
+    """`GrowingValue` for many pages at once.
+
+    Parameters
+    ----------
+    grid : Grid
+    weights : ndarray, shape (n, K)
+    crawled_at, importance : ndarray, shape (n,)
+    """
+
+    def __init__(self, grid: Grid, weights: FloatArray, crawled_at: FloatArray, importance: FloatArray) -> None:
+        self._grid = grid
+        self._weights = weights
+        self._crawled_at = crawled_at
+        self._importance = importance
+
+    def at(self, now: float) -> FloatArray:
+        """Return the crawl values."""
+        elapsed = np.maximum(now - self._crawled_at, 0.0)
+        # One dot product per page and not a matrix product, whose rounding depends on how many pages there are.
+        values = np.vecdot(self._weights, gain(elapsed[:, np.newaxis], self._grid.rates)) * self._importance
+        return np.maximum(values, 0.0)
+
+    def bound(self, until: float) -> FloatArray:
+        """Return what the crawl values do not exceed until then."""
+        slack = self._importance * np.maximum(until - self._crawled_at, 0.0) * _SLACK_PER_SECOND
+        return self.at(until) * _SLACK + slack
+
+    def crossings(self, values: FloatArray, after: float, where: BoolArray) -> FloatArray:
+        """Return times before which the crawl values of some pages are below `values`; O(K log T) a page."""
+        grid, weights, start = self._grid, self._weights[where], self._crawled_at[where]
+        aim = values / self._importance[where]
+        low = np.full(aim.size, -1)
+        high = np.full(aim.size, grid.elapsed.size)
+        for _ in range(grid.elapsed.size.bit_length()):
+            middle = (low + high) >> 1
+            inside = np.maximum(middle, 0)
+            reached = np.vecdot(grid.gain[inside], weights) >= aim
+            high = np.where(reached, np.maximum(middle, 0), high)
+            low = np.where(reached, low, middle)
+        cell = np.maximum(low, 0)
+        below, slope = grid.elapsed[cell], np.vecdot(grid.slope[cell], weights)
+        missing = np.maximum(aim - np.vecdot(grid.gain[cell], weights), 0.0)
+        with np.errstate(divide="ignore", over="ignore"):
+            time = start + np.sqrt(below * below + 2.0 * missing / slope) * (1 - 1e-9)
+        time = np.where(low < 0, after, np.where(low == grid.elapsed.size - 1, inf, time))
+        return np.maximum(time, after)
+
+
+class SignalledValue:
+    """The posterior crawl value of one page with ChangeSignals; the grid is one of unsignalled change rates α.
+
+    Parameters
+    ----------
+    grid : Grid
+    weights : ndarray, shape (K,)
+        Posterior probability of each rate.
+    crawled_at : float
+        POSIX seconds.
+    importance : float
+        Above 0.
+    evidence : float
+        Signal weight times the number of signals since the last crawl, nats.
+    signal_rate : float
+        Signals per second, above 0.
+    signal_weight : float
+        Nats, above 0.
+    """
+
+    __slots__ = ("_one", "_plain")
+    steady = False
+
+    def __init__(
+        self,
+        grid: Grid,
+        weights: FloatArray,
+        crawled_at: float,
+        importance: float,
+        evidence: float,
+        signal_rate: float,
+        signal_weight: float,
+    ) -> None:
+        columns = (np.array([x]) for x in (crawled_at, importance, evidence, signal_rate, signal_weight))
+        self._one = SignalledValues(grid, weights[np.newaxis], *columns)
+        # Without a signal so far the value is at most what it would be if none were ever to come.
+        self._plain = None if evidence > 0 else GrowingValue(grid, weights, crawled_at, importance)
+
+    def at(self, now: float) -> float:
+        """Return the crawl value."""
+        return self._one.at(now).item()
+
+    def bound(self, until: float, rough: bool = False) -> float:
+        """Return what the crawl value does not exceed until then; a rough bound costs little."""
+        if rough and self._plain is not None:
+            return self._plain.bound(until)
+        return self._one.bound(until).item()
+
+    def crossing(self, value: float, after: float) -> float:
+        """Return a time before which the crawl value is below `value`; O(K), and O(T K) before the first signal."""
+        if self._plain is not None:
+            return self._plain.crossing(value, after)
+        return self._one.crossings(np.array([value]), after, np.ones(1, bool)).item()
+
+
+class SignalledValues:
+    """`SignalledValue` for many pages at once; parameters are the same, one per page."""
+
+    def __init__(
+        self,
+        grid: Grid,
+        weights: FloatArray,
+        crawled_at: FloatArray,
+        importance: FloatArray,
+        evidence: FloatArray,
+        signal_rate: FloatArray,
+        signal_weight: FloatArray,
+    ) -> None:
+        self._grid = grid
+        self._weights = weights
+        self._crawled_at = crawled_at
+        self._importance = importance
+        self._evidence = evidence
+        self._signal_rate = signal_rate
+        self._signal_weight = signal_weight
+
+    def at(self, now: float) -> FloatArray:
+        """Return the crawl values."""
+        return self._terms(now, np.arange(self._crawled_at.size))[0]
+
+    def bound(self, until: float) -> FloatArray:
+        """Return what the crawl values do not exceed until then."""
+        slack = self._importance * np.maximum(until - self._crawled_at, 0.0) * _SLACK_PER_SECOND
+        return self.at(until) * _SLACK + slack
+
+    def crossings(self, values: FloatArray, after: float, where: BoolArray) -> FloatArray:
+        """Return times before which the crawl values of some pages are below `values`; O(K) a page, O(K log T) before its first signal."""
+        rows = np.flatnonzero(where)
+        time = self._tangents(values, after, rows)
+        unsignalled = self._evidence[rows] == 0.0
+        if unsignalled.any():
+            plain = GrowingValues(self._grid, self._weights, self._crawled_at, self._importance)
+            chosen = np.zeros(where.size, bool)
+            chosen[rows[unsignalled]] = True
+            earlier = plain.crossings(values[unsignalled], after, chosen)
+            time[unsignalled] = np.maximum(time[unsignalled], earlier)
+        return time
+
+    def _tangents(self, values: FloatArray, after: float, rows: npt.NDArray[np.intp]) -> FloatArray:
+        # The slope of V is μ Σ w α exp(-α ι) ψ(ι) (Lemma 4 of the noisy-signals paper), and ψ grows by at most one second
+        # a second: after d seconds V has grown by at most slope d + curvature d²/2, curvature = μ Σ w α exp(-α ι).
+        value, slope, curvature = self._terms(after, rows)
+        missing = np.maximum(values - value, 0.0)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            wait = 2.0 * missing / (slope + np.sqrt(slope * slope + 2.0 * curvature * missing))
+        return after + np.where(missing > 0, wait, 0.0) * (1 - 1e-9)
+
+    def _terms(self, now: float, rows: npt.NDArray[np.intp]) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return crawl value, its slope in time, and a bound on the slope's slope."""
+        rates, size = self._grid.rates, self._grid.rates.size
+        found = np.empty((3, rows.size))
+        # Always few enough for the same code, so that a page's value does not depend on how many are asked for.
+        block = (COMPILED_FROM - 1) // size
+        for start in range(0, rows.size, block):
+            part = rows[start : start + block]
+            elapsed = np.maximum(now - self._crawled_at[part], 0.0)
+            stale = elapsed[:, np.newaxis] * rates + self._evidence[part, np.newaxis]
+            alpha = np.tile(rates, part.size)
+            gamma, kappa = self._signal_rate[part].repeat(size), self._signal_weight[part].repeat(size)
+            value, slope = evaluate(stale.ravel(), alpha, gamma, kappa)
+            weights, shape = self._weights[part], stale.shape
+            sums = found[:, start : start + block]
+            sums[0] = np.maximum(np.vecdot(weights, value.reshape(shape)), 0.0)
+            sums[1] = np.vecdot(weights, slope.reshape(shape) * rates)
+            sums[2] = np.vecdot(weights, np.exp(-stale) * rates)
+        found *= self._importance[rows]
+        return found[0], found[1], found[2]
