@@ -70,6 +70,7 @@ def one_batch(pages: np.ndarray, first: int, rng: np.random.Generator) -> Batch:
 def by_sqlalchemy(store: Store, batch: Batch) -> None:
     """Write the same rows as SQLAlchemy's manual has it: statements with dictionaries."""
     key = {"shard": store.key[0], "collection": store.key[1]}
+    key = {"shard": store.key[0], "collection": store.key[1]}
     page, table = models.pages, models.observations
     own = [page.c.shard == store.key[0], page.c.collection == store.key[1], page.c.page == bindparam("row")]
     numbers = batch.columns["page"].tolist()

@@ -1,0 +1,385 @@
+"""The store on real databases: what is written is read again, on SQLite and PostgreSQL alike."""
+
+import hashlib
+
+import numpy as np
+import pytest
+from sqlalchemy import text
+
+from crawlsched.store import Batch, Host, NewPage, ObservationRow, Source, Store
+from crawlsched.store.models import STATE_COLUMNS
+
+NOW = 1.7e9
+RATES = 4
+
+
+@pytest.fixture
+def store(database_url):
+    opened = Store.open(database_url, "spider", upgrade=True)
+    yield opened
+    opened.close()
+
+
+def new_page(page, url=None, **facts):
+    url = url or f"http://host{page % 3}.example/{page}"
+    host = url.split("/")[2].split(":")[0]
+    return NewPage(page, url, host, hashlib.sha1(url.encode()).digest(), NOW, **facts)
+
+
+def columns(pages, **changed):
+    n = len(pages)
+    made = {name: np.zeros(n, np.uint32) for name in STATE_COLUMNS}
+    made |= {name: np.full(n, np.nan) for name in ("changed_at", "signalled_since")}
+    made |= {"page": np.array(pages), "state": np.full(n, 2, np.uint8), "source": np.full(n, -1, np.int32)}
+    made |= {"importance": np.ones(n, np.float32), "first_seen": np.full(n, NOW), "crawled_at": np.full(n, -np.inf)}
+    return made | {name: np.asarray(value) for name, value in changed.items()}
+
+
+def batch_of(n, **more):
+    return Batch(new_pages={page: new_page(page) for page in range(n)}, **more)
+
+
+def loaded(store, **arguments):
+    blocks = list(store.load(**arguments))
+    return {name: np.concatenate([block[name] for block in blocks]) for name in blocks[0]} if blocks else {}
+
+
+def observation(id, page=0, time=NOW, **more):
+    row = {"elapsed": 60.0, "n_signals": 0, "source": -1, "changed": True, "outcome": "changed"} | more
+    return ObservationRow(id, page, time, **row)
+
+
+def test_pages_come_back_as_they_were_saved(store):
+    """Every column, the log-likelihoods, the fingerprints and the host survive, in the order of page numbers."""
+    rng = np.random.default_rng(1)
+    pages = rng.permutation(50)
+    likelihoods = rng.integers(0, 2**16, (50, RATES), dtype=np.uint16)
+    given = columns(
+        pages,
+        crawled_at=np.where(pages % 2, NOW + pages, -np.inf),
+        changed_at=np.where(pages % 3, NOW - pages, np.nan),
+        n_crawls=np.full(50, 2**32 - 1, np.uint32),
+        n_signals=np.full(50, 2**16 - 1, np.uint16),
+        n_errors=np.full(50, 255, np.uint8),
+        log_likelihood=likelihoods,
+    )
+    store.save(batch_of(50, columns=given, grid="g"))
+    numbers = {}
+    found = loaded(store, block=7, grid="g", n_rates=RATES, host_number=lambda name: numbers.setdefault(name, len(numbers)))
+    order = np.argsort(pages)
+    for name in ("page", *STATE_COLUMNS):
+        np.testing.assert_array_equal(found[name], given[name][order], err_msg=name)
+    np.testing.assert_array_equal(found["log_likelihood"], likelihoods[order])
+    assert found["has_log_likelihood"].all()
+    assert [list(numbers)[number] for number in found["host"]] == [f"host{page % 3}.example" for page in range(50)]
+    assert bytes(found["request_fingerprint"][7]) == new_page(7).request_fingerprint
+
+
+def test_log_likelihoods_of_another_grid_are_not_given(store):
+    """A page whose rows belong to other rates, or that has none, is marked: it starts from the prior."""
+    ours = columns([0, 1], log_likelihood=np.ones((2, RATES), np.uint16))
+    store.save(batch_of(3, columns=ours, grid="g"))
+    store.save(Batch(columns=columns([1], log_likelihood=np.ones((1, RATES), np.uint16)), grid="other"))
+    found = loaded(store, grid="g", n_rates=RATES)
+    assert found["has_log_likelihood"].tolist() == [True, False, False]
+    assert found["log_likelihood"][1].tolist() == [0] * RATES
+    assert not loaded(store, grid="g", n_rates=RATES + 1)["has_log_likelihood"].any()
+
+
+def test_pages_of_another_request_fingerprinter_are_marked(store):
+    """The row says which fingerprinter made its fingerprint."""
+    store.save(Batch(new_pages={0: new_page(0, request_fingerprinter="a"), 1: new_page(1, request_fingerprinter="b")}))
+    assert loaded(store, fingerprinter="a")["other_fingerprinter"].tolist() == [False, True]
+
+
+def test_some_pages_can_be_loaded(store):
+    """Naming pages gives these only, and no pages gives nothing."""
+    store.save(batch_of(10))
+    assert loaded(store, pages=[7, 3])["page"].tolist() == [3, 7]
+    assert list(store.load(pages=[])) == []
+
+
+def test_an_empty_batch_changes_nothing(store):
+    """Nothing to write writes nothing, not even a row of defaults."""
+    assert store.save(Batch()).rows == 0
+    assert store.save(Batch(columns=columns([]))).rows == 0
+    assert list(store.load()) == []
+    with store.database.reading() as connection:
+        assert connection.execute(text("SELECT count(*) FROM observations")).scalar_one() == 0
+
+
+def test_a_batch_written_twice_counts_once(store):
+    """After a lost answer the same batch comes again: no observation is doubled, no newer value undone."""
+    batch = batch_of(
+        3,
+        columns=columns([0, 1], n_crawls=[1, 1]),
+        contents={0: {"etag": '"a"'}},
+        observations=[observation(0), observation(1, page=1)],
+        announcements={(0, 0): (5.0, 1)},
+        templates={b"t": {"callback": "parse"}},
+        hosts={"h": Host("h", 5.0)},
+    )
+    for _ in range(2):
+        assert store.save(batch).refused == {}
+    assert len(store.observations_of(0)) == 1
+    assert loaded(store)["n_crawls"].tolist() == [1, 1, 0]
+    assert store.next_observation() == 2
+
+
+def test_a_retried_new_page_takes_its_newest_numbers(store):
+    """A new page that comes again merged with a later visit is not left at the first one."""
+    first = batch_of(1, columns=columns([0], n_crawls=[1]))
+    store.save(first)
+    store.save(first.merge(Batch(columns=columns([0], n_crawls=[2]))))
+    assert loaded(store)["n_crawls"].tolist() == [2]
+
+
+def test_facts_come_in_the_order_asked(store):
+    """Facts carry the template's data, and None stands for a page that is not there."""
+    batch = batch_of(3, templates={b"t" * 16: {"callback": "parse", "headers": {"A": ["b"]}}})
+    batch.new_pages[2] = new_page(2, template=b"t" * 16, depth=4)
+    batch.contents = {2: {"fingerprint": b"f", "recipe": "text", "moved_to": "http://x/"}, 0: {"pending_fingerprint": b"p"}}
+    store.save(batch)
+    second, missing, first = store.facts([2, 99, 0])
+    assert missing is None
+    assert second.template_data == {"callback": "parse", "headers": {"A": ["b"]}}
+    assert (second.fingerprint, second.recipe, second.moved_to, second.depth) == (b"f", "text", "http://x/", 4)
+    assert (first.page, first.url, first.pending_fingerprint) == (0, "http://host0.example/0", b"p")
+    assert store.facts([]) == []
+
+
+def test_contents_change_only_what_is_named(store):
+    """A 304 may renew an ETag and nothing else."""
+    store.save(batch_of(1, contents={0: {"fingerprint": b"f", "etag": "a", "last_modified": "x"}}))
+    store.save(Batch(contents={0: {"etag": "b", "last_modified": None}}))
+    (facts,) = store.facts([0])
+    assert (facts.fingerprint, facts.etag, facts.last_modified) == (b"f", "b", None)
+
+
+def test_pages_are_found_by_url_and_by_fingerprint(store):
+    """A URL of 9,000 bytes and one outside ASCII are found like any other; what is not there is None."""
+    long, foreign = "http://a.example/" + "x" * 9000, "http://a.example/страница?ü=日本"
+    store.save(Batch(new_pages={0: new_page(0, long), 1: new_page(1, foreign), 2: new_page(2)}))
+    assert store.find(long) == 0
+    assert store.find(foreign) == 1
+    assert store.find(new_page(2).request_fingerprint) == 2
+    assert store.find("http://a.example/") is None
+    assert store.facts([1])[0].url == foreign
+
+
+def test_undelivered_pages_are_those_with_a_pending_fingerprint(store):
+    """A change that has not been through the pipelines is found again after a crash."""
+    store.save(batch_of(4, contents={3: {"pending_fingerprint": b"p"}, 1: {"pending_fingerprint": b"q"}}))
+    assert store.undelivered() == [1, 3]
+    store.save(Batch(contents={3: {"pending_fingerprint": None, "fingerprint": b"p"}}))
+    assert store.undelivered() == [1]
+
+
+def test_texts_that_no_database_can_hold_are_cleaned_and_counted(store):
+    """A NUL in an ETag (PostgreSQL refuses it) or a lone surrogate does not break the batch."""
+    saved = store.save(batch_of(3, contents={0: {"etag": 'W/"a\0b"'}, 1: {"last_modified": "x\udcff"}, 2: {"etag": "ü"}}))
+    assert (saved.cleaned, saved.refused) == (2, {})
+    zero, one, two = store.facts([0, 1, 2])
+    assert (zero.etag, one.last_modified, two.etag) == ('W/"ab"', "x?", "ü")
+
+
+def test_json_holds_what_no_text_column_could(store):
+    """NUL, surrogates, numpy's numbers and infinities in plans and commands come back."""
+    data = {"a\0": "\udcff", "n": np.float64(1.5), "m": np.arange(3), "inf": float("inf")}
+    store.save_plan(data, NOW)
+    assert store.newest_plan().data == {"a\0": "\udcff", "n": 1.5, "m": [0, 1, 2], "inf": float("inf")}
+
+
+@pytest.mark.parametrize(
+    ("poison", "table"),
+    [
+        (Batch(observations=[observation(7, page=2**70), observation(8)]), "observations"),
+        (Batch(observations=[observation(7, size="much"), observation(8)]), "observations"),
+        (Batch(new_pages={5: new_page(5)._replace(request_fingerprint=b"short")}, observations=[observation(8)]), "pages"),
+        (Batch(contents={0: {"colour": "red"}}, observations=[observation(8)]), "pages"),
+        (Batch(templates={b"x": {"callback": object()}}, observations=[observation(8)]), "request_templates"),
+        (Batch(finished={0: (NOW, object())}, observations=[observation(8)]), "commands"),
+    ],
+    ids=["too large", "a text for a number", "a fingerprint cut short", "an unknown column", "not JSON", "result not JSON"],
+)
+def test_a_poisoned_row_is_refused_alone(store, caplog, poison, table):
+    """A row that can never be written is counted and logged, and every other row of the batch is kept."""
+    store.save(batch_of(1))
+    poisoned = dict(poison.observations and {"observations": list(poison.observations)})
+    saved = store.save(Batch(**{**{k: v for k, v in vars(poison).items() if v}, **poisoned}))
+    if table == "observations" and store.database.is_sqlite and poison.observations[0].size == "much":
+        assert saved.refused == {}  # SQLite keeps any value in any column
+        return
+    assert saved.refused == {table: 1}
+    assert [row.id for row in store.observations_of(0)] == [8]
+    assert f"A row of the table {table}" in caplog.text
+
+
+def test_a_duplicate_fingerprint_is_refused_alone(store):
+    """Two pages with one request fingerprint: the second is refused, and what comes with it is kept."""
+    store.save(batch_of(2))
+    twin = new_page(9)._replace(request_fingerprint=new_page(1).request_fingerprint)
+    saved = store.save(Batch(new_pages={9: twin, 10: new_page(10)}))
+    assert saved.refused == {"pages": 1}
+    assert loaded(store)["page"].tolist() == [0, 1, 10]
+
+
+def test_a_key_too_long_for_an_index_is_refused_alone(store):
+    """PostgreSQL calls an index key of 9,000 bytes an operational error; it must not be tried again for ever."""
+    store.save(Batch(templates={bytes(np.random.default_rng(1).bytes(9000)): {}, b"t": {"a": 1}}))
+    page = new_page(0, template=b"t")
+    store.save(Batch(new_pages={0: page}))
+    assert store.facts([0])[0].template_data == {"a": 1}
+
+
+def test_announcements_come_in_the_order_of_the_pages(store):
+    """Known or not, with a date or without, per source."""
+    store.save(Batch(announcements={(3, 0): (5.5, 2), (4, 0): (None, 0), (5, 0): (float("nan"), 1), (3, 1): (9.0, 1)}))
+    known, lastmod, n = store.announcements_for([4, 9, 3, 5], 0)
+    assert known.tolist() == [True, False, True, True]
+    np.testing.assert_array_equal(lastmod, [np.nan, np.nan, 5.5, np.nan])
+    assert n.tolist() == [0, 0, 2, 1]
+    assert store.announcements_of(3) == [(0, 5.5, 2), (1, 9.0, 1)]
+
+
+def test_announcements_of_50_000_pages_are_one_question(store):
+    """A sitemap may name more pages than a statement may have parameters."""
+    store.save(Batch(announcements={(page, 0): (float(page), 1) for page in range(50_000)}))
+    known, lastmod, _ = store.announcements_for(np.arange(50_001), 0)
+    assert known.sum() == 50_000
+    np.testing.assert_array_equal(lastmod[:-1], np.arange(50_000.0))
+
+
+def test_signal_observations_are_the_newest_with_a_source(store):
+    """First crawls, re-baselined ones and pages without a source teach nothing about signals."""
+    rows = [observation(i, time=NOW + i, source=i % 2, n_signals=i, changed=bool(i % 3)) for i in range(10)]
+    rows += [observation(10, source=-1), observation(11, source=0, changed=None), observation(12, source=0, elapsed=None)]
+    store.save(Batch(observations=rows))
+    found = store.signal_observations(NOW + 2, limit=5)
+    assert found["n_signals"].tolist() == [9, 8, 7, 6, 5]
+    assert found["changed"].tolist() == [False, True, True, False, True]
+    assert all(len(column) == 0 for column in store.signal_observations(NOW + 100).values())
+
+
+def test_observations_of_a_page_are_newest_first(store):
+    """The last visits, with their outcomes, as they were."""
+    rows = [observation(i, page=i % 2, time=NOW + i, changed=None, elapsed=None, status=404, outcome="gone") for i in range(6)]
+    store.save(Batch(observations=rows))
+    assert store.observations_of(1, limit=2) == [rows[5], rows[3]]
+
+
+def test_pruning_goes_in_slices_and_keeps_the_rest(store):
+    """At most `limit` at once, the oldest first; nothing of another collection."""
+    other = Store.open(store.database.text, "other")
+    for one in (store, other):
+        one.save(Batch(observations=[observation(i, time=NOW + i) for i in range(100)]))
+    assert [store.prune(NOW + 70, limit=30) for _ in range(4)] == [30, 30, 10, 0]
+    assert len(store.observations_of(0, limit=200)) == 30
+    assert len(other.observations_of(0, limit=200)) == 100
+    other.close()
+
+
+def test_collections_and_shards_do_not_see_each_other(store):
+    """The same page number, URL and observation id live three times in one database."""
+    others = [Store.open(store.database.text, "other"), Store.open(store.database.text, "spider", shard=1)]
+    for importance, one in enumerate([store, *others], start=1):
+        batch = batch_of(2, columns=columns([0, 1], importance=[importance] * 2), observations=[observation(0)])
+        assert one.save(batch).refused == {}
+    for importance, one in enumerate([store, *others], start=1):
+        assert loaded(one)["importance"].tolist() == [importance] * 2
+    others[0].forget("collection", "other", NOW)
+    assert loaded(others[0]) == {}
+    assert len(loaded(others[1])["page"]) == len(loaded(store)["page"]) == 2
+    for one in others:
+        one.close()
+
+
+def test_sources_and_hosts_come_back_whole(store):
+    """Polling state and JSON columns survive; a source is added once."""
+    source = store.add_source("sitemap", "http://h/sitemap.xml", "h")
+    assert store.add_source("sitemap", "http://h/sitemap.xml", "h") == source
+    child = Source(7, "sitemap", "http://h/b.xml", "h", parent=0, polled_at=NOW, fingerprint=b"f", problems={"late": 3})
+    store.save(Batch(sources={7: child}, hosts={"h": Host("h", NOW, 2.5, NOW, {"503": 4})}))
+    assert store.sources() == [source, child]
+    assert store.host_rows() == [Host("h", NOW, 2.5, NOW, {"503": 4})]
+    assert store.add_source("feed", "http://h/feed", "h").source == 8
+
+
+def test_only_the_newest_plans_are_kept(store):
+    """The newest is found, and one that is already known is not given again."""
+    assert store.newest_plan() is None
+    numbers = [store.save_plan({"n": n}, NOW + n) for n in range(8)]
+    assert store.newest_plan() == (numbers[-1], NOW + 7, {"n": 7})
+    assert store.newest_plan(after=numbers[-1]) is None
+    with store.database.reading() as connection:
+        assert connection.execute(text("SELECT count(*) FROM plans")).scalar_one() == 5
+
+
+def test_a_command_is_answered_through_the_database(store):
+    """Sent by one process, seen by the other, answered alone or with a batch; waiting ends by itself."""
+    other = Store.open(store.database.text, "spider")
+    first, second = other.send("bandwidth", {"bandwidth": "5/s"}, NOW), other.send("poll", {}, NOW)
+    assert [(command.id, command.name, command.arguments) for command in store.pending_commands()] == [
+        (first, "bandwidth", {"bandwidth": "5/s"}),
+        (second, "poll", {}),
+    ]
+    assert other.wait_for(first, timeout=0.1) is None
+    store.finish(first, {"bandwidth": 5.0}, NOW + 1)
+    store.save(Batch(finished={second: (NOW + 2, {"sources": 3})}))
+    assert other.wait_for(first, timeout=5).result == {"bandwidth": 5.0}
+    assert other.wait_for(second, timeout=5).result == {"sources": 3}
+    assert store.pending_commands() == []
+    other.close()
+
+
+def test_counts_are_by_host_and_state(store):
+    """What `status` shows first."""
+    store.save(batch_of(7, columns=columns([0, 3], state=[2, 3])))
+    assert store.counts() == {"host0.example": {1: 1, 2: 1, 3: 1}, "host1.example": {1: 2}, "host2.example": {1: 2}}
+
+
+def test_the_check_of_a_sound_database_finds_nothing(store):
+    """No finding is an empty list."""
+    store.save(batch_of(10))
+    assert store.quick_check() == []
+
+
+def test_a_store_that_is_read_only_reads_and_does_not_write(store):
+    """A second process may look at a running crawl's collection without changing anything."""
+    store.save(batch_of(2))
+    reader = Store.open(store.database.text, "spider", read_only=True)
+    assert len(loaded(reader)["page"]) == 2
+    with pytest.raises(Exception, match="read-only"):
+        reader.save(batch_of(3))
+    reader.close()
+
+
+def test_columns_must_be_complete():
+    """A batch without one of the columns would silently keep old values; it is refused at once."""
+    with pytest.raises(ValueError, match="columns has no 'importance'; give page and all of state, importance"):
+        Batch(columns={"page": np.array([1]), "state": np.array([2])})
+
+
+def test_merged_batches_say_the_latest_of_each_row():
+    """Where two batches speak of one row, the later one counts; observations add up."""
+    first = Batch(
+        since=5.0,
+        columns=columns([1, 2], n_crawls=[1, 1]),
+        contents={1: {"etag": "a", "recipe": "r"}},
+        observations=[observation(0)],
+        announcements={(1, 0): (1.0, 1)},
+    )
+    second = Batch(
+        since=6.0,
+        columns=columns([2, 3], n_crawls=[2, 2]),
+        contents={1: {"etag": "b"}},
+        observations=[observation(1)],
+        announcements={(1, 0): (2.0, 2)},
+    )
+    merged = first.merge(second)
+    assert dict(zip(merged.columns["page"].tolist(), merged.columns["n_crawls"].tolist(), strict=True)) == {1: 1, 2: 2, 3: 2}
+    assert merged.contents == {1: {"etag": "b", "recipe": "r"}}
+    assert [row.id for row in merged.observations] == [0, 1]
+    assert (merged.since, merged.announcements) == (5.0, {(1, 0): (2.0, 2)})
+    with pytest.raises(ValueError, match="grid is 'other' in the later batch; it has to be '', as in this one"):
+        merged.merge(Batch(columns=columns([1]), grid="other"))

@@ -1,0 +1,120 @@
+"""Forgetting really deletes, leaves a tombstone, and what is forgotten does not come back by itself."""
+
+import hashlib
+
+import numpy as np
+import pytest
+from sqlalchemy import select, text
+
+from crawlsched.store import Batch, NewPage, ObservationRow, Store, models
+
+NOW = 1.7e9
+
+
+@pytest.fixture
+def store(database_url):
+    opened = Store.open(database_url, "spider", upgrade=True)
+    yield opened
+    opened.close()
+
+
+def fill(store, urls, template=None):
+    batch = Batch()
+    for page, url in enumerate(urls):
+        host = url.split("/")[2]
+        batch.new_pages[page] = NewPage(page, url, host, hashlib.sha1(url.encode()).digest(), NOW, template)
+        batch.observations.append(ObservationRow(page, page, NOW, None, 0, 0, None, "changed"))
+        batch.announcements[page, 0] = (NOW, 1)
+    store.save(batch)
+
+
+def rows(store, table):
+    with store.database.reading() as connection:
+        return len(connection.execute(select(table.c.shard)).all())
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "forgotten"),
+    [
+        ("url", "http://a.example/old/1?id=1", [0]),
+        ("pattern", "http://a.example/old/*", [0, 1]),
+        ("pattern", "*?id=*", [0, 2]),
+        ("pattern", "http://a.example/old", []),
+        ("pattern", "http://[abc].example/*", []),
+        ("host", "b.example", [2]),
+        ("host", "B.Example", [2]),
+    ],
+)
+def test_forgetting_deletes_the_page_and_all_that_is_known_of_it(store, kind, value, forgotten):
+    """Pages, observations and announcements go; in a pattern only ``*`` has a meaning; nothing else is touched."""
+    urls = ["http://a.example/old/1?id=1", "http://a.example/old/2", "http://b.example/x?id=2", "http://c.example/old"]
+    fill(store, urls)
+    assert store.matching(kind, value).tolist() == forgotten
+    assert store.forget(kind, value, NOW).tolist() == forgotten
+    for table in (models.pages, models.observations, models.announcements):
+        assert rows(store, table) == 4 - len(forgotten)
+    assert store.tombstoned(urls) == [page in forgotten for page in range(4)]
+
+
+def test_tombstones_survive_a_restart(store):
+    """They are read when the store is opened, whoever left them."""
+    store.forget("host", "a.example", NOW)
+    store.forget("host", "a.example", NOW)
+    again = Store.open(store.database.text, "spider")
+    assert again.tombstoned(["https://A.example:8080/x", "https://b.example/"]) == [True, False]
+    assert rows(store, models.tombstones) == 1
+    again.close()
+
+
+def test_forgetting_2500_pages_goes_in_slices(store):
+    """More pages than one transaction deletes, and the numbers of all of them are given back."""
+    fill(store, [f"http://{'ab'[page % 2]}.example/{page}" for page in range(5000)])
+    np.testing.assert_array_equal(store.forget("host", "a.example", NOW), np.arange(0, 5000, 2))
+    assert rows(store, models.pages) == rows(store, models.observations) == 2500
+
+
+def test_a_template_goes_with_its_last_page(store):
+    """A template may hold cookies; one that a page still names stays."""
+    fill(store, ["http://a.example/"], template=b"a")
+    other = "http://b.example/"
+    page = NewPage(1, other, "b.example", hashlib.sha1(other.encode()).digest(), NOW, b"b")
+    store.save(Batch(new_pages={1: page}, templates={b"a": {"cookies": {"id": "secret"}}, b"b": {}}))
+    store.forget("url", "http://a.example/", NOW)
+    with store.database.reading() as connection:
+        assert connection.execute(text("SELECT data FROM request_templates")).scalars().all() == ["{}"]
+
+
+def test_what_comes_late_of_a_forgotten_page_is_left_out(store):
+    """A visit that was on its way when the page was forgotten leaves no trace."""
+    fill(store, ["http://a.example/", "http://b.example/"])
+    store.forget("host", "a.example", NOW)
+    late = Batch(observations=[ObservationRow(i, i - 10, NOW, None, 0, -1, None, "changed") for i in (10, 11)])
+    late.announcements = {(0, 3): (NOW, 1)}
+    late.contents = {0: {"etag": "x"}}
+    late.new_pages = {0: NewPage(0, "http://a.example/", "a.example", b"x" * 20, NOW)}
+    store.save(late)
+    assert store.facts([0]) == [None]
+    assert store.observations_of(0) == []
+    assert store.announcements_of(0) == []
+    assert len(store.observations_of(1)) == 2
+
+
+def test_only_the_open_collection_can_be_emptied(store):
+    """A slip in the name must not empty another collection, and an unknown kind is refused."""
+    with pytest.raises(ValueError, match="value is 'other'; it has to be 'spider', the collection that is open"):
+        store.forget("collection", "other", NOW)
+    with pytest.raises(ValueError, match="kind is 'domain'; it has to be one of url, pattern, host"):
+        store.forget("domain", "a.example", NOW)
+    with pytest.raises(ValueError, match="kind is 'domain'; it has to be one of url, pattern, host, collection"):
+        store.matching("domain", "a.example")
+
+
+def test_emptying_a_collection_leaves_nothing_of_it(store):
+    """Pages, sources, hosts, plans, tombstones and templates go; the collection may begin anew."""
+    fill(store, ["http://a.example/"], template=b"a")
+    store.add_source("sitemap", "http://a.example/s.xml", "a.example")
+    store.save_plan({}, NOW)
+    store.forget("collection", "spider", NOW)
+    for table in (models.pages, models.observations, models.announcements, models.sources, models.plans):
+        assert rows(store, table) == 0
+    assert store.tombstoned(["http://a.example/"]) == [False]

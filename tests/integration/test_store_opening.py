@@ -1,0 +1,222 @@
+"""A database that cannot be used gives one sentence, and nothing in it is changed."""
+
+import hashlib
+import os
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from sqlalchemy import create_engine, text
+
+from crawlsched.exceptions import SchemaOutOfDate, StoreError
+from crawlsched.store import Batch, NewPage, Store, schema
+
+LOCKS = """
+import sqlite3, sys, time
+connection = sqlite3.connect(sys.argv[1], isolation_level=None)
+connection.execute("PRAGMA journal_mode=DELETE")
+connection.execute("BEGIN EXCLUSIVE")
+print("locked", flush=True)
+sys.stdin.read()
+"""
+
+OPENS_AS_NOBODY = """
+import os, sys
+os.setgroups([]); os.setgid(65534); os.setuid(65534)
+sys.path.insert(0, sys.argv[2])
+from crawlsched.store import Store
+from crawlsched.exceptions import StoreError
+try:
+    Store.open(sys.argv[1], "spider")
+except StoreError as error:
+    print(error)
+"""
+
+
+def path_of(url: str) -> Path:
+    return Path(url.removeprefix("sqlite:///"))
+
+
+def contents(path: Path) -> dict[str, bytes]:
+    return {name.name: hashlib.sha256(name.read_bytes()).digest() for name in path.parent.iterdir() if name.is_file()}
+
+
+def test_a_new_sqlite_file_is_made_by_itself(sqlite_url):
+    """The default needs no command: the file, its tables and the collection are made at the first start."""
+    store = Store.open(sqlite_url, "spider")
+    assert schema.check(sqlite_url) == schema.head()
+    with store.database.reading() as connection:
+        assert connection.execute(text("PRAGMA journal_mode")).scalar_one() == "wal"
+    store.close()
+
+
+def test_postgresql_is_upgraded_only_on_request(postgresql_url):
+    """A shared server's tables are made when somebody says so, and the message says how."""
+    with pytest.raises(SchemaOutOfDate, match=r"has no tables yet; run: crawlsched db upgrade"):
+        Store.open(postgresql_url, "spider")
+    assert schema.current(postgresql_url) is None
+    Store.open(postgresql_url, "spider", upgrade=True).close()
+    Store.open(postgresql_url, "spider").close()
+
+
+def test_a_missing_file_is_not_made_when_nothing_may_change(sqlite_url):
+    """Looking at a database that is not there leaves no empty file behind."""
+    for arguments in ({"upgrade": False}, {"read_only": True}):
+        with pytest.raises(SchemaOutOfDate, match=r"has no tables yet; run: crawlsched db upgrade"):
+            Store.open(sqlite_url, "spider", **arguments)
+    assert not path_of(sqlite_url).exists()
+
+
+def test_a_missing_directory_is_named(tmp_path):
+    """The sentence says which directory is missing."""
+    with pytest.raises(StoreError, match=r"the directory '.*nowhere' does not exist; make it, or name another file"):
+        Store.open(f"sqlite:///{tmp_path}/nowhere/a.db", "spider")
+
+
+def test_a_newer_database_is_refused_unchanged(database_url):
+    """A revision that this version does not know was written by a later one."""
+    Store.open(database_url, "spider", upgrade=True).close()
+    url = database_url.replace("postgresql:", "postgresql+psycopg:")
+    engine = create_engine(url)
+    with engine.begin() as connection:
+        connection.execute(text("UPDATE crawlsched_version SET version_num = '9999'"))
+    for upgrade in (True, False):
+        with pytest.raises(SchemaOutOfDate, match=r"is ahead: at revision 9999, .* install the version that wrote it"):
+            Store.open(database_url, "spider", upgrade=upgrade)
+    with engine.begin() as connection:
+        assert connection.execute(text("SELECT version_num FROM crawlsched_version")).scalar_one() == "9999"
+    engine.dispose()
+
+
+@pytest.mark.parametrize("table", ["django_migrations", "alembic_version", "pages"])
+def test_another_programs_database_is_refused_unchanged(database_url, table):
+    """Tables without ours among them belong to somebody else, even where a name is the same."""
+    engine = create_engine(database_url.replace("postgresql:", "postgresql+psycopg:"))
+    with engine.begin() as connection:
+        connection.execute(text(f"CREATE TABLE {table} (version_num VARCHAR(32))"))
+    before = contents(path_of(database_url)) if database_url.startswith("sqlite") else {}
+    for upgrade in (True, False):
+        with pytest.raises(SchemaOutOfDate, match=rf"belongs to another program \(it has the table '{table}'"):
+            Store.open(database_url, "spider", upgrade=upgrade)
+    if before:
+        assert contents(path_of(database_url)) == before
+    with engine.begin() as connection:
+        count = "SELECT count(*) FROM sqlite_master" if before else "SELECT count(*) FROM pg_tables WHERE schemaname='public'"
+        assert connection.execute(text(count)).scalar_one() == 1
+    engine.dispose()
+
+
+@pytest.mark.parametrize("content", [b"not a database, but a text\n" * 500, b"SQLite format 3\0" + b"\xff" * 8000])
+def test_a_file_that_is_no_database_is_refused_unchanged(sqlite_url, content):
+    """A text, or a file whose header alone looks right."""
+    path_of(sqlite_url).write_bytes(content)
+    with pytest.raises(StoreError, match=r"cannot be opened: .*; restore a backup, or name another file"):
+        Store.open(sqlite_url, "spider")
+    assert path_of(sqlite_url).read_bytes() == content
+
+
+def test_a_damaged_file_is_said_to_be_damaged(sqlite_url):
+    """Pages of the file overwritten in the middle: reading them, and the check, say so in a sentence."""
+    store = Store.open(sqlite_url, "spider")
+    for start in range(0, 20_000, 5000):
+        pages = range(start, start + 5000)
+        urls = {page: f"http://a.example/{page}" for page in pages}
+        store.save(
+            Batch(
+                new_pages={
+                    page: NewPage(page, url, "a.example", hashlib.sha1(url.encode()).digest(), 1.7e9)
+                    for page, url in urls.items()
+                }
+            )
+        )
+    store.close()
+    path = path_of(sqlite_url)
+    size = path.stat().st_size
+    with path.open("r+b") as file:
+        file.seek(size // 3 // 4096 * 4096)
+        file.write(os.urandom(size // 3))
+    store = Store.open(sqlite_url, "spider")
+    with pytest.raises(StoreError, match=r"cannot be read: the database is damaged \(.*\); restore a backup"):
+        list(store.load())
+    assert store.quick_check()
+    store.close()
+
+
+def test_a_locked_file_is_said_to_be_locked(sqlite_url, monkeypatch):
+    """Another process holds it exclusively: after a few seconds the sentence says so."""
+    monkeypatch.setattr("crawlsched.store.database.BUSY_TIMEOUT", 0.3)
+    Store.open(sqlite_url, "spider").close()
+    arguments = [sys.executable, "-c", LOCKS, str(path_of(sqlite_url))]
+    with subprocess.Popen(arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as locker:
+        assert locker.stdout.readline() == "locked\n"
+        with pytest.raises(StoreError, match=r"another process holds the database locked .*; end the process that holds"):
+            Store.open(sqlite_url, "spider")
+        locker.stdin.close()
+    Store.open(sqlite_url, "spider").close()
+
+
+@pytest.mark.skipif(os.name != "posix" or os.geteuid() != 0, reason="has to become another user")
+def test_a_file_that_may_not_be_written_is_said_to_be_read_only(sqlite_url, tmp_path):
+    """Started by a user who may read the file but not write it."""
+    for directory in (tmp_path, *tmp_path.parents):
+        if directory.stat().st_uid == os.geteuid() and directory != Path("/"):
+            directory.chmod(directory.stat().st_mode | 0o055)
+    store = Store.open(sqlite_url, "spider")
+    store.close()
+    connection = sqlite3.connect(path_of(sqlite_url))
+    connection.execute("PRAGMA journal_mode=DELETE")
+    connection.close()
+    path_of(sqlite_url).chmod(0o444)
+    root = str(Path(__file__).parents[2])
+    ran = subprocess.run(
+        [sys.executable, "-c", OPENS_AS_NOBODY, sqlite_url, root], capture_output=True, text=True, check=False
+    )
+    if "ModuleNotFoundError" in ran.stderr or "Permission denied" in ran.stderr:
+        pytest.skip("another user cannot read this checkout")
+    assert "read-only" in ran.stdout, ran.stderr
+    assert ran.stdout.strip().endswith("give this user the right to write, or name another database.")
+
+
+def test_a_server_that_is_read_only_is_refused(postgresql_url):
+    """A standby accepts connections and refuses writes; it is found out at the start, not at the first batch."""
+    Store.open(postgresql_url, "spider", upgrade=True).close()
+    name = postgresql_url.partition("?")[0].rpartition("/")[2]
+    engine = create_engine(postgresql_url.replace("postgresql:", "postgresql+psycopg:"), isolation_level="AUTOCOMMIT")
+    with engine.connect() as connection:
+        connection.execute(text(f"ALTER DATABASE {name} SET default_transaction_read_only = on"))
+    engine.dispose()
+    with pytest.raises(StoreError, match="is read-only"):
+        Store.open(postgresql_url, "spider")
+
+
+@pytest.mark.parametrize(
+    ("url", "sentence"),
+    [
+        ("nonsense", r"The database URL 'nonsense' cannot be read; write sqlite:///path/to/file.db or postgresql://"),
+        ("mysql://me:secret@db/x", r"'mysql://me:\*\*\*@db/x' is of a kind that is not supported; write sqlite:///"),
+        ("postgresql+psycopg2://db/x", r"'postgresql\+psycopg2://db/x' is of a kind that is not supported"),
+        ("sqlite://", r"lives in memory and would be lost at the end of the crawl; name a file"),
+        ("sqlite:///:memory:", r"lives in memory"),
+        (
+            "postgresql://me:secret@127.0.0.1:9/x",
+            r"'postgresql\+psycopg://me:\*\*\*@127.0.0.1:9/x' cannot be opened: no server answers there .*; check the URL",
+        ),
+    ],
+)
+def test_a_wrong_url_gives_one_sentence_without_the_password(url, sentence):
+    """What is wrong, what to write instead, and never the password."""
+    with pytest.raises(StoreError, match=sentence) as raised:
+        Store.open(url, "spider")
+    assert "secret" not in str(raised.value)
+    assert "\n" not in str(raised.value)
+
+
+def test_an_unknown_collection_is_not_made_by_looking(database_url):
+    """A slip in a collection's name is said to be one, with the names that there are."""
+    Store.open(database_url, "news", upgrade=True).close()
+    with pytest.raises(StoreError, match=r"has no collection 'new'; it has 'news'"):
+        Store.open(database_url, "new", read_only=True)
+    with pytest.raises(StoreError, match=r"has no collection 'new'; it has 'news'"):
+        Store.open(database_url, "new", create=False)
