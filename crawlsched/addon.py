@@ -71,8 +71,9 @@ class Addon:
         )
         settings.setdefault_in_component_priority_dict("EXTENSIONS", Refresh, 0)
         # The slot clock and the hosts' own limits say when a request may go. Scrapy's limit of 16 in all would leave
-        # slots unused as soon as one host is slow (rate x latency requests are in the air), so it is lifted.
-        settings.set("CONCURRENT_REQUESTS", 0, "addon")
+        # slots unused as soon as one host is slow (rate x latency requests are in the air); what remains is a bound on
+        # the memory that requests in the air may take.
+        settings.set("CONCURRENT_REQUESTS", 1000, "addon")
         # The default starts 100 tasks for every response, which costs more than all the rest of handling it.
         settings.set("CONCURRENT_ITEMS", 4, "addon")
         settings.set("DOWNLOAD_TIMEOUT", 30, "addon")

@@ -18,7 +18,7 @@ from crawlsched.page_index import PageIndex
 from crawlsched.planner import Plan, Planner
 from crawlsched.settings import Settings
 from crawlsched.sources import Sources
-from crawlsched.store import Host, NewPage, PageFacts, Store, WriteBehind
+from crawlsched.store import Host, Lease, NewPage, PageFacts, Store, WriteBehind
 from crawlsched.unsaved import Unsaved
 
 __all__ = ["Collection", "host_of", "load_pages", "planner_for"]
@@ -82,7 +82,7 @@ class Collection:
             settings.database_url, settings.collection, settings.shard, upgrade=settings.database_upgrade
         )
         try:
-            self.lease = self.store.take_lease(self._spider, now)
+            self.lease = Lease.take(self.store, self._spider, now)
             self._load(now)
         except BaseException:
             self.store.close()
@@ -103,21 +103,18 @@ class Collection:
 
     def _load(self, now: float) -> None:
         store, planner = self.store, self.planner
-        for block in load_pages(store, planner, now, self._fingerprinter):
+        for block in load_pages(store, planner, self.hosts, now, self._fingerprinter):
             self._index(block)
-        # The store numbered the hosts as it met them; the same order gives the same numbers.
-        for name in store.hosts:
-            self.hosts.number(name)
         if planner.clipped:
             logger.warning("%d pages were last crawled in the future; their time was set to now.", planner.clipped)
-        for host in store.known_hosts():
+        for host in store.host_rows():
             number = self.hosts.number(host.host)
             self.hosts.rest(number, host.rest_until)
             self.hosts.set_crawl_delay(number, host.crawl_delay)
         self.sources.load(store.sources())
         self.unsaved = Unsaved(planner.grid, store.next_observation())
         if (newest := store.newest_plan()) is not None:
-            planner.adopt(Plan.from_dict(newest[2]), now)
+            planner.adopt(Plan.from_dict(newest.data), now)
         undelivered = store.undelivered()
         if undelivered:
             logger.info("%d changes had not been delivered when the last crawl ended; they go first.", len(undelivered))
@@ -225,10 +222,13 @@ def planner_for(settings: Settings) -> Planner:
 
 
 def load_pages(
-    store: Store, planner: Planner, now: float, fingerprinter: str | None = None
+    store: Store, planner: Planner, hosts: Hosts, now: float, fingerprinter: str | None = None
 ) -> Iterator[dict[str, NDArray[Any]]]:
     """Load a store's pages into a planner, in blocks; yield each block."""
-    for block in store.load(grid=planner.grid, n_rates=planner.n_rates, fingerprinter=fingerprinter):
+    blocks = store.load(
+        host_number=hosts.number, grid=planner.grid, n_rates=planner.n_rates, fingerprinter=fingerprinter
+    )
+    for block in blocks:
         planner.load(block, block["log_likelihood"], now)
         yield block
 

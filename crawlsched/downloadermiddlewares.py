@@ -97,17 +97,12 @@ class RefreshMiddleware:
     async def _fetched(self, visit: Visit, request: Request, response: Response) -> Fetched:
         fingerprint = None
         if 200 <= response.status < 300:
-            arguments = (
-                response.body,
-                _text(response, "Content-Type"),
-                getattr(response, "encoding", None),
-                response.url,
-            )
-            take = self._refresher.recipe.fingerprint
-            if len(response.body) < _IN_A_THREAD_FROM:
-                fingerprint = take(*arguments)
+            take, body = self._refresher.recipe.fingerprint, response.body
+            about = (_text(response, "Content-Type"), getattr(response, "encoding", None), response.url)
+            if len(body) < _IN_A_THREAD_FROM:
+                fingerprint = take(body, *about)
             else:
-                fingerprint = await run_in_thread(take, *arguments)
+                fingerprint = await run_in_thread(take, body, *about)
         hops: list[Any] = request.meta.get("redirect_reasons", [])
         moved = request.url != visit.url and all(reason in (301, 308) for reason in hops)
         return Fetched(

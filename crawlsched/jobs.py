@@ -22,6 +22,7 @@ from scrapy.utils.asyncio import is_asyncio_available, run_in_thread
 
 from crawlsched.collection import load_pages, planner_for
 from crawlsched.exceptions import CrawlschedError
+from crawlsched.hosts import Hosts
 from crawlsched.planner import Plan, Snapshot, plan
 from crawlsched.refresh import Refresher
 from crawlsched.settings import Settings
@@ -61,7 +62,7 @@ def make_plan(store: Store, snapshot: Snapshot, bandwidth: float, now: float, pr
     """
     observations = store.signal_observations(0.0, _SIGNAL_OBSERVATIONS)
     made = plan(snapshot, bandwidth, observations, previous)
-    store.save_plan(now, made.to_dict())
+    store.save_plan(made.to_dict(), now)
     return made
 
 
@@ -134,8 +135,8 @@ class CrawlJobs:
         """Adopt the plan that another process made, if there is a newer one."""
         newest = await run_in_thread(self._refresher.collection.store.newest_plan, self._newest_plan)
         if newest is not None:
-            self._newest_plan = newest[0]
-            self._refresher.adopt(Plan.from_dict(newest[2]), self._refresher.clock())
+            self._newest_plan = newest.id
+            self._refresher.adopt(Plan.from_dict(newest.data), self._refresher.clock())
 
     async def poll_sitemaps(self) -> None:
         """Put the sitemaps whose time has come in line for a slot."""
@@ -203,7 +204,7 @@ class JobsProcess:
         """Load the collection, make a plan, and leave it where the crawl finds it."""
         now = self._clock()
         planner = planner_for(self._settings)
-        for _ in load_pages(self._store, planner, now):
+        for _ in load_pages(self._store, planner, Hosts(), now):
             pass
         owner = self._store.owner()
         bandwidth = owner.status.get("bandwidth", planner.bandwidth) if owner is not None else planner.bandwidth

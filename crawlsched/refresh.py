@@ -143,8 +143,8 @@ class Refresher:
         return cls(
             Settings.from_scrapy(crawler.settings, crawler.spider.name),
             crawler.spider.name,
-            count=lambda name, n=1: crawler.stats.inc_value(name, n),  # type: ignore[union-attr]
-            request_fingerprint=lambda url: crawler.request_fingerprinter.fingerprint(Request(url)),  # type: ignore[union-attr]
+            count=lambda name, n=1: crawler.stats.inc_value(name, n),
+            request_fingerprint=lambda url: crawler.request_fingerprinter.fingerprint(Request(url)),
             clock=lambda: offset + time.monotonic(),
             fingerprinter=global_object_name(type(crawler.request_fingerprinter)),
             obeys_robots=crawler.settings.getbool("ROBOTSTXT_OBEY"),

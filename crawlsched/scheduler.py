@@ -72,13 +72,15 @@ class Scheduler(BaseScheduler):
         self._engine_was_busy = False
         self._closed = False
         self._timer: CallLaterResult | None = None
-        self._fingerprint = crawler.request_fingerprinter.fingerprint  # type: ignore[union-attr]
+        self._fingerprint = crawler.request_fingerprinter.fingerprint
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
         """Make the scheduler for a crawler, and the one that was configured before it."""
         refresher = Refresher.of(crawler)
-        fallback = build_from_crawler(load_object(refresher.settings.fallback_scheduler), crawler)
+        path = refresher.settings.fallback_scheduler
+        assert path is not None  # the add-on sets it
+        fallback: BaseScheduler = build_from_crawler(load_object(path), crawler)
         scheduler = cls(crawler, refresher, fallback)
         crawler.signals.connect(scheduler._start, signals.spider_opened)
         crawler.signals.connect(scheduler._continuation_announced, signals.request_scheduled)
@@ -231,7 +233,7 @@ class Scheduler(BaseScheduler):
             visit = self._visits.get(request.meta.get("crawlsched_visit"))
             if visit is None:  # ended while it waited
                 continue
-            host = self._refresher.hosts.number(self._crawler.engine.downloader.get_slot_key(request))  # type: ignore[union-attr]
+            host = self._refresher.hosts.number(self._crawler.engine.downloader.get_slot_key(request))
             free_at = self._hosts.free_at(host, now, own=visit.host == host)
             if free_at <= now:
                 visit.continued = False
@@ -288,7 +290,7 @@ class Scheduler(BaseScheduler):
         self._offered = request
         try:
             # The public way to wake the engine: it announces the request, asks us to take it, and comes for it.
-            self._crawler.engine.crawl(request)  # type: ignore[union-attr]
+            self._crawler.engine.crawl(request)
         finally:
             self._offered = None
         if self._handed_over is request:
@@ -321,7 +323,7 @@ class Scheduler(BaseScheduler):
 
     def _is_under_way(self, visit: Visit) -> bool:
         # Between the announcement and this check a free slot may already have taken the request up again.
-        downloader = self._crawler.engine.downloader  # type: ignore[union-attr]
+        downloader = self._crawler.engine.downloader
         waiting = self._handed_over
         return (waiting is not None and waiting.meta.get("crawlsched_visit") == visit.token) or any(
             request.meta.get("crawlsched_visit") == visit.token for request in downloader.active
@@ -375,7 +377,7 @@ class _DownloaderSlots:
         return free
 
     def _downloader_free_at(self, name: str, open_visits: int, now: float) -> float:
-        downloader = self._crawler.engine.downloader  # type: ignore[union-attr]
+        downloader = self._crawler.engine.downloader
         slot = downloader.slots.get(name)
         concurrency = downloader.domain_concurrency if slot is None else slot.concurrency
         if 0 < concurrency <= open_visits:

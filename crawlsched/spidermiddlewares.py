@@ -33,7 +33,7 @@ class DeliveryMiddleware:
     async def process_spider_output(self, response: Response, result: AsyncIterator[Any]) -> AsyncIterator[Any]:
         """Pass everything on, and note how many items there were and how the callback ended."""
         token = response.meta.get("crawlsched_visit")
-        if token not in self._deliveries:
+        if not isinstance(token, int) or token not in self._deliveries:
             async for output in result:
                 yield output
             return

@@ -1,0 +1,290 @@
+"""Real crawls: does the rate hold, what is the ceiling against plain Scrapy, how fast does a large store open?
+
+Each crawl is a process of its own against a server process of its own on loopback. Every figure of ours stands beside
+the same figure of plain Scrapy, or beside the bound that the README states, measured in the same run.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import multiprocessing
+import os
+import subprocess
+import sys
+import tempfile
+import textwrap
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from hashlib import sha1
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from crawlsched.store import Batch, NewPage, Store
+
+_BODY = b"<html><body><p>" + b"some text of a page " * 100 + b"</p></body></html>"
+_SITEMAP_ENTRIES = 50_000
+
+_SPIDER = '''
+import json, os, resource, time
+import scrapy
+from scrapy import signals
+
+
+class Recorder:
+    """When each request left, and what the process took."""
+
+    @classmethod
+    def from_crawler(cls, crawler):
+        self = cls()
+        self.crawler, self.times, self.begun = crawler, [], time.monotonic()
+        self.started = float(os.environ["BENCH_STARTED"])
+        crawler.signals.connect(self.left, signals.request_reached_downloader)
+        crawler.signals.connect(self.closed, signals.spider_closed)
+        return self
+
+    def left(self, request):
+        self.times.append(time.monotonic())
+
+    def closed(self, reason):
+        stats = {k: v for k, v in self.crawler.stats.get_stats().items() if isinstance(v, (int, float, str))}
+        usage = resource.getrusage(resource.RUSAGE_SELF)
+        record = {
+            "times": self.times,
+            "stats": stats,
+            "peak_memory": usage.ru_maxrss * 1024,
+            "cpu": usage.ru_utime + usage.ru_stime,
+            "first_dispatch": (self.times[0] if self.times else 0.0) - self.started,
+        }
+        with open("record.json", "w") as file:
+            json.dump(record, file)
+
+
+class Bench(scrapy.Spider):
+    name = "bench"
+    custom_settings = {"EXTENSIONS": {Recorder: 0}}
+
+    async def start(self):
+        for number in range(int(self.n)):
+            host = 1 + number % 20
+            yield scrapy.Request(f"http://127.0.0.{host}:{self.port}/{number}", dont_filter=self.refetch == "yes")
+
+    def parse(self, response):
+        pass
+'''
+
+
+class _Server(asyncio.Protocol):
+    """The cheapest server that speaks HTTP: it must not be what is measured."""
+
+    sitemap = b""
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = transport
+
+    def data_received(self, data: bytes) -> None:
+        body = self.sitemap if b"/sitemap.xml" in data.split(b"\r\n", 1)[0] else _BODY
+        head = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: %d\r\n\r\n" % len(body)
+        self._transport.write(head + body)  # type: ignore[attr-defined]
+
+
+def _serve(port: Any, ready: Any) -> None:
+    async def run() -> None:
+        loop = asyncio.get_running_loop()
+        server = await loop.create_server(_Server, "127.0.0.1", 0)
+        number = server.sockets[0].getsockname()[1]
+        servers = [await loop.create_server(_Server, f"127.0.0.{host}", number) for host in range(2, 21)]
+        lines = "".join(
+            f"<url><loc>http://127.0.0.1:{number}/{n}</loc><lastmod>2026-11-01</lastmod></url>"
+            for n in range(_SITEMAP_ENTRIES)
+        )
+        head = '<?xml version="1.0"?><urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">'
+        _Server.sitemap = f"{head}{lines}</urlset>".encode()
+        port.value = number
+        ready.set()
+        await asyncio.gather(server.serve_forever(), *[each.serve_forever() for each in servers])
+
+    asyncio.run(run())
+
+
+@contextmanager
+def _server() -> Iterator[int]:
+    port, ready = multiprocessing.Value("i", 0), multiprocessing.Event()
+    process = multiprocessing.Process(target=_serve, args=(port, ready), daemon=True)
+    process.start()
+    ready.wait(20)
+    try:
+        yield port.value  # type: ignore[attr-defined]
+    finally:
+        process.terminate()
+        process.join()
+
+
+def _crawl(folder: Path, arguments: dict[str, Any], settings: dict[str, Any]) -> dict[str, Any]:
+    (folder / "bench_spider.py").write_text(textwrap.dedent(_SPIDER))
+    options = [f"-a{name}={value}" for name, value in arguments.items()]
+    common = {
+        "TELNETCONSOLE_ENABLED": "False",
+        "REMOTECONTROL_ENABLED": "False",
+        "LOG_LEVEL": "WARNING",
+        "CONCURRENT_REQUESTS_PER_DOMAIN": 8,
+        "CONCURRENT_ITEMS": 4,
+    }
+    options += [f"-s{name}={value}" for name, value in {**common, **settings}.items()]
+    subprocess.run(
+        [sys.executable, "-m", "scrapy", "runspider", "bench_spider.py", *options],
+        cwd=folder,
+        check=True,
+        timeout=600,
+        env={**os.environ, "BENCH_STARTED": str(time.monotonic())},
+    )
+    return json.loads((folder / "record.json").read_text())  # type: ignore[no-any-return]
+
+
+def _ours(folder: Path, bandwidth: str, seconds: int, **settings: Any) -> dict[str, Any]:
+    return {
+        "ADDONS": json.dumps({"crawlsched.Addon": 500}),
+        "CRAWLSCHED_DATABASE_URL": f"sqlite:///{folder / 'bench.db'}",
+        "CRAWLSCHED_BANDWIDTH": bandwidth,
+        "CRAWLSCHED_COLLECTION": "bench",
+        "CRAWLSCHED_FINGERPRINT": "raw_bytes",
+        "CRAWLSCHED_SITEMAPS_FROM_ROBOTS": "False",
+        "CLOSESPIDER_TIMEOUT": seconds,
+        **settings,
+    }
+
+
+def _rate_line(name: str, record: dict[str, Any], bandwidth: float, seconds: int) -> str:
+    times = np.array(record["times"])
+    gaps = np.abs(np.diff(times) - 1 / bandwidth)
+    most = max(np.searchsorted(times, times + 1.0) - np.arange(len(times)))
+    achieved = (len(times) - 1) / (times[-1] - times[0])
+    return (
+        f"{name:<44} {achieved:8.3f}/s  off by {abs(achieved / bandwidth - 1):7.3%}   "
+        f"|gap - 1/R| p50 {np.quantile(gaps, 0.5) * 1e3:5.2f} ms, p99 {np.quantile(gaps, 0.99) * 1e3:5.2f} ms, "
+        f"max {gaps.max() * 1e3:6.2f} ms   most in a second {most} (bound {1.25 * bandwidth + 1:.0f})"
+    )
+
+
+def fill(folder: Path, n_pages: int, port: int) -> None:
+    """Write a store of many pages, each crawled a few times, as a long crawl would have left it."""
+    store = Store.open(f"sqlite:///{folder / 'bench.db'}", "bench")
+    rng = np.random.default_rng(1)
+    now = time.time()
+    for start in range(0, n_pages, 50_000):
+        numbers = range(start, min(start + 50_000, n_pages))
+        batch = Batch(since=now)
+        for number in numbers:
+            url = f"http://127.0.0.{1 + number % 20}:{port}/{number}"
+            name = sha1(url.encode()).digest()
+            batch.new_pages[number] = NewPage(number, url, f"127.0.0.{1 + number % 20}", name, now - 1e7)
+        n = len(numbers)
+        batch.columns = {
+            "page": np.array(numbers),
+            "state": np.full(n, 2, np.uint8),
+            "importance": rng.lognormal(0, 1, n).astype(np.float32),
+            "crawled_at": now - rng.exponential(1e6, n),
+            "first_seen": np.full(n, now - 1e7),
+            "changed_at": np.full(n, np.nan),
+            "not_before": np.zeros(n),
+            "n_crawls": rng.integers(1, 20, n).astype(np.uint32),
+            "n_changes": np.zeros(n, np.uint32),
+            "n_errors": np.zeros(n, np.uint8),
+            "n_signals": np.zeros(n, np.uint16),
+            "n_signals_total": np.zeros(n, np.uint32),
+            "signalled_since": np.full(n, np.nan),
+            "source": np.full(n, -1, np.int32),
+        }
+        store.save(batch)
+    store.close()
+
+
+def rate(bandwidth: float, seconds: int) -> None:
+    """R held for a minute, alone and beside a re-plan over a million pages and a sitemap of 50,000 entries."""
+    print(f"\nR = {bandwidth:g}/s for {seconds} s")
+    with _server() as port, tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        settings = _ours(folder, f"{bandwidth}/s", seconds)
+        record = _crawl(folder, {"n": 2000, "port": port, "refetch": "no"}, settings)
+        print(_rate_line("crawlsched", record, bandwidth, seconds))
+    with _server() as port, tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        delayed = {"DOWNLOAD_DELAY": 20 / bandwidth, "DOWNLOAD_DELAY_JITTER": 0, "CONCURRENT_REQUESTS": 1000}
+        n = int(bandwidth * seconds)
+        record = _crawl(folder, {"n": n, "port": port, "refetch": "no"}, delayed)
+        print(_rate_line("plain Scrapy, DOWNLOAD_DELAY = 20/R on 20 hosts", record, bandwidth, seconds))
+    with _server() as port, tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        fill(folder, 1_000_000, port)
+        settings = _ours(
+            folder,
+            f"{bandwidth}/s",
+            seconds,
+            CRAWLSCHED_REPLAN_INTERVAL=10,
+            CRAWLSCHED_SITEMAP_URLS=f"http://127.0.0.1:{port}/sitemap.xml",
+            CRAWLSCHED_SITEMAP_INTERVAL=20,
+        )
+        record = _crawl(folder, {"n": 0, "port": port, "refetch": "no"}, settings)
+        print(_rate_line("crawlsched, 1,000,000 pages, re-plans, sitemap", record, bandwidth, seconds))
+        stats = record["stats"]
+        print(
+            f"    {stats.get('crawlsched/replanned', 0)} plans, "
+            f"{stats.get('crawlsched/resolved/changed', 0)} changed, {stats['crawlsched/resolved']} resolved"
+        )
+
+
+def ceiling(seconds: int) -> None:
+    """Requests a second with R above what the machine can do, against plain Scrapy with its default scheduler."""
+    print("\nR above the ceiling, 20 hosts x 8 connections, everything persisted")
+    rates: dict[str, list[float]] = {"plain": [], "ours": []}
+    for _ in range(3):
+        for kind in ("plain", "ours"):
+            with _server() as port, tempfile.TemporaryDirectory() as name:
+                folder = Path(name)
+                limits = {"CONCURRENT_REQUESTS": 160, "CLOSESPIDER_TIMEOUT": seconds}
+                settings = limits if kind == "plain" else {**_ours(folder, "5000/s", seconds), **limits}
+                n = 1_000_000 if kind == "plain" else 2000
+                record = _crawl(folder, {"n": n, "port": port, "refetch": "no"}, settings)
+                times = record["times"]
+                # The first second and the last belong to starting and stopping.
+                inner = [t for t in times if times[0] + 1 < t < times[0] + seconds - 1]
+                rates[kind].append(len(inner) / (inner[-1] - inner[0]))
+    plain, ours = (float(np.median(rates[kind])) for kind in ("plain", "ours"))
+    print(f"plain Scrapy {plain:7.0f}/s   crawlsched {ours:7.0f}/s   ratio {ours / plain:.2f} (at least 0.90 wanted)")
+
+
+def opening(n_pages: int) -> None:
+    """Time and memory from the start of the process to the first dispatch, over stores of two sizes."""
+    print("\nOpening a store")
+    figures = []
+    for n in (1_000, n_pages):
+        with _server() as port, tempfile.TemporaryDirectory() as name:
+            folder = Path(name)
+            fill(folder, n, port)
+            record = _crawl(folder, {"n": 0, "port": port, "refetch": "no"}, _ours(folder, "50/s", 5))
+            figures.append((record["first_dispatch"], record["peak_memory"]))
+            print(f"{n:>10,} pages: first dispatch after {record['first_dispatch']:5.1f} s")
+    more = figures[1][1] - figures[0][1]
+    print(f"    {more / n_pages:.0f} bytes of peak memory a page (at most 200 wanted)")
+
+
+def main() -> None:
+    """Run all three."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seconds", type=int, default=60)
+    parser.add_argument("--only", choices=["rate", "ceiling", "opening"])
+    arguments, _ = parser.parse_known_args()
+    if arguments.only in (None, "rate"):
+        rate(50.0, arguments.seconds)
+    if arguments.only in (None, "ceiling"):
+        ceiling(max(8, arguments.seconds // 4))
+    if arguments.only in (None, "opening"):
+        opening(1_000_000)
+
+
+if __name__ == "__main__":
+    main()
