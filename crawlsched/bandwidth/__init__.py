@@ -1,7 +1,33 @@
-"""Bandwidth: how many crawls per second each page should get."""
+"""Bandwidth: how many crawls per second each page should get.
 
+============================  =================================================================================
+`refresh_rates`               the best rates where nothing is announced
+`refresh_rates_with_signals`  the best rates, and thresholds of effective elapsed time, with ChangeSignals
+`poisson_crawl_rates`         the best rates for crawls at random times
+`harmonic_rates`              rates that starve no page
+`demand`                      the total rate that pages want, by threshold
+`low_discrepancy_schedule`    a page for every slot, at given rates
+============================  =================================================================================
+
+Every division gives an `Allocation`: rates, the threshold, and a duality gap that proves it best.
+``docs/bandwidth.md`` says how they are computed and when to use which.
+"""
+
+from crawlsched.bandwidth.allocation import Allocation, SignalAllocation
+from crawlsched.bandwidth.announced import refresh_rates_with_signals
+from crawlsched.bandwidth.demand_curve import demand
+from crawlsched.bandwidth.even import refresh_rates
 from crawlsched.bandwidth.harmonic import harmonic_rates
 from crawlsched.bandwidth.low_discrepancy import low_discrepancy_schedule
 from crawlsched.bandwidth.poisson import poisson_crawl_rates
 
-__all__ = ["harmonic_rates", "low_discrepancy_schedule", "poisson_crawl_rates"]
+__all__ = [
+    "Allocation",
+    "SignalAllocation",
+    "demand",
+    "harmonic_rates",
+    "low_discrepancy_schedule",
+    "poisson_crawl_rates",
+    "refresh_rates",
+    "refresh_rates_with_signals",
+]

@@ -178,13 +178,14 @@ class _Division:
 
     def _search(self, searched: NDArray[np.bool_], spare: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Bracket the thresholds of the groups to be searched."""
+        groups = np.flatnonzero(searched)
 
-        def demand(some: FloatArray) -> FloatArray:
+        def demand(some: FloatArray, which: IntArray) -> FloatArray:
             thresholds = np.full(spare.size, np.inf)
-            thresholds[searched] = some
-            return self.excess(thresholds)[searched]
+            thresholds[groups[which]] = some
+            return self.excess(thresholds)[groups[which]]
 
-        return bracket_thresholds(demand, spare[searched], self._start(spare)[searched])
+        return bracket_thresholds(demand, spare[groups], self._start(spare)[groups])
 
     def _start(self, spare: FloatArray) -> FloatArray:
         """Guess the thresholds: from a sample of the pages if there are many, else as if all were crawled often."""
@@ -194,7 +195,7 @@ class _Division:
             few = _Division(self.gain.of(sample), self.minimum_rate[sample], self.maximum_rate[sample], self.budgets)
             scaled = spare * (few.minimum_rate.size / n_pages)
             if few.excess(np.zeros(1))[0] > scaled[0]:
-                return bracket_thresholds(few.excess, scaled, few._start(scaled), 1e-4)[0]
+                return bracket_thresholds(lambda some, which: few.excess(some), scaled, few._start(scaled), 1e-4)[0]
         # Rates are close to sqrt(importance * change_rate / threshold) in all gains, up to a factor.
         roots = self._sums(lambda pages: np.sqrt(self.gain.of(pages).importance * self.gain.of(pages).change_rate))
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):

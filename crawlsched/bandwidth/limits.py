@@ -91,7 +91,6 @@ def _checked_hosts(hosts: ArrayLike, host_caps: ArrayLike, n_pages: int) -> tupl
     if numbers.size and not (numbers.min() >= 0 and numbers.max() < caps.size):
         page = int(np.argmax((numbers < 0) | (numbers >= caps.size)))
         raise ValueError(
-            f"hosts[{page}] is {int(numbers[page])}; every host must be an index into host_caps, "
-            f"0 to {caps.size - 1}."
+            f"hosts[{page}] is {int(numbers[page])}; every host must be an index into host_caps, 0 to {caps.size - 1}."
         )
     return numbers.astype(np.intp, copy=False), caps

@@ -154,7 +154,7 @@ class PoissonGain:
     def surplus(self, threshold: FloatArray | float) -> FloatArray:
         """Give the largest μ p / (p + Δ) - Λp, which is (sqrt(μ) - sqrt(ΔΛ))² as long as p is positive."""
         root = np.sqrt(self.importance) - np.sqrt(self.change_rate) * np.sqrt(threshold)
-        return np.square(np.maximum(root, 0.0))
+        return np.asarray(np.square(np.maximum(root, 0.0)))
 
     def slope(self, rates: FloatArray) -> FloatArray:
         """Give μΔ / (p + Δ)²."""

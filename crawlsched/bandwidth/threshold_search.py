@@ -7,29 +7,33 @@ Any number of searches (one per host) run together.
 """
 
 from collections.abc import Callable
+from itertools import count
 
 import numpy as np
 
-from crawlsched.bandwidth.arguments import FloatArray
+from crawlsched.bandwidth.arguments import FloatArray, IntArray
 
-__all__ = ["bracket_thresholds"]
+__all__ = ["bracket_thresholds", "narrowed"]
 
 # Width of the final bracket: relative, in the threshold.
 _TOLERANCE = 1e-13
 _LARGEST_LOG = 700.0
+# Interpolation has long ended by then; if rounding has kept it from ending, only halving is left.
+_PATIENCE = 60
 
-Demand = Callable[[FloatArray], FloatArray]
+Function = Callable[[FloatArray, IntArray], FloatArray]
 
 
 def bracket_thresholds(
-    demand: Demand, target: FloatArray, start: FloatArray, tolerance: float = _TOLERANCE
+    demand: Function, target: FloatArray, start: FloatArray, tolerance: float = _TOLERANCE
 ) -> tuple[FloatArray, FloatArray]:
     """Give thresholds just below and just above the one at which each demand equals its target.
 
     Parameters
     ----------
     demand : callable
-        Total rates wanted at an array of thresholds, one for each search; each falls as its threshold rises.
+        Takes thresholds and the numbers of the searches they belong to; gives the total rates wanted, each of
+        which falls as its threshold rises.
     target : ndarray
         Rates that there are, positive; below the demand at threshold 0.
     start : ndarray
@@ -53,58 +57,81 @@ def bracket_thresholds(
     Advances in Engineering Software 28, 1997): inverse quadratic interpolation where it can be trusted, else halving.
     """
 
-    def surplus(log_threshold: FloatArray) -> FloatArray:
+    def surplus(log_threshold: FloatArray, which: IntArray) -> FloatArray:
         # (demand - target) / (demand + target): -1 at no demand, 1 at infinite demand, and close to half
         # the logarithm of demand/target in between, which is nearly linear in the logarithm of the threshold.
-        return 1.0 - 2.0 * target / (demand(np.exp(log_threshold)) + target)
+        return 1.0 - 2.0 * target[which] / (demand(np.exp(log_threshold), which) + target[which])
 
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        return _chandrupatla(surplus, *_bracket(surplus, np.log(start)), tolerance)
+        nearest, other = narrowed(surplus, *_bracket(surplus, np.log(start)), tolerance, near=0.0)
+    return np.exp(np.minimum(nearest, other)), np.exp(np.maximum(nearest, other))
 
 
-def _bracket(surplus: Demand, start: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-    """Walk from the start, doubling the step, until the sign changes."""
-    near = far = np.clip(start, -_LARGEST_LOG, _LARGEST_LOG)
-    f_near = f_far = surplus(near)
+def _bracket(surplus: Function, start: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    """Walk from each start, doubling the step, until the sign changes."""
+    near = np.clip(start, -_LARGEST_LOG, _LARGEST_LOG)
+    walking = np.arange(near.size)
+    f_near = surplus(near, walking)
+    far, f_far = near.copy(), f_near.copy()
     upwards = f_near >= 0.0
-    crossed = np.zeros(near.shape, dtype=bool)
     # Rates go roughly with threshold**-0.5, so the logarithm of the threshold is off by about 4 f; a bit more crosses.
-    step = np.maximum(4.4 * np.abs(f_near), _TOLERANCE)
-    while not crossed.all():
-        if (~crossed & ~upwards & (near <= -_LARGEST_LOG)).any():
+    step = np.where(upwards, 1.0, -1.0) * np.maximum(4.4 * np.abs(f_near), _TOLERANCE)
+    while walking.size:
+        if (near[walking] <= -_LARGEST_LOG).any() and not upwards[walking].all():
             raise ValueError(
                 "bandwidth, or a host's cap, is so large for these change rates and importances that the threshold "
                 "cannot be told from 0; lower it, or give every page a maximum_rate."
             )
-        x = np.clip(near + np.where(upwards, step, -step), -_LARGEST_LOG, _LARGEST_LOG)
-        far = np.where(crossed, far, x)
-        f_far = np.where(crossed, f_far, surplus(far))
-        crossed |= (f_far >= 0.0) != upwards
-        near, f_near = np.where(crossed, near, far), np.where(crossed, f_near, f_far)
-        step = step * 2.0
+        far[walking] = np.clip(near[walking] + step[walking], -_LARGEST_LOG, _LARGEST_LOG)
+        f_far[walking] = surplus(far[walking], walking)
+        walking = walking[(f_far[walking] >= 0.0) == upwards[walking]]
+        near[walking], f_near[walking] = far[walking], f_far[walking]
+        step *= 2.0
     return near, f_near, far, f_far
 
 
-def _chandrupatla(
-    surplus: Demand, x2: FloatArray, f2: FloatArray, x1: FloatArray, f1: FloatArray, tolerance: float
+def narrowed(
+    function: Function, x2: FloatArray, f2: FloatArray, x1: FloatArray, f1: FloatArray, tolerance: float, near: float
 ) -> tuple[FloatArray, FloatArray]:
-    """Narrow brackets between which a falling function changes its sign down to the tolerance."""
+    """Narrow brackets at whose ends functions have different signs.
+
+    Parameters
+    ----------
+    function : callable
+        Takes arguments and the indices of the brackets they belong to.
+    x2, f2, x1, f1 : ndarray
+        The ends of the brackets, in any order, and the functions there.
+    tolerance : float
+        Width of a bracket that is narrow enough; where rounding allows no less, a few steps of the last digit are.
+    near : float
+        Largest function, in absolute value, that counts as zero.
+
+    Returns
+    -------
+    nearest, other : ndarray
+        The end that was found last, and the other one.
+    """
+    x1, f1, x2, f2 = (np.array(part) for part in (x1, f1, x2, f2))
     t = f1 / (f1 - f2)
-    while True:
-        width = np.abs(x2 - x1)
+    for step in count():
         smallest = np.maximum(tolerance, 4.0 * np.finfo(float).eps * np.maximum(np.abs(x1), np.abs(x2)))
-        done = width <= 2.0 * smallest
-        if done.all():
-            return np.exp(np.minimum(x1, x2)), np.exp(np.maximum(x1, x2))
+        width = np.abs(x2 - x1)
+        active = np.flatnonzero((width > 2.0 * smallest) & (np.abs(f1) > near))
+        if not active.size:
+            break
         # Never closer to an end than the tolerance: so the bracket closes from both sides.
-        t = np.clip(t, smallest / width, 1.0 - smallest / width)
-        x = np.where(done, x1, x1 + t * (x2 - x1))
-        f = np.where(done, f1, surplus(x))
-        same = (f >= 0.0) == (f1 >= 0.0)
-        x3, f3 = np.where(same, x1, x2), np.where(same, f1, f2)
-        x2, f2 = np.where(same | done, x2, x1), np.where(same | done, f2, f1)
-        x1, f1 = x, f
-        t = _next_fraction(x1, f1, x2, f2, x3, f3)
+        margin = smallest[active] / width[active]
+        t = np.where(np.isfinite(t) & (step < _PATIENCE), t, 0.5)
+        t[active] = np.clip(t[active], margin, 1.0 - margin)
+        a1, g1, a2, g2 = x1[active], f1[active], x2[active], f2[active]
+        x = a1 + t[active] * (a2 - a1)
+        f = function(x, active)
+        same = (f >= 0.0) == (g1 >= 0.0)
+        x3, f3 = np.where(same, a1, a2), np.where(same, g1, g2)
+        x2[active], f2[active] = np.where(same, a2, a1), np.where(same, g2, g1)
+        x1[active], f1[active] = x, f
+        t[active] = _next_fraction(x, f, x2[active], f2[active], x3, f3)
+    return x1, x2
 
 
 def _next_fraction(

@@ -1,0 +1,97 @@
+"""The reference policies in 50 digits, written from the papers and sharing nothing with crawlsched.
+
+Every function takes numbers and gives mpmath numbers; sums run as printed, with the errata that sums run to
+floor(iota / beta). Slow on purpose: nothing is rearranged.
+"""
+
+from mpmath import mp, mpf
+
+DIGITS = 50
+
+
+def _digits(function):
+    def wrapped(*arguments):
+        with mp.workdps(DIGITS):
+            return function(*[mpf(a) for a in arguments])
+
+    wrapped.__doc__ = function.__doc__
+    wrapped.__name__ = function.__name__
+    return wrapped
+
+
+def residual(i, x):
+    """R^i_exp(x) = (exp(x) - sum_{j<=i} x^j/j!) / exp(x): the normalised residual of the Taylor series (Theorem 1)."""
+    # It is P(i + 1, x), which mpmath has as the regularised lower incomplete gamma function.
+    return mp.gammainc(i + 1, 0, x, regularized=True)
+
+
+@_digits
+def freshness(rate, change_rate):
+    """G(xi; 1, Delta) = xi/Delta (1 - exp(-Delta/xi)): problem (5)."""
+    if change_rate == 0:
+        return mpf(1)
+    return mpf(0) if rate == 0 else -mp.expm1(-change_rate / rate) * rate / change_rate
+
+
+@_digits
+def freshness_slope(rate, change_rate):
+    """dG/dxi, by differentiating the line above: (1 - (1 + x) exp(-x)) / Delta with x = Delta/xi."""
+    if change_rate == 0:
+        return mpf(0)
+    if rate == 0:
+        return 1 / change_rate
+    x = change_rate / rate
+    return (-mp.expm1(-x) - x * mp.exp(-x)) / change_rate
+
+
+@_digits
+def refresh_rate(threshold, change_rate, importance):
+    """The rate of a page in problem (5) at a threshold: dG/dxi = Lambda / mu, by bisection."""
+    target = threshold / importance
+    if target * change_rate >= 1:
+        return mpf(0)
+    low, high = mpf(10) ** -60, mpf(10) ** 60
+    for _ in range(400):
+        middle = mp.sqrt(low * high)
+        low, high = (middle, high) if freshness_slope(middle, change_rate) > target else (low, middle)
+    return low
+
+
+@_digits
+def psi(iota, change_rate, recall, false_signal_rate):
+    """Lemma 4, the expected length of an interval between crawls; elementary where there are no announcements."""
+    alpha, gamma = (1 - recall) * change_rate, recall * change_rate + false_signal_rate
+    if gamma == 0:
+        return iota
+    terms, beta = _terms(iota, alpha, gamma, false_signal_rate)
+    return mp.fsum(residual(i, gamma * (iota - i * beta)) for i in terms) / gamma
+
+
+@_digits
+def w(iota, change_rate, recall, false_signal_rate):
+    """Lemma 4, the expected cumulative freshness between crawls."""
+    alpha, gamma = (1 - recall) * change_rate, recall * change_rate + false_signal_rate
+    if gamma == 0:
+        return -mp.expm1(-alpha * iota) / alpha
+    terms, beta = _terms(iota, alpha, gamma, false_signal_rate)
+    total = change_rate + false_signal_rate
+    return mp.fsum(
+        false_signal_rate**i / total ** (i + 1) * residual(i, (alpha + gamma) * (iota - i * beta)) for i in terms
+    )
+
+
+@_digits
+def crawl_value(iota, change_rate, recall, false_signal_rate, importance):
+    """V = mu (w - exp(-alpha iota) psi), Theorem 1."""
+    alpha = (1 - recall) * change_rate
+    parameters = (iota, change_rate, recall, false_signal_rate)
+    return importance * (w(*parameters) - mp.exp(-alpha * iota) * psi(*parameters))
+
+
+def _terms(iota, alpha, gamma, false_signal_rate):
+    if false_signal_rate == 0:
+        return range(1), mpf(0)  # beta is infinite: only the first term is left
+    beta = -mp.log(false_signal_rate / gamma) / alpha
+    if beta == 0:
+        raise ValueError("useless announcements: use recall = 0 and false_signal_rate = 0")
+    return range(int(mp.floor(iota / beta)) + 1), beta
