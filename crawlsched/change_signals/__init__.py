@@ -1,0 +1,30 @@
+"""ChangeSignals: announcements that a page may have changed, read from sitemaps, feeds and robots.txt.
+
+Bytes in, facts out: nothing here fetches, reads a clock or touches a database.
+"""
+
+from crawlsched.change_signals.announcements import Announcements, announcements
+from crawlsched.change_signals.change_signal import SOURCE_KINDS, ChangeSignal
+from crawlsched.change_signals.entries import SitemapChildren, SitemapEntries, SitemapEntry
+from crawlsched.change_signals.lastmod import parse_lastmod
+from crawlsched.change_signals.limits import Limits
+from crawlsched.change_signals.problems import PROBLEM_KINDS, Problem
+from crawlsched.change_signals.robots import robots_sitemaps
+from crawlsched.change_signals.sitemap import SitemapDocument, read_sitemap
+
+__all__ = [
+    "PROBLEM_KINDS",
+    "SOURCE_KINDS",
+    "Announcements",
+    "ChangeSignal",
+    "Limits",
+    "Problem",
+    "SitemapChildren",
+    "SitemapDocument",
+    "SitemapEntries",
+    "SitemapEntry",
+    "announcements",
+    "parse_lastmod",
+    "read_sitemap",
+    "robots_sitemaps",
+]

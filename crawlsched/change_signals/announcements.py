@@ -1,0 +1,132 @@
+"""Announcements: the entries of a sitemap whose lastmod differs from the one that was stored."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from crawlsched.change_signals.entries import SitemapChildren, SitemapEntries
+from crawlsched.change_signals.lastmod import parse_lastmod
+
+__all__ = ["Announcements", "announcements"]
+
+_DAY = 86_400.0
+
+
+@dataclass(slots=True)
+class Announcements:
+    """Which entries of a document announce a change, as positions in its lists.
+
+    Parameters
+    ----------
+    changed : list of int
+        Entries whose `lastmod` differs from the stored one: they announce a change.
+    backwards : list of int
+        Those of `changed` whose `lastmod` went back: announcements of low worth.
+    new : list of int
+        Entries whose URL was not stored; the first sight announces nothing.
+    first_dated : list of int
+        Entries that were stored without a `lastmod` and have one now; that announces nothing either.
+    n_unchanged : int
+        Entries with the stored `lastmod`.
+    n_undated : int
+        Entries without a `lastmod`, or with one that is no date.
+    n_alike : int
+        Entries that share the most frequent `lastmod`: a site which stamps all pages alike tells nothing by it.
+    """
+
+    changed: list[int] = field(default_factory=list)
+    backwards: list[int] = field(default_factory=list)
+    new: list[int] = field(default_factory=list)
+    first_dated: list[int] = field(default_factory=list)
+    n_unchanged: int = 0
+    n_undated: int = 0
+    n_alike: int = 0
+
+
+def announcements(
+    entries: SitemapEntries | SitemapChildren, previous: Mapping[str, float | str | None]
+) -> Announcements:
+    """Decide which entries announce a change.
+
+    Parameters
+    ----------
+    entries : SitemapEntries or SitemapChildren
+        What a document says now.
+    previous : mapping of str to float, str or None
+        What was stored at its last reading: for each URL the `lastmod`, as POSIX seconds or as it was written, or
+        None for an entry that had none.
+
+    Returns
+    -------
+    Announcements
+
+    Notes
+    -----
+    An entry announces a change when its `lastmod` differs from the stored one. "Later than the last crawl" would miss
+    changes, since a `lastmod` often lags publishing by days. A date without a time of day that becomes a time on
+    that day, or the other way round, is another way of writing and no announcement.
+
+    Examples
+    --------
+    >>> entries = SitemapChildren(
+    ...     ["http://a/1", "http://a/2", "http://a/3"],
+    ...     [1795132800.0, 1795046400.0, None],
+    ...     ["2026-11-20", "2026-11-19", None],
+    ...     ["day", "day", None],
+    ... )
+    >>> found = announcements(entries, {"http://a/1": "2026-11-19", "http://a/3": None})
+    >>> found.changed, found.new, found.n_undated
+    ([0], [1], 1)
+    """
+    found = Announcements()
+    counts: dict[float, int] = {}
+    columns = zip(entries.url, entries.lastmod, entries.lastmod_text, entries.precision, strict=True)
+    for position, (url, seconds, text, precision) in enumerate(columns):
+        if seconds is not None:
+            counts[seconds] = counts.get(seconds, 0) + 1
+        if url not in previous:
+            found.new.append(position)
+            found.n_undated += seconds is None
+            continue
+        stored = previous[url]
+        if seconds is not None and stored == seconds:
+            found.n_unchanged += 1
+        else:
+            _compare(found, position, stored, seconds, text, precision)
+    found.n_alike = max(counts.values(), default=0)
+    return found
+
+
+def _compare(
+    found: Announcements,
+    position: int,
+    stored: float | str | None,
+    seconds: float | None,
+    text: str | None,
+    precision: str | None,
+) -> None:
+    """Compare an entry with what was stored, where a glance does not settle it."""
+    stored_seconds, stored_precision = _read(stored)
+    if seconds is None:
+        found.n_undated += 1
+        # A date in a form that nobody knows still differs from another one in that form.
+        if text and isinstance(stored, str) and stored_seconds is None and stored.strip() != text:
+            found.changed.append(position)
+    elif stored_seconds is None:
+        found.first_dated.append(position)
+    elif stored_seconds == seconds or _same_day(stored_seconds, stored_precision, seconds, precision):
+        found.n_unchanged += 1
+    else:
+        found.changed.append(position)
+        if seconds < stored_seconds:
+            found.backwards.append(position)
+
+
+def _read(stored: float | str | None) -> tuple[float | None, str | None]:
+    if isinstance(stored, str):
+        return parse_lastmod(stored) or (None, None)
+    # Stored seconds do not tell their precision; midnight is what a date alone is stored as.
+    return stored, None if stored is None else "day" if stored % _DAY == 0 else "second"
+
+
+def _same_day(stored: float, stored_precision: str | None, seconds: float, precision: str | None) -> bool:
+    return precision != stored_precision and stored // _DAY == seconds // _DAY

@@ -1,0 +1,49 @@
+"""Limits: how much of a sitemap is read at most."""
+
+from dataclasses import dataclass, fields
+
+__all__ = ["Limits"]
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How much of a sitemap is read at most; what lies beyond is refused and reported, never read.
+
+    Parameters
+    ----------
+    max_bytes : int, default 52_428_800
+        Bytes after decompression; the default is the sitemap protocol's 50 MB.
+    max_entries : int, default 50_000
+        Pages of one sitemap or feed; the default is the sitemap protocol's.
+    max_children : int, default 50_000
+        Sitemaps of one index; the default is the sitemap protocol's.
+    max_depth : int, default 64
+        Elements open at once.
+    max_text : int, default 8_192
+        Characters of one text (a URL, a date); the sitemap protocol allows URLs of 2,048.
+    max_index_depth : int, default 5
+        Index files above one another; the sitemap protocol allows one.
+
+    Raises
+    ------
+    ValueError
+        If a limit is not a positive whole number.
+
+    Examples
+    --------
+    >>> Limits(max_entries=1000).max_children
+    50000
+    """
+
+    max_bytes: int = 52_428_800
+    max_entries: int = 50_000
+    max_children: int = 50_000
+    max_depth: int = 64
+    max_text: int = 8_192
+    max_index_depth: int = 5
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+                raise ValueError(f"{field.name} is {value!r}; a limit is a whole number of at least 1.")

@@ -1,0 +1,87 @@
+"""Locations: the URLs of a sitemap, checked, repaired where that is certain, and refused otherwise."""
+
+import re
+from collections.abc import Collection
+from urllib.parse import urljoin, urlsplit
+
+from crawlsched.change_signals.problems import ProblemCounter
+
+__all__ = ["Locations"]
+
+_SUSPECT = re.compile("[\x00-\x20\x7f\ufffd\\\\]")
+_FORBIDDEN = re.compile("[\x00-\x1f\x7f\ufffd]")
+
+
+class Locations:
+    """Checks the URLs of one document.
+
+    Parameters
+    ----------
+    document_url : str
+        The URL of the document; relative URLs are joined to it.
+    hosts : collection of str
+        Hosts whose URLs are accepted, beside that of the document.
+    problems : ProblemCounter
+        Where refusals and repairs are reported.
+
+    Examples
+    --------
+    >>> problems = ProblemCounter()
+    >>> Locations("https://example.com/sitemap.xml", (), problems).accept("/a page")
+    'https://example.com/a%20page'
+    >>> [problem.kind for problem in problems.problems()]
+    ['space-in-url', 'relative-url']
+    """
+
+    def __init__(self, document_url: str, hosts: Collection[str], problems: ProblemCounter) -> None:
+        self._base = document_url
+        self._problems = problems
+        self._hosts = {_without_dot(host) for host in hosts}
+        own = _host(document_url)
+        if own:
+            self._hosts.add(own)
+        self._prefixes = tuple(f"{scheme}://{host}/" for host in self._hosts for scheme in ("https", "http"))
+
+    def accept(self, location: str) -> str | None:
+        """Give the absolute URL of a location, or None if it is refused."""
+        location = location.strip()
+        if location.startswith(self._prefixes) and not _SUSPECT.search(location):
+            return location
+        return self._examined(location)
+
+    def _examined(self, location: str) -> str | None:
+        if not location:
+            self._problems.add("no-url")
+            return None
+        if _FORBIDDEN.search(location):
+            self._problems.add("encoding" if "\ufffd" in location else "bad-url", location)
+            return None
+        if " " in location:
+            self._problems.add("space-in-url", location)
+            location = location.replace(" ", "%20")
+        try:
+            is_relative = not urlsplit(location).scheme
+            url = urljoin(self._base, location)
+            scheme, host = urlsplit(url).scheme, _host(url)
+        except ValueError:
+            scheme = host = ""
+        if scheme not in ("http", "https") or not host:
+            self._problems.add("bad-url", location)
+            return None
+        if is_relative:
+            self._problems.add("relative-url", location)
+        if host not in self._hosts:
+            self._problems.add("other-host", url)
+            return None
+        return url
+
+
+def _host(url: str) -> str:
+    try:
+        return _without_dot(urlsplit(url).hostname or "")
+    except ValueError:
+        return ""
+
+
+def _without_dot(host: str) -> str:
+    return host.lower().removesuffix(".")
