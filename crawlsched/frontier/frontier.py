@@ -92,7 +92,7 @@ class Frontier:
         max_crawl_interval: float | None = None,
     ) -> None:
         self._pages = pages
-        self._values = values
+        self.values = values
         self._min = min_crawl_interval
         self._max = max_crawl_interval
         self._now = now
@@ -268,15 +268,16 @@ class Frontier:
         else:
             self._calendar.set_one(page, until, now)
 
-    def _deadline_of(self, page: int) -> float:
+    def deadline_of(self, page: int) -> float:
+        """Return when a page becomes overdue, POSIX seconds; inf without a longest crawl interval."""
+        if self._max is None:
+            return np.inf
         last: float = self._pages.crawled_at.item(page)
-        since = last if last > -np.inf else self._pages.first_seen.item(page)
-        assert self._max is not None
-        return since + self._max
+        return (last if last > -np.inf else self._pages.first_seen.item(page)) + self._max
 
     def _set_deadline(self, page: int, now: float) -> None:
         """See to it that a page is found when it becomes overdue."""
-        deadline = self._deadline_of(page)
+        deadline = self.deadline_of(page)
         due = max(deadline, self._eligible_at_one(page))
         if due > now:
             self._overdue.discard(page)
@@ -292,7 +293,7 @@ class Frontier:
 
     def _put(self, pages: IndexArray) -> None:
         """Put eligible pages to bed, or among those that are awake."""
-        values = self._values.many(pages)
+        values = self.values.many(pages)
         bounds = values.bound(self._until)
         levels = levels_above(bounds)
         cutoffs = self._cutoffs(pages)
@@ -310,7 +311,7 @@ class Frontier:
             self._calendar.set(pages[asleep][rings], ring[rings], self._now)
 
     def _put_one(self, page: int) -> None:
-        value = self._values.one(page)
+        value = self.values.one(page)
         bound = value.bound(self._until, rough=True)
         level = level_above(bound)
         host = self._pages.host.item(page)
@@ -416,7 +417,7 @@ class Frontier:
         while self._overdue_soon and self._overdue_soon[0][0] <= now:
             _, page = heappop(self._overdue_soon)
             if self._place[page] > IN_FLIGHT and page not in self._overdue:
-                deadline = self._deadline_of(page)
+                deadline = self.deadline_of(page)
                 if max(deadline, self._eligible_at_one(page)) <= now:
                     self._overdue.push(self._pages.host.item(page), deadline, page)
 
@@ -460,7 +461,7 @@ class Frontier:
             self._awake.forget_hosts()
         if not pages.size:
             return
-        keys = -self._values.many(pages).bound(self._until)
+        keys = -self.values.many(pages).bound(self._until)
         hosts = self._pages.host[pages]
         order = np.lexsort((pages, keys, hosts))
         columns = hosts[order].tolist(), keys[order].tolist(), pages[order].tolist()
@@ -470,7 +471,7 @@ class Frontier:
         """Raise the cutoff of one ladder, or of all, so far that only the best of these awake pages stay awake."""
         if pages.size <= _MOST_AWAKE:
             return
-        bounds = self._values.many(pages).bound(self._until)
+        bounds = self.values.many(pages).bound(self._until)
         kept = float(np.partition(bounds, -_KEPT_AWAKE)[-_KEPT_AWAKE])
         cutoff = level_above(kept) - 2
         if ladder is None:
@@ -510,6 +511,14 @@ class Frontier:
         """Return where a page stands: out, in flight, barred, awake, in a run, or asleep. O(1)."""
         place = self._place.item(page) if 0 <= page < self._place.size else OUT
         return _PLACE_NAMES.get(place, "asleep")
+
+    def is_forced(self, page: int) -> bool:
+        """Whether a page goes before all others. O(1)."""
+        return page in self._forced
+
+    def is_resting(self, host: int) -> bool:
+        """Whether a host's pages are left out. O(1)."""
+        return host in self._resting
 
     def next_event(self, now: float) -> float:
         """Return the earliest time at which `pick` could give something, if it gives nothing now; inf: never. O(1)."""
@@ -588,7 +597,7 @@ class Frontier:
                     beaten.append((host, key, page))
                     value = self._page_values.get(page)
                     if value is None:
-                        value = self._page_values[page] = self._values.one(page)
+                        value = self._page_values[page] = self.values.one(page)
                     candidate = (-value.at(now), page)
                     best = candidate if best is None or candidate < best else best
                 continue
@@ -649,7 +658,7 @@ class Frontier:
         ladders = [self._shared, *self._ladders.values()]
         assert sum(ladder.check(self._place, self._pages.host) for ladder in ladders) == int((place > RUNNING).sum())
         eligible = pages[place > BARRED]
-        values = self._values.many(eligible).at(now)
+        values = self.values.many(eligible).at(now)
         for page, value in zip(eligible.tolist(), values.tolist(), strict=True):
             host, level = self._pages.host.item(page), self._place.item(page)
             if level == AWAKE:

@@ -1,1 +1,8 @@
 """The planner: what is known of all pages, what each is worth, and which goes next."""
+
+from crawlsched.frontier import Pick
+from crawlsched.planner.explanation import Explanation, Observation
+from crawlsched.planner.plan import Plan, Snapshot, plan
+from crawlsched.planner.planner import DEFAULT_GRID, Planner
+
+__all__ = ["DEFAULT_GRID", "Explanation", "Observation", "Pick", "Plan", "Planner", "Snapshot", "plan"]

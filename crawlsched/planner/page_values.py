@@ -19,7 +19,7 @@ from crawlsched.planner.posterior_value import (
     SteadyValue,
 )
 
-__all__ = ["MixedValues", "PosteriorValues", "SIGNALS_OF_A_RATE"]
+__all__ = ["SIGNALS_OF_A_RATE", "MixedValues", "PosteriorValues"]
 
 FloatArray = npt.NDArray[np.float64]
 IndexArray = npt.NDArray[np.intp]
@@ -90,10 +90,15 @@ class PosteriorValues:
                 priors[part] = parameters.priors[parameters.groups(hosts[part])]
         return posterior_probabilities(stored, priors)
 
+    def prior_one(self, page: int) -> FloatArray:
+        """Return the prior probabilities of the rates for one page, shape (K,)."""
+        parameters = self.parameters_of(page)
+        prior: FloatArray = parameters.priors[parameters.group(self._pages.host.item(page))]
+        return prior
+
     def weights_one(self, page: int) -> FloatArray:
         """Return the posterior probabilities of the rates for one page, shape (K,)."""
-        parameters = self.parameters_of(page)
-        return self._posterior.weights_one(page, parameters.priors[parameters.group(self._pages.host.item(page))])
+        return self._posterior.weights_one(page, self.prior_one(page))
 
     def signals(self, pages: IndexArray) -> tuple[FloatArray, FloatArray]:
         """Return signal rates (per second) and signal weights (nats); 0 both for pages whose signals tell nothing."""

@@ -1,0 +1,109 @@
+"""An explanation: why a page is crawled when it is."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+__all__ = ["Explanation", "Observation"]
+
+
+@dataclass(frozen=True)
+class Observation:
+    """What one visit taught.
+
+    Attributes
+    ----------
+    page : int
+    time : float
+        POSIX seconds.
+    elapsed : float
+        Seconds since the visit before.
+    n_signals : int
+        ChangeSignals in between.
+    source : int
+        Where they came from; -1 if no source covers the page.
+    evidence : float
+        What they took off the log-probability of freshness, nats.
+    changed : bool
+        Whether the page had changed.
+    """
+
+    page: int
+    time: float
+    elapsed: float
+    n_signals: int
+    source: int
+    evidence: float
+    changed: bool
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """Why a page is crawled when it is.
+
+    Attributes
+    ----------
+    page : int
+    state : str
+        One of `crawlsched.pages.STATE_NAMES`.
+    importance : float
+        Weight of a fresh copy.
+    change_rate : float
+        Expected changes per second, announced or not.
+    change_rate_interval : tuple of float
+        The rate is between these with 90 % probability.
+    unsignalled_change_rate : float
+        Changes per second that are not announced.
+    signal_rate : float
+        Announcements per second.
+    signal_weight : float
+        Nats per announcement.
+    precision : float
+        Probability that an announcement is true.
+    recall : float
+        Probability that a change is announced.
+    elapsed : float
+        Seconds since the last crawl; inf if there was none.
+    n_signals : int
+        Announcements since the last crawl.
+    expected_freshness : float
+        Probability that the copy equals the page now; 0 without a copy.
+    crawl_value : float
+        Now.
+    threshold : float
+        Crawl value at which pages are being picked.
+    wake_time : float
+        When the crawl value reaches the threshold if nothing is announced, POSIX seconds; inf: never.
+    next_allowed : float
+        The page may not be crawled earlier, POSIX seconds.
+    deadline : float
+        The page goes first from then on, POSIX seconds; inf without a longest interval.
+    binds : str
+        What decides: one of ``value``, ``overdue``, ``forced``, ``min_interval``, ``not_before``, ``host``,
+        ``in_flight``.
+    """
+
+    page: int
+    state: str
+    importance: float
+    change_rate: float
+    change_rate_interval: tuple[float, float]
+    unsignalled_change_rate: float
+    signal_rate: float
+    signal_weight: float
+    precision: float
+    recall: float
+    elapsed: float
+    n_signals: int
+    expected_freshness: float
+    crawl_value: float
+    threshold: float
+    wake_time: float
+    next_allowed: float
+    deadline: float
+    binds: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all attributes by name."""
+        return asdict(self)

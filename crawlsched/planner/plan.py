@@ -1,0 +1,330 @@
+"""A plan: what all pages together teach, made by a pure function of a snapshot, anywhere, and adopted later."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from crawlsched.estimators import SignalQuality, grid_id, learn_prior
+from crawlsched.planner.parameters import Parameters
+from crawlsched.planner.posterior_value import Grid
+
+__all__ = ["Plan", "Snapshot", "plan"]
+
+FloatArray = npt.NDArray[np.float64]
+IndexArray = npt.NDArray[np.intp]
+
+# A host needs so many visited pages in the sample for a prior of its own; at most so many hosts get one.
+_LEAST_GROUP = 30
+_MOST_GROUPS = 512
+# How many announcements the sources together count for, when a single one's precision is fitted.
+_ANNOUNCEMENTS_OF_THE_WHOLE = 10.0
+#: Precision of announcements before anything is known: as likely true as not.
+FIRST_PRECISION = 0.5
+#: Announcements a second and page before anything is known: one in a day.
+FIRST_SIGNAL_RATE = 1 / 86_400
+# Pages from which the demand curve is estimated, and its thresholds per factor of 10.
+_DEMAND_SAMPLE = 4096
+_DEMAND_POINTS_PER_DECADE = 10
+
+
+@dataclass(frozen=True, eq=False)
+class Snapshot:
+    """Copies of what a plan needs, taken by the crawling thread.
+
+    Attributes
+    ----------
+    rates : ndarray, shape (K,)
+        The grid of change rates.
+    discovery_horizon : float
+        Seconds.
+    time : float
+        POSIX seconds.
+    n_pages : int
+        How many pages have been visited.
+    pages : ndarray of int, shape (n,)
+        Visited pages, all or an even sample, ascending.
+    log_likelihood : ndarray of uint16, shape (n, K)
+        Their compact rows.
+    hosts : ndarray of int, shape (n,)
+        Their hosts.
+    importance : ndarray, shape (n,)
+        Their weights.
+    sources, n_signals_total, signalled_for : ndarray, shape (s,)
+        Of pages that a source covers, all or an even sample: the source, the announcements it made, and in how many
+        seconds.
+    """
+
+    rates: FloatArray
+    discovery_horizon: float
+    time: float
+    n_pages: int
+    pages: IndexArray
+    log_likelihood: npt.NDArray[np.uint16]
+    hosts: npt.NDArray[np.int32]
+    importance: FloatArray
+    sources: npt.NDArray[np.int32]
+    n_signals_total: FloatArray
+    signalled_for: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """What all pages together teach.
+
+    Attributes
+    ----------
+    time : float
+        When its snapshot was taken, POSIX seconds.
+    rates_id : str
+        The grid that `priors` belong to.
+    bandwidth : float
+        Crawls per second that it was made for.
+    n_pages : int
+        Visited pages that it was made from.
+    priors : ndarray, shape (G, K)
+        Probability of each rate: row 0 for the whole, the others for groups of pages.
+    group_hosts : tuple of int
+        The host that each row of `priors` after the first belongs to.
+    signal_weights, signal_rates : ndarray, shape (S + 1,)
+        By source: nats per announcement, announcements per second and page; the last for sources not yet known.
+    precision_intervals : ndarray, shape (S + 1, 2)
+        95 % intervals of the sources' precision.
+    threshold : float
+        Crawl value at which the bandwidth would be used up.
+    demand : ndarray, shape (D, 2)
+        Rows (threshold, crawls per second wanted at it).
+    """
+
+    time: float
+    rates_id: str
+    bandwidth: float
+    n_pages: int
+    priors: FloatArray
+    group_hosts: tuple[int, ...]
+    signal_weights: FloatArray
+    signal_rates: FloatArray
+    precision_intervals: FloatArray
+    threshold: float
+    demand: FloatArray
+
+    def parameters(self, rates: FloatArray, discovery_horizon: float) -> Parameters:
+        """Return the plan as crawl values need it.
+
+        Raises
+        ------
+        ValueError
+            If the plan was made for another grid of rates.
+        """
+        if grid_id(rates) != self.rates_id:
+            raise ValueError(
+                f"plan must be for the grid of rates {grid_id(rates)}, but it is for {self.rates_id}; make a new plan."
+            )
+        group_of_host = np.zeros(max(self.group_hosts, default=-1) + 1, np.intp)
+        group_of_host[list(self.group_hosts)] = np.arange(1, len(self.group_hosts) + 1)
+        weights, signal_rates = self.signal_weights, self.signal_rates
+        return Parameters(self.priors, group_of_host, weights, signal_rates, rates, discovery_horizon)
+
+    def to_dict(self, host_names: Sequence[str] | None = None) -> dict[str, Any]:
+        """Return the plan as plain numbers, lists and texts, as JSON can hold them.
+
+        Parameters
+        ----------
+        host_names : sequence of str, optional
+            Name of each host; with it the plan means the same to a process that numbers hosts otherwise.
+        """
+        data = {field.name: getattr(self, field.name) for field in fields(self)}
+        plain = {name: value.tolist() if isinstance(value, np.ndarray) else value for name, value in data.items()}
+        hosts: list[Any] = list(self.group_hosts)
+        plain["group_hosts"] = hosts if host_names is None else [host_names[host] for host in hosts]
+        return plain
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any], host_number: Callable[[str], int] | None = None) -> Self:
+        """Return the plan that `to_dict` made plain.
+
+        Parameters
+        ----------
+        data : mapping
+        host_number : callable, optional
+            Number of the host with a name, where names were given to `to_dict`; without it, groups of hosts known by
+            name only fall back on the whole.
+
+        Raises
+        ------
+        ValueError
+            If something is missing.
+        """
+        missing = [field.name for field in fields(cls) if field.name not in data]
+        if missing:
+            raise ValueError(f"data must hold what Plan.to_dict() returned, but {', '.join(missing)} is missing.")
+        given = {field.name: data[field.name] for field in fields(cls)}
+        for name in ("priors", "signal_weights", "signal_rates", "precision_intervals", "demand"):
+            given[name] = np.asarray(given[name], dtype=np.float64)
+        given["demand"] = given["demand"].reshape(-1, 2)
+        priors, hosts = given["priors"], given["group_hosts"]
+        if any(isinstance(host, str) for host in hosts):
+            known = [] if host_number is None else list(range(len(hosts)))
+            given["priors"] = priors[[0, *(row + 1 for row in known)]]
+            hosts = [host_number(hosts[row]) for row in known] if host_number is not None else []
+        given["group_hosts"] = tuple(hosts)
+        return cls(**given)
+
+
+def plan(
+    snapshot: Snapshot,
+    bandwidth: float,
+    signal_observations: Mapping[str, npt.NDArray[Any]] | None = None,
+    previous: Plan | None = None,
+) -> Plan:
+    """Learn from all pages together: population priors, what signals are worth, the threshold and the demand curve.
+
+    Parameters
+    ----------
+    snapshot : Snapshot
+        What `Planner.snapshot` copied.
+    bandwidth : float
+        Crawls per second.
+    signal_observations : mapping, optional
+        Visits of pages that a source covers: arrays ``page``, ``elapsed``, ``n_signals``, ``source``, ``changed``.
+    previous : Plan, optional
+        The plan in force; what nothing is known about stays as it says.
+
+    Returns
+    -------
+    Plan
+
+    Notes
+    -----
+    It changes nothing, reads no clock, and works in numpy on blocks of rows, so that it can run in a thread beside the
+    crawl. Priors are learned as by `learn_prior`, for the whole and then for hosts with at least 30 visited pages,
+    shrunk towards the whole; a signal's weight is fitted per source and shrunk towards all sources together. The demand
+    curve leaves signals out: announced pages count as if nothing had been announced.
+    """
+    if not 0 < bandwidth < np.inf:
+        raise ValueError(f"bandwidth must be crawls per second above 0 and finite, got {bandwidth!r}.")
+    priors, group_hosts = _learn_priors(snapshot)
+    weights, rates, intervals = _learn_signals(snapshot, priors[0], signal_observations, previous)
+    threshold, demand = _demand(snapshot, priors, group_hosts, bandwidth)
+    return Plan(
+        time=snapshot.time,
+        rates_id=grid_id(snapshot.rates),
+        bandwidth=float(bandwidth),
+        n_pages=snapshot.n_pages,
+        priors=priors,
+        group_hosts=group_hosts,
+        signal_weights=weights,
+        signal_rates=rates,
+        precision_intervals=intervals,
+        threshold=threshold,
+        demand=demand,
+    )
+
+
+def _learn_priors(snapshot: Snapshot) -> tuple[FloatArray, tuple[int, ...]]:
+    if not snapshot.pages.size:
+        return np.full((1, snapshot.rates.size), 1 / snapshot.rates.size), ()
+    whole = learn_prior(snapshot.log_likelihood)
+    visited = np.bincount(snapshot.hosts)
+    largest = np.argsort(-visited, kind="stable")[:_MOST_GROUPS]
+    grouped = np.sort(largest[visited[largest] >= _LEAST_GROUP])
+    # A single host is the whole.
+    if not grouped.size or np.count_nonzero(visited) == 1:
+        return whole[np.newaxis], ()
+    group_of_host = np.full(visited.size, -1)
+    group_of_host[grouped] = np.arange(grouped.size)
+    group = group_of_host[snapshot.hosts]
+    inside = np.flatnonzero(group >= 0)
+    learned = learn_prior(snapshot.log_likelihood[inside], group[inside], whole, n_groups=grouped.size)
+    return np.vstack([whole, learned]), tuple(grouped.tolist())
+
+
+def _learn_signals(
+    snapshot: Snapshot, prior: FloatArray, visits: Mapping[str, npt.NDArray[Any]] | None, previous: Plan | None
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    first_weight = -np.log1p(-FIRST_PRECISION)
+    n_sources = int(snapshot.sources.max(initial=-1)) + 1
+    if visits is not None and len(visits["source"]):
+        n_sources = max(n_sources, int(np.max(visits["source"])) + 1)
+    if previous is not None:
+        n_sources = max(n_sources, previous.signal_weights.size - 1)
+    weights = np.full(n_sources + 1, first_weight)
+    intervals = np.tile([0.0, 1.0], (n_sources + 1, 1))
+    if previous is not None:
+        known = previous.signal_weights.size - 1
+        weights[:known], intervals[:known] = previous.signal_weights[:-1], previous.precision_intervals[:-1]
+        weights[known:], intervals[known:] = previous.signal_weights[-1], previous.precision_intervals[-1]
+    if visits is not None and len(visits["source"]):
+        _fit_sources(snapshot, prior, visits, weights, intervals)
+    return weights, _signal_rates(snapshot, n_sources), intervals
+
+
+def _fit_sources(
+    snapshot: Snapshot,
+    prior: FloatArray,
+    visits: Mapping[str, npt.NDArray[Any]],
+    weights: FloatArray,
+    intervals: FloatArray,
+) -> None:
+    sources = np.asarray(visits["source"], np.intp)
+    quality = SignalQuality(weights.size)
+    usable = (sources >= 0) & (np.asarray(visits["elapsed"]) > 0)
+    columns = (np.asarray(visits[name])[usable] for name in ("elapsed", "n_signals", "changed"))
+    quality.update(sources[usable], *columns)
+    seen = np.unique(sources[usable])
+    if not seen.size:
+        return
+    # One announcement, as likely true as not, keeps the whole from being sure of anything before it has seen some.
+    whole = quality.fit_group(seen, (FIRST_PRECISION, 1 - FIRST_PRECISION))
+    weights[-1], intervals[-1] = whole.signal_weight, whole.precision_interval
+    true = whole.precision * _ANNOUNCEMENTS_OF_THE_WHOLE
+    for source in seen.tolist():
+        fit = quality.fit_group(source, (true, _ANNOUNCEMENTS_OF_THE_WHOLE - true))
+        weights[source], intervals[source] = fit.signal_weight, fit.precision_interval
+
+
+def _signal_rates(snapshot: Snapshot, n_sources: int) -> FloatArray:
+    rates = np.full(n_sources + 1, FIRST_SIGNAL_RATE)
+    # One announcement in a day is added to each source, one page's worth of not knowing.
+    counted = np.bincount(snapshot.sources, snapshot.n_signals_total, n_sources) + 1.0
+    time = np.bincount(snapshot.sources, snapshot.signalled_for, n_sources) + 1 / FIRST_SIGNAL_RATE
+    rates[:n_sources] = counted / time
+    if n_sources:
+        rates[-1] = np.median(rates[:n_sources])
+    return rates
+
+
+def _demand(
+    snapshot: Snapshot, priors: FloatArray, group_hosts: tuple[int, ...], bandwidth: float
+) -> tuple[float, FloatArray]:
+    """Return the threshold and the demand curve; each page is crawled whenever its value reaches the threshold."""
+    chosen = np.arange(0, snapshot.pages.size, max(1, snapshot.pages.size // _DEMAND_SAMPLE))
+    chosen = chosen[snapshot.importance[chosen] > 0]
+    if not chosen.size:
+        return 0.0, np.empty((0, 2))
+    grid = Grid(snapshot.rates)
+    group_of_host = np.zeros(int(snapshot.hosts.max()) + 1, np.intp)
+    group_of_host[list(group_hosts)] = np.arange(1, len(group_hosts) + 1)
+    rows = priors[group_of_host[snapshot.hosts[chosen]]]
+    likelihood = np.exp(snapshot.log_likelihood[chosen] * (-1 / 2048.0)) * rows
+    likelihood /= likelihood.sum(axis=1, keepdims=True)
+    importance = snapshot.importance[chosen]
+    highest = float((likelihood @ (1 / snapshot.rates) * importance).max())
+    lowest = float((importance * (likelihood @ grid.gain[grid.elapsed.searchsorted(1.0)])).min())
+    decades = max(1, int(np.ceil(np.log10(highest / max(lowest, highest * 1e-12)))))
+    levels = np.geomspace(highest, highest * 10.0**-decades, decades * _DEMAND_POINTS_PER_DECADE)
+    wanted = np.zeros(levels.size)
+    for start in range(0, chosen.size, 1024):
+        part = slice(start, start + 1024)
+        values = likelihood[part] @ grid.gain.T
+        for number, level in enumerate(levels.tolist()):
+            cells = (values < (level / importance[part])[:, np.newaxis]).sum(axis=1)
+            reached = cells[cells < grid.elapsed.size]
+            wanted[number] += (1 / grid.elapsed[reached]).sum()
+    wanted *= snapshot.n_pages / chosen.size
+    threshold = float(levels[min(int(wanted.searchsorted(bandwidth)), levels.size - 1)])
+    return threshold, np.column_stack([levels, wanted])
