@@ -188,8 +188,8 @@ class AnnouncedGain:
             at = np.flatnonzero(self._stepped)
             n = self.of(at)._announcements(np.broadcast_to(threshold, doubt.shape)[at])
             doubt[at] = n * kappa[at]
-        # The copy of a page that never changes is never in doubt.
-        return np.where(self.change_rate > 0.0, doubt, 0.0)
+        # A page that does not matter is never crawled, and the copy of one that never changes is never in doubt.
+        return np.where(self.change_rate > 0.0, np.where(self.importance > 0.0, doubt, np.inf), 0.0)
 
     def doubt_of(self, rates: FloatArray, threshold: FloatArray | float | None = None) -> FloatArray:
         """Give the y at which a page is to be crawled so that its mean rate is this.
@@ -247,7 +247,8 @@ class AnnouncedGain:
     def _announcements(self, threshold: FloatArray) -> FloatArray:
         """Give the least n with V(n) ≥ Λ, for pages whose freshness falls with announcements only, by halving."""
         _, _, kappa = self._parameters
-        share = np.where(self.importance > 0.0, threshold * self.change_rate / self.importance, np.inf)
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            share = np.where(self.importance > 0.0, threshold * self.change_rate / self.importance, np.inf)
         # V(n) = μ/Δ (1 - (1 + n p) exp(-κ n)) with p = 1 - exp(-κ) ≤ κ, so κ n = z with R^1(z) = share is enough.
         least, most = np.zeros(share.shape), np.ceil(inverse_residual_one(np.minimum(share, LARGEST_SHARE)) / kappa) + 1
         while (most - least > np.maximum(1.0, 4.0 * np.finfo(float).eps * most)).any():

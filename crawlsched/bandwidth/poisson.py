@@ -113,11 +113,12 @@ def _exact_rates(
         with np.errstate(invalid="ignore"):
             return np.where(s < last, np.maximum(s - first, 0.0) * per_s, room)
 
-    low, high = 0, corners.size  # excess(corners[low]) <= spare < excess(corners[high])
+    low, high = -1, corners.size  # excess(corners[low]) <= spare < excess(corners[high]); none below the first corner
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (middle, high) if np.sum(excess(corners[middle])) <= spare else (low, middle)
-    s, rates = float(corners[low]), excess(corners[low])
+    s = float(corners[max(low, 0)])
+    rates = excess(s) if low >= 0 else np.zeros_like(room)
     # Between two corners every rate is linear in s, and beyond the last one those without a greatest rate rise.
     if high < corners.size:
         rise, width = excess(corners[high]) - rates, float(corners[high]) - s
