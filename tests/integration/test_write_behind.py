@@ -1,0 +1,343 @@
+"""The writing thread loses nothing: not when the disk is full, the file locked, the server gone, the process killed."""
+
+import hashlib
+import os
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sqlalchemy import create_engine, event, text
+
+from crawlsched.exceptions import StoreError
+from crawlsched.store import Batch, Host, Lease, NewPage, ObservationRow, Store, WriteBehind
+
+NOW = 1.7e9
+
+LOCKS = """
+import sqlite3, sys
+connection = sqlite3.connect(sys.argv[1], isolation_level=None)
+connection.execute("BEGIN IMMEDIATE")
+print("locked", flush=True)
+sys.stdin.read()
+"""
+
+WRITES = """
+import hashlib, sys
+from crawlsched.store import Batch, NewPage, ObservationRow, Store, WriteBehind
+store = Store.open(sys.argv[1], "spider")
+writer = WriteBehind(store)
+for number in range(10**6):
+    batch = Batch()
+    for page in range(20 * number, 20 * number + 20):
+        url = f"http://a.example/{page}"
+        batch.new_pages[page] = NewPage(page, url, "a.example", hashlib.sha1(url.encode()).digest(), 1.7e9)
+        batch.observations.append(ObservationRow(page, page, 1.7e9, None, 0, -1, None, "changed"))
+        batch.contents[page] = {"pending_fingerprint": b"p"}
+    writer.submit(batch)
+    writer.drain(60)
+    print(number, flush=True)
+"""
+
+
+@pytest.fixture
+def store(database_url):
+    opened = Store.open(database_url, "spider", upgrade=True)
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def sqlite_store(sqlite_url):
+    opened = Store.open(sqlite_url, "spider")
+    yield opened
+    opened.close()
+
+
+def observations(first, n, page=0):
+    return [ObservationRow(i, page, NOW + i, None, 0, -1, None, "changed") for i in range(first, first + n)]
+
+
+def new_page(page, url=None):
+    url = url or f"http://a.example/{page}"
+    return NewPage(page, url, "a.example", hashlib.sha1(url.encode()).digest(), NOW)
+
+
+def ids(store, page=0):
+    return [row.id for row in store.observations_of(page, limit=10**6)][::-1]
+
+
+def test_batches_are_written_in_their_order(store):
+    """Later values win, and none is lost, however fast they come."""
+    writer = WriteBehind(store)
+    for number in range(100):
+        writer.submit(Batch(observations=observations(number, 1), hosts={"h": Host("h", float(number))}))
+    assert writer.drain(30)
+    assert ids(store) == list(range(100))
+    assert store.host_rows()[0].rest_until == 99.0
+    assert writer.n_rows >= 100
+    assert writer.close()
+
+
+def test_submitting_does_not_wait_for_the_database(sqlite_store):
+    """While the file is locked by another process, handing over a batch takes no time."""
+    writer = WriteBehind(sqlite_store)
+    with locked(sqlite_store):
+        slowest = 0.0
+        for number in range(50):
+            started = time.perf_counter()
+            writer.submit(Batch(observations=observations(number, 1)))
+            slowest = max(slowest, time.perf_counter() - started)
+        assert writer.in_flight
+        assert slowest < 1.0  # the lock is waited for during 5 s
+    assert writer.close()
+    assert ids(sqlite_store) == list(range(50))
+
+
+class locked:  # noqa: N801 (reads as a phrase)
+    """A process that holds an SQLite file's write lock."""
+
+    def __init__(self, store):
+        path = store.database.text.removeprefix("sqlite:///")
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", LOCKS, path], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+        assert self.process.stdout.readline() == "locked\n"
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.communicate(timeout=30)
+
+
+def test_a_lock_of_another_process_is_waited_out(sqlite_url, monkeypatch, caplog):
+    """One line in the log when it begins, one when it is over, and everything written."""
+    monkeypatch.setattr("crawlsched.store.database.BUSY_TIMEOUT", 0.1)
+    store = Store.open(sqlite_url, "spider")
+    events = []
+    writer = WriteBehind(store, on_event=lambda name, sentence: events.append(name))
+    with locked(store):
+        writer.submit(Batch(since=NOW, observations=observations(0, 5)))
+        wait_until(lambda: writer.failure)
+        writer.submit(Batch(since=NOW + 1, observations=observations(5, 5)))
+        assert "another process holds the database locked" in writer.failure
+        assert writer.oldest_unsaved_at == NOW
+        assert not writer.drain(0.5)
+    assert writer.drain(30)
+    assert (writer.failure, writer.oldest_unsaved_at) == (None, None)
+    assert ids(store) == list(range(10))
+    assert events == ["failed", "recovered"]
+    lines = [record.message for record in caplog.records if record.name == "crawlsched.store"]
+    assert len(lines) == 2
+    assert "another process holds the database locked" in lines[0]
+    assert "nothing is lost" in lines[1]
+    assert writer.close()
+    store.close()
+
+
+def test_a_full_disk_is_named_and_nothing_is_lost(sqlite_store, caplog):
+    """SQLite says that the disk is full; batches wait, merged, until there is room."""
+    full = threading.Event()
+    full.set()
+
+    @event.listens_for(sqlite_store.database.engine, "begin")
+    def limit(connection):
+        # Asked for fewer pages than there are, SQLite takes as many as there are: not one more can be added.
+        connection.exec_driver_sql(f"PRAGMA max_page_count={1 if full.is_set() else 2**30}")
+
+    writer = WriteBehind(sqlite_store, retry_interval=0.2)
+    for number in range(20):
+        batch = Batch(observations=observations(100 * number, 100))
+        batch.new_pages = {page: new_page(page, f"http://a.example/{page}/{'x' * 2000}") for page in range(5 * number, 5 * number + 5)}
+        writer.submit(batch)
+    wait_until(lambda: writer.failure)
+    assert "the disk is full" in writer.failure
+    assert not writer.drain(0.5)
+    full.clear()
+    assert writer.drain(30)
+    assert ids(sqlite_store) == list(range(2000))
+    assert sum(len(block["page"]) for block in sqlite_store.load()) == 100
+    assert sum("the disk is full" in record.message for record in caplog.records) == 1
+    assert writer.close()
+
+
+def test_a_lost_connection_is_made_anew(postgresql_url):
+    """The server ends our connections (as at its restart); the batch is written by a new one."""
+    store = Store.open(postgresql_url, "spider", upgrade=True)
+    writer = WriteBehind(store)
+    engine = create_engine(postgresql_url.replace("postgresql:", "postgresql+psycopg:"))
+    for number in range(20):
+        with engine.begin() as connection:
+            connection.execute(
+                text(
+                    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+                    "WHERE datname = current_database() AND pid <> pg_backend_pid()"
+                )
+            )
+        writer.submit(Batch(observations=observations(10 * number, 10)))
+        time.sleep(0.02)
+    assert writer.close()
+    assert ids(store) == list(range(200))
+    engine.dispose()
+    store.close()
+
+
+def test_a_server_that_refuses_connections_is_waited_for(postgresql_url):
+    """Nobody may connect for a while; what was learned meanwhile is written afterwards."""
+    store = Store.open(postgresql_url, "spider", upgrade=True)
+    name = postgresql_url.partition("?")[0].rpartition("/")[2]
+    other = create_engine(
+        postgresql_url.replace("postgresql:", "postgresql+psycopg:").replace(f"/{name}?", "/postgres?"),
+        isolation_level="AUTOCOMMIT",
+    )
+    writer = WriteBehind(store, retry_interval=0.2)
+    with other.connect() as connection:
+        connection.execute(text(f"ALTER DATABASE {name} ALLOW_CONNECTIONS false"))
+        connection.execute(text(f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{name}'"))
+        writer.submit(Batch(observations=observations(0, 3)))
+        wait_until(lambda: writer.failure)
+        assert "cannot be written" in writer.failure
+        writer.submit(Batch(observations=observations(3, 3)))
+        connection.execute(text(f"ALTER DATABASE {name} ALLOW_CONNECTIONS true"))
+    assert writer.close()
+    assert ids(store) == list(range(6))
+    other.dispose()
+    store.close()
+
+
+def test_a_poisoned_row_does_not_hold_up_the_others(store):
+    """What comes before it, with it, and after it is written; it is counted."""
+    writer = WriteBehind(store)
+    for number in range(3):
+        rows = observations(10 * number, 5)
+        if number == 1:
+            rows[2] = rows[2]._replace(page=2**80)
+        writer.submit(Batch(observations=rows))
+        assert writer.drain(10)
+    assert ids(store) == [0, 1, 2, 3, 4, 10, 11, 13, 14, 20, 21, 22, 23, 24]
+    assert writer.refused == {"observations": 1}
+    assert writer.failure is None
+    assert writer.close()
+
+
+def test_facts_include_what_is_not_written_yet(sqlite_store):
+    """A page asked for between a visit and its writing is known as the visit left it, and a new one is known at all."""
+    sqlite_store.save(Batch(new_pages={0: new_page(0)}, contents={0: {"etag": "old", "recipe": "r"}}))
+    writer = WriteBehind(sqlite_store)
+    with locked(sqlite_store):
+        writer.submit(Batch(contents={0: {"etag": "newer"}}))
+        new = Batch(new_pages={1: new_page(1)._replace(template=b"t")}, templates={b"t": {"callback": "parse"}})
+        writer.submit(new)
+        writer.submit(Batch(contents={0: {"etag": "newest"}, 1: {"etag": "first"}}))
+        zero, one, missing = writer.facts([0, 1, 2])
+        assert (zero.etag, zero.recipe) == ("newest", "r")
+        assert (one.url, one.etag, one.template_data) == ("http://a.example/1", "first", {"callback": "parse"})
+        assert missing is None
+    assert writer.close()
+    assert writer.facts([0, 1, 2]) == [zero, one, None] == sqlite_store.facts([0, 1, 2])
+
+
+def test_closing_writes_what_is_left_and_then_refuses(store):
+    """An orderly end loses nothing; handing over more is a mistake that is said."""
+    writer = WriteBehind(store)
+    for number in range(50):
+        writer.submit(Batch(observations=observations(number, 1)))
+    assert writer.close()
+    assert ids(store) == list(range(50))
+    with pytest.raises(StoreError, match="The write-behind is closed; nothing can be written any more"):
+        writer.submit(Batch())
+
+
+def test_closing_gives_up_when_the_time_is_over_and_says_what_is_not_written(sqlite_url, monkeypatch, caplog):
+    """The process must end even when the disk stays full; the log says how much was lost, and why."""
+    monkeypatch.setattr("crawlsched.store.database.BUSY_TIMEOUT", 0.1)
+    store = Store.open(sqlite_url, "spider")
+    writer = WriteBehind(store)
+    with locked(store):
+        writer.submit(Batch(observations=observations(0, 7)))
+        started = time.monotonic()
+        assert not writer.close(timeout=0.5)
+        assert time.monotonic() - started < 5
+    assert "7 rows are not written at the end: " in caplog.text
+    assert "another process holds the database locked" in caplog.text
+    store.close()
+
+
+def test_the_loss_of_the_lease_stops_the_writing(store, caplog):
+    """Another process owns the collection now: nothing more is written, and the crawling thread can see why."""
+    Lease.take(store, "news", NOW)
+    events = []
+    writer = WriteBehind(store, on_event=lambda name, sentence: events.append(name))
+    other = Store.open(store.database.text, "spider")
+    Lease.take(other, "news", NOW + 60)
+    writer.submit(Batch(observations=observations(0, 1)))
+    wait_until(lambda: writer.lost)
+    assert "taken over by another process" in writer.lost
+    started = time.monotonic()
+    assert not writer.drain(30)
+    assert not writer.close()
+    assert time.monotonic() - started < 5
+    assert events == ["lost"]
+    assert ids(other) == []
+    other.close()
+
+
+def test_kill_9_loses_nothing_that_was_committed(database_url):
+    """A writing process killed in the middle, three times over: every finished batch is there, and none is there in part."""
+    Store.open(database_url, "spider", upgrade=True).close()
+    environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])}
+    store = Store.open(database_url, "spider")
+    finished = -1
+    for attempt in range(3):
+        arguments = [sys.executable, "-c", WRITES, database_url]
+        with subprocess.Popen(arguments, env=environment, stdout=subprocess.PIPE, text=True) as process:
+            process.stdout.readline()
+            time.sleep(0.2 + 0.05 * attempt)
+            process.kill()
+            rest = process.stdout.read().split("\n")
+        finished = max([finished, *[int(line) for line in rest[:-1] if line]])
+        pages = np.concatenate([block["page"] for block in store.load()])
+        assert len(pages) >= 20 * (finished + 1)
+        np.testing.assert_array_equal(pages, np.arange(len(pages)))
+        assert len(pages) % 20 == 0
+        assert store.next_observation() == len(pages)
+        assert len(store.undelivered()) == len(pages)
+    assert finished > 0
+    assert store.quick_check() == []
+    store.close()
+
+
+def test_two_threads_may_write_and_read_at_once(store):
+    """The writing thread, the jobs and the crawling thread share one store."""
+    writer = WriteBehind(store)
+    failures = []
+
+    def jobs():
+        try:
+            for number in range(20):
+                store.save_plan({"n": number}, NOW)
+                store.prune(NOW - 1)
+                store.signal_observations(0.0)
+        except Exception as error:
+            failures.append(error)
+
+    thread = threading.Thread(target=jobs)
+    thread.start()
+    for number in range(100):
+        writer.submit(Batch(observations=observations(10 * number, 10)))
+        store.facts([0])
+    thread.join()
+    assert failures == []
+    assert writer.close()
+    assert len(ids(store)) == 1000
+
+
+def wait_until(condition, seconds=20.0):
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "it did not happen"
+        time.sleep(0.01)
