@@ -40,7 +40,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def add_commands(parser: argparse.ArgumentParser) -> None:
     """Add every command to a parser; `run` then takes what it has parsed."""
-    # Imported here and not above: a module may need nothing of Scrapy, SQL or numpy before it is run.
+    # Each imports what it needs of Scrapy and SQL when it is run: their loading takes longer than most commands.
     from crawlsched.cli import bandwidth, db, forget, jobs, recrawl, signal, status, why
 
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True, prog=parser.prog)

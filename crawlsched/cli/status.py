@@ -1,16 +1,20 @@
 """``crawlsched status``: what the database knows of a collection, and how its budget is used."""
 
 import argparse
+import math
 import time
 from typing import TYPE_CHECKING, Any
 
+from crawlsched.cli.planning import add_up, newest_plan
 from crawlsched.cli.recent import visits_since
-from crawlsched.cli.target import Target, common_options, find_target, open_store
+from crawlsched.cli.target import common_options, find_target, open_store
 from crawlsched.cli.wording import say_count, say_duration, say_moment, say_share, say_table
 from crawlsched.settings import format_bandwidth
 
 if TYPE_CHECKING:
-    from crawlsched.store import LeaseRow, Store
+    from crawlsched.cli.planning import Totals
+    from crawlsched.planner import Plan
+    from crawlsched.store import LeaseRow, Source, Store
 
 __all__ = ["add_parser", "report", "say"]
 
@@ -24,3 +28,156 @@ def add_parser(commands: Any) -> None:
         "status", help="pages, freshness, use of the budget, sources of announcements", parents=[common_options()]
     )
     parser.set_defaults(report=report, say=say)
+
+
+def report(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Gather everything."""
+    target = find_target(arguments)
+    now = time.time()
+    store = open_store(target)
+    try:
+        owner = store.owner()
+        status = owner.status if owner is not None else {}
+        sources = [source for source in store.sources() if source.kind != "robots"]
+        totals = add_up(store, target, 1 + max((source.source for source in sources), default=-1), now)
+        plan = newest_plan(store)
+        described = [_source(source, plan, totals) for source in sources]
+        return {
+            "collection": store.name,
+            "shard": store.key[0],
+            "database": store.database.name,
+            "time": now,
+            "owner": _owner(owner, now),
+            "pages": _pages(store),
+            "expected_freshness": totals.expected_freshness,
+            "budget": {name: status.get(name) for name in ("bandwidth", "dispatched", "resolved", "slots")},
+            "threshold": status.get("threshold"),
+            "replanned_at": None if plan is None else plan.time,
+            "last_hour": visits_since(store, now - 3600.0),
+            "last_day": visits_since(store, now - 86_400.0),
+            "sources": sorted(described, key=_worth, reverse=True),
+        }
+    finally:
+        store.close()
+
+
+def _source(source: "Source", plan: "Plan | None", totals: "Totals") -> dict[str, Any]:
+    number = source.source
+    precision, interval, recall = None, None, None
+    # The plan's last row is for sources that it knows nothing of, and an interval of 0 to 1 says as much.
+    if plan is not None and number < len(plan.signal_weights) - 1:
+        low, high = plan.precision_intervals[number].tolist()
+        if (low, high) != (0.0, 1.0):
+            precision = -math.expm1(-plan.signal_weights[number])
+            interval, recall = (low, high), totals.recall(number)
+    return {
+        "source": number,
+        "kind": source.kind,
+        "url": source.url,
+        "host": source.host,
+        "pages": int(totals.pages_of_source[number]),
+        "precision": precision,
+        "precision_interval": interval,
+        "recall": recall,
+        "polled_at": source.polled_at,
+        "next_poll_at": source.next_poll_at,
+        "problems": source.problems,
+    }
+
+
+def _worth(source: dict[str, Any]) -> tuple[bool, float, int]:
+    """Order sources by how many of all changes they announce, and how truly; those not known yet come last."""
+    known = source["precision"] is not None and source["recall"] is not None
+    return known, source["precision"] * source["recall"] if known else 0.0, source["pages"]
+
+
+def _owner(owner: "LeaseRow | None", now: float) -> dict[str, Any] | None:
+    if owner is None:
+        return None
+    return {
+        "running": owner.is_held(now),
+        "spider": owner.spider,
+        "host": owner.host,
+        "pid": owner.pid,
+        "started_at": owner.started_at,
+        "heartbeat_at": owner.heartbeat_at,
+        "released_at": owner.released_at,
+    }
+
+
+def _pages(store: "Store") -> dict[str, Any]:
+    from crawlsched.pages import STATE_NAMES
+
+    counts = store.counts()
+    states = dict.fromkeys(STATE_NAMES[1:], 0)
+    for by_state in counts.values():
+        for state, n in by_state.items():
+            states[STATE_NAMES[state]] += n
+    return {"total": sum(states.values()), "hosts": len(counts), "states": states}
+
+
+def say(report: dict[str, Any]) -> str:
+    """Put it on one screen."""
+    now = report["time"]
+    lines = [f"{report['collection']}  ({report['database']})", f"  {_say_owner(report['owner'], now)}", ""]
+    lines += [*_say_pages(report["pages"], report["expected_freshness"]), ""]
+    lines += _say_budget(report)
+    # An index of sitemaps covers no page itself; --json has it.
+    if shown := [source for source in report["sources"] if source["pages"] or source["problems"]]:
+        lines += ["", *_say_sources(shown)]
+    return "\n".join(lines)
+
+
+def _say_owner(owner: dict[str, Any] | None, now: float) -> str:
+    if owner is None:
+        return "never crawled"
+    who = f"spider {owner['spider']!r}, pid {owner['pid']} on {owner['host']}"
+    if owner["running"]:
+        beat = say_duration(max(now - owner["heartbeat_at"], 0.0))
+        return f"crawling for {say_duration(now - owner['started_at'])} ({who}; last heard of {beat} ago)"
+    if owner["released_at"] is None:
+        return f"not crawling; {who} broke off, last heard of {say_moment(owner['heartbeat_at'], now)}"
+    return f"not crawling; the last crawl ended {say_moment(owner['released_at'], now)} ({who})"
+
+
+def _say_pages(pages: dict[str, Any], expected_freshness: float | None) -> list[str]:
+    rows = [[name, f"{n:,}", say_share(n / pages["total"])] for name, n in pages["states"].items() if n]
+    lines = [f"{say_count(pages['total'], 'page')} on {say_count(pages['hosts'], 'host')}"]
+    if rows:
+        lines += say_table(rows, right="lrr")
+    lines.append(f"  expected to be fresh, by importance: {say_share(expected_freshness)}")
+    return lines
+
+
+def _say_budget(report: dict[str, Any]) -> list[str]:
+    budget = report["budget"]
+    bandwidth = budget["bandwidth"]
+    lines = [f"budget {'not known yet' if bandwidth is None else format_bandwidth(bandwidth)}"]
+    slots = {name: n for name, n in (budget["slots"] or {}).items() if name != "paid"}
+    if total := sum(slots.values()):
+        said = ", ".join(f"{name.replace('_', ' ')} {say_share(n / total)}" for name, n in slots.items())
+        lines.append(f"  slots of this crawl: {said}")
+    rows = [["", "visits", "changes found", "per 100 visits"]]
+    for name, recent in (("last hour", report["last_hour"]), ("last day", report["last_day"])):
+        per_100 = recent["changes_per_100"]
+        numbers = [f"{recent['visits']:,}", f"{recent['changes']:,}", "-" if per_100 is None else f"{per_100:.1f}"]
+        rows.append([name, *numbers])
+    return lines + say_table(rows, right="lrrr")
+
+
+def _say_sources(sources: list[dict[str, Any]]) -> list[str]:
+    """Say the best and the worst, and how many stand between them."""
+    best = sources[:_SHOWN_SOURCES]
+    worst = sources[_SHOWN_SOURCES:][-_SHOWN_SOURCES:]
+    rows = [["precision", "recall", "pages", "source"]]
+    rows += [_source_row(source) for source in best]
+    if between := len(sources) - len(best) - len(worst):
+        rows.append(["", "", "", f"... {between:,} more ..."])
+    rows += [_source_row(source) for source in worst]
+    return ["sources of announcements, best first", *say_table(rows, right="rrrl")]
+
+
+def _source_row(source: dict[str, Any]) -> list[str]:
+    problems = f"  ({', '.join(source['problems'])})" if source["problems"] else ""
+    quality = [say_share(source[name]) for name in ("precision", "recall")]
+    return [*quality, f"{source['pages']:,}", f"{source['kind']} {source['url']}{problems}"]

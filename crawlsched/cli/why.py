@@ -1,5 +1,202 @@
-"""status"""
+"""``crawlsched why URL``: what is known of a page, what a crawl of it is worth, when it comes, what decides that."""
+
+import argparse
+import math
+import time
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from crawlsched.cli.pages import find_page
+from crawlsched.cli.planning import planner_of_page
+from crawlsched.cli.target import common_options, find_target, open_store, owner_now
+from crawlsched.cli.wording import say_count, say_duration, say_interval, say_moment, say_share, say_table
+from crawlsched.exceptions import UnknownPage
+
+if TYPE_CHECKING:
+    from crawlsched.store import ObservationRow, Store
+
+__all__ = ["add_parser", "report", "say"]
+
+_SHOWN_VISITS = 8
+
+# What binds, as the planner says it, in words.
+_BINDS = {
+    "value": "what a crawl of it is worth",
+    "overdue": "CRAWLSCHED_MAX_CRAWL_INTERVAL: it is overdue, and goes before anything of value",
+    "forced": "a word from outside: it goes before anything of value",
+    "min_interval": "CRAWLSCHED_MIN_CRAWL_INTERVAL: it may not be crawled again yet",
+    "not_before": "the wait after its last visit, which ended badly",
+    "host": "its host, which asked to be left alone",
+    "in_flight": "nothing: it is being crawled just now",
+}
 
 
-def add_parser(c):
-    pass
+def add_parser(commands: Any) -> None:
+    """Add the command."""
+    parser = commands.add_parser(
+        "why", help="everything about one page, and why it is not crawled now", parents=[common_options()]
+    )
+    parser.add_argument("url", metavar="URL")
+    parser.add_argument("--visits", metavar="N", type=int, default=_SHOWN_VISITS, help="how many of its last visits")
+    parser.set_defaults(report=report, say=say)
+
+
+def report(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Gather everything."""
+    target = find_target(arguments)
+    now = time.time()
+    store = open_store(target)
+    try:
+        page = find_page(store, arguments.url)
+        facts = store.facts([page])[0]
+        if facts is None:  # forgotten between the two questions
+            raise UnknownPage(arguments.url, store.name)
+        planner = planner_of_page(store, target, page, now)
+        explanation = planner.explain(0, now).to_dict()
+        columns = {name: column[0] for name, column in planner.pages.columns(np.array([0])).items()}
+        rest_until = _rest_until(store, facts.url)
+        if rest_until > now and explanation["binds"] in ("value", "overdue"):
+            explanation["binds"] = "host"
+        return {
+            "url": facts.url,
+            "collection": store.name,
+            "time": now,
+            "running": owner_now(store, now) is not None,
+            **explanation,
+            "page": page,
+            "host_rests_until": rest_until if rest_until > now else None,
+            "next_crawl_at": _next_crawl_at(explanation, rest_until, now),
+            **_history(columns),
+            "undelivered": facts.pending_fingerprint is not None,
+            "moved_to": facts.moved_to,
+            "visits": [_visit(row) for row in store.observations_of(page, arguments.visits)],
+            "announced_by": _announced_by(store, page),
+        }
+    finally:
+        store.close()
+
+
+def _rest_until(store: "Store", url: str) -> float:
+    from crawlsched.store import host_of
+
+    return next((host.rest_until for host in store.host_rows() if host.host == host_of(url)), 0.0)
+
+
+def _next_crawl_at(explanation: dict[str, Any], rest_until: float, now: float) -> float:
+    """When it will be crawled if nothing is announced; inf: never."""
+    if explanation["binds"] in ("forced", "in_flight"):
+        return now
+    wanted = min(explanation["wake_time"], explanation["deadline"])
+    return float(max(wanted, explanation["next_allowed"], rest_until, now))
+
+
+def _history(columns: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "first_seen": float(columns["first_seen"]),
+        "crawled_at": float(columns["crawled_at"]),
+        "changed_at": float(columns["changed_at"]),
+        "n_crawls": int(columns["n_crawls"]),
+        "n_changes": int(columns["n_changes"]),
+        "n_errors": int(columns["n_errors"]),
+        "n_signals_total": int(columns["n_signals_total"]),
+    }
+
+
+def _visit(row: "ObservationRow") -> dict[str, Any]:
+    return {
+        "time": row.time,
+        "outcome": row.outcome,
+        "status": row.status,
+        "changed": row.changed,
+        "elapsed": row.elapsed,
+        "n_signals": row.n_signals,
+    }
+
+
+def _announced_by(store: "Store", page: int) -> list[dict[str, Any]]:
+    sources = {source.source: source for source in store.sources()}
+    return [
+        {"kind": sources[number].kind, "url": sources[number].url, "lastmod": lastmod, "n_announced": n}
+        for number, lastmod, n in store.announcements_of(page)
+        if number in sources
+    ]
+
+
+def say(report: dict[str, Any]) -> str:
+    """Put it on one screen."""
+    now = report["time"]
+    rows = [["changes", _say_changes(report)]]
+    rows += [["", line] for line in _say_found(report, now)]
+    rows += [["announced", line] for line in _say_announced(report, now)]
+    rows += [["copy", _say_copy(report, now)]]
+    rows += [["worth now", _say_worth(report)]]
+    rows += [["next crawl", _say_next(report, now)]]
+    rows += [["decided by", _BINDS[report["binds"]]]]
+    lines = [f"{report['url']}  (page {report['page']} of {report['collection']!r}, {report['state']})", ""]
+    lines += say_table(rows)
+    if report["visits"]:
+        lines += ["", "last visits", *_say_visits(report["visits"], now)]
+    return "\n".join(lines)
+
+
+def _say_changes(report: dict[str, Any]) -> str:
+    low, high = report["change_rate_interval"]
+    between = f"{say_duration(1 / high)} and {say_duration(1 / low)}"
+    return f"{say_interval(report['change_rate'])} as far as is known; with 90 % certainty between {between}"
+
+
+def _say_found(report: dict[str, Any], now: float) -> list[str]:
+    found = f"{say_count(report['n_changes'], 'change')} found in {say_count(report['n_crawls'], 'visit')}"
+    if report["n_changes"]:
+        found += f", the last {say_moment(report['changed_at'], now)}"
+    lines = [found]
+    if report["undelivered"]:
+        lines.append("its last change has not been through the spider's callback and pipelines yet")
+    if report["moved_to"]:
+        lines.append(f"it moved to {report['moved_to']}")
+    return lines
+
+
+def _say_announced(report: dict[str, Any], now: float) -> list[str]:
+    lines = []
+    for by in report["announced_by"]:
+        lastmod = "without a date" if by["lastmod"] is None else f"dated {say_moment(by['lastmod'], now)}"
+        lines.append(f"by {by['kind']} {by['url']}, {lastmod}; {say_count(by['n_announced'], 'announcement')} so far")
+    if report["signal_weight"] > 0:
+        quality = f"{say_share(report['precision'])} of its announcements are true"
+        lines.append(f"{quality}, {say_share(report['recall'])} of its changes are announced")
+        lines.append(f"{say_count(report['n_signals'], 'announcement')} since the last crawl")
+    return lines or ["by nobody"]
+
+
+def _say_copy(report: dict[str, Any], now: float) -> str:
+    if report["n_crawls"] == 0:
+        return f"none yet; known since {say_moment(report['first_seen'], now)}"
+    fresh = say_share(report["expected_freshness"])
+    return f"of {say_moment(report['crawled_at'], now)}; it is still fresh with a probability of {fresh}"
+
+
+def _say_worth(report: dict[str, Any]) -> str:
+    importance = "" if report["importance"] == 1 else f", its importance being {report['importance']:g}"
+    worth = f"{report['crawl_value']:.3g}{importance}"
+    if not report["threshold"]:
+        return f"{worth}; there is no plan yet to compare it with"
+    return f"{worth}; pages go at {report['threshold']:.3g}"
+
+
+def _say_next(report: dict[str, Any], now: float) -> str:
+    when = report["next_crawl_at"]
+    if when is None or math.isinf(when):
+        return "never, unless a change is announced or the budget grows: others are worth more"
+    text = "as soon as a slot is free" if when <= now else f"about {say_moment(when, now)}, if nothing is announced"
+    return text if report["running"] else f"{text} (no crawl is running now)"
+
+
+def _say_visits(visits: list[dict[str, Any]], now: float) -> list[str]:
+    rows = [["when", "what it found", "status", "after", "announcements"]]
+    for visit in visits:
+        after = "" if visit["elapsed"] is None else say_duration(visit["elapsed"])
+        status = "" if visit["status"] is None else str(visit["status"])
+        rows.append([say_moment(visit["time"], now), visit["outcome"], status, after, str(visit["n_signals"])])
+    return say_table(rows, right="lllrr")

@@ -1,0 +1,122 @@
+"""Planning: the stored pages in the planner that a crawl decides with, so that the same code decides and explains."""
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from crawlsched.cli.target import Target
+from crawlsched.pages import ERROR, LIVE, NEW
+
+if TYPE_CHECKING:
+    from crawlsched.planner import Plan, Planner
+    from crawlsched.store import Store
+
+__all__ = ["Totals", "add_up", "newest_plan", "planner_of_page"]
+
+# Pages in memory at once: a quarter of a gigabyte with all that is computed of them.
+_BLOCK = 100_000
+# Of these states a fresh copy is wanted. What is gone, moved or refused has none to be had.
+_WANTED = (NEW, LIVE, ERROR)
+
+
+def planner_of_page(store: "Store", target: Target, page: int, now: float) -> "Planner":
+    """Return a planner that knows a single page (its number is 0) and the newest plan."""
+    planner, _ = next(_planners(store, target, now, pages=[page]))
+    return planner
+
+
+def newest_plan(store: "Store", host_number: Callable[[str], int] | None = None) -> "Plan | None":
+    """Return the plan that was made last; None if there is none yet."""
+    from crawlsched.planner import Plan
+
+    stored = store.newest_plan()
+    return None if stored is None else Plan.from_dict(stored.data, host_number)
+
+
+class Totals:
+    """What comes out when all pages of a collection are looked at.
+
+    Attributes
+    ----------
+    importance : float
+        Sum over the pages of which a fresh copy is wanted.
+    fresh : float
+        The same times the probability that the copy is fresh (0 without one).
+    pages_of_source, announced, changes : ndarray, shape (S,)
+        By source: the pages it covers; how many changes a second it announces, and how many there are.
+    """
+
+    def __init__(self, n_sources: int) -> None:
+        self.importance = 0.0
+        self.fresh = 0.0
+        self.pages_of_source = np.zeros(n_sources, np.int64)
+        self.announced = np.zeros(n_sources)
+        self.changes = np.zeros(n_sources)
+
+    @property
+    def expected_freshness(self) -> float | None:
+        """The share of the importance that is expected to be fresh; None without pages."""
+        return self.fresh / self.importance if self.importance else None
+
+    def recall(self, source: int) -> float | None:
+        """Return the share of its pages' changes that a source announces; None if it covers none."""
+        if source >= self.changes.size or not self.changes[source]:
+            return None
+        return float(self.announced[source] / self.changes[source])
+
+
+def add_up(store: "Store", target: Target, n_sources: int, now: float) -> Totals:
+    """Look at every stored page as the planner sees it."""
+    totals = Totals(n_sources)
+    for planner, n_pages in _planners(store, target, now):
+        _add(totals, planner, np.arange(n_pages), now)
+    return totals
+
+
+def _add(totals: Totals, planner: "Planner", rows: Any, now: float) -> None:
+    columns = planner.pages
+    rows = rows[np.isin(columns.state[rows], _WANTED)]
+    weights = planner.values.weights(rows)
+    signal_rate, signal_weight = planner.values.signals(rows)
+    # The probability of freshness, exp(-α τ - κ n), expected over the rates α that are still possible.
+    elapsed = np.maximum(now - columns.crawled_at[rows], 0.0)
+    fresh = np.vecdot(weights, np.exp(-planner.posterior.rates * elapsed[:, np.newaxis]))
+    fresh *= np.exp(-signal_weight * columns.n_signals[rows])
+    importance = columns.importance[rows].astype(np.float64)
+    totals.importance += float(importance.sum())
+    totals.fresh += float(np.vecdot(importance, fresh))
+    # γ (1 - e^-κ) announcements a second are true, and the changes are those and the α that nobody announces.
+    true = signal_rate * -np.expm1(-signal_weight)
+    changes = weights @ planner.posterior.rates + true
+    covered = columns.source[rows] >= 0
+    source, n = columns.source[rows][covered], totals.pages_of_source.size
+    totals.pages_of_source += np.bincount(source, minlength=n)[:n]
+    totals.announced += np.bincount(source, true[covered], n)[:n]
+    totals.changes += np.bincount(source, changes[covered], n)[:n]
+
+
+def _planners(
+    store: "Store", target: Target, now: float, pages: list[int] | None = None
+) -> "Iterator[tuple[Planner, int]]":
+    """Give a planner for each block of pages, in which they are numbered from 0, and how many there are."""
+    from crawlsched.collection import planner_for
+
+    hosts: dict[str, int] = {}
+    host_number = lambda name: hosts.setdefault(name, len(hosts))  # noqa: E731
+    plan = newest_plan(store, host_number)
+    owner = store.owner()
+    status = owner.status if owner is not None else {}
+    first = planner_for(target.settings)
+    grid, n_rates = first.grid, first.posterior.rates.size
+    for block in store.load(_BLOCK, host_number=host_number, grid=grid, n_rates=n_rates, pages=pages):
+        planner = planner_for(target.settings)
+        n_pages = len(block["page"])
+        planner.load({**block, "page": np.arange(n_pages)}, block["log_likelihood"], now)
+        if plan is not None:
+            planner.adopt(plan, now)
+            while planner.work(now):
+                pass
+        # What the running crawl picks at now; or what the plan says that its bandwidth reaches.
+        planner.threshold = status.get("threshold") or (plan.threshold if plan is not None else 0.0)
+        yield planner, n_pages
