@@ -126,15 +126,16 @@ def _announced_by(store: "Store", page: int) -> list[dict[str, Any]]:
 def say(report: dict[str, Any]) -> str:
     """Put it on one screen."""
     now = report["time"]
-    rows = [["changes", _say_changes(report)]]
-    rows += [["", line] for line in _say_found(report, now)]
-    rows += [["announced", line] for line in _say_announced(report, now)]
-    rows += [["copy", _say_copy(report, now)]]
-    rows += [["worth now", _say_worth(report)]]
-    rows += [["next crawl", _say_next(report, now)]]
-    rows += [["decided by", _BINDS[report["binds"]]]]
+    paragraphs = {
+        "changes": [_say_changes(report), *_say_found(report, now)],
+        "announced": _say_announced(report, now),
+        "copy": [_say_copy(report, now)],
+        "worth now": [_say_worth(report)],
+        "next crawl": [_say_next(report, now)],
+        "decided by": [_BINDS[report["binds"]]],
+    }
     lines = [f"{report['url']}  (page {report['page']} of {report['collection']!r}, {report['state']})", ""]
-    lines += say_table(rows)
+    lines += say_table([["" if n else name, line] for name, said in paragraphs.items() for n, line in enumerate(said)])
     if report["visits"]:
         lines += ["", "last visits", *_say_visits(report["visits"], now)]
     return "\n".join(lines)

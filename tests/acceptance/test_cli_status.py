@@ -1,0 +1,212 @@
+"""`crawlsched status` and `crawlsched why`: what they say is what the planner decides by, over a real store."""
+
+import json
+import os
+import re
+import time
+from collections.abc import Iterator
+from contextlib import redirect_stderr, redirect_stdout
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from crawlsched.cli import main
+from crawlsched.store import Batch, Host, Lease, Store
+from tests.simulated import HOSTS, Simulated, crawl
+
+
+@pytest.fixture(scope="module")
+def database(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return f"sqlite:///{tmp_path_factory.mktemp('status')}/crawl.db"
+
+
+@pytest.fixture(scope="module")
+def simulated(database: str) -> Iterator[Simulated]:
+    """A collection that was crawled for three simulated days which end now."""
+    store = Store.open(database, "news")
+    yield crawl(store, time.time())
+    store.close()
+
+
+def run(*arguments: str) -> str:
+    """Run a command in this process (test_cli.py runs them in their own)."""
+    said = StringIO()
+    with redirect_stdout(said):
+        assert main(arguments) == 0
+    return said.getvalue()
+
+
+def report(*arguments: str) -> Any:
+    return json.loads(run(*arguments, "--json"))
+
+
+# -- status
+
+
+def test_status_knows_the_pages_and_how_the_budget_was_used(simulated: Simulated, database: str) -> None:
+    """Pages by state, the last crawl's bandwidth, and the visits of the last hour and day are those of the crawl."""
+    status = report("status", "--database", database)
+    assert status["pages"] == {
+        "total": 120,
+        "hosts": 2,
+        "states": {"new": 0, "live": 120, "gone": 0, "moved": 0, "error": 0, "refused": 0},
+    }
+    assert status["budget"]["bandwidth"] == simulated.planner.bandwidth
+    for name, seconds in (("last_hour", 3600.0), ("last_day", 86_400.0)):
+        recent = [visit for visit in simulated.visits if visit.time >= status["time"] - seconds]
+        assert status[name]["visits"] == len(recent)
+        assert status[name]["changes"] == sum(bool(visit.changed) for visit in recent)
+        assert sum(status[name]["outcomes"].values()) == len(recent)
+
+
+def test_expected_freshness_is_near_the_truth(simulated: Simulated, database: str) -> None:
+    """What is expected from what was learned is, within its chance error, what is true of the simulated pages."""
+    expected = report("status", "--database", database)["expected_freshness"]
+    standard_error = np.sqrt(expected * (1 - expected) / 120)
+    assert abs(expected - simulated.freshness) < 3.5 * standard_error
+
+
+def test_expected_freshness_is_that_of_the_pages_one_by_one(simulated: Simulated, database: str) -> None:
+    """The sum over blocks equals the mean of what the planner says of each page."""
+    status = report("status", "--database", database)
+    each = [simulated.planner.explain(page, status["time"]).expected_freshness for page in range(120)]
+    assert status["expected_freshness"] == pytest.approx(np.mean(each), rel=1e-6)
+
+
+def test_status_tells_an_honest_source_from_a_babbling_one(simulated: Simulated, database: str) -> None:
+    """The sitemap that announces only real changes comes first; the one that announces anything is worth little."""
+    honest, babbling = report("status", "--database", database)["sources"]
+    assert (honest["source"], babbling["source"]) == (0, 1)
+    assert (honest["pages"], babbling["pages"]) == (60, 60)
+    assert honest["precision"] > 0.8 > 0.3 > babbling["precision"]
+    low, high = honest["precision_interval"]
+    assert low <= honest["precision"] <= high
+    assert 0.4 < honest["recall"] < 0.95  # 0.7 in truth
+
+
+def test_status_fits_on_a_screen(simulated: Simulated, database: str) -> None:
+    """For a person there are a few lines, with nothing of the machine in them."""
+    said = run("status", "--database", database)
+    assert len(said.splitlines()) < 24
+    assert "120 pages on 2 hosts" in said
+    assert "budget 20/h" in said
+    assert "not crawling; the last crawl ended" in said
+    assert not any(word in said for word in ("nan", "None", "inf", "{"))
+
+
+def test_status_shows_what_a_running_crawl_says_of_itself(tmp_path: Path) -> None:
+    """Slots used, idle, without a free host and missed come from the heartbeat of the running crawl."""
+    url = f"sqlite:///{tmp_path}/crawl.db"
+    store = Store.open(url, "news")
+    lease = Lease.take(store, "news", time.time() - 90.0)
+    slots = {"used": 90, "idle": 6, "no_free_host": 3, "missed": 1, "paid": 7}
+    lease.heartbeat(time.time(), {"bandwidth": 50.0, "threshold": 12.5, "slots": slots})
+    status = report("status", "--database", url)
+    assert status["owner"]["running"] is True
+    assert status["owner"]["pid"] == os.getpid()
+    assert status["budget"]["slots"] == slots
+    said = run("status", "--database", url)
+    assert re.search(r"  crawling for 9\d(\.\d)? s \(spider 'news', pid \d+ on \S+; last heard of", said)
+    assert "slots of this crawl: used 90 %, idle 6 %, no free host 3 %, missed 1 %" in said
+    lease.release(time.time())
+    store.close()
+
+
+def test_status_of_an_empty_collection(tmp_path: Path) -> None:
+    """Where nothing was crawled yet, that is what it says."""
+    url = f"sqlite:///{tmp_path}/crawl.db"
+    Store.open(url, "news").close()
+    status = report("status", "--database", url)
+    assert status["pages"]["total"] == 0
+    assert status["expected_freshness"] is None
+    said = run("status", "--database", url)
+    assert "never crawled" in said
+    assert "expected to be fresh, by importance: not known" in said
+
+
+# -- why
+
+
+@pytest.mark.parametrize("page", [0, 5, 40, 61, 119])
+def test_why_says_what_the_planner_decides_by(simulated: Simulated, database: str, page: int) -> None:
+    """Every estimate is the production planner's own explanation of the page at that time."""
+    why = report("why", simulated.url(page), "--database", database)
+    explained = simulated.planner.explain(page, why["time"]).to_dict()
+    for name, value in explained.items():
+        if value == np.inf:
+            assert why[name] is None
+        elif isinstance(value, str):
+            assert why[name] == value
+        else:
+            # The store keeps the likelihood in steps, and no count of how it was rounded.
+            assert why[name] == pytest.approx(value, rel=1e-3), name
+    assert why["next_crawl_at"] >= why["time"]
+
+
+def test_why_shows_the_last_visits_newest_first(simulated: Simulated, database: str) -> None:
+    """The visits are those of the page, as many as asked for, and the counts agree with them."""
+    why = report("why", simulated.url(4), "--visits", "3", "--database", database)
+    own = [visit for visit in simulated.visits if visit.page == 4]
+    assert [visit["time"] for visit in why["visits"]] == [visit.time for visit in own[::-1][:3]]
+    assert why["n_crawls"] == len(own)
+    assert why["n_changes"] == sum(bool(visit.changed) for visit in own)
+    (by,) = why["announced_by"]
+    assert (by["kind"], by["url"], by["n_announced"]) == ("sitemap", f"http://{HOSTS[0]}/sitemap.xml", 3)
+
+
+def test_why_is_said_in_words(simulated: Simulated, database: str) -> None:
+    """For a person there is the page, its changes, its worth, when it is crawled and what decides that."""
+    said = run("why", simulated.url(4), "--database", database)
+    for words in ("changes", "with 90 % certainty", "announced", "copy", "worth now", "next crawl", "decided by"):
+        assert words in said
+    assert "(no crawl is running now)" in said
+    assert not any(word in said for word in ("nan", "None", " inf", "{"))
+
+
+def test_why_finds_a_page_by_another_spelling(simulated: Simulated, database: str) -> None:
+    """A fragment or another order of the query is the same page, as for the crawl itself."""
+    with_fragment = report("why", simulated.url(4) + "#top", "--database", database)
+    assert (with_fragment["page"], with_fragment["url"]) == (4, simulated.url(4))
+
+
+def test_why_names_a_floor_that_binds(simulated: Simulated, database: str) -> None:
+    """With an interval in the settings, what decides is that interval."""
+    newest = simulated.visits[-1].page
+    shortest = ("-s", "CRAWLSCHED_MIN_CRAWL_INTERVAL=10d")
+    why = report("why", simulated.url(newest), *shortest, "--database", database)
+    assert why["binds"] == "min_interval"
+    assert why["next_crawl_at"] >= simulated.visits[-1].time + 10 * 86_400.0
+    longest = ("-s", "CRAWLSCHED_MAX_CRAWL_INTERVAL=1s")
+    why = report("why", simulated.url(newest), *longest, "--database", database)
+    assert why["binds"] == "overdue"
+    assert why["next_crawl_at"] == why["time"]
+    assert "CRAWLSCHED_MAX_CRAWL_INTERVAL" in run("why", simulated.url(newest), *longest, "--database", database)
+
+
+def test_why_knows_of_a_host_that_rests(tmp_path: Path) -> None:
+    """A host that asked to be left alone is what its pages wait for."""
+    url = f"sqlite:///{tmp_path}/crawl.db"
+    store = Store.open(url, "news")
+    simulated = crawl(store, time.time(), n_pages=10, days=0.5)
+    rest_until = time.time() + 1000.0
+    store.save(Batch(hosts={HOSTS[0]: Host(HOSTS[0], rest_until=rest_until)}))
+    store.close()
+    resting = report("why", simulated.url(4), "--database", url)
+    assert resting["binds"] == "host"
+    assert resting["host_rests_until"] == rest_until
+    assert resting["next_crawl_at"] >= rest_until
+    assert report("why", simulated.url(5), "--database", url)["binds"] == "value"
+
+
+def test_why_of_an_unknown_page_is_a_sentence(simulated: Simulated, database: str) -> None:
+    """A URL that is no page is said to be none, with exit code 1."""
+    said = StringIO()
+    with redirect_stderr(said):
+        assert main(["why", "http://127.0.0.9/", "--database", database]) == 1
+    assert said.getvalue() == (
+        "No page with the URL 'http://127.0.0.9/' is in the collection 'news'; "
+        "check its spelling, or name another collection with --collection.\n"
+    )
