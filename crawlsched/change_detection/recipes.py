@@ -1,38 +1,26 @@
 """Recipes: which part of a response counts as content.
 
-Each recipe has an ``id`` (method, parameters, library version) and a method
-``fingerprint(body, content_type, encoding, url)``. No body makes one raise or run for ever.
+Each recipe has an ``id`` (method, parameters, version of what it is made with) and a method
+``fingerprint(body, content_type, encoding, url)``. No body makes one of these raise or run for ever.
 """
-
-from __future__ import annotations
 
 import json
 import logging
-import re
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Sequence
 from hashlib import blake2b
 from typing import Any, Protocol
 
-from lxml import etree, html
-from lxml.cssselect import CSSSelector
-
+from crawlsched.change_detection.content import content_of
 from crawlsched.change_detection.fingerprint import Fingerprint
+from crawlsched.change_detection.selectors import SELECTION_VERSION, PageParts
+from crawlsched.change_detection.visible_text import visible_text
 
-__all__ = ["RawBytes", "Recipe", "Selectors", "UserFunction", "VisibleText", "recipe"]
+__all__ = ["RECIPE_NAMES", "Json", "RawBytes", "Recipe", "Selectors", "UserFunction", "VisibleText", "recipe"]
 
 logger = logging.getLogger(__name__)
 
-# A parser's idea of a document may change with its version; then fingerprints must not be compared.
-_PARSER = "lxml" + ".".join(map(str, etree.LXML_VERSION[:2])) + "-libxml" + ".".join(map(str, etree.LIBXML_VERSION))
-_INVISIBLE = frozenset({"script", "style", "noscript", "template", "svg", "iframe", "head", "object", "canvas"})
-_HTML = re.compile(r"html|^$", re.IGNORECASE)
-_XML = re.compile(r"[/+]xml", re.IGNORECASE)
-_JSON = re.compile(r"[/+]json", re.IGNORECASE)
-_TEXT = re.compile(r"^text/", re.IGNORECASE)
-# What says when a feed was made, and nothing about what is in it.
-_FEED_CHURN = frozenset({"lastBuildDate", "updated", "generator", "ttl"})
-_WORD = re.compile(r"\S+")
+RECIPE_NAMES = ("raw_bytes", "visible_text", "json")
+"""The recipes that `recipe` knows by name."""
 
 
 class Recipe(Protocol):
@@ -49,7 +37,7 @@ class RawBytes:
 
     Examples
     --------
-    >>> RawBytes().fingerprint(b"a", None, None, "").digest == RawBytes().fingerprint(b"b", None, None, "").digest
+    >>> RawBytes().fingerprint(b"a", None, None, "") == RawBytes().fingerprint(b"b", None, None, "")
     False
     """
 
@@ -60,24 +48,63 @@ class RawBytes:
         return Fingerprint.of(self.id, body)
 
 
-class Selectors:
-    """The visible text of some parts of a page counts, without that of others.
+class VisibleText:
+    """The text of a page that a reader sees counts.
 
-    Scripts, styles, comments and attributes never count, nor do white space, charset and the spelling of entities.
-    What is not HTML counts as its kind deserves: JSON whatever the order of its keys, feeds without their build date,
-    plain text without its white space, everything else byte by byte.
+    Scripts, styles, comments and attributes do not, nor do white space, charset and the spelling of entities. What is
+    not HTML counts as its kind deserves: JSON whatever the order of its keys, XML and feeds without their build dates,
+    plain text without its white space, everything else (pictures, PDF) byte by byte.
+
+    Parameters
+    ----------
+    links : bool, default False
+        Whether the targets of links count: a page whose download link moved has changed for many readers.
+    images : bool, default False
+        Whether the sources of images count.
+
+    Examples
+    --------
+    >>> text = VisibleText()
+    >>> one = text.fingerprint("<p>Café<script>1</script>".encode("latin-1"), "text/html", "latin-1", "")
+    >>> two = text.fingerprint(b"<P class=x>  Caf&eacute; </P>", "text/html", "utf-8", "")
+    >>> one == two
+    True
+    """
+
+    def __init__(self, links: bool = False, images: bool = False) -> None:
+        self._links = links
+        self._images = images
+        self.id = f"visible_text/2{'+links' * links}{'+images' * images}"
+
+    def fingerprint(self, body: bytes, content_type: str | None, encoding: str | None, url: str) -> Fingerprint:
+        """Return the fingerprint of a body."""
+        return Fingerprint.of(self.id, content_of(body, content_type, encoding, self._html_text))
+
+    def _html_text(self, markup: str) -> str:
+        return visible_text(markup, self._links, self._images)
+
+
+class Selectors:
+    """The visible text of some parts of a page counts, without that of others; otherwise as `VisibleText`.
 
     Parameters
     ----------
     keep : sequence of str
-        CSS selectors; empty: the whole page.
+        CSS selectors, or XPaths; empty: the whole page. ``::attr(name)`` makes an attribute count.
     drop : sequence of str
-        CSS selectors of parts that do not count, also within what is kept.
+        Selectors of parts that do not count, also within what is kept.
+    links, images : bool, default False
+        Whether targets of links and sources of images count.
 
     Raises
     ------
     ValueError
-        If a selector cannot be read.
+        If a selector does not parse.
+
+    Notes
+    -----
+    A page without any part to keep has empty content (`Fingerprint.is_empty`). See `PageParts` for what is done with
+    pages that cannot be read as a tree.
 
     Examples
     --------
@@ -88,64 +115,70 @@ class Selectors:
     True
     """
 
-    def __init__(self, keep: Sequence[str] = (), drop: Sequence[str] = ()) -> None:
-        self._keep = [_selector("keep", text) for text in keep]
-        self._drop = [_selector("drop", text) for text in drop]
-        parameters = blake2b(json.dumps([list(keep), list(drop)]).encode(), digest_size=6).hexdigest()
-        self.id = f"visible_text/1/{parameters}/{_PARSER}" if keep or drop else f"visible_text/1/{_PARSER}"
+    def __init__(
+        self, keep: Sequence[str] = (), drop: Sequence[str] = (), links: bool = False, images: bool = False
+    ) -> None:
+        self._parts = PageParts(keep, drop, links, images)
+        parameters = _digest([sorted(keep), sorted(drop), bool(links), bool(images)])
+        self.id = f"selectors/2/{parameters}/{SELECTION_VERSION}"
 
     def fingerprint(self, body: bytes, content_type: str | None, encoding: str | None, url: str) -> Fingerprint:
         """Return the fingerprint of a body."""
-        return Fingerprint.of(self.id, self._content(body, content_type or "", encoding))
-
-    def _content(self, body: bytes, content_type: str, encoding: str | None) -> bytes:
-        kind = content_type.partition(";")[0].strip()
-        try:
-            if _HTML.search(kind):
-                return body if b"\0" in body[:1024] else self._html(body, encoding)
-            if _JSON.search(kind):
-                return json.dumps(json.loads(body), sort_keys=True).encode()
-            if _XML.search(kind):
-                return _xml(body)
-            if _TEXT.search(kind):
-                return " ".join(body.decode(encoding or "utf-8", "replace").split()).encode("utf-8", "replace")
-        except (ValueError, LookupError, RecursionError, etree.LxmlError) as error:
-            logger.debug("A body of type %r could not be read (%s); its bytes count.", kind, error)
-        return body
-
-    def _html(self, body: bytes, encoding: str | None) -> bytes:
-        with suppress(LookupError):
-            # Decoding here and encoding again is what makes the charset of the wire not matter.
-            body = body.decode(encoding or "utf-8", "replace").encode("utf-8", "replace")
-        parser = html.HTMLParser(encoding="utf-8", remove_comments=True, remove_pis=True, huge_tree=False)
-        root = etree.fromstring(body, parser) if body.strip() else None
-        if root is None:
-            return b""
-        dropped = {part for selector in self._drop for part in selector(root)}
-        parts = [root]
-        if self._keep:
-            # In the order of the page, so that the order of the selectors does not matter.
-            kept = {part for selector in self._keep for part in selector(root)}
-            parts = [part for part in root.iter() if part in kept and not kept.intersection(part.iterancestors())]
-        words = [word for part in parts for word in _WORD.findall(_visible_text(part, dropped))]
-        return " ".join(words).encode("utf-8", "replace")
+        return Fingerprint.of(self.id, content_of(body, content_type, encoding, self._parts.text))
 
 
-class VisibleText(Selectors):
-    """The visible text of the whole page counts; see `Selectors`."""
+class Json:
+    """What a JSON document says counts, whatever the order of its keys; other kinds count as for `VisibleText`.
 
-    def __init__(self) -> None:
-        super().__init__()
+    Parameters
+    ----------
+    ignore_keys : sequence of str
+        Names of keys that do not count, wherever in a document they stand.
+
+    Raises
+    ------
+    ValueError
+        If a key is not a text.
+
+    Examples
+    --------
+    >>> recipe = Json(ignore_keys=["generated_at"])
+    >>> one = recipe.fingerprint(b'{"a": 1, "b": 2, "generated_at": 3}', "application/json", None, "")
+    >>> two = recipe.fingerprint(b'{"b":2,"a":1}', "application/json", None, "")
+    >>> one == two
+    True
+    """
+
+    def __init__(self, ignore_keys: Sequence[str] = ()) -> None:
+        if isinstance(ignore_keys, str) or not all(isinstance(key, str) for key in ignore_keys):
+            raise ValueError(
+                f"ignore_keys is {ignore_keys!r}; it is a list of names of keys, such as ['generated_at']."
+            )
+        self._ignore_keys = frozenset(ignore_keys)
+        self.id = f"json/1/{_digest(sorted(self._ignore_keys))}" if ignore_keys else "json/1"
+
+    def fingerprint(self, body: bytes, content_type: str | None, encoding: str | None, url: str) -> Fingerprint:
+        """Return the fingerprint of a body."""
+        content = content_of(body, content_type, encoding, ignore_keys=self._ignore_keys)
+        return Fingerprint.of(self.id, content)
 
 
 class UserFunction:
-    """What a function of the user's returns counts.
+    r"""What a function of the user's returns counts.
 
     Parameters
     ----------
     function : callable
         ``function(body, content_type, url)`` returns bytes or str. Its ``version`` attribute, if it has one, becomes
         part of the recipe's id: change it whenever the function begins to see pages in another way.
+
+    Examples
+    --------
+    >>> def first_line(body, content_type, url):
+    ...     return body.partition(b"\n")[0]
+    >>> by_line = UserFunction(first_line)
+    >>> by_line.fingerprint(b"a\nb", None, None, "") == by_line.fingerprint(b"a\nc", None, None, "")
+    True
     """
 
     def __init__(self, function: Callable[[bytes, str | None, str], bytes | str]) -> None:
@@ -157,90 +190,71 @@ class UserFunction:
         """Return the fingerprint of a body; if the function raises, the bytes count, and the log says so."""
         try:
             content = self._function(body, content_type, url)
+            if not isinstance(content, bytes | str):
+                raise TypeError(f"it returned {type(content).__name__}; bytes or str are what can count")
         except Exception as error:
-            logger.error("CRAWLSCHED_FINGERPRINT raised for %s (%r); the page's bytes count instead.", url, error)
+            logger.error("The function of %s raised for %s (%r); the page's bytes count instead.", self.id, url, error)
             return Fingerprint.of(f"{self.id}/raised", body)
-        return Fingerprint.of(self.id, content.encode("utf-8", "replace") if isinstance(content, str) else content)
+        return Fingerprint.of(self.id, content)
 
 
-def recipe(method: str | Callable[..., Any], *, keep: Sequence[str] = (), drop: Sequence[str] = ()) -> Recipe:
+def recipe(
+    method: str | Callable[..., Any],
+    *,
+    keep: Sequence[str] = (),
+    drop: Sequence[str] = (),
+    links: bool = False,
+    images: bool = False,
+    ignore_keys: Sequence[str] = (),
+) -> Recipe:
     """Return the recipe of this name.
 
     Parameters
     ----------
-    method : {"raw_bytes", "visible_text"} or callable
+    method : {"raw_bytes", "visible_text", "json"} or callable
         What counts; a callable ``f(body, content_type, url)`` returns what does.
     keep, drop : sequence of str
-        CSS selectors, with "visible_text".
+        CSS selectors or XPaths, with "visible_text".
+    links, images : bool, default False
+        Whether targets of links and sources of images count, with "visible_text".
+    ignore_keys : sequence of str
+        Keys that do not count, with "json".
 
     Raises
     ------
     ValueError
-        If the method is not known, a selector cannot be read, or selectors come with another method.
+        If the method is not known, a selector does not parse, or something is given that the method does not use.
 
     Examples
     --------
-    >>> recipe("raw_bytes").id
-    'raw_bytes/1'
+    >>> recipe("raw_bytes").id, recipe("visible_text", links=True).id
+    ('raw_bytes/1', 'visible_text/2+links')
     """
-    if method == "visible_text":
-        return Selectors(keep, drop)
-    if keep or drop:
-        raise ValueError(f"keep and drop select visible text; with the method {method!r} they must be empty.")
-    if method == "raw_bytes":
-        return RawBytes()
+    if not callable(method) and method not in RECIPE_NAMES:
+        names = ", ".join(map(repr, RECIPE_NAMES))
+        raise ValueError(f"method must be one of {names}, or a callable; got {method!r}.")
+    if (keep or drop or links or images) and method != "visible_text":
+        raise ValueError(
+            f"keep, drop, links and images select visible text; with the method {method!r} they must be empty."
+        )
+    if ignore_keys and method != "json":
+        raise ValueError(f"ignore_keys belongs to the method 'json'; with the method {method!r} it must be empty.")
     if callable(method):
         return UserFunction(method)
-    raise ValueError(f"method must be 'raw_bytes', 'visible_text' or a callable, got {method!r}.")
+    if method == "raw_bytes":
+        return RawBytes()
+    if method == "json":
+        return Json(ignore_keys)
+    if keep or drop:
+        return Selectors(_several("keep", keep), _several("drop", drop), links, images)
+    return VisibleText(links, images)
 
 
-def _selector(argument: str, text: str) -> CSSSelector:
-    try:
-        return CSSSelector(text, translator="html")
-    except Exception as error:  # cssselect and lxml each have their own trees of exceptions
-        raise ValueError(f"{argument} has {text!r}, which is no CSS selector: {error}.") from None
+def _several(argument: str, selectors: Sequence[str]) -> Sequence[str]:
+    if isinstance(selectors, str):  # its characters would each be taken as a selector
+        raise ValueError(f"{argument} is {selectors!r}; it is a list of selectors, such as [{selectors!r}].")
+    return selectors
 
 
-def _visible_text(root: Any, dropped: Iterable[Any]) -> str:
-    """Return the text a reader sees below a node; a loop, since pages are nested as deeply as they like."""
-    pieces: list[str] = []
-    skip_until: Any = None
-    for event, node in etree.iterwalk(root, events=("start", "end")):
-        if skip_until is not None:
-            if event == "end" and node is skip_until:
-                skip_until = None
-                pieces.append(node.tail or "" if node is not root else "")
-            continue
-        if event == "start":
-            if node.tag in _INVISIBLE or node in dropped or "hidden" in node.attrib:
-                skip_until = node
-                continue
-            pieces.append(node.text or "")
-        elif node is not root:
-            pieces.append(node.tail or "")
-        # Words of neighbouring blocks stay apart; within a word tags like <b> would come to the same everywhere.
-        pieces.append(" ")
-    return "".join(pieces)
-
-
-def _xml(body: bytes) -> bytes:
-    parser = etree.XMLParser(resolve_entities=False, no_network=True, remove_comments=True, recover=True)
-    root = etree.fromstring(body, parser)
-    if root is None:
-        return body
-    pieces = []
-    for node in root.iter(etree.Element):
-        name = etree.QName(node).localname
-        # An entry of a feed keeps its own date; the feed's says only when it was made.
-        if (
-            name in _FEED_CHURN
-            and node.getparent() is not None
-            and etree.QName(node.getparent()).localname
-            in (
-                "channel",
-                "feed",
-            )
-        ):
-            continue
-        pieces.append(f"{name} {sorted(node.attrib.items())} {' '.join((node.text or '').split())}")
-    return "\n".join(pieces).encode("utf-8", "replace")
+def _digest(parameters: Any) -> str:
+    return blake2b(json.dumps(parameters).encode(), digest_size=6).hexdigest()

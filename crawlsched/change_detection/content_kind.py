@@ -1,0 +1,108 @@
+"""What a body is, by its content type where that is believable and by its first bytes otherwise."""
+
+import codecs
+
+__all__ = ["content_kind"]
+
+_MARKED_TEXT = (codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+_BINARY_STARTS = (
+    b"%PDF-",
+    b"\x89PNG\r\n",
+    b"GIF87a",
+    b"GIF89a",
+    b"\xff\xd8\xff",
+    b"PK\x03\x04",
+    b"\x1f\x8b",
+    b"RIFF",
+    b"OggS",
+    b"ID3",
+    b"\x00\x00\x00",
+    b"\x7fELF",
+    b"BZh",
+    b"7z\xbc\xaf",
+    b"wOFF",
+    b"wOF2",
+)
+_HTML = frozenset({"text/html", "application/xhtml+xml", "application/vnd.wap.xhtml+xml"})
+_XML = frozenset({"text/xml", "application/xml", "text/rss", "application/rss", "application/rdf"})
+_JSON = frozenset({"application/json", "text/json", "text/x-json", "application/x-json"})
+_TEXT = frozenset(
+    f"application/{name}" for name in ("javascript", "x-javascript", "ecmascript", "yaml", "x-yaml", "x-ndjson", "sql")
+)
+# What servers say when they do not know.
+_UNTOLD = frozenset(
+    {"", "*/*", "application/octet-stream", "binary/octet-stream", "application/unknown", "unknown/unknown"}
+)
+_LOOKED_AT = 1024
+
+
+def content_kind(body: bytes, content_type: str | None, encoding: str | None = None) -> str:
+    """Say what a body is.
+
+    Parameters
+    ----------
+    body : bytes
+    content_type : str or None
+        The Content-Type header.
+    encoding : str or None
+        The encoding of the text, if known.
+
+    Returns
+    -------
+    {"html", "xml", "json", "text", "binary"}
+
+    Examples
+    --------
+    >>> content_kind(b"<p>", "text/html; charset=utf-8"), content_kind(b"%PDF-1.7", "text/html")
+    ('html', 'binary')
+    >>> content_kind(b'{"a": 1}', None), content_kind(b"<rss>", "application/rss+xml")
+    ('json', 'xml')
+    """
+    kind = _told_kind((content_type or "").partition(";")[0].strip().lower())
+    if kind == "binary" or _looks_binary(body, encoding):
+        return "binary"
+    return kind or _sniffed_kind(body)
+
+
+def _told_kind(media_type: str) -> str:
+    if media_type in _UNTOLD or "/" not in media_type:
+        return ""
+    if media_type in _HTML:
+        return "html"
+    if media_type in _JSON or media_type.endswith("+json"):
+        return "json"
+    if media_type in _XML or (media_type.endswith("+xml") and not media_type.startswith("image/")):
+        return "xml"
+    return "text" if media_type in _TEXT or media_type.startswith("text/") else "binary"
+
+
+def _looks_binary(body: bytes, encoding: str | None) -> bool:
+    """Whether a body that is said to be text, or of which nothing is said, is not."""
+    if body.startswith(_BINARY_STARTS):
+        return True
+    if body.startswith(_MARKED_TEXT) or (encoding or "").lower().startswith(("utf-16", "utf-32", "utf16", "utf32")):
+        return False
+    start = body[:_LOOKED_AT]
+    # A stray NUL is an accident; text in UTF-16 without a mark alternates with them.
+    n_zeros = start.count(0)
+    return n_zeros > len(start) // 50 and not _is_unmarked_utf16(start)
+
+
+def _is_unmarked_utf16(start: bytes) -> bool:
+    half = len(start) // 2
+    return (
+        half > 4
+        and max(start[0::2].count(0), start[1::2].count(0)) > 0.7 * half
+        and not (start[0::2].count(0) and start[1::2].count(0))
+    )
+
+
+def _sniffed_kind(body: bytes) -> str:
+    start = body[:_LOOKED_AT].removeprefix(codecs.BOM_UTF8).replace(b"\x00", b"").lstrip().lower()
+    if start.startswith((b"{", b"[")):
+        return "json"
+    if not start.startswith(b"<"):
+        return "text"
+    if b"<html" in start or b"<!doctype html" in start:
+        return "html"
+    return "xml" if start.startswith((b"<?xml", b"<rss", b"<feed", b"<urlset", b"<sitemapindex")) else "html"

@@ -1,0 +1,159 @@
+"""Selectors: choosing the parts of an HTML page that count, by CSS or XPath."""
+
+import re
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import cssselect
+from lxml import etree
+from parsel.csstranslator import HTMLTranslator
+
+from crawlsched.change_detection.visible_text import visible_text
+
+__all__ = ["SELECTION_VERSION", "PageParts", "compiled_selector"]
+
+SELECTION_VERSION = "lxml{}.{}+libxml{}.{}.{}+cssselect{}".format(
+    *etree.LXML_VERSION[:2], *etree.LIBXML_VERSION, cssselect.__version__
+)
+"""What a selection depends on: a new version may see another tree in the same page."""
+
+_XPATH_START = re.compile(r"xpath:|/|\./|\(")
+_MAX_CHARACTERS = 8_000_000
+_SAMPLE = etree.fromstring("<html><body><p/></body></html>")
+
+
+class PageParts:
+    """The text of some parts of HTML pages.
+
+    Parameters
+    ----------
+    keep : sequence of str
+        Selectors of the parts that count; none: the whole page.
+    drop : sequence of str
+        Selectors of parts that do not count, also within what is kept.
+    links, images : bool
+        Whether targets of links and sources of images count.
+
+    Raises
+    ------
+    ValueError
+        If a selector does not parse.
+
+    Notes
+    -----
+    Parts are read in the order of the page, so the order of the selectors does not matter. A page that lxml does not
+    read to its end (more than 256 elements deep), or of more than 8 million characters, counts as a whole: a
+    selection from half of a page would miss changes.
+
+    Examples
+    --------
+    >>> parts = PageParts(keep=["main", "a.file::attr(href)"], drop=["//small"])
+    >>> parts.text("<nav>12:01</nav><main>Price 5<small>net</small><a class=file href=/1.pdf>File</a></main>")
+    'Price 5File /1.pdf'
+    """
+
+    def __init__(
+        self, keep: Sequence[str], drop: Sequence[str] = (), links: bool = False, images: bool = False
+    ) -> None:
+        self._keep = [compiled_selector("keep", number, text) for number, text in enumerate(keep)]
+        self._drop = [compiled_selector("drop", number, text) for number, text in enumerate(drop)]
+        self._links = links
+        self._images = images
+
+    def text(self, markup: str) -> str:
+        """Text of the parts of a page that count."""
+        root = _tree(markup) if len(markup) <= _MAX_CHARACTERS else None
+        if root is None:
+            return visible_text(markup, self._links, self._images)
+        for select in self._drop:
+            for part in _results(select, root):
+                _empty(part)
+        if self._keep:
+            kept = "\n".join(_outermost(root, [part for select in self._keep for part in _results(select, root)]))
+        else:
+            kept = _markup_of(root)
+        return visible_text(kept, self._links, self._images)
+
+
+def compiled_selector(argument: str, number: int, text: str) -> Callable[[Any], Any]:
+    """Compile a CSS selector, or an XPath where it starts with "/", "./", "(" or "xpath:".
+
+    Examples
+    --------
+    >>> compiled_selector("keep", 1, "div[")
+    Traceback (most recent call last):
+    ValueError: keep[1] is 'div[', which is no CSS selector (Expected ...); write ...
+    """
+    if not isinstance(text, str) or not text.strip():
+        raise ValueError(f"{argument}[{number}] is {text!r}; a CSS selector or an XPath is a text that is not empty.")
+    text = text.strip()
+    is_xpath = bool(_XPATH_START.match(text))
+    try:
+        xpath = text.removeprefix("xpath:") if is_xpath else HTMLTranslator().css_to_xpath(text)
+        select: Callable[[Any], Any] = etree.XPath(xpath)
+        select(_SAMPLE)  # names that XPath does not know are found only now
+    except (cssselect.SelectorError, etree.XPathError, ValueError, RecursionError) as error:
+        kind = "XPath" if is_xpath else "CSS selector"
+        raise ValueError(
+            f"{argument}[{number}] is {text!r}, which is no {kind} ({str(error).rstrip('.')}); "
+            "write one such as 'main .price', or an XPath such as '//main'."
+        ) from None
+    return select
+
+
+def _tree(markup: str) -> Any:
+    """Build the tree of a page, or None if lxml does not read the page to its end."""
+    # Control characters and lone surrogates have no place in a tree, and a NUL would end it.
+    data = markup.replace("\0", "\ufffd").encode("utf-8", "replace")
+    parser = etree.HTMLParser(encoding="utf-8", remove_comments=True, remove_pis=True, huge_tree=False)
+    try:
+        root = etree.fromstring(data, parser) if data.strip() else None
+    except (etree.LxmlError, ValueError):
+        return None
+    is_cut = any(entry.level == etree.ErrorLevels.FATAL for entry in parser.error_log)
+    return None if is_cut else root
+
+
+def _results(select: Callable[[Any], Any], root: Any) -> list[Any]:
+    try:
+        results = select(root)
+    except etree.XPathError:  # a page can make an XPath fail, as by more steps than libxml2 allows
+        return []
+    return results if isinstance(results, list) else [str(results)]
+
+
+def _empty(part: Any) -> None:
+    """Take a part out of its page: nothing is left of it, not even a space."""
+    if isinstance(part, etree._Element):
+        part.clear(keep_tail=True)
+        part.tag = "span"
+
+
+def _outermost(root: Any, parts: list[Any]) -> list[str]:
+    """Markup of parts in the order of the page, each once; texts and attributes follow their elements."""
+    elements = {part for part in parts if isinstance(part, etree._Element)}
+    texts: dict[Any, dict[str, None]] = {}
+    for part in parts:
+        if not isinstance(part, etree._Element):
+            owner = part.getparent() if hasattr(part, "getparent") else None
+            texts.setdefault(owner, {})[_escaped(str(part))] = None
+    pieces: list[str] = list(texts.pop(None, ()))
+    kept_until: Any = None
+    for event, node in etree.iterwalk(root, events=("start", "end")):
+        if event == "start":
+            if kept_until is None and node in elements:
+                kept_until = node
+                pieces.append(_markup_of(node))
+        else:
+            if node is kept_until:
+                kept_until = None
+            pieces.extend(texts.get(node, ()))
+    return pieces
+
+
+def _markup_of(node: Any) -> str:
+    return str(etree.tostring(node, encoding="unicode", method="html", with_tail=False))
+
+
+def _escaped(text: str) -> str:
+    return f" {text.replace('&', '&amp;').replace('<', '&lt;')} "

@@ -1,0 +1,89 @@
+"""What an XML document says: its elements, attributes and texts, without what only says when it was made."""
+
+import re
+
+from crawlsched.change_detection.visible_text import normalised
+
+__all__ = ["xml_text"]
+
+_TAG = re.compile(r"<(/?)([A-Za-z_][^\s/<>]*+)([^<>]*+)>([^<]*+)")
+_SPECIAL = re.compile(r"<!--|<!\[CDATA\[|<\?|<!")
+_ENDS = {"<!--": "-->", "<?": "?>", "<!": ">", "<![CDATA[": "]]>"}
+_ATTRIBUTE = re.compile(r"""([^\s=<>"'/]++)\s*+=\s*+("[^"]*+"|'[^']*+')""")
+_CDATA_ESCAPES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
+_FEED_ROOTS = frozenset({"rss", "RDF", "feed"})
+_FEED_ITEMS = frozenset({"item", "entry"})
+# Outside of its items, these say when a feed was made, and nothing about what is in it.
+_FEED_CHURN = frozenset(
+    {"lastBuildDate", "pubDate", "updated", "modified", "date", "generator", "ttl", "docs", "cloud"}
+)
+
+
+def xml_text(markup: str) -> str:
+    """Say what an XML document says, in one way however it is spelled.
+
+    Parameters
+    ----------
+    markup : str
+        The document. It need not be well-formed; the time is linear in its length.
+
+    Returns
+    -------
+    str
+        One line for each element: its name without prefix, its attributes in order of their names, and the text behind
+        its tag. Comments, processing instructions and declarations do not count. In RSS and Atom feeds, neither does
+        what says when the feed was made (such as lastBuildDate) outside of its items.
+
+    Examples
+    --------
+    >>> print(xml_text('<a x="1" b="2"><!-- now -->Fish <![CDATA[& chips]]></a>'))
+    a b="2" x="1" Fish & chips
+    /a
+    >>> rss = "<rss><channel><lastBuildDate>{}</lastBuildDate><item><title>A</title></item></channel></rss>"
+    >>> xml_text(rss.format("12:01")) == xml_text(rss.format("12:02"))
+    True
+    """
+    tags = _TAG.findall(_without_specials(markup))
+    is_feed = bool(tags) and _local(tags[0][1]) in _FEED_ROOTS
+    lines: list[str] = []
+    within_item = False
+    for slash, qualified, attributes, text in tags:
+        name = _local(qualified)
+        if is_feed:
+            if name in _FEED_ITEMS:
+                within_item = not slash
+            elif not within_item and name in _FEED_CHURN:
+                continue
+        parts = [slash + name]
+        if "=" in attributes:
+            found = _ATTRIBUTE.findall(attributes)
+            parts += sorted(f'{key}="{normalised(value[1:-1])}"' for key, value in found)
+        content = normalised(text)
+        if content:
+            parts.append(content)
+        if attributes.endswith("/"):  # <a/> is <a></a>
+            parts.append(f"\n/{name}")
+        lines.append(" ".join(parts))
+    return "\n".join(lines)
+
+
+def _without_specials(markup: str) -> str:
+    """Take comments, processing instructions and declarations out, and escape CDATA."""
+    if "<!" not in markup and "<?" not in markup:
+        return markup
+    pieces: list[str] = []
+    position = 0
+    while match := _SPECIAL.search(markup, position):
+        pieces.append(markup[position : match.start()])
+        end = markup.find(_ENDS[match[0]], match.end())
+        if match[0] == "<![CDATA[":
+            pieces.append(markup[match.end() : end if end >= 0 else None].translate(_CDATA_ESCAPES))
+        if end < 0:
+            return "".join(pieces)
+        position = end + len(_ENDS[match[0]])
+    pieces.append(markup[position:])
+    return "".join(pieces)
+
+
+def _local(name: str) -> str:
+    return name[name.rfind(":") + 1 :]
