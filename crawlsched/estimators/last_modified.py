@@ -1,10 +1,13 @@
 """The estimator of Cho and Garcia-Molina for pages that tell when they were last modified."""
 
+from typing import Any
+
 import numpy as np
+import numpy.typing as npt
 
 from crawlsched.estimators.estimator import Columns, Estimator
 from crawlsched.estimators.naive import ratio
-from crawlsched.estimators.observations import FloatArray, IndexArray, Observations
+from crawlsched.estimators.observations import FloatArray, IndexArray, Observations, check_rows
 
 __all__ = ["LastModified"]
 
@@ -49,6 +52,24 @@ class LastModified(Estimator):
     >>> round(estimator.change_rate(0) * 24 * hour, 3)
     0.599
     """
+
+    def uncorrected_change_rate(self, pages: npt.ArrayLike | None = None) -> Any:
+        """Return X/T, the first version of the estimate (Figure 10 as printed), for comparison.
+
+        Parameters
+        ----------
+        pages : int or array_like of int, optional
+            Row numbers; all rows by default.
+
+        Returns
+        -------
+        ndarray or float
+            Changes per second. With N regular visits its mean is N log(N/(N - 1)) of a small rate and N/(N - 1) of a
+            great one (Theorem D.2).
+        """
+        rows = np.arange(self.n_pages) if pages is None else check_rows(pages, self.n_pages)
+        rates = ratio(self._columns["changes"][rows], self._columns["time"][rows])
+        return float(rates[0]) if pages is not None and np.ndim(pages) == 0 else rates
 
     def _new_rows(self, n: int) -> Columns:
         return {"visits": np.zeros(n), "changes": np.zeros(n), "time": np.zeros(n)}

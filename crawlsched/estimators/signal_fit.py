@@ -92,11 +92,11 @@ def fit_evidence(
         true_signals, false_signals = (float(count) for count in prior)
         if not (0 <= true_signals < np.inf and 0 <= false_signals < np.inf):
             raise ValueError(f"prior must be two finite numbers (true, false) that are not negative, got {prior!r}.")
-        evidence = evidence._replace(true_signals=true_signals, false_signals=false_signals)
+        evidence = evidence.with_prior(true_signals, false_signals)
     bounded = regularized(evidence)
     scale, weight = maximize(bounded)
     limits = (0.0, MAX_SIGNAL_WEIGHT)
-    if interval and signals + evidence.true_signals + evidence.false_signals > 0:
+    if interval and (signals > 0 or prior is not None):
         limits = weight_interval(bounded, weight, _DROP_95)
         if bounded.unchanged_n != evidence.unchanged_n:
             # Half a visit was added for the sake of a finite estimate: nothing bounds the weight from above.

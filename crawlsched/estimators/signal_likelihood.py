@@ -20,9 +20,9 @@ MAX_SIGNAL_WEIGHT = 36.0
 
 _TOLERANCE = 1e-12
 _ROUNDS = 200
-_SMALLEST = 1e-300
-# A scale at which not one change in a million million is owed to it, with x in units of its sum.
-_NEGLIGIBLE = 1e-12
+# Odds of change are kept between these, so that their inverses can be squared.
+_SMALLEST = 1e-140
+_LARGEST = 600.0
 
 
 class Evidence(NamedTuple):
@@ -38,9 +38,6 @@ class Evidence(NamedTuple):
         How many such visits each row stands for.
     unchanged_x, unchanged_n : float
         Sums over visits that found no change.
-    true_signals, false_signals : float
-        Visits with a single announcement and no other possible change, changed and unchanged, which the prior on the
-        signal weight amounts to.
     """
 
     x: FloatArray
@@ -48,33 +45,34 @@ class Evidence(NamedTuple):
     weight: FloatArray
     unchanged_x: float
     unchanged_n: float
-    true_signals: float = 0.0
-    false_signals: float = 0.0
+
+    def with_prior(self, true_signals: float, false_signals: float) -> "Evidence":
+        """Return these visits and some announcements more that nothing else could explain, true and false ones."""
+        if true_signals == 0:
+            return self._replace(unchanged_n=self.unchanged_n + false_signals)
+        added = (np.append(self.x, 0.0), np.append(self.n, 1.0), np.append(self.weight, true_signals))
+        return Evidence(*added, self.unchanged_x, self.unchanged_n + false_signals)
 
     def log_likelihood(self, scale: float, signal_weight: float) -> float:
-        """Return the logarithm of the likelihood, prior included."""
+        """Return the logarithm of the likelihood."""
         odds = np.maximum(scale * self.x + signal_weight * self.n, _SMALLEST)
         found = float(self.weight @ np.log(-np.expm1(-odds)))
-        found -= scale * self.unchanged_x + signal_weight * (self.unchanged_n + self.false_signals)
-        if self.true_signals:
-            found += self.true_signals * float(np.log(-np.expm1(-max(signal_weight, _SMALLEST))))
-        return found
+        return found - scale * self.unchanged_x - signal_weight * self.unchanged_n
 
     def slopes(self, scale: float, signal_weight: float) -> tuple[float, float, float, float, float]:
         """Return the first derivatives by scale and weight, and the second (scale, mixed, weight), negated."""
-        odds = np.maximum(scale * self.x + signal_weight * self.n, _SMALLEST)
-        first = 1.0 / np.expm1(np.minimum(odds, 700.0))
+        odds = np.clip(scale * self.x + signal_weight * self.n, _SMALLEST, _LARGEST)
+        first = 1.0 / np.expm1(odds)
         second = self.weight * first * (1.0 + first)
         first *= self.weight
-        by_scale = float(first @ self.x) - self.unchanged_x
-        by_weight = float(first @ self.n) - self.unchanged_n - self.false_signals
-        curvature = second * self.n
-        by_weight_twice = float(curvature @ self.n)
-        if self.true_signals:
-            one = 1.0 / float(np.expm1(max(signal_weight, _SMALLEST)))
-            by_weight += self.true_signals * one
-            by_weight_twice += self.true_signals * one * (1.0 + one)
-        return by_scale, by_weight, float(second @ (self.x * self.x)), float(curvature @ self.x), by_weight_twice
+        by_scale, by_weight = float(first @ self.x) - self.unchanged_x, float(first @ self.n) - self.unchanged_n
+        return (
+            by_scale,
+            by_weight,
+            float(second @ self.x**2),
+            float((second * self.n) @ self.x),
+            float(second @ self.n**2),
+        )
 
 
 def regularized(evidence: Evidence) -> Evidence:
@@ -84,15 +82,11 @@ def regularized(evidence: Evidence) -> Evidence:
     would be the signal weight. Half an unchanged visit of the mean kind is added then, as Cho and Garcia-Molina (2003)
     do in their section 4.2 for the same reason.
     """
-    total = float(evidence.weight.sum())
-    if total and evidence.unchanged_x == 0:
-        evidence = evidence._replace(unchanged_x=0.5 * float(evidence.weight @ evidence.x) / total)
-    if evidence.unchanged_n + evidence.false_signals == 0:
-        signalled = evidence.n > 0
-        visits = float(evidence.weight[signalled].sum()) + evidence.true_signals
-        if visits:
-            signals = float(evidence.weight @ evidence.n) + evidence.true_signals
-            evidence = evidence._replace(unchanged_n=0.5 * signals / visits)
+    x, n, weight = evidence.x, evidence.n, evidence.weight
+    if evidence.unchanged_x == 0 and (x > 0).any():
+        evidence = evidence._replace(unchanged_x=0.5 * float(weight @ x) / float(weight[x > 0].sum()))
+    if evidence.unchanged_n == 0 and (n > 0).any():
+        evidence = evidence._replace(unchanged_n=0.5 * float(weight @ n) / float(weight[n > 0].sum()))
     return evidence
 
 
@@ -106,17 +100,31 @@ def maximize(evidence: Evidence) -> tuple[float, float]:
     unit = float(evidence.weight @ evidence.x) + evidence.unchanged_x or 1.0
     evidence = evidence._replace(x=evidence.x / unit, unchanged_x=evidence.unchanged_x / unit)
     scale = maximize_scale(evidence, 0.0)
-    if not evidence.true_signals:
-        signals = float(evidence.weight @ evidence.n) + evidence.unchanged_n + evidence.false_signals
-        by_weight = evidence.slopes(scale, 0.0)[1] if signals else 0.0
-        if by_weight <= 1e-9 * signals:
-            return scale / unit, 0.0
-    scale, signal_weight = _climb(evidence, max(scale, _NEGLIGIBLE))
+    signals = float(evidence.weight @ evidence.n) + evidence.unchanged_n
+    if signals == 0 or evidence.slopes(scale, 0.0)[1] <= 1e-9 * signals:
+        return scale / unit, 0.0
+    # The same question with the roles exchanged.
+    other = Evidence(evidence.n, evidence.x, evidence.weight, evidence.unchanged_n, evidence.unchanged_x)
+    signal_weight = min(maximize_scale(other, 0.0), MAX_SIGNAL_WEIGHT)
+    if evidence.slopes(0.0, signal_weight)[0] <= 0:
+        return 0.0, signal_weight
+    # Inside, with less weight than if announcements had to explain everything.
+    scale, signal_weight = _climb(evidence, maximize_scale(evidence, signal_weight / 2), signal_weight / 2)
     return scale / unit, signal_weight
 
 
-def maximize_scale(evidence: Evidence, signal_weight: float) -> float:
-    """Return the scale of greatest likelihood for a given signal weight."""
+def maximize_scale(evidence: Evidence, signal_weight: float, start: float = 0.0) -> float:
+    """Return the scale of greatest likelihood for a given signal weight.
+
+    Parameters
+    ----------
+    evidence : Evidence
+        Visits; with an unchanged one among them, or the scale is infinite.
+    signal_weight : float
+        Nats that an announcement is worth.
+    start : float, default 0
+        A guess that is not far off, if there is one.
+    """
     changed = evidence.x > 0
     if not changed.any():
         return 0.0
@@ -124,17 +132,18 @@ def maximize_scale(evidence: Evidence, signal_weight: float) -> float:
     given = signal_weight * n
     if evidence.unchanged_x == 0:
         return float("inf")
-    # With y = scale x + given, 1/(e^y - 1) >= 1/y - 1/2: where nothing is announced this bounds the scale from below.
-    scale = _NEGLIGIBLE / (float(weight @ x) + evidence.unchanged_x)
-    if signal_weight == 0:
-        scale = float(weight.sum()) / (evidence.unchanged_x + 0.5 * float(weight @ x))
-    elif float(weight @ (x / np.expm1(np.clip(given, _SMALLEST, 700.0)))) <= evidence.unchanged_x:
+    # 1/(e^y - 1) >= 1/y - 1/2: where nothing is announced this is a scale below the solution, otherwise a guess.
+    scale = start or float(weight.sum()) / (evidence.unchanged_x + 0.5 * float(weight @ x))
+    if (
+        signal_weight > 0
+        and float(weight @ (x / np.expm1(np.clip(given, _SMALLEST, _LARGEST)))) <= evidence.unchanged_x
+    ):
         return 0.0  # downhill from the start: announcements explain all changes
-    # The logarithm of the slope of changed visits is convex and falls, so that Newton's method on it comes to the root
-    # from the left and never overshoots.
+    # The logarithm of the slope of changed visits is convex and falls: from the left Newton's method on it never
+    # overshoots, from the right it does once.
     target = np.log(evidence.unchanged_x)
     for _ in range(_ROUNDS):
-        first = 1.0 / np.expm1(np.clip(scale * x + given, _SMALLEST, 700.0))
+        first = 1.0 / np.expm1(np.clip(scale * x + given, _SMALLEST, _LARGEST))
         slope = float(weight @ (x * first))
         step = (np.log(slope) - target) * slope / float(weight @ (x * x * first * (1.0 + first)))
         scale += float(max(step, -0.5 * scale))
@@ -155,12 +164,14 @@ def weight_interval(evidence: Evidence, signal_weight: float, drop: float) -> tu
     drop : float
         Half the quantile of the chi-squared distribution with one degree of freedom; 1.92 for 95 %.
     """
+    near = maximize_scale(evidence, signal_weight)
+    best = evidence.log_likelihood(near, signal_weight)
 
     def excess(weight: float) -> float:
-        return best - drop - evidence.log_likelihood(maximize_scale(evidence, weight), weight)
+        # The root of what is lost is nearly straight, and so its crossing soon found.
+        lost = best - evidence.log_likelihood(maximize_scale(evidence, weight, near), weight)
+        return float(np.sqrt(max(lost, 0.0)) - np.sqrt(drop))
 
-    best = 0.0
-    best = -excess(signal_weight) - drop
     low, high = 0.0, MAX_SIGNAL_WEIGHT
     if excess(0.0) > 0:
         low = _crossing(excess, signal_weight, 0.0)
@@ -175,21 +186,22 @@ def weight_interval(evidence: Evidence, signal_weight: float, drop: float) -> tu
 def _crossing(function: Callable[[float], float], inside: float, outside: float) -> float:
     """Return where a function that is negative inside and positive outside is 0 (false position, Illinois rule)."""
     below, above = function(inside), function(outside)
+    middle, side = inside, 0
     for _ in range(60):
         middle = (inside * above - outside * below) / (above - below)
         value = function(middle)
-        if abs(value) < 1e-6 or abs(outside - inside) < 1e-9:
+        if abs(value) < 1e-4 or abs(outside - inside) < 1e-6 * outside:
             break
+        # An end that stays for a second time counts half, so that both move.
         if value < 0:
-            inside, below, above = middle, value, above / 2
+            inside, below, above, side = middle, value, above / 2 if side < 0 else above, -1
         else:
-            outside, above, below = middle, value, below / 2
+            outside, above, below, side = middle, value, below / 2 if side > 0 else below, 1
     return middle
 
 
-def _climb(evidence: Evidence, scale: float) -> tuple[float, float]:
+def _climb(evidence: Evidence, scale: float, signal_weight: float) -> tuple[float, float]:
     """Maximize over both by Newton's method from inside; x is in units of its sum."""
-    signal_weight = 0.1
     value = evidence.log_likelihood(scale, signal_weight)
     for _ in range(_ROUNDS):
         by_scale, by_weight, a, b, c = evidence.slopes(scale, signal_weight)
@@ -197,21 +209,21 @@ def _climb(evidence: Evidence, scale: float) -> tuple[float, float]:
         a, c = a * (1 + 1e-9) + 1e-12, c * (1 + 1e-9) + 1e-12
         determinant = a * c - b * b
         step = (c * by_scale - b * by_weight) / determinant, (a * by_weight - b * by_scale) / determinant
-        length = 1.0
-        while True:
-            # Never more than nine tenths of the way to an edge at once.
-            next_scale = max(scale + length * step[0], 0.1 * scale)
-            next_weight = min(max(signal_weight + length * step[1], 0.1 * signal_weight), MAX_SIGNAL_WEIGHT)
+        # Neither parameter may shrink to less than a tenth at once. Half the step until it is uphill.
+        length = min(
+            [1.0, *(-0.9 * now / part for now, part in zip((scale, signal_weight), step, strict=True) if part < 0)]
+        )
+        for _ in range(30):
+            next_scale = scale + length * step[0]
+            next_weight = min(signal_weight + length * step[1], MAX_SIGNAL_WEIGHT)
             next_value = evidence.log_likelihood(next_scale, next_weight)
-            if next_value >= value or length < 1e-6:
+            if next_value >= value:
                 break
             length /= 2
         moved = max(abs(next_scale - scale) / scale, abs(next_weight - signal_weight) / signal_weight)
-        if next_value >= value:
-            scale, signal_weight, value = next_scale, next_weight, next_value
-        if scale < _NEGLIGIBLE:
-            # The other edge: announcements explain all changes, and without scale the weight settles by itself.
-            return 0.0, signal_weight
-        if moved < 1e-10 or next_value < value:
+        if next_value < value:
+            break  # nothing but rounding is left
+        scale, signal_weight, value = next_scale, next_weight, next_value
+        if moved < 1e-10:
             break
     return scale, signal_weight

@@ -669,7 +669,7 @@ def test_a_changed_visit_gives_the_gamma_posterior_the_exact_mean_and_variance(
 
 
 def test_an_unchanged_visit_adds_its_time_to_the_gamma_posterior():
-    """The time is added exactly, whatever was announced; an infinite announcement that proves a change teaches nothing."""
+    """The time is added exactly, whatever was announced; a change that an announcement proves teaches nothing."""
     estimator = GammaPosterior(2, 2.0, 100.0)
     estimator.update([0, 1], [7.0, 7.0], [False, True], evidence=[3.0, np.inf])
     shape, time = estimator.shape_and_time()

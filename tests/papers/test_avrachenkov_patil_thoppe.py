@@ -1,0 +1,143 @@
+"""Avrachenkov, Patil and Thoppe, "Online algorithms for estimating change rates of web pages": rates and claims."""
+
+import warnings
+from functools import cache
+
+import numpy as np
+import pytest
+
+from crawlsched.estimators import (
+    LawOfLargeNumbers,
+    MaximumLikelihood,
+    MomentMatching,
+    Momentum,
+    Naive,
+    OutsideTheorem,
+    StochasticApproximation,
+)
+
+MARKS = (100, 200, 400, 800, 1600, 3200, 6400)
+
+
+def errors(estimators, change_rate, crawl_rate, marks, n_pages, seed=0):
+    """Return |estimate - truth| of each page after each number of visits in marks, per estimator.
+
+    Visits come at random (exponential intervals), changes too, as the paper has it.
+    """
+    rng = np.random.default_rng(seed)
+    found = {mark: [] for mark in marks}
+    for k in range(1, max(marks) + 1):
+        elapsed = rng.exponential(1 / crawl_rate, n_pages)
+        changed = rng.random(n_pages) < -np.expm1(-change_rate * elapsed)
+        for estimator in estimators:
+            estimator.update(np.arange(n_pages), elapsed, changed)
+        if k in found:
+            found[k] = [estimator.change_rate() - change_rate for estimator in estimators]
+    return np.array([found[mark] for mark in marks])
+
+
+def quietly(make):
+    """Make an estimator with step sizes outside the theorems without a warning."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", OutsideTheorem)
+        return make()
+
+
+@cache
+def slopes():
+    """Slope of log E|error| over log k for p = Δ, of each sequence and step size."""
+    n = 1000
+    made = {
+        "1": LawOfLargeNumbers(n, 1.0, 1.0),
+        "log k": LawOfLargeNumbers(n, 1.0, "log k"),
+        "sqrt k": LawOfLargeNumbers(n, 1.0, "sqrt k"),
+        "k^0.75": LawOfLargeNumbers(n, 1.0, "k^0.75"),
+        "eta 0.5": quietly(lambda: StochasticApproximation(n, 1.0, eta=0.5)),
+        "eta 0.6": StochasticApproximation(n, 1.0, eta=0.6),
+        "eta 0.75": StochasticApproximation(n, 1.0, eta=0.75),
+        "eta 0.9": StochasticApproximation(n, 1.0, eta=0.9),
+        "beta 0.6": Momentum(n, 1.0, eta=1.2, beta=0.6),
+        "beta 0.75": Momentum(n, 1.0),
+    }
+    mean = abs(errors(list(made.values()), 1.0, 1.0, MARKS, n)).mean(axis=2)
+    logs = np.log(MARKS)
+    return {name: np.polyfit(logs, np.log(mean[:, k]), 1)[0] for k, name in enumerate(made)}
+
+
+@pytest.mark.parametrize(("alpha", "slope"), [("1", -0.5), ("log k", -0.5), ("sqrt k", -0.5), ("k^0.75", -0.25)])
+def test_theorem_1_the_law_of_large_numbers_converges_at_its_rate(alpha, slope):
+    """E|x_k - Δ| falls like max(k^-1/2, α_k/k): slopes -1/2, -1/2, -1/2 and -1/4.
+
+    Where α_k/k is not small yet (0.1 to 0.3 here for k^0.75) the bias α_k/(k/2 + α_k) falls more slowly: -0.19.
+    """
+    assert slopes()[alpha] == pytest.approx(slope, abs=0.045 if alpha != "k^0.75" else 0.08)
+
+
+@pytest.mark.parametrize("eta", [0.5, 0.6, 0.75, 0.9])
+def test_theorem_2_stochastic_approximation_converges_at_its_rate(eta):
+    """E|y_k - Δ| = O(k^-η/2): the slope is -η/2 (a little steeper while the start is being forgotten)."""
+    assert slopes()[f"eta {eta}"] == pytest.approx(-eta / 2, abs=0.06)
+
+
+@pytest.mark.parametrize("beta", [0.6, 0.75])
+def test_the_conjectured_rate_of_momentum_holds(beta):
+    """E|z_k - Δ| = O(k^-β/2) but for logarithms, which the paper conjectures: the slope is -β/2."""
+    assert slopes()[f"beta {beta}"] == pytest.approx(-beta / 2, abs=0.04)
+
+
+def test_the_naive_estimator_is_biased_by_missed_changes():
+    """It converges to pΔ/(Δ + p) (section 3.4): 0.375 of Δ = 5 at p = 3."""
+    naive = Naive(2000)
+    error = errors([naive], 5.0, 3.0, (400,), 2000)[0, 0]
+    assert abs((error + 5).mean() - 15 / 8) < 4 * error.std() / np.sqrt(2000)
+
+
+def test_figure_2_all_beat_the_naive_estimator_and_maximum_likelihood_beats_all():
+    """Δ = 5, p = 3, paper's step sizes, 500 visits: root mean square errors, in the paper's order."""
+    n = 300
+    made = [
+        Naive(n),
+        LawOfLargeNumbers(n, 3.0),
+        StochasticApproximation(n, 3.0),
+        Momentum(n, 3.0),
+        MaximumLikelihood(n),
+    ]
+    naive, law, plain, heavy, likelihood = np.sqrt((errors(made, 5.0, 3.0, (500,), n)[0] ** 2).mean(axis=1))
+    assert max(law, plain, heavy, likelihood) < 0.5 * naive
+    assert likelihood < min(law, plain, heavy)
+
+
+def test_figure_3_momentum_and_the_law_of_large_numbers_are_ahead_where_visits_are_rare():
+    """Δ = 500, p = 3, η = 0.8, β = 0.5: after 1000 visits plain stochastic approximation lags far behind."""
+    n = 200
+    heavy = quietly(lambda: Momentum(n, 3.0, eta=0.8, beta=0.5))
+    made = [LawOfLargeNumbers(n, 3.0), StochasticApproximation(n, 3.0, eta=0.8), heavy]
+    found = errors(made, 500.0, 3.0, (1000,), n)[0] + 500
+    law, plain, momentum = found.mean(axis=1)
+    assert plain < 0.2 * 500  # nearly every visit adds η_k p and no more
+    assert momentum > 2 * plain
+    assert 0.8 * 500 < law < 1.2 * 500
+    assert found[1].std() < found[2].std() < found[0].std()
+
+
+def test_figure_1_the_wikipedia_page():
+    """Δ = 1.1098 and p = 0.5 per hour, 1723 visits: every estimator but the naive one within a tenth."""
+    n = 100
+    made = [Naive(n), LawOfLargeNumbers(n, 0.5), StochasticApproximation(n, 0.5), Momentum(n, 0.5, 1.2, 0.6)]
+    naive, *others = errors([*made, MomentMatching(n)], 1.1098, 0.5, (1723,), n)[0].mean(axis=1) / 1.1098
+    assert naive == pytest.approx(-1.1098 / 1.6098, abs=0.01)
+    assert all(abs(error) < 0.1 for error in others)
+
+
+def test_learned_crawl_rates_do_as_well_as_known_ones():
+    """With p from the intervals the errors are of the same size, here even smaller: it knows their actual mean."""
+    n = 500
+    made = [
+        LawOfLargeNumbers(n, 1.0),
+        LawOfLargeNumbers(n),
+        StochasticApproximation(n, 1.0),
+        StochasticApproximation(n),
+    ]
+    known, learned, plain_known, plain_learned = errors(made, 1.0, 1.0, (400,), n)[0].std(axis=1)
+    assert learned < 1.05 * known
+    assert plain_learned < 1.05 * plain_known

@@ -1,0 +1,299 @@
+"""Signal quality: the concave likelihood and its edges, intervals, priors, banks of groups, messages."""
+
+import re
+
+import mpmath
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from crawlsched.estimators import SignalQuality
+from crawlsched.estimators.signal_likelihood import MAX_SIGNAL_WEIGHT
+from crawlsched.estimators.signal_quality import DIMENSIONLESS_EDGES
+
+visits = st.lists(
+    st.tuples(st.floats(-3, 8).map(lambda log: 10.0**log), st.integers(0, 40), st.booleans()), min_size=1, max_size=25
+)
+priors = st.one_of(st.none(), st.tuples(st.floats(0, 20), st.floats(0, 20)))
+
+
+def columns(history):
+    """Arrays of elapsed, n_signals, changed."""
+    return tuple(np.array(column) for column in zip(*history, strict=True))
+
+
+def simulated(rng, n, rate, weight, signal_rate, mean=10.0):
+    """Visits at random intervals under the model."""
+    elapsed = rng.exponential(mean, n)
+    n_signals = rng.poisson(signal_rate * elapsed)
+    return elapsed, n_signals, rng.random(n) < -np.expm1(-(rate * elapsed + weight * n_signals))
+
+
+def log_likelihood(elapsed, n_signals, changed, rate, weight):
+    """The model's, in plain numpy."""
+    odds = np.maximum(rate * elapsed + weight * n_signals, 1e-300)
+    return np.where(changed, np.log(-np.expm1(-odds)), -odds).sum()
+
+
+def all_numbers(fit):
+    """Every number that a fit gives."""
+    return np.array([
+        fit.unsignalled_change_rate, fit.signal_weight, fit.signal_rate, fit.scale, *fit.interval, fit.precision,
+        *fit.precision_interval, fit.recall, fit.change_rate, fit.false_signal_rate,
+    ])  # fmt: skip
+
+
+@given(history=visits, prior=priors)
+@settings(max_examples=150, deadline=None)
+def test_every_history_gives_finite_consistent_numbers(history, prior):
+    """Separable data, no announcements, always announcements: finite, in range, and consistent with each other."""
+    fit = SignalQuality.fit(*columns(history), prior=prior)
+    numbers = all_numbers(fit)
+    assert np.isfinite(numbers).all()
+    assert (numbers >= 0).all()
+    assert fit.signal_weight <= MAX_SIGNAL_WEIGHT
+    assert 0 <= fit.precision <= 1
+    assert 0 <= fit.recall <= 1
+    low, high = fit.interval
+    assert low <= fit.signal_weight * (1 + 1e-5) + 1e-6
+    assert fit.signal_weight <= high * (1 + 1e-5) + 1e-6
+    assert fit.change_rate * fit.recall + fit.false_signal_rate == pytest.approx(fit.signal_rate)
+    assert fit.change_rate * (1 - fit.recall) == pytest.approx(fit.unsignalled_change_rate, abs=1e-12 * fit.change_rate)
+    assert np.isfinite(all_numbers(SignalQuality.fit_naive(*columns(history)))).all()
+
+
+@given(history=visits)
+@settings(max_examples=80, deadline=None)
+def test_no_neighbour_is_more_likely(history):
+    """Where some visit was unchanged, with and without announcements, the fit is the maximum of the likelihood."""
+    elapsed, n_signals, changed = columns([*history, (5.0, 1, False), (700.0, 0, False), (20.0, 2, True)])
+    fit = SignalQuality.fit(elapsed, n_signals, changed, interval=False)
+    best = log_likelihood(elapsed, n_signals, changed, fit.unsignalled_change_rate, fit.signal_weight)
+    for factor in (0.5, 0.9, 0.999, 1.001, 1.1, 2.0):
+        for rate, weight in (
+            (fit.unsignalled_change_rate * factor, fit.signal_weight),
+            (fit.unsignalled_change_rate, fit.signal_weight * factor),
+            (fit.unsignalled_change_rate * factor, fit.signal_weight / factor),
+            (fit.unsignalled_change_rate + 1e-3 * factor / elapsed.sum(), fit.signal_weight),
+            (fit.unsignalled_change_rate, fit.signal_weight + 1e-3 * factor),
+        ):
+            assert log_likelihood(elapsed, n_signals, changed, rate, weight) <= best + 1e-8 * abs(best)
+
+
+def test_the_maximum_is_where_forty_digits_put_it():
+    """Against mpmath's root of the two derivatives, to nine digits."""
+    elapsed, n_signals, changed = simulated(np.random.default_rng(1), 60, 0.03, 0.8, 0.1)
+    fit = SignalQuality.fit(elapsed, n_signals, changed)
+    with mpmath.workdps(40):
+        rows = [(mpmath.mpf(float(t)), int(n), bool(z)) for t, n, z in zip(elapsed, n_signals, changed, strict=True)]
+
+        def slope(rate, weight):
+            by_rate = by_weight = mpmath.mpf(0)
+            for t, n, z in rows:
+                pull = 1 / mpmath.expm1(rate * t + weight * n) if z else mpmath.mpf(-1)
+                by_rate, by_weight = by_rate + pull * t, by_weight + pull * n
+            return by_rate, by_weight
+
+        rate, weight = mpmath.findroot(slope, (fit.unsignalled_change_rate, fit.signal_weight))
+    assert fit.unsignalled_change_rate == pytest.approx(float(rate), rel=1e-9)
+    assert fit.signal_weight == pytest.approx(float(weight), rel=1e-9)
+
+
+def test_both_parameters_are_found_with_their_interval():
+    """Simulated under the model: within 5 %, and the interval holds the truth."""
+    fit = SignalQuality.fit(*simulated(np.random.default_rng(2), 20_000, 0.02, 1.2, 0.1))
+    assert fit.unsignalled_change_rate == pytest.approx(0.02, rel=0.05)
+    assert fit.signal_weight == pytest.approx(1.2, rel=0.05)
+    assert fit.signal_rate == pytest.approx(0.1, rel=0.02)
+    assert fit.interval[0] < 1.2 < fit.interval[1]
+    assert fit.interval[1] - fit.interval[0] < 0.2
+    assert fit.precision == pytest.approx(1 - np.exp(-fit.signal_weight))
+    assert SignalQuality.fit(*simulated(np.random.default_rng(2), 20_000, 0.02, 1.2, 0.1), interval=False).interval == (
+        0.0,
+        MAX_SIGNAL_WEIGHT,
+    )
+
+
+def test_the_interval_is_where_the_profile_likelihood_has_fallen_by_its_quantile():
+    """At both ends twice the logarithm has fallen by 3.84, the rate being fitted anew by brute force."""
+    elapsed, n_signals, changed = simulated(np.random.default_rng(3), 300, 0.02, 1.0, 0.1)
+    fit = SignalQuality.fit(elapsed, n_signals, changed)
+    rates = fit.unsignalled_change_rate * np.geomspace(0.2, 5, 4000)
+
+    def profile(weight):
+        return max(log_likelihood(elapsed, n_signals, changed, rate, weight) for rate in rates)
+
+    best = profile(fit.signal_weight)
+    for end in fit.interval:
+        assert 2 * (best - profile(end)) == pytest.approx(3.8415, abs=0.01)
+
+
+def test_useless_announcements_are_ignored_by_arithmetic():
+    """Announcements in step with time, at every poll, or independent of changes: weight 0 or next to it."""
+    rng = np.random.default_rng(4)
+    elapsed = np.full(500, 10.0)
+    changed = rng.random(500) < 0.3
+    stamped = SignalQuality.fit(elapsed, np.ones(500), changed)
+    assert stamped.signal_weight == 0
+    assert stamped.precision == stamped.recall == 0
+    assert stamped.false_signal_rate == stamped.signal_rate == pytest.approx(0.1)
+    assert stamped.unsignalled_change_rate == pytest.approx(-np.log(1 - changed.mean()) / 10)
+    in_step = SignalQuality.fit(np.arange(1, 501) * 1.0, np.arange(1, 501) * 3, changed)
+    assert in_step.signal_weight == 0
+    times, n_signals, found = simulated(rng, 20_000, 0.05, 0.0, 0.2)
+    independent = SignalQuality.fit(times, n_signals, found)
+    assert independent.signal_weight < 0.03
+    assert independent.interval[0] == 0
+
+
+def test_without_announcements_nothing_is_known_of_them():
+    """The change rate is that of maximum likelihood; the weight is 0 and its interval everything."""
+    rng = np.random.default_rng(5)
+    elapsed = rng.exponential(10.0, 400)
+    changed = rng.random(400) < -np.expm1(-0.05 * elapsed)
+    fit = SignalQuality.fit(elapsed, np.zeros(400), changed)
+    assert fit.change_rate == fit.unsignalled_change_rate == pytest.approx(0.05, rel=0.2)
+    assert fit.interval == (0.0, MAX_SIGNAL_WEIGHT)
+    assert fit.precision_interval == (0.0, pytest.approx(1.0))
+    empty = SignalQuality.fit([], [], [])
+    assert all_numbers(empty)[:4].tolist() == [0, 0, 0, 0]
+
+
+def test_separable_data_get_half_an_unchanged_visit():
+    """All announced visits changed and no other: weight log(2X + 1) by X announcements, unbounded above."""
+    for x in (1, 4, 30):
+        fit = SignalQuality.fit([10.0] * (x + 50), [1] * x + [0] * 50, [1] * x + [0] * 50)
+        assert fit.signal_weight == pytest.approx(np.log(2 * x + 1), rel=1e-6)
+        assert fit.unsignalled_change_rate == pytest.approx(0, abs=1e-9)
+        assert fit.interval[1] == MAX_SIGNAL_WEIGHT
+    every = SignalQuality.fit([10.0] * 8, [0] * 8, [1] * 8)
+    assert every.unsignalled_change_rate == pytest.approx(np.log(17) / 10)
+
+
+def test_a_prior_shrinks_towards_its_precision():
+    """Pseudo-announcements: alone they are the precision, with few visits near it, with many far from it."""
+    assert SignalQuality.fit([], [], [], prior=(8.0, 2.0)).precision == pytest.approx(0.8)
+    assert SignalQuality.fit([10.0], [0], [False], prior=(8.0, 2.0)).precision == pytest.approx(0.8)
+    rng = np.random.default_rng(6)
+    data = simulated(rng, 5000, 0.02, -np.log(0.7), 0.1)  # precision 0.3
+    few = SignalQuality.fit(*(column[:10] for column in data), prior=(80.0, 20.0))
+    many = SignalQuality.fit(*data, prior=(80.0, 20.0))
+    assert few.precision > 0.7
+    assert many.precision == pytest.approx(0.3, abs=0.06)
+    parent = SignalQuality.fit(*data)
+    assert parent.pseudo_counts(10.0) == (
+        pytest.approx(10 * parent.precision),
+        pytest.approx(10 * (1 - parent.precision)),
+    )
+    certain = SignalQuality.fit([10.0] * 3, [1] * 3, [1] * 3, prior=(5.0, 0.0))
+    assert certain.precision > 0.9
+
+
+def test_known_rates_of_the_pages_leave_a_common_factor_and_the_weight():
+    """Pages of very different known rates: the factor on them is found, and the weight without bias."""
+    rng = np.random.default_rng(7)
+    n = 20_000
+    rates = 10.0 ** rng.uniform(-4, 0, n)
+    elapsed = rng.exponential(10.0, n)
+    n_signals = rng.poisson(0.05 * elapsed)
+    changed = rng.random(n) < -np.expm1(-(0.5 * rates * elapsed + 0.9 * n_signals))
+    fit = SignalQuality.fit(elapsed, n_signals, changed, change_rate=rates)
+    assert fit.scale == pytest.approx(0.5, rel=0.05)
+    assert fit.signal_weight == pytest.approx(0.9, rel=0.05)
+    assert fit.unsignalled_change_rate == pytest.approx(0.5 * (rates * elapsed).sum() / elapsed.sum(), rel=0.05)
+    pooled = SignalQuality.fit(elapsed, n_signals, changed)
+    assert pooled.signal_weight < 0.88  # one rate for all takes changes of fast pages for chance
+    bank = SignalQuality(1, DIMENSIONLESS_EDGES)
+    bank.update(np.zeros(n, dtype=int), elapsed, n_signals, changed, rates)
+    assert bank.fit_group(0).signal_weight == pytest.approx(fit.signal_weight, rel=0.02)
+    assert bank.fit_group(0).scale == pytest.approx(fit.scale, rel=0.02)
+
+
+@pytest.mark.parametrize(("rate", "weight", "signal_rate"), [(0.02, 0.2, 0.05), (0.005, 1.0, 0.1), (0.1, 3.0, 0.02)])
+def test_a_bank_forgets_little_of_what_it_saw(rate, weight, signal_rate):
+    """Sums over 84 cells give the fit of all visits to 2 %, whatever their order and however they came."""
+    rng = np.random.default_rng(8)
+    data = simulated(rng, 30_000, rate, weight, signal_rate)
+    groups = rng.integers(0, 3, 30_000)
+    bank, piecewise = SignalQuality(3), SignalQuality(3)
+    bank.update(groups, *data)
+    for part in np.array_split(rng.permutation(30_000), 7):
+        piecewise.update(groups[part], *(column[part] for column in data))
+    for group in range(3):
+        whole = SignalQuality.fit(*(column[groups == group] for column in data))
+        found = bank.fit_group(group)
+        assert found.signal_weight == pytest.approx(whole.signal_weight, rel=0.02, abs=0.01)
+        assert found.unsignalled_change_rate == pytest.approx(whole.unsignalled_change_rate, rel=0.02)
+        assert found.signal_rate == pytest.approx(whole.signal_rate)
+        assert all_numbers(piecewise.fit_group(group)) == pytest.approx(all_numbers(found), rel=1e-4)
+    pooled = bank.fit_group([0, 1, 2])
+    assert pooled.signal_weight == pytest.approx(SignalQuality.fit(*data).signal_weight, rel=0.02)
+
+
+def test_a_bank_goes_to_a_state_grows_and_forgets():
+    """State, resize and forget work as for estimators; forgetting leaves the fit and widens its interval."""
+    rng = np.random.default_rng(9)
+    bank = SignalQuality(2)
+    bank.update(np.ones(3000, dtype=int), *simulated(rng, 3000, 0.02, 1.0, 0.1))
+    copy = SignalQuality.from_state(bank.state())
+    assert copy.fit_group(1) == bank.fit_group(1)
+    copy.resize(4)
+    assert copy.fit_group(1) == bank.fit_group(1)
+    assert copy.fit_group(3) == SignalQuality(1).fit_group(0)
+    before = bank.fit_group(1)
+    bank.forget(0.25)
+    after = bank.fit_group(1)
+    assert after.signal_weight == pytest.approx(before.signal_weight, rel=1e-6)
+    width = np.diff(before.interval)[0]
+    assert np.diff(after.interval)[0] == pytest.approx(2 * width, rel=0.1)
+    assert sum(column.nbytes for column in bank.state().values()) < 2 * 2800
+
+
+def test_time_in_another_unit_gives_rates_in_that_unit_and_the_same_weight():
+    """Dividing times by 60 multiplies rates by 60; what an announcement is worth has no unit."""
+    elapsed, n_signals, changed = simulated(np.random.default_rng(10), 500, 0.02, 1.0, 0.1)
+    one, other = SignalQuality.fit(elapsed, n_signals, changed), SignalQuality.fit(elapsed / 60, n_signals, changed)
+    assert other.signal_weight == pytest.approx(one.signal_weight, rel=1e-8)
+    assert other.unsignalled_change_rate == pytest.approx(60 * one.unsignalled_change_rate, rel=1e-8)
+    assert other.signal_rate == pytest.approx(60 * one.signal_rate)
+    assert other.recall == pytest.approx(one.recall, rel=1e-8)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: SignalQuality.fit([0.0], [1], [True]), "elapsed must be seconds above 0 and finite for every visit."),
+        (lambda: SignalQuality.fit([1.0], [-1], [True]), "n_signals must be a finite number that is not negative for"),
+        (lambda: SignalQuality.fit([1.0], [1], [2]), "changed must be True or False for every visit."),
+        (
+            lambda: SignalQuality.fit([1.0] * 2, [1] * 3, [1] * 2),
+            "n_signals must be one value or one per page (2), got",
+        ),
+        (
+            lambda: SignalQuality.fit([1.0], [1], [1], [0.0]),
+            "change_rate must be changes per second above 0 and finite",
+        ),
+        (
+            lambda: SignalQuality.fit([1.0], [1], [1], prior=(-1, 1)),
+            "prior must be two finite numbers (true, false) that",
+        ),
+        (
+            lambda: SignalQuality(2).update(2, 1.0, 1, True),
+            "groups must lie between 0 and 1, got 2; resize() makes room",
+        ),
+        (lambda: SignalQuality(2).forget(2), "factor must be between 0 and 1, got 2."),
+        (lambda: SignalQuality(2).resize(1), "n_groups must be at least the 2 groups there are, got 1."),
+        (lambda: SignalQuality(-1), "n_groups must be a whole number that is not negative, got -1."),
+        (lambda: SignalQuality(1, [2.0, 1.0]), "edges must be a one-dimensional array that increases, got [2.0, 1.0]."),
+        (lambda: SignalQuality.from_state({}), "state must hold edges and time, got []; pass what state() returned."),
+        (
+            lambda: SignalQuality.from_state({**SignalQuality(2).state(), "signals": np.zeros(1)}),
+            "state['signals'] must have shape (2,), got (1,).",
+        ),
+    ],
+)
+def test_wrong_arguments_are_refused_in_one_sentence(call, message):
+    """Each message names argument, value and what is allowed."""
+    with pytest.raises(ValueError, match=re.escape(message)):
+        call()
