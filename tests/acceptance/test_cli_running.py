@@ -1,0 +1,158 @@
+"""The command line talks to a running crawl: a real spider in a process of its own, on a real server."""
+
+import json
+import os
+import signal
+import time
+from collections.abc import Callable, Iterator
+from contextlib import redirect_stderr, redirect_stdout
+from io import StringIO
+from typing import Any, NamedTuple
+
+import pytest
+
+from crawlsched.cli import main
+from tests.crawling import Project
+from tests.site import Site
+
+SPIDER = """
+import scrapy
+
+class Spider(scrapy.Spider):
+    name = "test"
+
+    async def start(self):
+        for url in {urls!r}:
+            yield scrapy.Request(url)
+
+    def parse(self, response):
+        pass
+"""
+N_PAGES = 20
+
+
+class Running(NamedTuple):
+    site: Site
+    urls: list[str]
+    database: str
+    project: Project
+    pid: int
+
+
+@pytest.fixture(scope="module")
+def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    """A crawl of twenty pages at 5/s which goes on as long as the tests do."""
+    with Site(("127.0.0.1", "127.0.0.2")) as site:
+        urls = [
+            site.page(f"/{number}", f"<p>{number}</p>").replace("127.0.0.1", f"127.0.0.{1 + number % 2}")
+            for number in range(N_PAGES)
+        ]
+        project = Project(
+            tmp_path_factory.mktemp("running"),
+            SPIDER.format(urls=urls),
+            CRAWLSCHED_BANDWIDTH="5/s",
+            CLOSESPIDER_TIMEOUT="120",
+        )
+        process = project.start()
+        try:
+            running = Running(site, urls, project.database_url, project, process.pid)
+            wait_until(lambda: len(site.requests) >= N_PAGES, 60.0)
+            yield running
+        finally:
+            process.send_signal(signal.SIGTERM)
+            project.finish(process)
+
+
+def wait_until(is_so: Callable[[], bool], seconds: float = 20.0) -> None:
+    until = time.monotonic() + seconds
+    while not is_so():
+        assert time.monotonic() < until, "it never came to be so"
+        time.sleep(0.02)
+
+
+def report(running: Running, *arguments: str) -> Any:
+    said = StringIO()
+    with redirect_stdout(said):
+        assert main([*arguments, "--database", running.database, "--json"]) == 0
+    return json.loads(said.getvalue())
+
+
+def test_status_sees_the_crawl(running: Running) -> None:
+    """It runs, in that process, at that bandwidth, and uses its slots."""
+    wait_until(lambda: bool(report(running, "status")["budget"]["dispatched"]))
+    status = report(running, "status")
+    assert status["owner"]["running"] is True
+    assert status["owner"]["pid"] == running.pid
+    assert status["budget"]["bandwidth"] == 5.0
+    assert status["budget"]["slots"]["used"] > 0
+    assert status["pages"]["states"]["live"] == N_PAGES
+    assert 0.0 < status["expected_freshness"] <= 1.0
+
+
+def test_the_bandwidth_changes_without_a_restart(running: Running) -> None:
+    """After `bandwidth 20/s` the server sees about 20 requests a second, and 5 again after going back."""
+    assert report(running, "bandwidth", "20/s") == {"collection": "test", "bandwidth": 20.0, "before": 5.0}
+    assert requests_in(running, 2.0) == pytest.approx(40, abs=6)
+    assert report(running, "bandwidth", "5/s")["before"] == 20.0
+    assert requests_in(running, 2.0) == pytest.approx(10, abs=4)
+    assert os.path.exists(f"/proc/{running.pid}")
+
+
+def requests_in(running: Running, seconds: float) -> int:
+    before = len(running.site.requests)
+    time.sleep(seconds)
+    return len(running.site.requests) - before
+
+
+def test_recrawl_goes_next(running: Running) -> None:
+    """A page that somebody asks for is crawled within a few slots, before the nineteen that wait."""
+    for url in running.urls[3:6]:
+        path = "/" + url.rpartition("/")[2]
+        before = len(running.site.visits(path))
+        answer = report(running, "recrawl", url, running.site.url("/nowhere"))
+        assert (answer["running"], answer["pages"]) == (True, 1)
+        assert answer["unknown"] == [running.site.url("/nowhere")]
+        sent_at = len(running.site.requests)
+        wait_until(lambda path=path, before=before: len(running.site.visits(path)) > before)
+        assert len(running.site.requests) - sent_at <= 6
+
+
+def test_a_signal_is_counted(running: Running) -> None:
+    """An announcement reaches the page: it is seen in the page's explanation, with its source."""
+    url = running.urls[7]
+    assert report(running, "signal", url, "--source", "cms")["taken"] == 1
+    wait_until(lambda: report(running, "why", url)["n_signals_total"] == 1)
+    names = [source["url"] for source in report(running, "status")["sources"]]
+    assert "cms" in names
+
+
+def test_why_explains_a_page_of_the_running_crawl(running: Running) -> None:
+    """Its visits are there as they happen, and the crawl is known to run."""
+    why = report(running, "why", running.urls[1])
+    assert why["running"] is True
+    assert why["n_crawls"] >= 1
+    assert why["visits"][0]["outcome"] in ("changed", "unchanged", "not_modified")
+    assert why["threshold"] > 0.0
+
+
+def test_what_is_forgotten_is_not_asked_for_again(running: Running) -> None:
+    """`forget` of a page of the running crawl ends its visits, at once and for good."""
+    path = "/9"
+    assert report(running, "forget", running.urls[9], "--yes")["pages"] == 1
+    seen = len(running.site.visits(path))
+    rest = len(running.site.requests)
+    wait_until(lambda: len(running.site.requests) > rest + 2 * N_PAGES, 30.0)
+    assert len(running.site.visits(path)) <= seen + 1  # one may have been on its way
+    assert report(running, "status")["pages"]["total"] == N_PAGES - 1
+    said = StringIO()
+    with redirect_stderr(said):
+        assert main(["why", running.urls[9], "--database", running.database]) == 1
+    assert "No page with the URL" in said.getvalue()
+
+
+def test_a_second_crawl_is_refused_while_this_one_runs(running: Running, tmp_path_factory: Any) -> None:
+    """The sentence of the second start says which process owns the collection."""
+    folder = tmp_path_factory.mktemp("second")
+    second = Project(folder, SPIDER.format(urls=running.urls), CRAWLSCHED_DATABASE_URL=running.database)
+    crawl = second.run()
+    assert f"is owned by another running process: pid {running.pid} on host" in crawl.log
