@@ -32,6 +32,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from crawlsched.settings import parse_bandwidth
 
@@ -245,7 +246,12 @@ class Demo:
 
     def read_sources(self) -> dict[str, tuple[float | None, float | None]]:
         """Return the precision and recall that crawlsched learned of each host's sitemaps."""
-        raise NotImplementedError
+        status = json.loads(self.crawlsched("status", "--collection", "living", "--json"))
+        learned: dict[str, tuple[float | None, float | None]] = {}
+        for source in status["sources"]:
+            if source["pages"]:  # an index of sitemaps names no page itself
+                learned.setdefault(urlsplit(source["url"]).hostname or "", (source["precision"], source["recall"]))
+        return learned
 
     def write_picture(self, start: float, measured_from: float, end: float) -> Path:
         """Write the picture of freshness over time."""

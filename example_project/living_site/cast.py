@@ -48,7 +48,7 @@ CAST: tuple[Host, ...] = (
     Host(
         12,
         "news",
-        change_interval=8.0,
+        change_interval=12.0,
         spread=1.2,
         etag="missing",
         last_modified="missing",
@@ -56,7 +56,7 @@ CAST: tuple[Host, ...] = (
     ),
     Host(13, "prices", change_interval=8.0, burst=3.0, etag="missing", sitemap="late"),
     Host(14, "archive", change_interval=3000.0, spread=1.5, never=0.9, sitemap="none"),
-    Host(15, "law", change_interval=100.0, never=0.5, mass_edit_interval=12.0, etag="missing"),
+    Host(15, "law", change_interval=100.0, never=0.5, mass_edit_interval=25.0, etag="missing"),
     Host(
         16,
         "blog",
@@ -80,6 +80,7 @@ CAST: tuple[Host, ...] = (
     Host(
         20,
         "forum",
+        n_sections=4,
         change_interval=4.0,
         spread=1.2,
         never=0.3,

@@ -27,7 +27,6 @@ class InTurnSpider(scrapy.Spider):
     custom_settings = {
         "CONCURRENT_REQUESTS": 0,  # no limit over all hosts: the default of 16 would leave slots unused
         "REDIRECT_ENABLED": False,  # the target waits for a slot of its own, see parse()
-        "RETRY_ENABLED": False,  # a page that failed comes again when its turn comes
     }
 
     def __init__(self, site, rate, **arguments):
