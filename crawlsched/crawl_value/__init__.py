@@ -6,6 +6,7 @@
 `greedy_cis_plus`          `greedy_cis` where announcements are good, `greedy` elsewhere
 `greedy_ncis`              noisy announcements, as in the paper; with ``max_terms`` its approximations
 `noisy_value`              the same, by the natural parameters alpha, gamma and kappa
+`greedy_ncis_sources`      noisy announcements from several sources (`merge_sources`: one source in their stead)
 `elapsed_at_value`         the elapsed time at which `greedy_ncis` reaches a value
 `posterior_value`          the expectation over what is still possible: the default of crawlsched
 `greedy_value_of_gamma`    the expectation of `greedy` under a Gamma posterior
@@ -26,6 +27,7 @@ from crawlsched.crawl_value.posterior import (
     undiscovered_value,
 )
 from crawlsched.crawl_value.rules import greedy, greedy_cis, greedy_cis_plus, greedy_ncis, unchecked_greedy
+from crawlsched.crawl_value.sources import greedy_ncis_sources, merge_sources
 
 __all__ = [
     "elapsed_at_value",
@@ -33,7 +35,9 @@ __all__ = [
     "greedy_cis",
     "greedy_cis_plus",
     "greedy_ncis",
+    "greedy_ncis_sources",
     "greedy_value_of_gamma",
+    "merge_sources",
     "noisy_value",
     "posterior_value",
     "unchecked_greedy",

@@ -127,17 +127,19 @@ def _open_term(i: float, x: float, c: float) -> tuple[float, float]:
 
 
 @_compile
-def _later_terms(y: float, kappa: float, c: float, needed: float, last: float) -> tuple[float, float]:
-    smoothness = c * kappa
+def _n_certain(needed: float, smoothness: float) -> float:
     excess = max(smoothness * (needed + 1.0) - _ABOVE, 0.0)
     root = (math.sqrt(_WIDTH**2 + 4.0 * (1.0 + smoothness) * excess) - _WIDTH) / (2.0 * (1.0 + smoothness))
-    certain = min(min(math.floor(root * root), math.floor(needed) + 1.0), last + 1.0)
+    return float(min(np.floor(root * root), np.floor(needed) + 1.0))
+
+
+@_compile
+def _later_terms(y: float, kappa: float, c: float, certain: float, last: float) -> tuple[float, float]:
+    certain = min(certain, last + 1.0)
     gain = announcements = 0.0
     if certain > 1.0:
         announcements = certain - 1.0
         gain = _certain_terms(y, kappa, c, announcements)
-    if needed > _ENDLESS:
-        return gain, announcements
     i = max(certain, 1.0)
     while i <= last:
         term, probability = _open_term(i, c * max(y - i * kappa, 0.0), c)
@@ -187,14 +189,16 @@ def _with_signals(y: float, alpha: float, gamma: float, kappa: float, max_terms:
         smoothness = c * kappa
         more = _WIDTH**2 + 4.0 * (1.0 + smoothness) * smoothness * (needed + 1.0)
         root = (_WIDTH + math.sqrt(more)) / (2.0 * (1.0 + smoothness))
-        last = min(math.floor(needed), math.floor(root * root))
+        last = float(min(np.floor(needed), np.floor(root * root)))
         exponent = _SETTLED_EXPONENT / needed
-        oscillations = math.floor(
+        oscillations = np.floor(
             0.5 + smoothness / (2.0 * math.pi) * math.sqrt(math.expm1(exponent) + exponent / smoothness)
         )
         if oscillations <= _MOST_OSCILLATIONS and needed >= _FEWEST_SETTLED and last < max_terms:
             return _settled(y, alpha, gamma, kappa, c, oscillations)
-        gain, announcements = _later_terms(y, kappa, c, needed, min(last, max_terms - 1.0))
+        certain = _n_certain(needed, smoothness)
+        last = certain - 1.0 if needed > _ENDLESS and last < max_terms else min(last, max_terms - 1.0)
+        gain, announcements = _later_terms(y, kappa, c, certain, last)
     else:
         gain = announcements = 0.0
     weight = math.exp(-y) / gamma
@@ -207,9 +211,12 @@ def _noisy_terms(
     y: Array, alpha: Array, gamma: Array, kappa: Array, max_terms: float, value: Array, slope: Array
 ) -> None:
     for n in range(y.size):
-        capped = min(y[n], LARGEST_EXPONENT)
-        if gamma[n] > _NEGLIGIBLE * alpha[n] and kappa[n] > _NEGLIGIBLE and gamma[n] > _LEAST_RATE:
-            value[n], slope[n] = _with_signals(capped, alpha[n], gamma[n], kappa[n], max_terms)
+        capped, weight = min(y[n], LARGEST_EXPONENT), kappa[n]
+        if max_terms < math.inf:
+            weight = max(weight, _NEGLIGIBLE)
+        heard = weight > _NEGLIGIBLE or max_terms < math.inf
+        if heard and gamma[n] > _NEGLIGIBLE * alpha[n] and gamma[n] > _LEAST_RATE:
+            value[n], slope[n] = _with_signals(capped, alpha[n], gamma[n], weight, max_terms)
         elif alpha[n] > 0.0:
             value[n], slope[n] = _residual_one(capped) / alpha[n], capped * math.exp(-capped) / alpha[n]
         else:

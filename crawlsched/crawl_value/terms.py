@@ -68,7 +68,11 @@ def noisy_terms(y: Array, alpha: Array, gamma: Array, kappa: Array, max_terms: f
 
 def _block(y: Array, alpha: Array, gamma: Array, kappa: Array, max_terms: float) -> tuple[Array, Array]:
     y = np.minimum(y, LARGEST_EXPONENT)
-    plain = (gamma <= NEGLIGIBLE * alpha) | (kappa <= NEGLIGIBLE) | (gamma <= LEAST_RATE)
+    plain = (gamma <= NEGLIGIBLE * alpha) | (gamma <= LEAST_RATE)
+    if max_terms == math.inf:
+        plain |= kappa <= NEGLIGIBLE
+    else:  # the approximations stop counting announcements, even those without any weight
+        kappa = np.maximum(kappa, NEGLIGIBLE)
     if not plain.any():
         return _with_signals(y, alpha, gamma, kappa, max_terms)
     value, slope = np.empty(y.shape), np.empty(y.shape)
@@ -107,8 +111,10 @@ def _with_signals(y: Array, alpha: Array, gamma: Array, kappa: Array, max_terms:
         value[index[at]], slope[index[at]] = parts
     if not settled.all():
         at = np.flatnonzero(~settled)
-        last = np.minimum(last[at], max_terms - 1.0)
-        gain, announcements = _later_terms(y[at], kappa[at], c[at], needed[at], last)
+        endless = (needed[at] > ENDLESS) & (last[at] < max_terms)
+        certain = _n_certain(needed[at], smoothness[at])
+        last = np.where(endless, certain - 1.0, np.minimum(last[at], max_terms - 1.0))
+        gain, announcements = _later_terms(y[at], kappa[at], c[at], certain, last)
         weight = np.exp(-y[at]) / gamma[at]
         value[index[at]] += weight * gain
         slope[index[at]] += weight * announcements
@@ -131,21 +137,21 @@ def _n_certain(needed: Array, smoothness: Array) -> Array:
 
 
 def _n_oscillations(needed: Array, smoothness: Array) -> Array:
-    # The k-th decays as (1 + (2 pi k / smoothness)^2)^(-needed / 2), see `_settled`; k - 1/2 covers small smoothnesss.
+    # The k-th decays as (1 + (2 pi k / smoothness)^2)^(-needed / 2), see `_settled`; k - 1/2 covers a small smoothness.
     exponent = SETTLED_EXPONENT / needed
     return np.floor(0.5 + smoothness / (2.0 * np.pi) * np.sqrt(np.expm1(exponent) + exponent / smoothness))
 
 
-def _later_terms(y: Array, kappa: Array, c: Array, needed: Array, last: Array) -> tuple[Array, Array]:
+def _later_terms(y: Array, kappa: Array, c: Array, certain: Array, last: Array) -> tuple[Array, Array]:
     """exp(y) gamma / mu times the terms i = 1 .. last, and the same of psi: certain ones at once, open ones singly."""
-    certain = np.minimum(_n_certain(needed, c * kappa), last + 1.0)
+    certain = np.minimum(certain, last + 1.0)
     gain, announcements = np.zeros(y.shape), np.maximum(certain - 1.0, 0.0)
     some = np.flatnonzero(certain > 1.0)
     if some.size:
         gain[some] = _certain_terms(y[some], kappa[some], c[some], certain[some] - 1.0)
     begin = np.maximum(certain, 1.0)
-    count = np.where(needed > ENDLESS, 0.0, np.maximum(last + 1.0 - begin, 0.0)).astype(np.intp)
-    element, nth = _enumerate(count)
+    count = np.maximum(last + 1.0 - begin, 0.0).astype(np.intp)
+    element, nth = enumerate_counts(count)
     if not element.size:
         return gain, announcements
     i = begin[element] + nth
@@ -156,8 +162,8 @@ def _later_terms(y: Array, kappa: Array, c: Array, needed: Array, last: Array) -
     return gain, announcements
 
 
-def _enumerate(count: NDArray[np.intp]) -> tuple[NDArray[np.intp], Array]:
-    # Each element as often as its count, beside 0, 1, 2, ... within it.
+def enumerate_counts(count: NDArray[np.intp]) -> tuple[NDArray[np.intp], Array]:
+    """Each element as often as its count, beside 0, 1, 2, ... within it."""
     element = np.repeat(np.arange(count.size), count)
     starts = np.repeat(np.cumsum(count) - count, count)
     before: Array = np.asarray(np.arange(element.size) - starts, dtype=np.float64)
@@ -204,7 +210,7 @@ def _open_terms(i: Array, x: Array, c: Array) -> tuple[Array, Array]:
     density = np.log1p(d)
     density -= d
     density *= i_column
-    density -= _stirling(i)[:, None]
+    density -= stirling(i)[:, None]
     np.exp(density, out=density)
     np.subtract(x[:, None], v, out=v)
     v /= c[:, None]
@@ -215,7 +221,13 @@ def _open_terms(i: Array, x: Array, c: Array) -> tuple[Array, Array]:
     return width * density.sum(axis=-1), probabilities
 
 
-def _stirling(i: Array) -> Array:
+def certain_from(i: Array) -> Array:
+    """The x from which a Gamma(i + 1) variable is below x with certainty, to rounding."""
+    return i + 1.0 + WIDTH * np.sqrt(i + 1.0) + ABOVE
+
+
+def stirling(i: Array) -> Array:
+    """lgamma(i + 1) - (i log i - i), which is 0 at i = 0."""
     large = np.maximum(i, STIRLING_FROM)
     inverse = 1.0 / (large * large)
     series = 0.5 * np.log(2.0 * np.pi * large) + (1.0 / 12.0 - inverse * (1.0 / 360.0 - inverse / 1260.0)) / large
@@ -228,11 +240,11 @@ def _settled(y: Array, alpha: Array, gamma: Array, kappa: Array, c: Array, oscil
     smoothness = c * kappa
     ahead = 0.5 * kappa * smoothness / (1.0 + smoothness)
     half_square = 0.5 * kappa * kappa
-    cubic = _cubic_residual(kappa)
+    cubic = cubic_residual(kappa)
     start = c / (1.0 - c * np.expm1(-kappa)) * (ahead * (half_square - cubic) - cubic)
     value = residual_one(y) - ahead * np.expm1(-y) + start
     interval = y + ahead
-    element, before = _enumerate(oscillations.astype(np.intp))
+    element, before = enumerate_counts(oscillations.astype(np.intp))
     if element.size:
         parts = _oscillations(before + 1.0, smoothness[element], kappa[element], (y / kappa)[element])
         waves, swings = (np.bincount(element, weights=part, minlength=y.size) for part in parts)
@@ -243,8 +255,8 @@ def _settled(y: Array, alpha: Array, gamma: Array, kappa: Array, c: Array, oscil
     return value / rate, np.exp(-y) * interval / rate
 
 
-def _cubic_residual(kappa: Array) -> Array:
-    # kappa^2 / 2 - kappa + 1 - exp(-kappa), which is kappa^3 / 6 to first order
+def cubic_residual(kappa: Array) -> Array:
+    """kappa^2 / 2 - kappa + 1 - exp(-kappa), which is kappa^3 / 6 to first order."""
     k = np.minimum(kappa, 1.0)
     series = np.full_like(k, CUBIC_COEFFICIENTS[-1])
     for coefficient in CUBIC_COEFFICIENTS[-2::-1]:

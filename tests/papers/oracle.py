@@ -11,11 +11,15 @@ from mpmath import mpf
 
 DIGITS = 50
 # Cancellation between w and exp(-alpha iota) psi takes up to 20 digits for pages crawled just now.
-GUARD_DIGITS = 45
+GUARD_DIGITS = 25
 
 
 def residual(i: int, x: Any) -> Any:
     """R^i(x) = (exp(x) - sum_{j<=i} x^j / j!) / exp(x), the normalised residual below Theorem 1."""
+    if i < x:  # Chernoff's bound of 1 - R^i(x)
+        bound = mpmath.exp(i + 1 - x + (i + 1) * mpmath.log(x / (i + 1)))
+        if bound < mpf(10) ** -(mpmath.mp.dps + 5):
+            return mpf(1)
     return mpmath.gammainc(i + 1, 0, x, regularized=True)
 
 
@@ -31,9 +35,7 @@ def noisy_value(
     with mpmath.workdps(DIGITS + GUARD_DIGITS):
         change_rate, recall, nu = mpf(change_rate), mpf(recall), mpf(false_signal_rate)
         alpha, gamma = (1 - recall) * change_rate, recall * change_rate + nu
-        if gamma == 0 or recall == 0:  # beta = 0 or no announcements at all
-            return +general_value(mpf(elapsed), mpf(0), change_rate, mpf(0), mpf(0), max_terms)
-        kappa = mpmath.inf if nu == 0 else -mpmath.log(nu / gamma)
+        kappa = -mpmath.log(nu / gamma) if nu else (mpmath.inf if gamma else mpf(0))
         n = mpf(n_signals)
         return +general_value(mpf(elapsed), kappa * n if n else mpf(0), alpha, gamma, kappa, max_terms)
 
@@ -47,7 +49,7 @@ def general_value(tau: Any, evidence: Any, alpha: Any, gamma: Any, kappa: Any, m
         nu = gamma * mpmath.exp(-kappa)
         if delta == 0:
             return mpf(0)
-        if gamma == 0 or kappa == 0:
+        if gamma == 0 or (kappa == 0 and max_terms is None):
             return (1 - (1 + y) * mpmath.exp(-y)) / alpha  # section 5.1: R^1(Delta iota) / Delta
         if y == mpmath.inf:
             terms = mpmath.inf if max_terms is None else max_terms
@@ -63,9 +65,8 @@ def general_value(tau: Any, evidence: Any, alpha: Any, gamma: Any, kappa: Any, m
 
 def _lemma_4(y: Any, alpha: Any, gamma: Any, kappa: Any, delta: Any, nu: Any, max_terms: int | None) -> Any:
     iota, beta = y / alpha, kappa / alpha
-    last = 0 if kappa == mpmath.inf else int(mpmath.floor(y / kappa))
-    if max_terms is not None:
-        last = min(last, max_terms - 1)
+    needed = mpmath.floor(y / kappa) if kappa else mpmath.inf
+    last = int(needed if max_terms is None else min(needed, max_terms - 1))
     w = psi = mpf(0)
     for i in range(last + 1):
         rest = iota - i * beta if i else iota
