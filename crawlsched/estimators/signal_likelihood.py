@@ -204,15 +204,8 @@ def _climb(evidence: Evidence, scale: float, signal_weight: float) -> tuple[floa
     """Maximize over both by Newton's method from inside; x is in units of its sum."""
     value = evidence.log_likelihood(scale, signal_weight)
     for _ in range(_ROUNDS):
-        by_scale, by_weight, a, b, c = evidence.slopes(scale, signal_weight)
-        # A little curvature where there is none: along the ridge of announcements proportional to time, for instance.
-        a, c = a * (1 + 1e-9) + 1e-12, c * (1 + 1e-9) + 1e-12
-        determinant = a * c - b * b
-        step = (c * by_scale - b * by_weight) / determinant, (a * by_weight - b * by_scale) / determinant
-        # Neither parameter may shrink to less than a tenth at once. Half the step until it is uphill.
-        length = min(
-            [1.0, *(-0.9 * now / part for now, part in zip((scale, signal_weight), step, strict=True) if part < 0)]
-        )
+        step = _step(evidence.slopes(scale, signal_weight), scale, signal_weight)
+        length = 1.0
         for _ in range(30):
             next_scale = scale + length * step[0]
             next_weight = min(signal_weight + length * step[1], MAX_SIGNAL_WEIGHT)
@@ -227,3 +220,23 @@ def _climb(evidence: Evidence, scale: float, signal_weight: float) -> tuple[floa
         if moved < 1e-10:
             break
     return scale, signal_weight
+
+
+def _step(slopes: tuple[float, float, float, float, float], scale: float, signal_weight: float) -> tuple[float, float]:
+    """Return Newton's step, but with neither parameter shrinking to less than a tenth at once.
+
+    Where the step would go beyond, the one parameter goes as far as it may and the other where it is best then.
+    """
+    by_scale, by_weight, a, b, c = slopes
+    # A little curvature where there is none: along the ridge of announcements proportional to time, for instance.
+    a, c = a * (1 + 1e-9) + 1e-12, c * (1 + 1e-9) + 1e-12
+    determinant = a * c - b * b
+    step_scale = (c * by_scale - b * by_weight) / determinant
+    step_weight = (a * by_weight - b * by_scale) / determinant
+    if step_scale < -0.9 * scale:
+        step_scale = -0.9 * scale
+        step_weight = max((by_weight - b * step_scale) / c, -0.9 * signal_weight)
+    elif step_weight < -0.9 * signal_weight:
+        step_weight = -0.9 * signal_weight
+        step_scale = max((by_scale - b * step_weight) / a, -0.9 * scale)
+    return step_scale, step_weight
