@@ -239,6 +239,26 @@ def test_forget_needs_one_thing_to_forget(run: Run, database: str) -> None:
     assert run("forget", "--host", "a", "--pattern", "b", "--database", database).returncode == 2
 
 
+# -- both kinds of database
+
+
+def test_the_commands_work_on_both_databases(run: Run, database_url: str) -> None:
+    """On PostgreSQL as on SQLite: upgrade, check, status, why, recrawl and forget."""
+    assert "(revision 0001)" in run("db", "upgrade", "--database", database_url).stdout
+    assert "is sound" in run("db", "check", "--database", database_url).stdout
+    store = Store.open(database_url, "news")
+    fill(store, time.time())
+    store.close()
+    status = json.loads(run("status", "--json", "--database", database_url).stdout)
+    assert status["pages"]["states"]["live"] == 20
+    why = json.loads(run("why", url_of(3), "--json", "--database", database_url).stdout)
+    assert (why["page"], why["state"], why["n_crawls"]) == (3, "live", 5)
+    assert run("recrawl", url_of(3), "--database", database_url).returncode == 0
+    forgotten = run("forget", "--host", HOSTS[1], "--yes", "--json", "--database", database_url)
+    assert json.loads(forgotten.stdout)["pages"] == 10
+    assert json.loads(run("status", "--json", "--database", database_url).stdout)["pages"]["total"] == 10
+
+
 # -- words to a running crawl
 
 
