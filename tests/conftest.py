@@ -22,7 +22,9 @@ def postgresql_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]
 @pytest.fixture(scope="session")
 def make_postgresql_database(postgresql_server: str) -> Iterator[Callable[[], str]]:
     """Make an empty PostgreSQL database and give its URL, as often as it is called."""
-    engine = create_engine(postgresql_server.replace("postgresql:", "postgresql+psycopg:"), isolation_level="AUTOCOMMIT")
+    engine = create_engine(
+        postgresql_server.replace("postgresql:", "postgresql+psycopg:"), isolation_level="AUTOCOMMIT"
+    )
     numbers = itertools.count()
 
     def make() -> str:

@@ -118,6 +118,8 @@ class Database:
         Refuse every write; an SQLite file is then never created either.
     cache_size : int
         Bytes of SQLite's page cache per connection.
+    busy_timeout : float, optional
+        Seconds for which a statement waits for another process's lock on an SQLite file.
 
     Raises
     ------
@@ -125,11 +127,14 @@ class Database:
         If the URL is wrong or the driver is not installed. Nothing is connected yet.
     """
 
-    def __init__(self, url: str, *, read_only: bool = False, cache_size: int = 64 * 2**20) -> None:
+    def __init__(
+        self, url: str, *, read_only: bool = False, cache_size: int = 64 * 2**20, busy_timeout: float | None = None
+    ) -> None:
         self.text = url
         self.url = database_url(url)
         self.read_only = read_only
         self.cache_size = cache_size
+        self.busy_timeout = BUSY_TIMEOUT if busy_timeout is None else busy_timeout
         self.is_sqlite = self.url.get_backend_name() == "sqlite"
         self.engine = self._sqlite_engine() if self.is_sqlite else self._postgresql_engine()
 
@@ -184,7 +189,7 @@ class Database:
         if self.read_only:
             path = Path(str(url.database)).absolute()
             url = url.set(database=path.as_uri(), query={"mode": "ro", "uri": "true"})
-        engine = create_engine(url, connect_args={"timeout": BUSY_TIMEOUT})
+        engine = create_engine(url, connect_args={"timeout": self.busy_timeout})
         event.listen(engine, "connect", self._configure_sqlite)
         event.listen(engine, "begin", _begin_sqlite)
         return engine

@@ -3,6 +3,7 @@
 SQLAlchemy's rows would cost more than the reading itself, so blocks come from the driver's own cursor.
 """
 
+import gc
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -14,6 +15,11 @@ from crawlsched.store import models
 from crawlsched.store.database import Database, among
 
 __all__ = ["page_blocks"]
+
+Arrays = dict[str, np.ndarray]
+
+#: Rows per call of the driver.
+_FETCH = 5_000
 
 _TYPES = {
     "page": np.int64,
@@ -59,10 +65,26 @@ def page_blocks(
     names = [column.name for column in statement.selected_columns]
     hosts = None if host_number is None else _HostNumbers(host_number)
     with _cursor(database, statement) as cursor:
-        while rows := cursor.fetchmany(block):
-            columns = dict(zip(names, zip(*rows, strict=True), strict=True))
+        while parts := list(_parts(cursor, block, lambda columns: _arrays(columns, hosts, n_rates), names)):
+            yield {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+
+
+def _parts(cursor: Any, block: int, arrays: Callable[[dict[str, Any]], Arrays], names: list[str]) -> Iterator[Arrays]:
+    """Fetch a block in parts of a few thousand rows, which stay in the processor's cache while they become arrays."""
+    for start in range(0, block, _FETCH):
+        # Rows are many tuples at once and no cycles: the garbage collector would go through all of them for nothing.
+        collecting = gc.isenabled()
+        gc.disable()
+        try:
+            rows = cursor.fetchmany(min(_FETCH, block - start))
+            if not rows:
+                return
+            part = arrays(dict(zip(names, zip(*rows, strict=True), strict=True)))
             del rows
-            yield _arrays(columns, hosts, n_rates)
+        finally:
+            if collecting:
+                gc.enable()
+        yield part
 
 
 def _select(

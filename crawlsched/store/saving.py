@@ -7,7 +7,9 @@ ever: when the transaction fails for such a reason it is repeated row by row, an
 import logging
 from collections import Counter
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -79,7 +81,8 @@ class _Groups:
             except (TypeError, ValueError, OverflowError, AttributeError) as error:
                 _refuse(self.saved, table.name, str(item)[:80], error)
         if made:
-            made.sort(key=lambda values: values[0])
+            with suppress(TypeError):  # a key that is no number is refused by the database, alone
+                made.sort(key=lambda values: values[0])
             columns: dict[str, Any] = {name: list(c) for name, c in zip(names, zip(*made, strict=True), strict=True)}
             self._add_columns(make, table, names, columns, len(made))
 
@@ -160,9 +163,10 @@ def _tombstone(item: Any) -> tuple[Any, ...]:
     return kind, digest(value), value, created_at
 
 
-def _identity(page: NewPage) -> tuple[Any, ...]:
+def _identity(page: NewPage, texts: "Counter[str]") -> tuple[Any, ...]:
+    url = clean(page.url, texts)
     return (
-        *(page.page, page.url, url_digest(page.url), page.host, bytes(page.request_fingerprint)),
+        *(page.page, url, url_digest(url), page.host, bytes(page.request_fingerprint)),
         *(page.request_fingerprinter, page.template, page.depth),
     )
 
@@ -178,19 +182,25 @@ def _add_pages(made: _Groups, batch: Batch) -> None:
         both = [page for page in new.values() if page.page in place]
 
         def whole(page: NewPage) -> tuple[Any, ...]:
-            return (*_identity(page), *[columns[name][place[page.page]] for name in names])
+            return (*_identity(page, made.texts), *[columns[name][place[page.page]] for name in names])
 
         # Not `insert`: the same page may come again with newer numbers when a batch is repeated.
         made.add(upsert, models.pages, (*_IDENTITY, *names), both, whole)
         new = {number: page for number, page in new.items() if number not in place}
         columns = {name: [column[index] for index in old] for name, column in columns.items()}
-    made.add(insert, models.pages, (*_IDENTITY, *models.STATE_COLUMNS), new.values(), _never_crawled)
+    made.add(
+        insert,
+        models.pages,
+        (*_IDENTITY, *models.STATE_COLUMNS),
+        new.values(),
+        partial(_never_crawled, texts=made.texts),
+    )
     if columns:
         made.add_columns(updating, models.pages, names, columns)
 
 
-def _never_crawled(page: NewPage) -> tuple[Any, ...]:
-    return (*_identity(page), NEW, 1.0, None, page.first_seen, None, 0.0, 0, 0, 0, 0, 0, None, -1)
+def _never_crawled(page: NewPage, texts: "Counter[str]") -> tuple[Any, ...]:
+    return (*_identity(page, texts), NEW, 1.0, None, page.first_seen, None, 0.0, 0, 0, 0, 0, 0, None, -1)
 
 
 def _stored_columns(batch: Batch) -> tuple[dict[str, list[Any]], tuple[str, ...]]:

@@ -10,6 +10,7 @@ from alembic.autogenerate import compare_metadata
 from alembic.config import Config
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
+from alembic.util import CommandError
 from sqlalchemy import Connection, func, inspect, select, text
 
 import crawlsched
@@ -24,6 +25,9 @@ VERSION_TABLE = "crawlsched_version"
 
 #: The key of the advisory lock under which a PostgreSQL database is upgraded ("crawlsch" as a number).
 ADVISORY_LOCK = int.from_bytes(b"crawlsch", "big")
+
+#: Seconds for which an upgrade waits for another process that upgrades the same SQLite file.
+_PATIENCE = 60.0
 
 # Alembic's environment is global to the process: two threads must not run one at the same time.
 _alembic = threading.Lock()
@@ -142,7 +146,7 @@ def _run(url: str, action: str, revision: str) -> str:
     """Run Alembic under a lock against other processes, in one transaction."""
     config = Config()
     config.set_main_option("script_location", str(migrations()).replace("%", "%%"))
-    database = Database(url)
+    database = Database(url, busy_timeout=_PATIENCE)
     try:
         with database.explained("upgraded"), _alembic, _locked(database) as connection:
             found = _revision(connection, database.name)  # again: another process may have been first
@@ -151,6 +155,8 @@ def _run(url: str, action: str, revision: str) -> str:
                 config.attributes["connection"] = connection
                 getattr(command, action)(config, revision)
             return revision if action == "downgrade" else head()
+    except CommandError as error:
+        raise SchemaOutOfDate(f"The database {database.name!r} cannot be brought to {revision!r}: {error}.") from error
     finally:
         database.close()
 

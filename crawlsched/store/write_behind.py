@@ -3,7 +3,7 @@
 import logging
 import threading
 import time
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Sequence
 
 from crawlsched.exceptions import CollectionInUse, StoreError
@@ -19,7 +19,7 @@ class WriteBehind:
     """Writes batches in a thread of its own and never drops one.
 
     A batch that cannot be written (locked, disk full, connection lost) is tried again, after 0.1 s, then ever more
-    rarely up to `retry_interval`; those that come meanwhile are merged and wait behind it.
+    rarely up to `retry_interval`; those that come meanwhile wait behind it, and are then written as one.
 
     Parameters
     ----------
@@ -56,7 +56,7 @@ class WriteBehind:
         self._on_event = on_event or (lambda event, sentence: None)
         self._changed = threading.Condition()
         self._current: Batch | None = None
-        self._waiting: Batch | None = None
+        self._waiting: deque[Batch] = deque()
         self._closing = False
         self._given_up = False
         self._n_submitted = 0
@@ -75,13 +75,13 @@ class WriteBehind:
             if self._closing:
                 raise StoreError("The write-behind is closed; nothing can be written any more.")
             self._n_submitted += 1
-            self._waiting = batch if self._waiting is None else self._waiting.merge(batch)
+            self._waiting.append(batch)
             self._changed.notify_all()
 
     @property
     def in_flight(self) -> bool:
         """Whether a batch is being written or waits; the crawling thread may as well go on collecting then."""
-        return self._current is not None or self._waiting is not None
+        return self._current is not None or bool(self._waiting)
 
     @property
     def oldest_unsaved_at(self) -> float | None:
@@ -121,7 +121,7 @@ class WriteBehind:
         return drained
 
     def _unsaved(self) -> list[Batch]:
-        return [batch for batch in (self._current, self._waiting) if batch is not None]
+        return [*([] if self._current is None else [self._current]), *self._waiting]
 
     def _run(self) -> None:
         while self._take():
@@ -130,11 +130,20 @@ class WriteBehind:
     def _take(self) -> bool:
         """Wait for a batch; False at the end."""
         with self._changed:
-            self._changed.wait_for(lambda: self._waiting is not None or self._closing)
-            if self._waiting is None or self.lost is not None or self._given_up:
+            self._changed.wait_for(lambda: bool(self._waiting) or self._closing)
+            if not self._waiting or self.lost is not None or self._given_up:
                 return False
-            self._current, self._waiting = self._waiting, None
-            return True
+            waiting = list(self._waiting)
+        # Not under the lock, for the crawling thread does not wait for this; and into a batch of its own, for that
+        # thread may be looking at these.
+        merged, n = waiting[0], 1
+        if len(waiting) > 1:
+            merged, n = _merged(waiting)
+        with self._changed:
+            self._current = merged
+            for _ in range(n):
+                self._waiting.popleft()
+        return True
 
     def _save_until_done(self) -> None:
         pause, failed_at = 0.1, None
@@ -188,3 +197,14 @@ class WriteBehind:
             self._changed.notify_all()
         logger.error(sentence)
         self._on_event(event, sentence)
+
+
+def _merged(batches: list[Batch]) -> tuple[Batch, int]:
+    """Merge as many batches from the front as go together, and say how many."""
+    merged = Batch()
+    for n, batch in enumerate(batches):
+        try:
+            merged.merge(batch)
+        except ValueError:  # another grid of rates
+            return merged, n
+    return merged, len(batches)

@@ -88,7 +88,9 @@ def by_sqlalchemy(store: Store, batch: Batch) -> None:
             update(page).where(*own),
             [{"row": number, **changes} for number, changes in batch.contents.items()],
         )
-        connection.execute(insert(table), [{**key, **row._asdict(), "changed": int(bool(row.changed))} for row in batch.observations])
+        connection.execute(
+            insert(table), [{**key, **row._asdict(), "changed": int(bool(row.changed))} for row in batch.observations]
+        )
 
 
 def writing(store: Store, n: int, rng: np.random.Generator, repetitions: int = 40) -> list[tuple[str, float, float]]:
@@ -114,7 +116,9 @@ def loading(store: Store) -> list[tuple[str, float, float]]:
     numbers: dict[str, int] = {}
     n = sum(
         len(block["page"])
-        for block in store.load(host_number=lambda name: numbers.setdefault(name, len(numbers)), grid=GRID, n_rates=RATES)
+        for block in store.load(
+            host_number=lambda name: numbers.setdefault(name, len(numbers)), grid=GRID, n_rates=RATES
+        )
     )
     ours = time.perf_counter() - started
     page = models.pages

@@ -67,7 +67,12 @@ def test_a_second_start_says_who_owns_the_collection(store, owner):
     assert str(raised.value).startswith(
         f"The collection 'spider' is owned by another running process: pid {owner.pid} on host "
     )
-    for part in ("spider 'news'", "since 2023-11-14 22:13:20 UTC", "last heartbeat 2023-11-14 22:13:20 UTC", "CRAWLSCHED_COLL"):
+    for part in (
+        "spider 'news'",
+        "since 2023-11-14 22:13:20 UTC",
+        "last heartbeat 2023-11-14 22:13:20 UTC",
+        "CRAWLSCHED_COLL",
+    ):
         assert part in str(raised.value)
     assert store.lease is None
 
@@ -80,7 +85,7 @@ def test_another_collection_is_free(store, owner):
 
 
 def test_a_process_that_was_killed_is_replaced_at_once(store, owner):
-    """kill -9 leaves the lease behind, with a heartbeat of a moment ago; the next start asks after the process."""
+    """After kill -9 the lease is left with a heartbeat of a moment ago; the next start asks after the process."""
     owner.kill()
     owner.wait()
     lease = Lease.take(store, "news", NOW + 1)

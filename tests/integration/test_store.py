@@ -65,7 +65,9 @@ def test_pages_come_back_as_they_were_saved(store):
     )
     store.save(batch_of(50, columns=given, grid="g"))
     numbers = {}
-    found = loaded(store, block=7, grid="g", n_rates=RATES, host_number=lambda name: numbers.setdefault(name, len(numbers)))
+    found = loaded(
+        store, block=7, grid="g", n_rates=RATES, host_number=lambda name: numbers.setdefault(name, len(numbers))
+    )
     order = np.argsort(pages)
     for name in ("page", *STATE_COLUMNS):
         np.testing.assert_array_equal(found[name], given[name][order], err_msg=name)
@@ -138,7 +140,10 @@ def test_facts_come_in_the_order_asked(store):
     """Facts carry the template's data, and None stands for a page that is not there."""
     batch = batch_of(3, templates={b"t" * 16: {"callback": "parse", "headers": {"A": ["b"]}}})
     batch.new_pages[2] = new_page(2, template=b"t" * 16, depth=4)
-    batch.contents = {2: {"fingerprint": b"f", "recipe": "text", "moved_to": "http://x/"}, 0: {"pending_fingerprint": b"p"}}
+    batch.contents = {
+        2: {"fingerprint": b"f", "recipe": "text", "moved_to": "http://x/"},
+        0: {"pending_fingerprint": b"p"},
+    }
     store.save(batch)
     second, missing, first = store.facts([2, 99, 0])
     assert missing is None
@@ -177,7 +182,9 @@ def test_undelivered_pages_are_those_with_a_pending_fingerprint(store):
 
 def test_texts_that_no_database_can_hold_are_cleaned_and_counted(store):
     """A NUL in an ETag (PostgreSQL refuses it) or a lone surrogate does not break the batch."""
-    saved = store.save(batch_of(3, contents={0: {"etag": 'W/"a\0b"'}, 1: {"last_modified": "x\udcff"}, 2: {"etag": "ü"}}))
+    saved = store.save(
+        batch_of(3, contents={0: {"etag": 'W/"a\0b"'}, 1: {"last_modified": "x\udcff"}, 2: {"etag": "ü"}})
+    )
     assert (saved.cleaned, saved.refused) == (2, {})
     zero, one, two = store.facts([0, 1, 2])
     assert (zero.etag, one.last_modified, two.etag) == ('W/"ab"', "x?", "ü")
@@ -195,12 +202,22 @@ def test_json_holds_what_no_text_column_could(store):
     [
         (Batch(observations=[observation(7, page=2**70), observation(8)]), "observations"),
         (Batch(observations=[observation(7, size="much"), observation(8)]), "observations"),
-        (Batch(new_pages={5: new_page(5)._replace(request_fingerprint=b"short")}, observations=[observation(8)]), "pages"),
+        (
+            Batch(new_pages={5: new_page(5)._replace(request_fingerprint=b"short")}, observations=[observation(8)]),
+            "pages",
+        ),
         (Batch(contents={0: {"colour": "red"}}, observations=[observation(8)]), "pages"),
         (Batch(templates={b"x": {"callback": object()}}, observations=[observation(8)]), "request_templates"),
         (Batch(finished={0: (NOW, object())}, observations=[observation(8)]), "commands"),
     ],
-    ids=["too large", "a text for a number", "a fingerprint cut short", "an unknown column", "not JSON", "result not JSON"],
+    ids=[
+        "too large",
+        "a text for a number",
+        "a fingerprint cut short",
+        "an unknown column",
+        "not JSON",
+        "result not JSON",
+    ],
 )
 def test_a_poisoned_row_is_refused_alone(store, caplog, poison, table):
     """A row that can never be written is counted and logged, and every other row of the batch is kept."""
@@ -253,7 +270,11 @@ def test_announcements_of_50_000_pages_are_one_question(store):
 def test_signal_observations_are_the_newest_with_a_source(store):
     """First crawls, re-baselined ones and pages without a source teach nothing about signals."""
     rows = [observation(i, time=NOW + i, source=i % 2, n_signals=i, changed=bool(i % 3)) for i in range(10)]
-    rows += [observation(10, source=-1), observation(11, source=0, changed=None), observation(12, source=0, elapsed=None)]
+    rows += [
+        observation(10, source=-1),
+        observation(11, source=0, changed=None),
+        observation(12, source=0, elapsed=None),
+    ]
     store.save(Batch(observations=rows))
     found = store.signal_observations(NOW + 2, limit=5)
     assert found["n_signals"].tolist() == [9, 8, 7, 6, 5]
@@ -263,7 +284,10 @@ def test_signal_observations_are_the_newest_with_a_source(store):
 
 def test_observations_of_a_page_are_newest_first(store):
     """The last visits, with their outcomes, as they were."""
-    rows = [observation(i, page=i % 2, time=NOW + i, changed=None, elapsed=None, status=404, outcome="gone") for i in range(6)]
+    rows = [
+        observation(i, page=i % 2, time=NOW + i, changed=None, elapsed=None, status=404, outcome="gone")
+        for i in range(6)
+    ]
     store.save(Batch(observations=rows))
     assert store.observations_of(1, limit=2) == [rows[5], rows[3]]
 
@@ -377,9 +401,20 @@ def test_merged_batches_say_the_latest_of_each_row():
         announcements={(1, 0): (2.0, 2)},
     )
     merged = first.merge(second)
-    assert dict(zip(merged.columns["page"].tolist(), merged.columns["n_crawls"].tolist(), strict=True)) == {1: 1, 2: 2, 3: 2}
+    assert dict(zip(merged.columns["page"].tolist(), merged.columns["n_crawls"].tolist(), strict=True)) == {
+        1: 1,
+        2: 2,
+        3: 2,
+    }
     assert merged.contents == {1: {"etag": "b", "recipe": "r"}}
     assert [row.id for row in merged.observations] == [0, 1]
     assert (merged.since, merged.announcements) == (5.0, {(1, 0): (2.0, 2)})
     with pytest.raises(ValueError, match="grid is 'other' in the later batch; it has to be '', as in this one"):
         merged.merge(Batch(columns=columns([1]), grid="other"))
+
+
+def test_a_url_that_had_to_be_cleaned_is_found_as_it_is_stored(store):
+    """The key by which a URL is found is that of the URL which is kept."""
+    saved = store.save(Batch(new_pages={0: new_page(0, "http://a.example/x")._replace(url="http://a.example/\0x")}))
+    assert saved.cleaned == 1
+    assert store.find("http://a.example/x") == 0

@@ -22,6 +22,7 @@ print("locked", flush=True)
 sys.stdin.read()
 """
 
+
 def path_of(url: str) -> Path:
     return Path(url.removeprefix("sqlite:///"))
 
@@ -90,7 +91,11 @@ def test_another_programs_database_is_refused_unchanged(database_url, table):
     if before:
         assert contents(path_of(database_url)) == before
     with engine.begin() as connection:
-        count = "SELECT count(*) FROM sqlite_master" if before else "SELECT count(*) FROM pg_tables WHERE schemaname='public'"
+        count = (
+            "SELECT count(*) FROM sqlite_master"
+            if before
+            else "SELECT count(*) FROM pg_tables WHERE schemaname='public'"
+        )
         assert connection.execute(text(count)).scalar_one() == 1
     engine.dispose()
 
@@ -138,7 +143,9 @@ def test_a_locked_file_is_said_to_be_locked(sqlite_url, monkeypatch):
     arguments = [sys.executable, "-c", LOCKS, str(path_of(sqlite_url))]
     with subprocess.Popen(arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as locker:
         assert locker.stdout.readline() == "locked\n"
-        with pytest.raises(StoreError, match=r"another process holds the database locked .*; end the process that holds"):
+        with pytest.raises(
+            StoreError, match=r"another process holds the database locked .*; end the process that holds"
+        ):
             Store.open(sqlite_url, "spider")
         locker.stdin.close()
     Store.open(sqlite_url, "spider").close()
@@ -170,7 +177,7 @@ def as_nobody(act) -> str:
 def test_a_file_that_may_not_be_written_is_said_to_be_read_only(sqlite_url, tmp_path):
     """Started by a user who may read the file but not write it."""
     for directory in (tmp_path, *tmp_path.parents):
-        if directory != Path("/") and not directory.stat().st_mode & 0o005 == 0o005:
+        if directory != Path("/") and directory.stat().st_mode & 0o005 != 0o005:
             directory.chmod(directory.stat().st_mode | 0o005)
     Store.open(sqlite_url, "spider").close()
     connection = sqlite3.connect(path_of(sqlite_url))
@@ -207,7 +214,7 @@ def test_a_server_that_is_read_only_is_refused(postgresql_url):
         ("sqlite:///:memory:", r"lives in memory"),
         (
             "postgresql://me:secret@127.0.0.1:9/x",
-            r"'postgresql\+psycopg://me:\*\*\*@127.0.0.1:9/x' cannot be opened: no server answers there .*; check the URL",
+            r"'postgresql\+psycopg://me:\*\*\*@127.0.0.1:9/x' cannot be opened: no server answers there .*; check",
         ),
     ],
 )
@@ -226,3 +233,13 @@ def test_an_unknown_collection_is_not_made_by_looking(database_url):
         Store.open(database_url, "new", read_only=True)
     with pytest.raises(StoreError, match=r"has no collection 'new'; it has 'news'"):
         Store.open(database_url, "new", create=False)
+
+
+def test_a_path_with_signs_of_its_own_is_opened(tmp_path):
+    """Blanks, percent signs, hashes and letters outside ASCII in a directory's name, to write and only to read."""
+    directory = tmp_path / "my data 100% #1 ü"
+    directory.mkdir()
+    url = f"sqlite:///{directory}/a b.db"
+    Store.open(url, "spider").close()
+    Store.open(url, "spider", read_only=True).close()
+    assert (directory / "a b.db").is_file()

@@ -152,7 +152,9 @@ def test_a_full_disk_is_named_and_nothing_is_lost(sqlite_store, caplog):
     writer = WriteBehind(sqlite_store, retry_interval=0.2)
     for number in range(20):
         batch = Batch(observations=observations(100 * number, 100))
-        batch.new_pages = {page: new_page(page, f"http://a.example/{page}/{'x' * 2000}") for page in range(5 * number, 5 * number + 5)}
+        batch.new_pages = {
+            page: new_page(page, f"http://a.example/{page}/{'x' * 2000}") for page in range(5 * number, 5 * number + 5)
+        }
         writer.submit(batch)
     wait_until(lambda: writer.failure)
     assert "the disk is full" in writer.failure
@@ -287,7 +289,7 @@ def test_the_loss_of_the_lease_stops_the_writing(store, caplog):
 
 
 def test_kill_9_loses_nothing_that_was_committed(database_url):
-    """A writing process killed in the middle, three times over: every finished batch is there, and none is there in part."""
+    """A writing process killed in the middle, three times over: every finished batch is there, none in part."""
     Store.open(database_url, "spider", upgrade=True).close()
     environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])}
     store = Store.open(database_url, "spider")

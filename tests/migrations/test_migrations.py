@@ -137,7 +137,9 @@ def test_a_database_that_is_behind_is_named_with_both_revisions(database_url, mo
     """The sentence has the revision found, the one wanted, and the command; nothing is upgraded by itself."""
     schema.upgrade(database_url)
     monkeypatch.setattr(schema, "head", lambda: "0002")
-    with pytest.raises(SchemaOutOfDate, match=r"is behind: at revision 0001, this version's is 0002; run: crawlsched db"):
+    with pytest.raises(
+        SchemaOutOfDate, match=r"is behind: at revision 0001, this version's is 0002; run: crawlsched db"
+    ):
         schema.check(database_url)
 
 
@@ -150,7 +152,10 @@ def test_an_upgrade_that_fails_changes_nothing(database_url):
         connection.execute(text("CREATE TABLE tombstones (a INTEGER)"))
     with pytest.raises(StoreError, match=r"cannot be upgraded: .*tombstones.* already exists"):
         schema.upgrade(database_url)
-    assert inspect(engine).get_table_names() in (["tombstones", schema.VERSION_TABLE], [schema.VERSION_TABLE, "tombstones"])
+    assert inspect(engine).get_table_names() in (
+        ["tombstones", schema.VERSION_TABLE],
+        [schema.VERSION_TABLE, "tombstones"],
+    )
     engine.dispose()
 
 
@@ -180,3 +185,11 @@ def test_postgresql_finds_a_page_by_its_key_before_the_table_is_analysed(postgre
         plan = " ".join(connection.execute(text(asked)).scalars())
     assert "using pk_pages" in plan
     store.close()
+
+
+def test_an_unknown_revision_is_refused(database_url):
+    """A slip in the revision to go back to is said to be one."""
+    schema.upgrade(database_url)
+    with pytest.raises(SchemaOutOfDate, match=r"cannot be brought to '0815': .*0815"):
+        schema.downgrade(database_url, "0815")
+    assert schema.check(database_url) == schema.head()
