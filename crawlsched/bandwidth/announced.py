@@ -249,8 +249,12 @@ class AnnouncedGain:
         _, _, kappa = self._parameters
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             share = np.where(self.importance > 0.0, threshold * self.change_rate / self.importance, np.inf)
-        # V(n) = μ/Δ (1 - (1 + n p) exp(-κ n)) with p = 1 - exp(-κ) ≤ κ, so κ n = z with R^1(z) = share is enough.
-        least, most = np.zeros(share.shape), np.ceil(inverse_residual_one(np.minimum(share, LARGEST_SHARE)) / kappa) + 1
+        # V(n) = μ/Δ (1 - (1 + n p) exp(-κ n)) with 0 < p = 1 - exp(-κ) ≤ κ: so κ n = z with R^1(z) = share
+        share = np.minimum(share, 1.0)
+        below_one = np.minimum(share, LARGEST_SHARE)
+        # is enough, and n below that with exp(-κ n) = 1 - share is too little.
+        most = np.ceil(inverse_residual_one(below_one) / kappa) + 1.0
+        least = np.maximum(np.floor(-np.log1p(-below_one) / kappa * (1.0 - 1e-12)) - 1.0, 0.0)
         while (most - least > np.maximum(1.0, 4.0 * np.finfo(float).eps * most)).any():
             middle = np.floor((least + most) / 2.0)
             enough = (self._value(middle * kappa) >= threshold) & (middle > 0.0)

@@ -21,7 +21,7 @@ from crawlsched.bandwidth.gain import Gain
 from crawlsched.bandwidth.limits import Limits
 from crawlsched.bandwidth.threshold_search import bracket_thresholds
 
-__all__ = ["blocks", "divide", "host_limited", "relative_duality_gap", "total_rate"]
+__all__ = ["blocks", "divide", "host_limited", "relative_duality_gap", "total_rate", "within"]
 
 # Pages in a block: its arrays stay in the processor's cache.
 _BLOCK = 1 << 14
@@ -33,6 +33,12 @@ def blocks(n_pages: int) -> Iterator[slice]:
     """Slices that together cover all pages."""
     for start in range(0, n_pages, _BLOCK):
         yield slice(start, min(start + _BLOCK, n_pages))
+
+
+def within(minimum_rate: FloatArray, maximum_rate: FloatArray, excess: FloatArray) -> FloatArray:
+    """Add what pages get above their least rates to these, and meet the greatest rates to the last digit."""
+    full = excess >= maximum_rate - minimum_rate
+    return np.where(full, maximum_rate, np.minimum(minimum_rate + excess, maximum_rate))
 
 
 def divide(gain: Gain, limits: Limits, bandwidth: float) -> Allocation:
@@ -133,11 +139,14 @@ class _Division:
         searched = (spare > 0.0) & (useful > spare)
         # A budget that leaves nothing to decide has the steepest slope as threshold; one beyond all use has 0.
         thresholds = np.where(spare > 0.0, 0.0, self._steepest_slopes())
-        below, above = thresholds.copy(), thresholds.copy()
+        # Nobody gets more than the least rate where there is no more.
+        below = np.where(spare > 0.0, thresholds, np.finfo(np.float64).max)
+        above = below.copy()
         if searched.any():
             below[searched], above[searched] = self._search(searched, spare)
         rates, share = self._interpolated(below, above, np.where(searched, spare, np.inf))
-        return rates, above - share * (above - below)
+        thresholds[searched] = (above + share * (below - above))[searched]
+        return rates, thresholds
 
     @property
     def minimum_sums(self) -> FloatArray:
@@ -181,7 +190,7 @@ class _Division:
         groups = np.flatnonzero(searched)
 
         def demand(some: FloatArray, which: IntArray) -> FloatArray:
-            thresholds = np.full(spare.size, np.inf)
+            thresholds = np.full(spare.size, np.finfo(np.float64).max)  # nothing wanted by the others
             thresholds[groups[which]] = some
             return self.excess(thresholds)[groups[which]]
 
@@ -220,5 +229,5 @@ class _Division:
         for pages in blocks(n_pages):
             part = share[0] if self.groups is None else share[self.groups[pages]]
             excess = rates_above[pages] + part * (rates[pages] - rates_above[pages])
-            rates[pages] = np.minimum(self.minimum_rate[pages] + excess, self.maximum_rate[pages])
+            rates[pages] = within(self.minimum_rate[pages], self.maximum_rate[pages], excess)
         return rates, share

@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 
 from crawlsched.bandwidth.allocation import Allocation
 from crawlsched.bandwidth.arguments import FloatArray, not_negative, page_arrays, positive_number
-from crawlsched.bandwidth.division import host_limited, relative_duality_gap
+from crawlsched.bandwidth.division import host_limited, relative_duality_gap, within
 from crawlsched.bandwidth.gain import Pages
 from crawlsched.bandwidth.limits import Limits
 
@@ -101,7 +101,7 @@ def _exact_rates(
     if spare <= 0.0:
         return minimum.copy(), float(gain.slope(minimum).max(initial=0.0))
     if np.sum(room) <= spare:
-        return minimum + room, 0.0
+        return np.where(per_s > 0.0, maximum, minimum), 0.0
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         first = (minimum + gain.change_rate) / per_s
         last = np.where(room > 0.0, first + room / per_s, -np.inf)
@@ -125,7 +125,8 @@ def _exact_rates(
     else:
         rise, width = np.where((room > 0.0) & (s < last), per_s, 0.0), 1.0
     step = (spare - float(np.sum(rates))) / float(np.sum(rise))
-    return np.minimum(minimum + (rates + step * rise), minimum + room), 1.0 / (s + step * width) ** 2
+    greatest = np.where(per_s > 0.0, maximum, minimum)
+    return within(minimum, greatest, rates + step * rise), 1.0 / (s + step * width) ** 2
 
 
 @dataclass(frozen=True)

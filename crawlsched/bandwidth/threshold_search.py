@@ -109,7 +109,7 @@ def narrowed(
     Returns
     -------
     nearest, other : ndarray
-        The end that was found last, and the other one.
+        The end that was found last, and the other one; they are the same where the function is zero.
     """
     x1, f1, x2, f2 = (np.array(part) for part in (x1, f1, x2, f2))
     t = f1 / (f1 - f2)
@@ -131,7 +131,7 @@ def narrowed(
         x2[active], f2[active] = np.where(same, a2, a1), np.where(same, g2, g1)
         x1[active], f1[active] = x, f
         t[active] = _next_fraction(x, f, x2[active], f2[active], x3, f3)
-    return x1, x2
+    return x1, np.where(np.abs(f1) <= near, x1, x2)
 
 
 def _next_fraction(

@@ -95,3 +95,22 @@ def _terms(iota, alpha, gamma, false_signal_rate):
     if beta == 0:
         raise ValueError("useless announcements: use recall = 0 and false_signal_rate = 0")
     return range(int(mp.floor(iota / beta)) + 1), beta
+
+
+def azar_rates(change_rates, importances, bandwidth):
+    """Azar et al., Algorithm 2: pages by mu/Delta, the longest prefix of which all rates are positive."""
+    with mp.workdps(DIGITS):
+        pages = sorted(range(len(change_rates)), key=lambda i: -mpf(importances[i]) / mpf(change_rates[i]))
+        roots = [mp.sqrt(mpf(importances[i]) * mpf(change_rates[i])) for i in pages]
+        rates = [mpf(0)] * len(pages)
+        threshold = None
+        for k in range(1, len(pages) + 1):
+            # With the first k pages, sum of sqrt(mu Delta / Lambda) - Delta is the bandwidth.
+            root = (mpf(bandwidth) + mp.fsum(mpf(change_rates[i]) for i in pages[:k])) / mp.fsum(roots[:k])
+            found = [root * roots[j] - mpf(change_rates[pages[j]]) for j in range(k)]
+            if min(found) < 0:
+                break
+            threshold = 1 / root**2
+            for j in range(k):
+                rates[pages[j]] = found[j]
+        return rates, threshold

@@ -1,0 +1,197 @@
+"""The reference policies against the papers: 50-digit oracle, printed tables, and simulation."""
+
+import numpy as np
+import pytest
+from mpmath import mp, mpf
+
+from crawlsched.bandwidth import (
+    harmonic_rates,
+    low_discrepancy_schedule,
+    poisson_crawl_rates,
+    refresh_rates,
+    refresh_rates_with_signals,
+)
+from crawlsched.bandwidth.crawl_interval import doubt_at_interval, mean_interval
+from crawlsched.freshness import expected_freshness
+from tests.papers import bandwidth_oracle as oracle
+
+SCALES = pytest.mark.parametrize("spread", [0.5, 3.0, 8.0])  # standard deviation of the logarithms
+
+
+def population(seed, n_pages, spread=1.0):
+    rng = np.random.default_rng(seed)
+    change_rate, importance = rng.lognormal(0.0, spread, n_pages), rng.lognormal(0.0, spread, n_pages)
+    return change_rate, importance, 0.1 * n_pages * float(np.median(change_rate))
+
+
+def test_cho_and_garcia_molinas_example():
+    """Five pages that change 1 to 5 times a day, crawled 5 times in all: 1.15, 1.36, 1.35, 1.14 and never."""
+    day = 86400.0
+    rates = refresh_rates(np.arange(1, 6) / day, importance=1.0, bandwidth=5.0 / day).rates * day
+    np.testing.assert_allclose(rates, [1.15, 1.36, 1.35, 1.14, 0.0], atol=0.005)
+
+
+@SCALES
+def test_problem_5_karush_kuhn_tucker_conditions_hold_in_50_digits(spread):
+    """Every crawled page has the slope Lambda, and no page given up has more (Appendix A)."""
+    change_rate, importance, bandwidth = population(1, 60, spread)
+    found = refresh_rates(change_rate, importance, bandwidth)
+    assert 0 < np.count_nonzero(found.rates == 0.0) < 60
+    for rate, change, weight in zip(found.rates, change_rate, importance, strict=True):
+        slope = mpf(weight) * oracle.freshness_slope(rate, change)
+        if rate > 0.0:
+            assert abs(slope / mpf(found.threshold) - 1) < 1e-12
+        else:
+            assert slope <= mpf(found.threshold) * (1 + mpf("1e-12"))
+
+
+@SCALES
+def test_problem_5_has_no_duality_gap_in_50_digits(spread):
+    """The dual value at the threshold, from the oracle's own rates, is the objective to 1e-12."""
+    change_rate, importance, bandwidth = population(2, 12, spread)
+    found = refresh_rates(change_rate, importance, bandwidth)
+    primal, dual = mpf(0), mpf(found.threshold) * mpf(bandwidth)
+    for rate, change, weight in zip(found.rates, change_rate, importance, strict=True):
+        best = oracle.refresh_rate(found.threshold, change, weight)
+        primal += mpf(weight) * oracle.freshness(rate, change)
+        dual += mpf(weight) * oracle.freshness(best, change) - mpf(found.threshold) * best
+    assert abs(dual / primal - 1) < 1e-12
+    assert abs(found.duality_gap) < 1e-12
+
+
+@SCALES
+def test_poisson_rates_are_algorithm_2_of_azar_and_others(spread):
+    """Rates and threshold agree with the sorted prefix sums in 50 digits."""
+    change_rate, importance, bandwidth = population(3, 200, spread)
+    found = poisson_crawl_rates(change_rate, importance, bandwidth)
+    rates, threshold = oracle.azar_rates(change_rate, importance, bandwidth)
+    assert 0 < np.count_nonzero(found.rates == 0.0) < 200
+    assert found.threshold == pytest.approx(float(threshold), rel=1e-13)
+    # Rates are differences, sqrt(mu Delta / Lambda) - Delta: exact to rounding of the larger of the two.
+    np.testing.assert_allclose(found.rates, np.array([float(r) for r in rates]), rtol=1e-12, atol=1e-14 * bandwidth)
+
+
+@SCALES
+def test_harmonic_rates_are_the_formula(spread):
+    """Rates agree with (sqrt(Delta^2 + 4 mu Delta / Lambda) - Delta) / 2 in 50 digits, and none is 0."""
+    change_rate, importance, bandwidth = population(4, 100, spread)
+    found = harmonic_rates(change_rate, importance, bandwidth)
+    with mp.workdps(50):
+        for rate, change, weight in zip(found.rates, map(mpf, change_rate), map(mpf, importance), strict=True):
+            exact = (mp.sqrt(change**2 + 4 * weight * change / mpf(found.threshold)) - change) / 2
+            assert exact > 0
+            assert abs(mpf(rate) / exact - 1) < 1e-12
+
+
+def noisy_population(seed, n_pages):
+    """Give pages as in Figure 4 of Busa-Fekete et al.: recall Beta(0.25, 0.25), false signals U(0.1, 0.6)."""
+    rng = np.random.default_rng(seed)
+    change_rate, importance = rng.uniform(0.0, 1.0, n_pages), rng.uniform(0.0, 1.0, n_pages)
+    return change_rate, np.clip(rng.beta(0.25, 0.25, n_pages), 1e-3, 1.0), rng.uniform(0.1, 0.6, n_pages), importance
+
+
+@pytest.mark.parametrize("tightness", [0.02, 0.3])
+def test_theorem_1_holds_in_50_digits(tightness):
+    """V is the threshold at every page's effective elapsed time, and its rate is 1/psi there."""
+    pages = noisy_population(5, 25)
+    found = refresh_rates_with_signals(*pages, bandwidth=25 * tightness)
+    crawled = np.flatnonzero(found.rates)
+    assert 0 < crawled.size
+    for i in crawled:
+        change, recall, false, weight = (float(part[i]) for part in pages)
+        elapsed = found.effective_elapsed[i]
+        assert abs(oracle.crawl_value(elapsed, change, recall, false, weight) / mpf(found.threshold) - 1) < 1e-11
+        assert abs(mpf(found.rates[i]) * oracle.psi(elapsed, change, recall, false) - 1) < 1e-11
+    for i in np.flatnonzero(found.rates == 0.0):
+        assert pages[3][i] / pages[0][i] <= found.threshold * (1.0 + 1e-12)
+        assert found.effective_elapsed[i] == np.inf
+
+
+def test_problem_4_has_no_duality_gap_in_50_digits():
+    """The objective mu w/psi at the rates is the dual value mu exp(-alpha iota) plus threshold times bandwidth."""
+    pages, bandwidth = noisy_population(6, 15), 4.0
+    found = refresh_rates_with_signals(*pages, bandwidth=bandwidth)
+    primal, dual = mpf(0), mpf(found.threshold) * bandwidth
+    for i in np.flatnonzero(found.rates):
+        change, recall, false, weight = (float(part[i]) for part in pages)
+        elapsed = found.effective_elapsed[i]
+        parameters = (elapsed, change, recall, false)
+        primal += mpf(weight) * oracle.w(*parameters) / oracle.psi(*parameters)
+        dual += mpf(weight) * mp.exp(-(1 - mpf(recall)) * mpf(change) * mpf(elapsed))
+    assert abs(dual / primal - 1) < 1e-11
+    assert abs(found.duality_gap) < 1e-12
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_psi_of_lemma_4_is_exact(seed):
+    """The mean interval agrees with the printed sum in 50 digits, wherever that has at most 300 terms."""
+    rng = np.random.default_rng(seed)
+    change = 10.0 ** rng.uniform(-3, 3)
+    recall = (rng.uniform(), 1.0 - 10.0 ** rng.uniform(-12, -1), 10.0 ** rng.uniform(-6, -1), rng.beta(0.25, 0.25))[
+        seed % 4
+    ]
+    recall = float(np.clip(recall, 1e-9, 1.0 - 1e-13))
+    false = change * 10.0 ** rng.uniform(-4, 3)
+    alpha, gamma, kappa = (1.0 - recall) * change, recall * change + false, float(np.log1p(recall * change / false))
+    doubt = min(10.0 ** rng.uniform(-4, 1.5), 300.0 * kappa * rng.uniform())
+    exact = oracle.psi(mpf(doubt) / ((1 - mpf(recall)) * mpf(change)), change, recall, false)
+    parameters = np.array([alpha]), np.array([gamma]), np.array([kappa])
+    found = mean_interval(np.array([doubt]), *parameters)
+    assert found[0] == pytest.approx(float(exact), rel=1e-13)
+    # Its inverse gives the interval back; the doubt itself may be one of many with that interval.
+    again = mean_interval(doubt_at_interval(found, *parameters), *parameters)
+    assert again[0] == pytest.approx(found[0], rel=1e-13)
+
+
+def test_the_thresholds_give_the_rates_and_freshness_in_simulation():
+    """Crawling when elapsed + beta n reaches the threshold has the rate and the freshness promised, to 5 errors."""
+    change_rate, recall, false, importance = (np.array(part) for part in ([0.6], [0.7], [0.2], [1.0]))
+    bandwidth = 0.25
+    found = refresh_rates_with_signals(change_rate, recall, false, importance, bandwidth)
+    alpha, gamma = 0.3 * 0.6, 0.7 * 0.6 + 0.2
+    beta = -np.log(0.2 / gamma) / alpha
+    lengths, fresh = simulated_intervals(np.random.default_rng(11), 60_000, found.effective_elapsed[0], gamma, beta)
+    fresh_for = fresh_times(np.random.default_rng(12), lengths, fresh, alpha, true_share=0.42 / gamma)
+    assert abs(lengths.mean() - 1.0 / found.rates[0]) < 5.0 * lengths.std() / np.sqrt(lengths.size)
+    objective = importance[0] * found.least_freshness[0] + found.threshold * found.rates[0]
+    residual = fresh_for - objective * lengths
+    assert abs(residual.mean()) < 5.0 * residual.std() / np.sqrt(lengths.size)
+
+
+def simulated_intervals(rng, n_intervals, threshold, gamma, beta):
+    """Give lengths of crawl intervals, and the times of the announcements in each (as columns, inf if none)."""
+    announced = np.cumsum(rng.exponential(1.0 / gamma, (n_intervals, 80)), axis=1)
+    # The effective elapsed time reaches the threshold at the announcement n that makes t + beta n ≥ it, or before.
+    by_time = threshold - beta * np.arange(81)
+    lengths = np.full(n_intervals, np.inf)
+    for n in range(80):
+        reached_before_next = np.isinf(lengths) & (by_time[n] <= announced[:, n])
+        start = announced[:, n - 1] if n else np.zeros(n_intervals)
+        lengths[reached_before_next] = np.maximum(by_time[n], start)[reached_before_next]
+    return lengths, announced
+
+
+def fresh_times(rng, lengths, announced, alpha, true_share):
+    """Give how long the copy was fresh in each interval: until an unannounced change, or a true announcement."""
+    silent = rng.exponential(1.0 / alpha, lengths.size)
+    true = rng.uniform(size=announced.shape) < true_share
+    first_true = np.where(true, announced, np.inf).min(axis=1)
+    return np.minimum(np.minimum(silent, first_true), lengths)
+
+
+def test_a_low_discrepancy_schedule_comes_close_to_the_optimum():
+    """The schedule of section 6.4 at the optimal rates reaches 99 % of the continuous optimum's freshness (Figure 2)."""
+    rng = np.random.default_rng(13)
+    n_pages, bandwidth = 200, 100.0
+    change_rate, importance = rng.uniform(0.0, 1.0, n_pages), rng.uniform(0.0, 1.0, n_pages)
+    found = refresh_rates(change_rate, importance, bandwidth)
+    slots = low_discrepancy_schedule(found.rates, 100_000)
+    fresh = np.zeros(n_pages)
+    for page in range(n_pages):
+        times = np.flatnonzero(slots == page) / bandwidth
+        if times.size > 1:
+            gaps = np.diff(times)
+            fresh[page] = np.sum(-np.expm1(-change_rate[page] * gaps)) / change_rate[page] / np.sum(gaps)
+    reached = np.sum(importance * fresh) / np.sum(importance)
+    best = expected_freshness(found.rates, change_rate, importance)
+    assert 0.99 * best < reached < best * (1.0 + 1e-3)

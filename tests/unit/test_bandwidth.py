@@ -1,0 +1,360 @@
+"""What every division of a bandwidth promises, whatever the plan."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from crawlsched.bandwidth import (
+    demand,
+    harmonic_rates,
+    poisson_crawl_rates,
+    refresh_rates,
+    refresh_rates_with_signals,
+)
+from crawlsched.crawl_value import greedy
+from crawlsched.freshness import expected_freshness
+
+
+def with_signals(change_rate, importance, bandwidth, **limits):
+    """Divide among pages whose announcements are of all kinds: none, useless, noisy, clean, complete."""
+    n_pages = np.size(change_rate)
+    recall = np.resize([0.0, 0.0, 0.3, 0.9, 1.0, 0.6, 1.0], n_pages)
+    false = np.resize([0.0, 2.0, 0.5, 0.1, 0.4, 0.0, 0.0], n_pages) * np.asarray(change_rate)
+    return refresh_rates_with_signals(change_rate, recall, false, importance, bandwidth, **limits)
+
+
+PLANS = [refresh_rates, poisson_crawl_rates, harmonic_rates, with_signals]
+every_plan = pytest.mark.parametrize("plan", PLANS, ids=lambda plan: plan.__name__)
+# Slopes of the plans whose slope is elementary.
+SLOPES = {
+    refresh_rates: lambda rate, change, weight: greedy(1.0 / rate, change, weight),
+    poisson_crawl_rates: lambda rate, change, weight: weight * change / (rate + change) ** 2,
+    harmonic_rates: lambda rate, change, weight: weight * change / (rate * (rate + change)),
+}
+elementary_plan = pytest.mark.parametrize("plan", SLOPES, ids=lambda plan: plan.__name__)
+seeds = st.integers(0, 2**32 - 1)
+few = settings(max_examples=25, deadline=None)
+fewer = settings(max_examples=12, deadline=None)
+
+
+def population(seed, spread=1.5):
+    """Give change rates, importances and a bandwidth from a seed; no two pages are alike."""
+    rng = np.random.default_rng(seed)
+    n_pages = int(rng.integers(1, 40))
+    change_rate, importance = rng.lognormal(0.0, spread, n_pages), rng.lognormal(0.0, spread, n_pages)
+    return change_rate, importance, n_pages * 10.0 ** rng.uniform(-2.0, 1.0)
+
+
+def limits_of(seed, n_pages, bandwidth):
+    """Give least and greatest rates that leave room."""
+    rng = np.random.default_rng(seed)
+    least = bandwidth / n_pages * rng.uniform(0.0, 1.0, n_pages) * rng.integers(0, 2, n_pages)
+    return least, least + bandwidth / n_pages * rng.uniform(0.5, 4.0, n_pages)
+
+
+@every_plan
+@few
+@given(
+    change_rate=st.lists(st.floats(1e-12, 1e12) | st.just(0.0), min_size=1, max_size=12),
+    importances=st.lists(st.floats(1e-12, 1e12) | st.just(0.0), min_size=12, max_size=12),
+    bandwidth=st.floats(1e-12, 1e12),
+)
+def test_rates_add_up_and_are_proved_best_at_any_scale(plan, change_rate, importances, bandwidth):
+    """Over 24 orders of magnitude the sum is the bandwidth to 1e-12 and the duality gap is below 1e-9."""
+    change_rate, importance = np.array(change_rate), np.array(importances[: len(change_rate)])
+    found = plan(change_rate, importance, bandwidth)
+    assert np.all(np.isfinite(found.rates) & (found.rates >= 0.0))
+    assert abs(found.duality_gap) < 1e-9
+    if found.threshold > 0.0:
+        assert np.sum(found.rates) == pytest.approx(bandwidth, rel=1e-12)
+    else:
+        # Nobody can use more: without limits only pages that never change, or whose every change is announced.
+        assert np.sum(found.rates) <= bandwidth * (1.0 + 1e-12)
+    assert np.all(found.rates[(change_rate == 0.0) | (importance == 0.0)] == 0.0)
+
+
+@every_plan
+@fewer
+@given(seed=seeds)
+def test_limits_are_kept_and_the_division_within_them_is_best(plan, seed):
+    """With least and greatest rates, and caps of hosts, the sum is the bandwidth and the duality gap below 1e-9."""
+    change_rate, importance, bandwidth = population(seed)
+    least, most = limits_of(seed, change_rate.size, bandwidth)
+    hosts = np.random.default_rng(seed).integers(0, 4, change_rate.size)
+    caps = np.array([0.4, 0.1, 0.6, np.inf]) * bandwidth + np.bincount(hosts, least, minlength=4)
+    found = plan(
+        change_rate, importance, bandwidth, minimum_rate=least, maximum_rate=most, hosts=hosts, host_caps=caps
+    )
+    assert np.all((found.rates >= least) & (found.rates <= most))
+    assert np.all(np.bincount(hosts, found.rates, minlength=4) <= caps * (1.0 + 1e-12))
+    assert abs(found.duality_gap) < 1e-9
+    used = np.sum(found.rates)
+    assert used <= bandwidth * (1.0 + 1e-12)
+    if found.threshold > 0.0:
+        assert used == pytest.approx(bandwidth, rel=1e-12)
+
+
+@elementary_plan
+@few
+@given(seed=seeds)
+def test_no_crawl_would_be_worth_more_elsewhere(plan, seed):
+    """Slopes equal the threshold inside the limits, are at most it at the least and at least it at the greatest rate."""
+    change_rate, importance, bandwidth = population(seed)
+    least, most = limits_of(seed, change_rate.size, bandwidth)
+    found = plan(change_rate, importance, bandwidth, minimum_rate=least, maximum_rate=most)
+    with np.errstate(divide="ignore"):
+        slope = SLOPES[plan](found.rates, change_rate, importance)
+    slack = 1e-11 * found.threshold
+    assert np.all(slope[found.rates < most] <= found.threshold + slack)
+    assert np.all(slope[found.rates > least] >= found.threshold - slack)
+
+
+@elementary_plan
+@few
+@given(seed=seeds)
+def test_a_host_has_one_price(plan, seed):
+    """Pages of a host have the slope of the larger of both thresholds, which is above the common one only at the cap."""
+    change_rate, importance, bandwidth = population(seed)
+    hosts = np.random.default_rng(seed).integers(0, 3, change_rate.size)
+    caps = np.array([0.05, 0.2, np.inf]) * bandwidth
+    found = plan(change_rate, importance, bandwidth, hosts=hosts, host_caps=caps)
+    price = np.maximum(found.threshold, found.host_thresholds)[hosts]
+    with np.errstate(divide="ignore"):
+        slope = SLOPES[plan](found.rates, change_rate, importance)
+    crawled = found.rates > 0.0
+    np.testing.assert_allclose(slope[crawled], price[crawled], rtol=1e-11)
+    assert np.all(slope[~crawled] <= price[~crawled] * (1.0 + 1e-12))
+    sums = np.bincount(hosts, found.rates, minlength=3)
+    dearer = (found.host_thresholds > found.threshold) & (np.bincount(hosts, minlength=3) > 0)
+    np.testing.assert_allclose(sums[dearer], caps[dearer], rtol=1e-12)
+
+
+@every_plan
+@fewer
+@given(seed=seeds, factor=st.floats(1.001, 10.0))
+def test_more_bandwidth_lowers_the_threshold_and_no_rate(plan, seed, factor):
+    """Rates rise with the bandwidth, each of them, and the threshold falls."""
+    change_rate, importance, bandwidth = population(seed)
+    less, more = (plan(change_rate, importance, b) for b in (bandwidth, factor * bandwidth))
+    assert more.threshold <= less.threshold * (1.0 + 1e-12)
+    assert np.all(more.rates >= less.rates * (1.0 - 1e-9) - 1e-9 * bandwidth)
+
+
+@every_plan
+@fewer
+@given(seed=seeds, factor=st.floats(1e-9, 1e9))
+def test_the_unit_of_time_does_not_matter(plan, seed, factor):
+    """Changes and bandwidth per another unit give rates per that unit, and a threshold in that unit."""
+    change_rate, importance, bandwidth = population(seed)
+    found = plan(change_rate, importance, bandwidth)
+    scaled = plan(change_rate * factor, importance, bandwidth * factor)
+    assert scaled.threshold * factor == pytest.approx(found.threshold, rel=1e-11)
+    np.testing.assert_allclose(scaled.rates, found.rates * factor, rtol=1e-8, atol=1e-9 * bandwidth * factor)
+
+
+@every_plan
+@fewer
+@given(seed=seeds, factor=st.floats(1e-9, 1e9))
+def test_only_ratios_of_importance_matter(plan, seed, factor):
+    """Importance in another unit changes no rate, and the threshold by that unit."""
+    change_rate, importance, bandwidth = population(seed)
+    found = plan(change_rate, importance, bandwidth)
+    scaled = plan(change_rate, importance * factor, bandwidth)
+    assert scaled.threshold == pytest.approx(found.threshold * factor, rel=1e-11)
+    np.testing.assert_allclose(scaled.rates, found.rates, rtol=1e-8, atol=1e-9 * bandwidth)
+
+
+@elementary_plan
+@few
+@given(seed=seeds)
+def test_the_order_of_pages_does_not_matter(plan, seed):
+    """Pages in another order get the same rates in that order."""
+    change_rate, importance, bandwidth = population(seed)
+    order = np.random.default_rng(seed).permutation(change_rate.size)
+    found = plan(change_rate, importance, bandwidth)
+    permuted = plan(change_rate[order], importance[order], bandwidth)
+    assert permuted.threshold == pytest.approx(found.threshold, rel=1e-11)
+    np.testing.assert_allclose(permuted.rates, found.rates[order], rtol=1e-8, atol=1e-9 * bandwidth)
+
+
+@every_plan
+def test_equal_pages_get_equal_rates(plan):
+    """Ten equal pages share what there is, however little: the demand curve is vertical at their crawl value."""
+    for bandwidth in (1e-12, 1e-3, 0.9, 10.0):
+        found = plan(np.full(70, 2.0), np.full(70, 3.0), bandwidth)
+        for kind in range(7):  # `with_signals` has seven kinds of announcements
+            same = found.rates[kind::7]
+            np.testing.assert_allclose(same, same[0], rtol=1e-12)
+
+
+def test_announcements_can_only_help():
+    """The objective with announcements is at least the one without, at the same bandwidth."""
+    rng = np.random.default_rng(3)
+    change_rate, importance = rng.lognormal(0.0, 1.0, 80), rng.lognormal(0.0, 1.0, 80)
+    for bandwidth in (1.0, 20.0, 200.0):
+        plain = refresh_rates(change_rate, importance, bandwidth)
+        noisy = refresh_rates_with_signals(change_rate, rng.uniform(0, 1, 80), 0.2, importance, bandwidth)
+        without = np.sum(importance) * expected_freshness(plain.rates, change_rate, importance)
+        # By duality: mu exp(-alpha iota) summed, plus the threshold times the bandwidth.
+        with_them = np.sum(importance * noisy.least_freshness) + noisy.threshold * bandwidth
+        assert with_them > without
+
+
+def test_without_announcements_both_plans_agree():
+    """Recall 0 is problem (5), whatever is announced falsely, and the effective elapsed time is the interval."""
+    change_rate, importance, bandwidth = population(8)
+    plain = refresh_rates(change_rate, importance, bandwidth)
+    for false in (0.0, 3.0):
+        found = refresh_rates_with_signals(change_rate, 0.0, false, importance, bandwidth)
+        assert found.threshold == pytest.approx(plain.threshold, rel=1e-12)
+        np.testing.assert_allclose(found.rates, plain.rates, rtol=1e-10, atol=1e-12 * bandwidth)
+        crawled = plain.rates > 0.0
+        np.testing.assert_allclose(found.effective_elapsed[crawled], 1.0 / plain.rates[crawled], rtol=1e-10)
+        assert np.all(found.effective_elapsed[~crawled] == np.inf)
+
+
+def test_where_every_change_is_announced_more_bandwidth_is_of_no_use():
+    """A page with recall 1 is crawled at each announcement at most; then it is always fresh."""
+    found = refresh_rates_with_signals([2.0, 1.0], 1.0, [0.0, 0.5], 1.0, bandwidth=100.0)
+    np.testing.assert_allclose(found.rates, [2.0, 1.5], rtol=1e-15)
+    assert found.threshold == 0.0
+    assert np.all(found.effective_elapsed == np.inf)
+
+
+def test_where_every_change_is_announced_a_page_is_crawled_at_every_nth_announcement():
+    """With recall 1 the rate is gamma/n if V(n-1) < threshold < V(n), and a mixture of two if it is V(n)."""
+    change, false, p = 1.0, 3.0, 0.25  # p: the probability that an announcement is true
+    value = [(1.0 - (1.0 + n * p) * (1.0 - p) ** n) / change for n in range(20)]
+    seen = set()
+    for bandwidth in np.linspace(0.8, 5.0, 40):
+        found = refresh_rates_with_signals([change, 1.0], [1.0, 0.0], [false, 0.0], 1.0, bandwidth)
+        n = (change + false) / found.rates[0]
+        mixed = abs(n - round(n)) > 1e-9
+        seen.add(mixed)
+        if mixed:
+            assert found.threshold == pytest.approx(value[int(n)], rel=1e-12)
+        else:
+            assert value[round(n) - 1] <= found.threshold <= value[round(n)]
+            assert found.least_freshness[0] == pytest.approx((1.0 - p) ** round(n), rel=1e-12)
+    assert seen == {False, True}
+
+
+def test_harmonic_rates_starve_no_page():
+    """A page that changes a billion times faster than there are crawls still gets some; the optimum gives it up."""
+    change_rate = np.array([1.0, 1e9])
+    assert np.all(harmonic_rates(change_rate, 1.0, 1.0).rates > 0.1)
+    assert refresh_rates(change_rate, 1.0, 1.0).rates[1] == 0.0
+
+
+def test_bandwidth_beyond_the_greatest_rates_stays_unused():
+    """Where all pages are at their greatest rate the threshold is 0 and the rest is left over."""
+    for plan in PLANS[:3]:
+        found = plan([1.0, 2.0, 0.0], 1.0, 100.0, maximum_rate=[3.0, 4.0, 5.0])
+        np.testing.assert_array_equal(found.rates, [3.0, 4.0, 0.0])
+        assert found.threshold == 0.0
+
+
+@every_plan
+def test_minima_that_use_up_the_bandwidth_are_the_rates(plan):
+    """With nothing left to decide each page gets its least rate."""
+    found = plan([1.0, 2.0, 0.0], 1.0, 1.0, minimum_rate=[0.25, 0.25, 0.5])
+    np.testing.assert_array_equal(found.rates, [0.25, 0.25, 0.5])
+    assert abs(found.duality_gap) < 1e-9
+
+
+@every_plan
+def test_no_pages_need_no_bandwidth(plan):
+    """An empty collection is no error."""
+    assert plan([], [], 1.0).rates.size == 0
+
+
+@few
+@given(seed=seeds, noisy=st.booleans())
+def test_demand_is_the_inverse_of_the_threshold(seed, noisy):
+    """At the threshold of a division, pages want its bandwidth; demand falls as the threshold rises."""
+    change_rate, importance, bandwidth = population(seed)
+    recall, false = (np.full(change_rate.size, 0.7), 0.3 * change_rate) if noisy else (0.0, 0.0)
+    found = refresh_rates_with_signals(change_rate, recall, false, importance, bandwidth)
+    curve = demand(found.threshold * np.array([0.5, 0.999999, 1.000001, 2.0]), change_rate, importance, recall, false)
+    assert np.all(np.diff(curve) <= 0.0)
+    assert curve[2] * (1.0 - 1e-12) <= bandwidth <= curve[1] * (1.0 + 1e-12)
+
+
+def test_demand_keeps_to_limits():
+    """Least rates are wanted at any threshold, and greatest rates and caps bound demand at none."""
+    pages = {"change_rate": [1.0, 2.0, 3.0], "importance": 1.0}
+    assert demand(1e9, **pages, minimum_rate=[0.1, 0.2, 0.0]) == pytest.approx(0.3, rel=1e-15)
+    assert demand(0.0, **pages) == np.inf
+    assert demand(0.0, **pages, maximum_rate=2.0) == 6.0
+    assert demand(0.0, **pages, maximum_rate=2.0, hosts=[0, 0, 1], host_caps=[1.0, np.inf]) == pytest.approx(3.0)
+    assert demand(0.0, **pages, recall=1.0, false_signal_rate=0.5) == pytest.approx(7.5, rel=1e-15)
+    assert demand([[0.1, 0.2]], **pages).shape == (1, 2)
+
+
+def test_many_pages_are_the_same_problem():
+    """Above the size from which the search starts from a sample, blocks and sample change nothing."""
+    rng = np.random.default_rng(4)
+    change_rate, importance = rng.lognormal(0.0, 2.0, 300), rng.lognormal(0.0, 1.0, 300)
+    few_pages = refresh_rates(change_rate, importance, 20.0)
+    many = refresh_rates(np.tile(change_rate, 200), np.tile(importance, 200), 4000.0)
+    assert many.threshold == pytest.approx(few_pages.threshold, rel=1e-11)
+    np.testing.assert_allclose(many.rates[:300], few_pages.rates, rtol=1e-9, atol=1e-9)
+    # The pages that matter may all be missing from the sample, or all be in it.
+    importance = np.where(np.arange(60_000) % 2, 1.0, 1e-9)
+    for weights in (importance, importance[::-1].copy()):
+        found = refresh_rates(1.0, weights, 5.0)
+        assert np.sum(found.rates) == pytest.approx(5.0, rel=1e-12)
+        assert np.sum(found.rates[weights < 1.0]) == 0.0
+        assert abs(found.duality_gap) < 1e-9
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"change_rate": [-1.0, 1.0]}, r"change_rate\[0\] is -1.0; every change_rate must be finite and 0 or more."),
+        ({"change_rate": [1.0, np.nan]}, r"change_rate\[1\] is nan; every change_rate must be finite and 0 or more."),
+        ({"importance": np.inf}, r"importance\[0\] is inf; every importance must be finite and 0 or more."),
+        ({"importance": [1.0, 2.0, 3.0]}, r"importance has 3 entries but change_rate has 2; pass one entry per page"),
+        ({"change_rate": [[1.0]]}, r"change_rate has 2 dimensions; pass one entry per page, or one number for all."),
+        ({"bandwidth": 0.0}, r"bandwidth is 0.0; it must be a positive, finite number of crawls per second."),
+        ({"bandwidth": np.nan}, r"bandwidth is nan; it must be a positive, finite number of crawls per second."),
+        ({"minimum_rate": [0.5, 0.7]}, r"minimum_rate adds up to 1.2 crawls per second, more than the bandwidth of 1"),
+        ({"minimum_rate": -1.0}, r"minimum_rate\[0\] is -1.0; every minimum_rate must be finite and 0 or more."),
+        ({"maximum_rate": [1.0, np.nan]}, r"maximum_rate\[1\] is nan; every maximum_rate must be 0 or more."),
+        ({"minimum_rate": 0.4, "maximum_rate": [1.0, 0.3]}, r"minimum_rate\[1\] is 0.4, above maximum_rate\[1\], which"),
+        ({"minimum_rate": [0.0] * 3}, r"minimum_rate has the shape \(3,\) but there are 2 pages; pass one entry"),
+        ({"hosts": [0, 0]}, r"hosts was given without host_caps; pass both"),
+        ({"host_caps": [1.0]}, r"host_caps was given without hosts; pass both"),
+        ({"hosts": [0, 1], "host_caps": [1.0]}, r"hosts\[1\] is 1; every host must be an index into host_caps, 0 to 0"),
+        ({"hosts": [0.5, 1], "host_caps": [1.0]}, r"hosts has the shape \(2,\) and the type float64; pass one whole"),
+        ({"hosts": [0, 0], "host_caps": [-1.0]}, r"host_caps\[0\] is -1.0; every host_caps must be 0 or more."),
+        ({"hosts": [0, 0], "host_caps": 1.0}, r"host_caps has 0 dimensions; pass one cap per host"),
+        (
+            {"hosts": [1, 1], "host_caps": [9.0, 0.5], "minimum_rate": 0.3},
+            r"minimum_rate of the pages of host 1 adds up to 0.6 crawls per second, more than host_caps\[1\], which is",
+        ),
+    ],
+)
+@every_plan
+def test_wrong_arguments_are_named(plan, arguments, message):
+    """A wrong argument, or limits that cannot be kept, raise ValueError with one sentence that says what to do."""
+    if plan is with_signals:
+        plan = lambda change_rate, importance, bandwidth, **limits: refresh_rates_with_signals(  # noqa: E731
+            change_rate, 0.5, 0.1, importance, bandwidth, **limits
+        )
+    good = {"change_rate": [1.0, 2.0], "importance": 1.0, "bandwidth": 1.0}
+    with pytest.raises(ValueError, match=message):
+        plan(**{**good, **arguments})
+
+
+def test_wrong_signals_and_thresholds_are_named():
+    """Arguments of announcements, and of demand, are checked too."""
+    with pytest.raises(ValueError, match=r"recall\[1\] is 1.5; every recall must be between 0 and 1."):
+        refresh_rates_with_signals([1.0, 1.0], [0.5, 1.5], 0.0, 1.0, 1.0)
+    with pytest.raises(ValueError, match=r"false_signal_rate\[0\] is -0.1; every false_signal_rate must be finite"):
+        refresh_rates_with_signals([1.0, 1.0], 0.5, -0.1, 1.0, 1.0)
+    with pytest.raises(ValueError, match=r"threshold contains -1.0; every threshold must be 0 or more."):
+        demand([1.0, -1.0], [1.0])
+    with pytest.raises(ValueError, match=r"bandwidth, or a host's cap, is so large for these change rates"):
+        refresh_rates([1e-12], 1e-12, 1e300)
