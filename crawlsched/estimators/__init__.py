@@ -17,7 +17,9 @@ from crawlsched.estimators.momentum import Momentum
 from crawlsched.estimators.naive import Naive
 from crawlsched.estimators.population_prior import learn_prior
 from crawlsched.estimators.posterior import Posterior
-from crawlsched.estimators.rate_grid import DEFAULT_RATES, DEFAULT_RATES_ID, grid_id
+from crawlsched.estimators.rate_grid import DEFAULT_RATES as DEFAULT_RATES
+from crawlsched.estimators.rate_grid import DEFAULT_RATES_ID as DEFAULT_RATES_ID
+from crawlsched.estimators.rate_grid import grid_id
 from crawlsched.estimators.signal_fit import SignalFit
 from crawlsched.estimators.signal_quality import SignalQuality
 from crawlsched.estimators.step_sizes import OutsideTheorem
@@ -27,8 +29,6 @@ from crawlsched.estimators.visit_frequency import BEST_FREQUENCY_RATIO, best_fre
 
 __all__ = [
     "BEST_FREQUENCY_RATIO",
-    "DEFAULT_RATES",
-    "DEFAULT_RATES_ID",
     "BiasReduced",
     "Estimator",
     "FrequencyClasses",

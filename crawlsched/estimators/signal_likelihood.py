@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["MAX_SIGNAL_WEIGHT", "Evidence", "maximize", "maximize_scale", "regularized", "weight_interval"]
+__all__ = ["Evidence", "maximize", "maximize_scale", "regularized", "weight_interval"]
 
 FloatArray = npt.NDArray[np.float64]
 
