@@ -60,7 +60,7 @@ class Addon:
         checked = Settings.from_scrapy(settings, getattr(spider, "name", None) or "default")
         if not checked.enabled:
             raise NotConfigured("CRAWLSCHED_ENABLED is false.")
-        if self._is_one_shot(settings):
+        if self._is_one_shot():
             raise NotConfigured("this command asks for single URLs, so the spider's pages are left alone.")
         self._install_scheduler(settings)
         settings.setdefault_in_component_priority_dict(
@@ -94,20 +94,20 @@ class Addon:
             settings.set("CRAWLSCHED_FALLBACK_SCHEDULER", configured, "addon")
         settings.set("SCHEDULER", Scheduler, "addon")
 
-    def _is_one_shot(self, settings: BaseSettings) -> bool:
+    def _is_one_shot(self) -> bool:
         spider = self._crawler.spider
         start = getattr(type(spider), "start", None)
-        # KEEP_ALIVE is set by `scrapy shell` and by nothing else.
+        # `scrapy shell` applies the settings before it has a spider, and nothing else does.
         return (
-            isinstance(spider, DefaultSpider)
+            spider is None
+            or isinstance(spider, DefaultSpider)
             or getattr(start, "__module__", None) in _ONE_SHOT_COMMANDS
-            or settings.getbool("KEEP_ALIVE")
         )
 
 
 def _is_ours(configured: Any) -> bool:
-    loaded = load_object(configured)
-    return isinstance(loaded, type) and issubclass(loaded, Scheduler)
+    # Not issubclass(): for Scrapy everything with a scheduler's methods is a subclass of every scheduler.
+    return Scheduler in getattr(load_object(configured), "__mro__", ())
 
 
 def _path(configured: Any) -> str:

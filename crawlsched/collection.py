@@ -226,7 +226,7 @@ def load_pages(
 ) -> Iterator[dict[str, NDArray[Any]]]:
     """Load a store's pages into a planner, in blocks; yield each block."""
     blocks = store.load(
-        host_number=hosts.number, grid=planner.grid, n_rates=planner.n_rates, fingerprinter=fingerprinter
+        host_number=hosts.number, grid=planner.grid, n_rates=len(planner.posterior.rates), fingerprinter=fingerprinter
     )
     for block in blocks:
         planner.load(block, block["log_likelihood"], now)

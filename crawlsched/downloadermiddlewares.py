@@ -104,7 +104,7 @@ class RefreshMiddleware:
             else:
                 fingerprint = await run_in_thread(take, body, *about)
         hops: list[Any] = request.meta.get("redirect_reasons", [])
-        moved = request.url != visit.url and all(reason in (301, 308) for reason in hops)
+        moved = bool(hops) and all(reason in (301, 308) for reason in hops)
         return Fetched(
             status=response.status,
             fingerprint=fingerprint,

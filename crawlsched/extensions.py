@@ -131,15 +131,19 @@ class Refresh:
 
     # -- timers
 
+    # The scheduler closes the store before this extension is told, so a timer may come once more after that.
+
     def _flush(self) -> None:
-        self._refresher.flush(self._refresher.clock())
+        if self._refresher.is_open:
+            self._refresher.flush(self._refresher.clock())
 
     def _heartbeat(self) -> None:
-        if not self._refresher.heartbeat(self._refresher.clock()):
+        if self._refresher.is_open and not self._refresher.heartbeat(self._refresher.clock()):
             self._close("crawlsched_lease_lost")
 
     def _obey_commands(self) -> None:
-        self._refresher.obey_commands(self._refresher.clock())
+        if self._refresher.is_open:
+            self._refresher.obey_commands(self._refresher.clock())
 
     def _start_working(self) -> None:
         if self._work is None:

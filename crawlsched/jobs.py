@@ -102,7 +102,7 @@ class CrawlJobs:
         """Start them, once the store is open."""
         self._scheduler = _scheduler()
         if self._settings.jobs:
-            self._every(min(self._settings.sitemap_interval, _LONGEST_POLL_INTERVAL), self.poll_sitemaps)
+            self._every(_poll_interval(self._settings), self.poll_sitemaps)
             self._every(_PRUNE_INTERVAL, self.prune)
             self._every(_CHECK_INTERVAL, self.check_store)
             self._refresher.poll_sources(self._refresher.clock())
@@ -193,7 +193,7 @@ class JobsProcess:
         now = datetime.now(UTC)
         for job, seconds in (
             (self.replan, settings.replan_interval),
-            (self.poll_sitemaps, min(settings.sitemap_interval, _LONGEST_POLL_INTERVAL)),
+            (self.poll_sitemaps, _poll_interval(settings)),
             (self.prune, _PRUNE_INTERVAL),
             (self.check_store, _CHECK_INTERVAL),
         ):
@@ -227,6 +227,11 @@ class JobsProcess:
     def check_store(self) -> None:
         """Look whether the database is sound."""
         check_store(self._store)
+
+
+def _poll_interval(settings: Settings) -> float:
+    # Often enough that a sitemap is at most a tenth of its interval late.
+    return min(settings.sitemap_interval / 10, _LONGEST_POLL_INTERVAL)
 
 
 def _scheduler() -> BaseScheduler:

@@ -534,7 +534,11 @@ class Refresher:
     ) -> None:
         """A source was read: its announcements become ChangeSignals, in slices between the slots."""
         source = self.sources[visit.source]
-        self._end(visit, Outcome.UNCHANGED if read.digest == source.fingerprint else Outcome.CHANGED, now)
+        if read.digest == source.fingerprint:
+            self._end(visit, Outcome.UNCHANGED, now)
+            self._source_polled(visit.source, now, ok=True, etag=etag, last_modified=last_modified)
+            return
+        self._end(visit, Outcome.CHANGED, now)
         for problem in read.problems:
             logger.warning("%s: %s", source.url, problem)
             self.count(f"crawlsched/sources/problems/{problem.kind}", problem.count)

@@ -209,7 +209,8 @@ class Scheduler(BaseScheduler):
             slots.take(now)
             self._stats.inc_value("crawlsched/slots/used")
         else:
-            kind = "no_free_host" if self._hosts.turned_away else "idle"
+            waits = self._hosts.turned_away or self._refresher.planner.waits_for_host()
+            kind = "no_free_host" if waits else "idle"
             self._stats.inc_value(f"crawlsched/slots/{kind}", slots.skip(now))
         self._stats.set_value("crawlsched/slots/missed", slots.missed)
         self._arm(slots.next_time(now) - self._refresher.clock())

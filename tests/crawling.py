@@ -93,7 +93,7 @@ class Project:
             "CRAWLSCHED_BANDWIDTH": "50/s",
             "CRAWLSCHED_DISCOVERY_HORIZON": "60",
             "TELNETCONSOLE_ENABLED": "False",
-            "REMOTECONTROL_ENABLED": "False",
+            "REMOTE_CONTROL_ENABLED": "False",
             "DOWNLOAD_DELAY": "0",
             "LOG_LEVEL": "INFO",
             "TEST_STATS_FILE": str(folder / "stats.json"),

@@ -16,7 +16,16 @@ MODULES = sorted(
     if ".migrations" not in module.name and not module.name.endswith("__main__")
 )
 HEAVY = ("scrapy", "twisted", "sqlalchemy", "alembic", "apscheduler", "numpy")
-MATHEMATICS = ("crawl_value", "bandwidth", "freshness", "estimators", "planner", "simulation")
+MATHEMATICS = (
+    "crawl_value",
+    "bandwidth",
+    "freshness",
+    "estimators",
+    "frontier",
+    "planner",
+    "change_detection",
+    "change_signals",
+)
 
 
 def loaded_by(statement: str) -> set[str]:

@@ -162,7 +162,7 @@ class Frontier:
                 self._bar(page, until, now)
             pages = pages[~barred]
         if pages.size:
-            self._put(pages)
+            self._put(pages, falling=pages.size > _MOST_AWAKE)
 
     def refile(self, pages: IndexArray, now: float) -> None:
         """Do what `file` does for those of some pages that are in the frontier and not in flight: their values changed."""
@@ -291,24 +291,29 @@ class Frontier:
 
     # -- asleep or awake
 
-    def _put(self, pages: IndexArray) -> None:
+    def _put(self, pages: IndexArray, falling: bool) -> None:
         """Put eligible pages to bed, or among those that are awake."""
         values = self.values.many(pages)
         bounds = values.bound(self._until)
         levels = levels_above(bounds)
+        steady = values.steady
         cutoffs = self._cutoffs(pages)
         awake = levels > cutoffs
+        if np.count_nonzero(awake) > _MOST_AWAKE and not steady.all():
+            # Too many at once: the best few are kept, and the others wait until the cutoff comes down to them.
+            self._cutoff = max(self._cutoff, level_above(float(np.partition(bounds, -_KEPT_AWAKE)[-_KEPT_AWAKE])) - 2)
+            cutoffs = np.maximum(cutoffs, self._cutoff)
+            awake = levels > cutoffs
         if awake.any():
-            steady = values.steady
             self._wake(pages[awake], bounds[awake], steady[awake])
+        if awake.all():
+            return
         asleep = ~awake
-        if asleep.any():
-            self._put_to_bed(pages[asleep], bed_levels(levels[asleep], cutoffs[asleep]))
-            beds = self._place[pages[asleep]]
-            levels = np.where(beds > OWN_LADDER // 2, beds - OWN_LADDER, beds)
-            ring = values.crossings(values_at(levels) * (1 - _SLACK), self._until, asleep)
-            rings = ring < np.inf
-            self._calendar.set(pages[asleep][rings], ring[rings], self._now)
+        sleepers, levels = pages[asleep], bed_levels(levels[asleep], cutoffs[asleep], falling)
+        self._put_to_bed(sleepers, levels)
+        ring = values.crossings(values_at(levels) * (1 - _SLACK), self._until, asleep)
+        rings = ring < np.inf
+        self._calendar.set(sleepers[rings], ring[rings], self._now)
 
     def _put_one(self, page: int) -> None:
         value = self.values.one(page)
@@ -440,7 +445,7 @@ class Frontier:
             due = np.concatenate([due[place != BARRED], barred[~later]])
             if due.size:
                 self._leave(due)
-                self._put(due)
+                self._put(due, falling=False)
         if len(self._awake) > _MOST_AWAKE:
             self._put_worst_to_bed(self._awake_pages(), None)
             for host in self._resting:
@@ -481,7 +486,7 @@ class Frontier:
         worst = pages[levels_above(bounds) <= cutoff]
         if worst.size:
             self._leave(worst)
-            self._put(worst)
+            self._put(worst, falling=True)
 
     # -- hosts
 
@@ -519,6 +524,15 @@ class Frontier:
     def is_resting(self, host: int) -> bool:
         """Whether a host's pages are left out. O(1)."""
         return host in self._resting
+
+    def waits_for_host(self) -> bool:
+        """Whether some page could go if its host did not rest; O(resting hosts)."""
+        queues = (self._forced, self._overdue, self._awake)
+        for host in self._resting:
+            ladder = self._ladders.get(host)
+            if (ladder is not None and ladder.bound() is not None) or any(queue.of_host(host) for queue in queues):
+                return True
+        return False
 
     def next_event(self, now: float) -> float:
         """Return the earliest time at which `pick` could give something, if it gives nothing now; inf: never. O(1)."""
@@ -637,7 +651,7 @@ class Frontier:
         self._place[pages] = IN_FLIGHT
         self._calendar.clear(pages)
         if pages.size:
-            self._put(pages)
+            self._put(pages, falling=True)
         self._note(ladder)
 
     def _send_off(self, page: int) -> None:

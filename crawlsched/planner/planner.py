@@ -303,6 +303,10 @@ class Planner:
         if self._frontier is not None:
             self._frontier.release_host(host)
 
+    def waits_for_host(self) -> bool:
+        """Whether some page could go if its host did not rest."""
+        return self._frontier is not None and self._frontier.waits_for_host()
+
     def peek(self, now: float, n: int) -> IndexArray:
         """Return up to about `n` pages that are likely to be picked next, likeliest first."""
         return self._frontier.peek(n) if self._frontier is not None else np.empty(0, np.intp)

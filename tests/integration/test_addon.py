@@ -89,7 +89,7 @@ def test_commands_for_single_urls_end_as_without_us(site: Site, tmp_path: Path, 
     (package / "__init__.py").write_text("")
     (package / "settings.py").write_text(
         "BOT_NAME = 'shop'\nSPIDER_MODULES = ['shop.spiders']\nADDONS = {'crawlsched.Addon': 500}\n"
-        "TELNETCONSOLE_ENABLED = False\nREMOTECONTROL_ENABLED = False\n"
+        "TELNETCONSOLE_ENABLED = False\nREMOTE_CONTROL_ENABLED = False\n"
     )
     (package / "spiders.py").write_text(SPIDER.format(url=site.url("/")))
     (tmp_path / "scrapy.cfg").write_text("[settings]\ndefault = shop.settings\n")
@@ -115,7 +115,7 @@ def test_shell_is_a_shell(site: Site, tmp_path: Path) -> None:
     (package / "__init__.py").write_text("")
     (package / "settings.py").write_text(
         "BOT_NAME = 'shop'\nSPIDER_MODULES = ['shop.spiders']\nADDONS = {'crawlsched.Addon': 500}\n"
-        "TELNETCONSOLE_ENABLED = False\nREMOTECONTROL_ENABLED = False\n"
+        "TELNETCONSOLE_ENABLED = False\nREMOTE_CONTROL_ENABLED = False\n"
     )
     (package / "spiders.py").write_text(SPIDER.format(url=site.url("/")))
     (tmp_path / "scrapy.cfg").write_text("[settings]\ndefault = shop.settings\n")
