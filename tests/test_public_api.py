@@ -60,11 +60,11 @@ def test_an_unknown_name_is_an_attribute_error() -> None:
 
 
 @pytest.mark.parametrize("name", ["crawlsched", *MODULES])
-def test_all_is_sorted_and_complete(name: str) -> None:
-    """A module's `__all__` is sorted, and each name in it exists and can be found by its documentation."""
+def test_every_public_name_exists_and_is_documented(name: str) -> None:
+    """Each name in a module's `__all__` (which ruff keeps sorted) is there, and says what it is."""
     module = importlib.import_module(name)
     public = getattr(module, "__all__", [])
-    assert list(public) == sorted(public)
+    assert len(set(public)) == len(public)
     for attribute in public:
         value = getattr(module, attribute)
         if callable(value) and getattr(value, "__module__", "").startswith("crawlsched"):
