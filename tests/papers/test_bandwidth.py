@@ -96,7 +96,7 @@ def test_theorem_1_holds_in_50_digits(tightness):
     pages = noisy_population(5, 25)
     found = refresh_rates_with_signals(*pages, bandwidth=25 * tightness)
     crawled = np.flatnonzero(found.rates)
-    assert 0 < crawled.size
+    assert crawled.size > 0
     for i in crawled:
         change, recall, false, weight = (float(part[i]) for part in pages)
         elapsed = found.effective_elapsed[i]
@@ -180,7 +180,7 @@ def fresh_times(rng, lengths, announced, alpha, true_share):
 
 
 def test_a_low_discrepancy_schedule_comes_close_to_the_optimum():
-    """The schedule of section 6.4 at the optimal rates reaches 99 % of the continuous optimum's freshness (Figure 2)."""
+    """At the optimal rates the schedule reaches 99 % of the continuous optimum's freshness (section 6.4, Figure 2)."""
     rng = np.random.default_rng(13)
     n_pages, bandwidth = 200, 100.0
     change_rate, importance = rng.uniform(0.0, 1.0, n_pages), rng.uniform(0.0, 1.0, n_pages)

@@ -83,9 +83,7 @@ def test_limits_are_kept_and_the_division_within_them_is_best(plan, seed):
     least, most = limits_of(seed, change_rate.size, bandwidth)
     hosts = np.random.default_rng(seed).integers(0, 4, change_rate.size)
     caps = np.array([0.4, 0.1, 0.6, np.inf]) * bandwidth + np.bincount(hosts, least, minlength=4)
-    found = plan(
-        change_rate, importance, bandwidth, minimum_rate=least, maximum_rate=most, hosts=hosts, host_caps=caps
-    )
+    found = plan(change_rate, importance, bandwidth, minimum_rate=least, maximum_rate=most, hosts=hosts, host_caps=caps)
     assert np.all((found.rates >= least) & (found.rates <= most))
     assert np.all(np.bincount(hosts, found.rates, minlength=4) <= caps * (1.0 + 1e-12))
     assert abs(found.duality_gap) < 1e-9
@@ -322,7 +320,10 @@ def test_many_pages_are_the_same_problem():
         ({"minimum_rate": [0.5, 0.7]}, r"minimum_rate adds up to 1.2 crawls per second, more than the bandwidth of 1"),
         ({"minimum_rate": -1.0}, r"minimum_rate\[0\] is -1.0; every minimum_rate must be finite and 0 or more."),
         ({"maximum_rate": [1.0, np.nan]}, r"maximum_rate\[1\] is nan; every maximum_rate must be 0 or more."),
-        ({"minimum_rate": 0.4, "maximum_rate": [1.0, 0.3]}, r"minimum_rate\[1\] is 0.4, above maximum_rate\[1\], which"),
+        (
+            {"minimum_rate": 0.4, "maximum_rate": [1.0, 0.3]},
+            r"minimum_rate\[1\] is 0.4, above maximum_rate\[1\], which",
+        ),
         ({"minimum_rate": [0.0] * 3}, r"minimum_rate has the shape \(3,\) but there are 2 pages; pass one entry"),
         ({"hosts": [0, 0]}, r"hosts was given without host_caps; pass both"),
         ({"host_caps": [1.0]}, r"host_caps was given without hosts; pass both"),

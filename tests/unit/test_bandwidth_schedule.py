@@ -1,0 +1,100 @@
+"""What the low-discrepancy schedule promises."""
+
+import numpy as np
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from crawlsched.bandwidth import low_discrepancy_schedule
+
+few = settings(max_examples=60, deadline=None)
+
+
+def discrepancy(rates, slots):
+    """Give the largest difference, after any slot, between what a page got and its share of the slots so far."""
+    shares = rates / np.sum(rates)
+    crawls = np.cumsum(np.arange(rates.size) == slots[:, None], axis=0)
+    return np.max(np.abs(crawls - np.arange(1, slots.size + 1)[:, None] * shares))
+
+
+@few
+@given(rates=st.lists(st.floats(1e-6, 1e6), min_size=2, max_size=20), n_slots=st.integers(1, 1500))
+@example(rates=[1.0, 1.0], n_slots=1000)
+@example(rates=[1.0, 1e-6], n_slots=1000)
+@example(rates=[1.0, 2.0, 4.0, 8.0, 16.0], n_slots=1000)
+def test_every_page_is_always_within_one_crawl_of_its_share(rates, n_slots):
+    """The discrepancy is at most Tijdeman's 1 - 1/(2k - 2), below which no schedule can promise to stay."""
+    rates = np.array(rates)
+    slots = low_discrepancy_schedule(rates, n_slots)
+    assert slots.shape == (n_slots,)
+    assert discrepancy(rates, slots) <= 1.0 - 1.0 / (2 * rates.size - 2) + 1e-9
+
+
+@few
+@given(
+    counts=st.lists(st.integers(0, 12), min_size=1, max_size=12).filter(lambda counts: sum(counts) > 0),
+    periods=st.integers(1, 4),
+)
+def test_whole_numbers_of_crawls_come_out_exactly(counts, periods):
+    """After as many slots as whole rates add up to, every page has been crawled exactly that often."""
+    slots = low_discrepancy_schedule(counts, sum(counts) * periods)
+    np.testing.assert_array_equal(np.bincount(slots, minlength=len(counts)), np.array(counts) * periods)
+
+
+def test_equal_pages_take_turns():
+    """Pages with equal rates are crawled round robin, from the lowest page number."""
+    np.testing.assert_array_equal(low_discrepancy_schedule(np.full(7, 0.3), 21), np.tile(np.arange(7), 3))
+
+
+def test_a_page_with_rate_0_is_never_crawled():
+    """Only pages with a rate get slots, and a single one gets all."""
+    assert set(low_discrepancy_schedule([0.0, 1.0, 0.0, 2.0], 100)) == {1, 3}
+    assert set(low_discrepancy_schedule([0.0, 1.0, 0.0], 5)) == {1}
+
+
+def test_only_ratios_of_rates_matter():
+    """The unit of the rates changes nothing, not even close to overflow."""
+    rates = np.array([3.0, 1.0, 0.5, 8.0])
+    expected = low_discrepancy_schedule(rates, 500)
+    for factor in (2.0**-1000, 2.0**1000):
+        np.testing.assert_array_equal(low_discrepancy_schedule(rates * factor, 500), expected)
+
+
+def test_a_longer_schedule_begins_with_the_shorter_one():
+    """The schedule does not depend on where it ends."""
+    rates = np.random.default_rng(1).lognormal(0.0, 2.0, 50)
+    longer = low_discrepancy_schedule(rates, 3000)
+    np.testing.assert_array_equal(low_discrepancy_schedule(rates, 1000), longer[:1000])
+
+
+def test_intervals_of_a_page_are_even():
+    """No interval of a page is as long as twice its mean, or shorter than Tijdeman's margins allow."""
+    rates = np.random.default_rng(2).uniform(0.5, 2.0, 30)
+    slots = low_discrepancy_schedule(rates, 30_000)
+    for page in range(30):
+        share = rates[page] / rates.sum()
+        gaps = np.diff(np.flatnonzero(slots == page)) * share  # in mean intervals
+        assert gaps.min() >= 1.0 / 29.0 - 1e-9
+        assert gaps.max() <= 2.0 - 1.0 / 29.0 + share
+        assert gaps.mean() == pytest.approx(1.0, rel=0.01)
+
+
+def test_more_pages_than_slots():
+    """A million pages and a thousand slots: no page twice if all rates are equal."""
+    slots = low_discrepancy_schedule(np.ones(1_000_000), 1000)
+    np.testing.assert_array_equal(slots, np.arange(1000))
+
+
+@pytest.mark.parametrize(
+    ("rates", "n_slots", "message"),
+    [
+        ([1.0, -1.0], 3, r"rates\[1\] is -1.0; every rates must be finite and 0 or more."),
+        ([0.0, 0.0], 3, r"rates are all 0; at least one page must have a rate above 0."),
+        ([], 3, r"rates are all 0; at least one page must have a rate above 0."),
+        ([1.0], -1, r"n_slots is -1; it must be 0 or more."),
+    ],
+)
+def test_wrong_arguments_are_named(rates, n_slots, message):
+    """A wrong argument raises ValueError with one sentence that says what is allowed."""
+    with pytest.raises(ValueError, match=message):
+        low_discrepancy_schedule(rates, n_slots)
