@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from time import sleep
 
 from crawlsched.change_signals.entries import SitemapChildren, SitemapEntries
 from crawlsched.change_signals.lastmod import parse_lastmod
@@ -9,6 +10,7 @@ from crawlsched.change_signals.lastmod import parse_lastmod
 __all__ = ["Announcements", "announcements"]
 
 _DAY = 86_400.0
+_AT_ONCE = 2_000
 
 
 @dataclass(slots=True)
@@ -81,6 +83,8 @@ def announcements(
     counts: dict[float, int] = {}
     columns = zip(entries.url, entries.lastmod, entries.lastmod_text, entries.precision, strict=True)
     for position, (url, seconds, text, precision) in enumerate(columns):
+        if position % _AT_ONCE == _AT_ONCE - 1:
+            sleep(0)  # gives up the interpreter lock
         if seconds is not None:
             counts[seconds] = counts.get(seconds, 0) + 1
         if url not in previous:

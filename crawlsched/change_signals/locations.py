@@ -8,8 +8,9 @@ from crawlsched.change_signals.problems import ProblemCounter
 
 __all__ = ["Locations"]
 
+# A backslash is where browsers and Python disagree on what the host is.
 _SUSPECT = re.compile("[\x00-\x20\x7f\ufffd\\\\]")
-_FORBIDDEN = re.compile("[\x00-\x1f\x7f\ufffd]")
+_FORBIDDEN = re.compile("[\x00-\x1f\x7f\ufffd\\\\]")
 
 
 class Locations:
@@ -61,7 +62,10 @@ class Locations:
             location = location.replace(" ", "%20")
         try:
             is_relative = not urlsplit(location).scheme
-            url = urljoin(self._base, location)
+            # What has a scheme stands for itself: joining would give "http:///x" the host of the document.
+            url = (
+                urljoin(self._base, location) if is_relative and (location == "/" or location.strip("/")) else location
+            )
             scheme, host = urlsplit(url).scheme, _host(url)
         except ValueError:
             scheme = host = ""

@@ -1,0 +1,193 @@
+"""ChangeSignals: dates, announcements, the sitemaps of a robots.txt, and the signals themselves."""
+
+import calendar
+import math
+from datetime import UTC, datetime, timedelta, timezone
+from email.utils import format_datetime
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from crawlsched.change_signals import (
+    SOURCE_KINDS,
+    ChangeSignal,
+    SitemapChildren,
+    announcements,
+    parse_lastmod,
+    read_sitemap,
+    robots_sitemaps,
+)
+
+DAY = 86_400.0
+MIDNIGHT = float(calendar.timegm((2026, 11, 20, 0, 0, 0)))
+
+# Dates
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds", "precision"),
+    [
+        ("2026", calendar.timegm((2026, 1, 1, 0, 0, 0)), "day"),
+        ("2026-11", calendar.timegm((2026, 11, 1, 0, 0, 0)), "day"),
+        ("2026-11-20", MIDNIGHT, "day"),
+        (" 2026-11-20\n", MIDNIGHT, "day"),
+        ("2026-11-20T09:15Z", MIDNIGHT + 33_300, "second"),
+        ("2026-11-20T09:15:30Z", MIDNIGHT + 33_330, "second"),
+        ("2026-11-20t09:15:30z", MIDNIGHT + 33_330, "second"),
+        ("2026-11-20 09:15:30", MIDNIGHT + 33_330, "second"),
+        ("2026-11-20 09:15:30 +0000", MIDNIGHT + 33_330, "second"),
+        ("2026-11-20T10:15:30+01:00", MIDNIGHT + 33_330, "second"),
+        ("2026-11-20T10:15:30+01", MIDNIGHT + 33_330, "second"),
+        ("2026-11-19T23:45:30-0930", MIDNIGHT + 33_330, "second"),
+        ("2026-11-20T09:15:30.25Z", MIDNIGHT + 33_330.25, "second"),
+        ("2026-11-20T09:15:30,123456789Z", MIDNIGHT + 33_330.123456789, "second"),
+        ("2016-12-31T23:59:60Z", calendar.timegm((2017, 1, 1, 0, 0, 0)), "second"),
+        ("Fri, 20 Nov 2026 09:15:30 GMT", MIDNIGHT + 33_330, "second"),
+        ("Fri, 20 Nov 2026 09:15:30 +0000", MIDNIGHT + 33_330, "second"),
+        ("20 Nov 2026 04:15:30 EST", MIDNIGHT + 33_330, "second"),
+        ("Friday, 20-Nov-26 09:15:30 GMT", MIDNIGHT + 33_330, "second"),
+        ("Fri, 20 November 2026 9:15 Z", MIDNIGHT + 33_300, "second"),
+        ("fri, 20 nov 2026 09:15:30 (UTC)", MIDNIGHT + 33_330, "second"),
+        ("Sat, 01 Jan 2000 00:00:00 -0000", 946_684_800.0, "second"),
+        ("01 Jan 99 00:00 UT", 915_148_800.0, "second"),
+    ],
+)
+def test_the_forms_of_the_w3c_profile_and_of_rfc_2822_are_read(text: str, seconds: float, precision: str) -> None:
+    """POSIX seconds, and whether a time of day was named."""
+    assert parse_lastmod(text) == (pytest.approx(seconds, abs=1e-6), precision)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "now", "yesterday", "11/20/2026", "20.11.2026", "2026-13-01", "2026-02-30", "2026-11-20T25:00:00Z",
+     "2026-11-20T24:00:00Z", "2026-11-20T09:60:00Z", "2026-11-20T09:15:30+99:00", "2026-11-20T09Z", "2026-1-2",
+     "20261120", "1795166130", "0000-00-00 00:00:00", "0001-01-01T00:00:00Z", "-0001-11-30T00:00:00+00:00", "1969-12-31",
+     "9999-12-31", "2026-11-20T", "2026-11-20 Z", "Fri, 31 Feb 2026 09:15:30 GMT", "Fri, 20 Foo 2026 09:15:30 GMT",
+     "20 Nov 2026", "Nov 20, 2026", "２０２６-11-20", "2026-11-20T09:15:30Z\x00", "2" * 101, "2026-W47-5"],
+)  # fmt: skip
+def test_nothing_is_invented(text: str) -> None:
+    """What is in no known form, or no day of the calendar, is no date."""
+    assert parse_lastmod(text) is None
+
+
+@given(st.text(max_size=60))
+def test_no_text_makes_it_raise(text: str) -> None:
+    """Arbitrary text."""
+    found = parse_lastmod(text)
+    assert found is None or (math.isfinite(found[0]) and found[1] in ("day", "second"))
+
+
+@given(
+    st.datetimes(datetime(1970, 1, 2), datetime(2199, 12, 30)).map(lambda moment: moment.replace(microsecond=0)),
+    st.integers(-14 * 60, 14 * 60),
+)
+def test_every_time_that_python_writes_is_read_back(moment: datetime, offset: int) -> None:
+    """ISO 8601 and RFC 2822, in every zone."""
+    there = moment.replace(tzinfo=UTC).astimezone(timezone(timedelta(minutes=offset)))
+    assert parse_lastmod(there.isoformat()) == (there.timestamp(), "second")
+    assert parse_lastmod(format_datetime(there)) == (there.timestamp(), "second")
+
+
+# Announcements
+
+
+def dated(**lastmod: str | None) -> SitemapChildren:
+    read = [parse_lastmod(text) if text else None for text in lastmod.values()]
+    return SitemapChildren(
+        list(lastmod),
+        [parsed[0] if parsed else None for parsed in read],
+        list(lastmod.values()),
+        [parsed[1] if parsed else None for parsed in read],
+    )
+
+
+def test_an_entry_announces_a_change_when_its_lastmod_differs_from_the_stored_one() -> None:
+    """Later or earlier than the last visit does not matter; the first sight announces nothing."""
+    entries = dated(later="2026-11-20", same="2026-11-20", earlier="2026-11-18", new="2026-11-20", undated=None)
+    found = announcements(
+        entries,
+        {"later": MIDNIGHT - DAY, "same": MIDNIGHT, "earlier": "2026-11-20", "undated": MIDNIGHT, "gone": MIDNIGHT},
+    )
+    assert found.changed == [0, 2]
+    assert found.backwards == [2]
+    assert found.new == [3]
+    assert (found.n_unchanged, found.n_undated) == (1, 1)
+    assert found.n_alike == 3
+
+
+def test_another_way_of_writing_a_date_announces_nothing() -> None:
+    """A zone, or a time of day on the same day where there was only a date, and the other way round."""
+    entries = dated(a="2026-11-20T10:00:00+01:00", b="2026-11-20T10:00:00Z", c="2026-11-20", d="2026-11-20T10:00:00Z")
+    found = announcements(
+        entries,
+        {"a": "2026-11-20T09:00:00Z", "b": "2026-11-20", "c": MIDNIGHT + 5, "d": "2026-11-20T09:00:00Z"},
+    )
+    assert found.changed == [3]
+    assert found.n_unchanged == 3
+
+
+def test_the_first_date_of_a_known_entry_announces_nothing() -> None:
+    """A site that begins to state dates has not changed all its pages."""
+    found = announcements(dated(a="2026-11-20", b="2026-11-20"), {"a": None, "b": "no date"})
+    assert (found.changed, found.first_dated) == ([], [0, 1])
+
+
+def test_dates_in_a_form_that_nobody_knows_still_differ() -> None:
+    """Where the store keeps dates as they were written."""
+    found = announcements(dated(a="20.11.2026", b="20.11.2026"), {"a": "19.11.2026", "b": "20.11.2026"})
+    assert (found.changed, found.n_undated) == ([0], 2)
+
+
+def test_a_site_that_stamps_all_pages_alike_is_seen() -> None:
+    """n_alike counts the entries that share the most frequent date."""
+    body = b"".join(b"<url><loc>/%d</loc><lastmod>2026-11-20</lastmod></url>" % number for number in range(100))
+    document = read_sitemap(b"<urlset>%s</urlset>" % body, "http://a.example/sitemap.xml")
+    assert announcements(document.entries, {}).n_alike == 100
+    assert announcements(SitemapChildren(), {}).n_alike == 0
+
+
+# robots.txt
+
+
+def test_sitemaps_of_a_robots_txt_are_found_however_they_are_written() -> None:
+    """Case, spaces, comments, byte order mark, line ends, relative URLs, doubles."""
+    body = (
+        b"\xef\xbb\xbfSitemap:https://a.example/1.xml\r\n"
+        b"User-agent: *\rDisallow: /sitemap: x\n"
+        b"  SITEMAP : /2.xml   # the second\n"
+        b"Site-map: 3.xml#part\n"
+        b"sitemap: https://b.example/4.xml?a=1&b=2\n"
+        b"# Sitemap: /commented.xml\n"
+        b"Sitemap:\nSitemap: # none\nSitemap: ftp://a.example/5.xml\nSitemap: http://[::1\nSitemap: /caf\xe9.xml\n"
+        b"Sitemap: /2.xml"
+    )
+    assert robots_sitemaps(body, "https://a.example/robots.txt") == [
+        "https://a.example/1.xml",
+        "https://a.example/2.xml",
+        "https://a.example/3.xml",
+        "https://b.example/4.xml?a=1&b=2",
+    ]
+
+
+@given(st.binary(max_size=300), st.sampled_from(["https://a.example/robots.txt", "", "http://[", "x"]))
+def test_no_robots_txt_makes_it_raise(body: bytes, url: str) -> None:
+    """Arbitrary bytes, and arbitrary URLs."""
+    for found in robots_sitemaps(b"Sitemap:" + body, url):
+        assert found.lower().startswith(("http://", "https://"))
+
+
+def test_a_robots_txt_of_any_size_is_read_within_bounds() -> None:
+    """500 KB, and 1,000 sitemaps."""
+    body = b"".join(b"Sitemap: /%d.xml\n" % number for number in range(100_000))
+    assert len(robots_sitemaps(body, "https://a.example/robots.txt")) == 1_000
+
+
+# Signals
+
+
+def test_a_change_signal_names_its_kind() -> None:
+    """Another kind is refused in one sentence."""
+    assert [ChangeSignal("http://a/", 0.0, "x", kind).kind for kind in SOURCE_KINDS] == ["sitemap", "feed", "ping"]
+    with pytest.raises(ValueError, match=r"^kind is 'rumour'; a ChangeSignal comes from one of sitemap, feed, ping\.$"):
+        ChangeSignal("http://a/", 0.0, "x", "rumour")

@@ -1,0 +1,473 @@
+"""Sitemaps and feeds: what is read from them, and what is reported."""
+
+import gzip
+import threading
+import time
+import zlib
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from crawlsched.change_signals import PROBLEM_KINDS, Limits, SitemapDocument, parse_lastmod, read_sitemap
+
+SITEMAPS = Path(__file__).parent / "sitemaps"
+NOVEMBER_20_09_15_30 = 1795166130.0
+
+
+def read(name: str, url: str, **options: object) -> SitemapDocument:
+    return read_sitemap((SITEMAPS / name).read_bytes(), url, **options)
+
+
+def problems(document: SitemapDocument) -> dict[str, int]:
+    return {problem.kind: problem.count for problem in document.problems}
+
+
+def urlset(*locations: str) -> bytes:
+    return f"<urlset>{''.join(f'<url><loc>{location}</loc></url>' for location in locations)}</urlset>".encode()
+
+
+# What is read
+
+
+def test_a_sitemap_with_images_gives_its_pages_and_not_its_images() -> None:
+    """image:loc is no page, and nothing is wrong with such a sitemap."""
+    document = read("wordpress.xml", "https://shop.example/post-sitemap.xml")
+    assert document.kind == "urlset"
+    assert document.problems == []
+    assert document.entries.url == [
+        "https://shop.example/",
+        "https://shop.example/tea/earl-grey/",
+        "https://shop.example/tea/?sort=price&page=2",
+    ]
+    assert document.entries.lastmod_text == ["2026-11-20T14:03:11+00:00", "2026-10-02T08:55:40+02:00", "2026-09-30"]
+    assert document.entries.lastmod == [parse_lastmod(text)[0] for text in document.entries.lastmod_text]
+    assert document.entries.precision == ["second", "second", "day"]
+    assert document.entries.priority == [None, None, 0.6]
+    assert document.entries.changefreq == [None, None, "weekly"]
+
+
+def test_an_index_gives_its_children_with_their_dates_and_refuses_itself_and_other_hosts() -> None:
+    """A child that is the index itself would be read for ever."""
+    document = read("index.xml", "https://shop.example/sitemap_index.xml")
+    assert document.kind == "index"
+    assert document.children.url == [
+        "https://shop.example/post-sitemap.xml",
+        "https://shop.example/page-sitemap.xml.gz",
+    ]
+    assert document.children.precision == ["second", "day"]
+    assert len(document.entries) == 0
+    assert problems(document) == {"loop": 1, "other-host": 1}
+
+
+def test_a_news_sitemap_gives_its_publication_dates_and_videos_and_translations_are_no_pages() -> None:
+    """news:publication_date serves as lastmod where there is none; a lastmod goes before video:publication_date."""
+    document = read("news.xml", "https://paper.example/news.xml")
+    assert document.entries.url == ["https://paper.example/world/1", "https://paper.example/world/2"]
+    assert document.entries.lastmod == [NOVEMBER_20_09_15_30, parse_lastmod("2026-11-19T23:59:59.25Z")[0]]
+    assert document.problems == []
+
+
+def test_prefixes_and_wrong_namespaces_do_not_matter() -> None:
+    """An element counts by its place: loc directly below the url element and with its prefix."""
+    document = read("prefixed.xml", "https://a.example/sitemap.xml")
+    assert document.entries.url == ["https://a.example/1", "https://a.example/2"]
+    assert document.entries.lastmod == [parse_lastmod("2026-11-01")[0], parse_lastmod("2026-01-01")[0]]
+    assert document.problems == []
+
+
+def test_rss_items_are_entries_and_what_their_texts_quote_is_not() -> None:
+    """Links within a CDATA description are text."""
+    document = read("feed.rss", "https://paper.example/feed")
+    assert document.kind == "rss"
+    assert document.entries.url == ["https://paper.example/world/3", "https://paper.example/world/4"]
+    assert document.entries.lastmod == [NOVEMBER_20_09_15_30, NOVEMBER_20_09_15_30]
+    assert document.problems == []
+
+
+def test_atom_entries_link_to_their_page_and_were_updated_rather_than_published() -> None:
+    """rel="replies" is not the page, and an id that is a URL stands in for a missing link."""
+    document = read("feed.atom", "https://paper.example/feed.atom")
+    assert document.kind == "atom"
+    assert document.entries.url == ["https://paper.example/world/5?a=1&b=2", "https://paper.example/world/6"]
+    assert document.entries.lastmod[0] == NOVEMBER_20_09_15_30
+    assert document.problems == []
+
+
+def test_a_text_sitemap_is_one_url_per_line() -> None:
+    """Lines that are no URLs of the host are reported."""
+    document = read("urls.txt", "https://a.example/urls.txt")
+    assert document.kind == "text"
+    assert document.entries.url == [f"https://a.example/{number}" for number in (1, 2, 3)] + [
+        "https://a.example/not%20a%20url"
+    ]
+    assert problems(document) == {"space-in-url": 1, "relative-url": 1, "other-host": 1}
+
+
+# What is wrong with it
+
+
+def test_a_damaged_sitemap_gives_what_is_certain_and_reports_the_rest() -> None:
+    """Nothing is dropped, changed or repaired without being counted."""
+    document = read("damaged.xml", "http://a.example/sitemap.xml")
+    assert document.entries.url == [
+        "http://a.example/list?b=1&c=2&copy=3",
+        "http://a.example/relative?x=1",
+        "http://a.example/one",
+        "http://a.example/with%20space",
+        "http://a.example/café",
+    ]
+    assert document.entries.lastmod_text[2] == "2026-11-02"
+    assert problems(document) == {
+        "raw-ampersand": 1,
+        "bad-lastmod": 1,
+        "bad-priority": 1,
+        "relative-url": 1,
+        "duplicate-url": 1,
+        "other-host": 1,
+        "bad-url": 1,
+        "no-url": 1,
+        "unclosed": 1,
+        "space-in-url": 1,
+        "html-entity": 1,
+        "truncated": 1,
+    }
+
+
+def test_entities_are_inert() -> None:
+    """Neither bombs nor external entities are replaced; an entry that refers to one is dropped, not changed."""
+    document = read("entities.xml", "http://a.example/sitemap.xml")
+    assert document.entries.url == ["http://a.example/?a=1&b=2"]
+    assert problems(document) == {"doctype": 1, "entity": 2}
+
+
+def test_every_problem_has_an_explanation() -> None:
+    """A message can be made of any problem."""
+    document = read("damaged.xml", "http://a.example/sitemap.xml")
+    for problem in document.problems:
+        assert str(problem).endswith(PROBLEM_KINDS[problem.kind])
+    example = next(problem for problem in document.problems if problem.kind == "bad-lastmod")
+    assert str(example) == (
+        "bad-lastmod (once, at 'yesterday'): a lastmod which is no date of the W3C profile nor of RFC 2822; "
+        "it was taken as missing"
+    )
+
+
+@pytest.mark.parametrize(
+    ("body", "kinds"),
+    [
+        (b"", {"empty"}),
+        (b" \r\n\t", {"empty"}),
+        (b"<!DOCTYPE html><html><body>Not found</body></html>", {"doctype", "html", "not-a-sitemap"}),
+        (b"<HTML><h1>Hello", {"html", "not-a-sitemap"}),
+        (b"<catalogue><book/></catalogue>", {"not-a-sitemap"}),
+        (b"Not found", {"not-a-sitemap"}),
+        (b"{'a': 1}", {"not-a-sitemap"}),
+        (b"\x89PNG\r\n\x1a\n\x00\x00", {"encoding", "not-a-sitemap"}),
+        (b"<!-- only a comment", {"unclosed", "not-a-sitemap"}),
+    ],
+)
+def test_what_is_no_sitemap_is_called_so(body: bytes, kinds: set[str]) -> None:
+    """The kind is "unknown", with the reason."""
+    document = read_sitemap(body, "http://a.example/sitemap.xml")
+    assert document.kind == "unknown"
+    assert len(document.entries) == 0
+    assert set(problems(document)) == kinds
+
+
+def test_an_empty_urlset_is_a_sitemap() -> None:
+    """It says that there are no pages, which is no problem."""
+    for body in (b"<urlset/>", b"<urlset></urlset>", b"<urlset xmlns='x' />"):
+        document = read_sitemap(body, "http://a.example/sitemap.xml")
+        assert (document.kind, document.problems) == ("urlset", [])
+
+
+def test_entries_without_a_root_are_read() -> None:
+    """A fragment says as much as a document."""
+    document = read_sitemap(b"<url><loc>http://a.example/1</loc></url>", "http://a.example/sitemap.xml")
+    assert document.entries.url == ["http://a.example/1"]
+    assert set(problems(document)) == {"no-root"}
+
+
+def test_a_truncated_sitemap_gives_its_complete_entries_wherever_it_is_cut() -> None:
+    """No URL is ever cut short, and the cut is always reported."""
+    body = (SITEMAPS / "wordpress.xml").read_bytes()
+    url = "https://shop.example/sitemap.xml"
+    whole = read_sitemap(body, url).entries
+    end = body.index(b"</urlset>") + len(b"</urlset>")
+    for cut in range(body.index(b"<urlset"), end):
+        document = read_sitemap(body[:cut], url)
+        assert document.entries.url == whole.url[: len(document.entries)]
+        assert document.entries.lastmod == whole.lastmod[: len(document.entries)]
+        assert document.problems
+
+
+def test_attributes_and_case_of_hosts_do_not_matter() -> None:
+    """HTTP://A.Example:80 is a.example, and attributes of loc are ignored."""
+    body = b'<urlset><url><loc x="1">HTTP://A.Example:80/1</loc></url></urlset>'
+    document = read_sitemap(body, "http://a.example/sitemap.xml")
+    assert (document.entries.url, document.problems) == (["HTTP://A.Example:80/1"], [])
+
+
+def test_comments_and_cdata_may_stand_within_a_url() -> None:
+    """A URL in CDATA is taken as it stands, one with a comment in it without the comment."""
+    document = read_sitemap(
+        urlset("<![CDATA[http://a.example/?b=1&amp=2<3]]>", "http://a.example/<!-- <loc>no</loc> -->x"),
+        "http://a.example/sitemap.xml",
+    )
+    assert document.entries.url == ["http://a.example/?b=1&amp=2<3", "http://a.example/x"]
+    assert document.problems == []
+
+
+def test_hosts_can_be_allowed() -> None:
+    """One host's robots.txt may name another's sitemap."""
+    body = urlset("http://a.example/1", "https://www.b.example/2", "http://b.example/3")
+    document = read_sitemap(body, "http://a.example/sitemap.xml", hosts={"WWW.b.example"})
+    assert document.entries.url == ["http://a.example/1", "https://www.b.example/2"]
+    assert problems(document) == {"other-host": 1}
+
+
+@pytest.mark.parametrize("location", ["http://[::1", "http://", "http:///x", "ftp://a.example/", "javascript:alert(1)",
+                                      "http://a.example/\x01", "//", "http://a.example\\@b.example/",
+                                      "http://b.example\\@a.example/"])  # fmt: skip
+def test_what_is_no_web_address_is_refused(location: str) -> None:
+    """Whatever stands in a loc, nothing but http and https URLs of known hosts comes out."""
+    document = read_sitemap(urlset(location), "http://a.example/sitemap.xml")
+    assert document.entries.url == []
+    assert set(problems(document)) & {"bad-url", "other-host"}
+
+
+def test_the_first_example_of_a_problem_is_kept_and_bounded() -> None:
+    """A report stays small, whatever is wrong."""
+    document = read_sitemap(urlset(*[f"ftp://a.example/{number}" for number in range(500)]), "http://a.example/s.xml")
+    (problem,) = document.problems
+    assert (problem.count, problem.example) == (500, "ftp://a.example/0")
+    (problem,) = read_sitemap(urlset("x:" + "y" * 8000), "http://a.example/s.xml").problems
+    assert len(problem.example) == 200
+
+
+# Encodings
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "iso-8859-1"])
+def test_the_encoding_does_not_matter_where_it_is_said(encoding: str) -> None:
+    """A byte order mark or an XML declaration says it."""
+    declared = encoding.removesuffix("-sig").removesuffix("-le").removesuffix("-be")
+    text = f"<?xml version='1.0' encoding='{declared}'?><urlset><url><loc>http://a.example/caf\xe9</loc></url></urlset>"
+    document = read_sitemap(text.encode(encoding), "http://a.example/sitemap.xml")
+    assert (document.entries.url, document.problems) == (["http://a.example/caf\xe9"], [])
+
+
+def test_urls_with_bytes_of_another_encoding_are_dropped_and_reported() -> None:
+    """Latin-1 in a document that is said to be UTF-8: the other entries are read."""
+    body = urlset("http://a.example/1") + urlset("http://a.example/caf\xe9").decode().encode("latin-1")
+    document = read_sitemap(body, "http://a.example/sitemap.xml")
+    assert document.entries.url == ["http://a.example/1"]
+    assert problems(document)["encoding"] == 2  # the byte, and the entry
+
+
+@pytest.mark.parametrize("declared", ["utf-16", "klingon", "rot13", "zip", "undefined", "idna"])
+def test_an_impossible_declaration_is_reported_and_utf_8_assumed(declared: str) -> None:
+    """The document is read all the same."""
+    body = f"<?xml version='1.0' encoding='{declared}'?>".encode() + urlset("http://a.example/1")
+    document = read_sitemap(body, "http://a.example/sitemap.xml")
+    assert document.entries.url == ["http://a.example/1"]
+    assert problems(document) in ({"unknown-encoding": 1}, {})
+
+
+# Compression
+
+
+def test_gzip_is_recognised_by_its_first_bytes() -> None:
+    """Once, twice (a .gz file that the server compressed again), and in several members."""
+    body = urlset("http://a.example/1", "http://a.example/2")
+    half = len(body) // 2
+    for packed in (
+        gzip.compress(body),
+        gzip.compress(gzip.compress(body)),
+        gzip.compress(body[:half]) + gzip.compress(body[half:]) + b"\x00" * 100,
+    ):
+        document = read_sitemap(packed, "http://a.example/sitemap.xml.gz")
+        assert (len(document.entries), document.problems) == (2, [])
+
+
+def test_damaged_gzip_gives_what_came_before_the_damage() -> None:
+    """Cut off, or with wrong bytes in it."""
+    packed = gzip.compress(urlset(*[f"http://a.example/{zlib.crc32(b'%d' % n)}" for n in range(20_000)]))
+    cut = read_sitemap(packed[: len(packed) // 2], "http://a.example/sitemap.xml.gz")
+    assert 5_000 < len(cut.entries) < 15_000
+    assert set(problems(cut)) == {"truncated"}
+    middle = len(packed) // 2
+    spoilt = packed[:middle] + bytes(64) + packed[middle + 64 :]
+    assert "bad-gzip" in problems(read_sitemap(spoilt, "http://a.example/sitemap.xml.gz"))
+    assert "bad-gzip" in problems(read_sitemap(b"\x1f\x8bnothing", "http://a.example/sitemap.xml.gz"))
+
+
+def test_a_bomb_unfolds_no_further_than_the_limit() -> None:
+    """1 GB in 1 MB, and a bomb within a bomb, are refused by name."""
+    compressor = zlib.compressobj(9, wbits=31)
+    bomb = b"".join(compressor.compress(bytes(1_000_000)) for _ in range(300)) + compressor.flush()
+    for body in (bomb, gzip.compress(bomb)):
+        document = read_sitemap(body, "http://a.example/sitemap.xml.gz", Limits(max_bytes=2_000_000))
+        assert problems(document)["too-large"] == 1
+
+
+# Limits
+
+
+def test_what_lies_beyond_a_limit_is_refused_by_name() -> None:
+    """The part before it is read."""
+    url = "http://a.example/sitemap.xml"
+    ten = urlset(*[f"http://a.example/{number}" for number in range(10)])
+    document = read_sitemap(ten, url, Limits(max_entries=4))
+    assert (len(document.entries), set(problems(document))) == (4, {"too-many-entries"})
+    document = read_sitemap(ten, url, Limits(max_bytes=100))
+    assert 0 < len(document.entries) < 10
+    assert set(problems(document)) == {"too-large", "truncated"}
+    text = b"\n".join(b"http://a.example/%d" % number for number in range(10))
+    document = read_sitemap(text, url, Limits(max_entries=4))
+    assert (len(document.entries), set(problems(document))) == (4, {"too-many-entries"})
+    index = b"<sitemapindex>%s</sitemapindex>" % b"".join(
+        b"<sitemap><loc>http://a.example/%d</loc></sitemap>" % number for number in range(10)
+    )
+    document = read_sitemap(index, url, Limits(max_children=4))
+    assert (len(document.children), set(problems(document))) == (4, {"too-many-children"})
+
+
+def test_a_long_text_drops_its_entry_and_no_other() -> None:
+    """12 MB within one loc do not pile up, in XML or in text."""
+    url = "http://a.example/sitemap.xml"
+    long = "http://a.example/" + "x" * 12_000_000
+    document = read_sitemap(urlset("http://a.example/1", long, "http://a.example/2"), url)
+    assert document.entries.url == ["http://a.example/1", "http://a.example/2"]
+    assert problems(document) == {"text-too-long": 1}
+    document = read_sitemap(f"http://a.example/1\n{long}\nhttp://a.example/2".encode(), url)
+    assert document.entries.url == ["http://a.example/1", "http://a.example/2"]
+    assert problems(document) == {"text-too-long": 1}
+
+
+def test_deep_nesting_is_refused_by_name() -> None:
+    """100,000 levels, outside of an entry and within one."""
+    for body in (b"<urlset>" + b"<a>" * 100_000, b"<urlset><url>" + b"<a>" * 100_000):
+        document = read_sitemap(body, "http://a.example/sitemap.xml")
+        assert problems(document) == {"too-deep": 1}
+
+
+def test_loops_and_deep_indexes_are_refused() -> None:
+    """The caller says through which index files it came."""
+    body = b"<sitemapindex><sitemap><loc>http://a.example/top.xml</loc></sitemap></sitemapindex>"
+    document = read_sitemap(body, "http://a.example/sub.xml", ancestors=["http://a.example/top.xml"])
+    assert (len(document.children), problems(document)) == (0, {"loop": 1})
+    ancestors = [f"http://a.example/{number}.xml" for number in range(5)]
+    document = read_sitemap(body, "http://a.example/sub.xml", ancestors=ancestors)
+    assert (len(document.children), problems(document)) == (0, {"index-depth": 1})
+
+
+@pytest.mark.parametrize("name", ["max_bytes", "max_entries", "max_children", "max_depth", "max_text"])
+def test_wrong_limits_are_named(name: str) -> None:
+    """One sentence says which, its value, and what is allowed."""
+    with pytest.raises(ValueError, match=f"{name} is 0; a limit is a whole number of at least 1."):
+        Limits(**{name: 0})
+
+
+# Whatever the bytes
+
+SAMPLES = [path.read_bytes() for path in sorted(SITEMAPS.iterdir())]
+SNIPPETS = [b"<", b">", b"&", b"<url>", b"</url>", b"<loc>", b"<![CDATA[", b"]]>", b"<!--", b"-->", b"<?", b"<!DOCTYPE",
+            b"[", b"]", b"\x00", b"\xff", b"&#x110000;", b"&#55296;", b"\xef\xbb\xbf", b"\x1f\x8b", b"/>", b"'", b'"']  # fmt: skip
+
+
+def assert_sound(document: SitemapDocument) -> None:
+    """What holds for every document that comes out, whatever went in."""
+    entries = document.entries
+    columns = (
+        entries.url,
+        entries.lastmod,
+        entries.lastmod_text,
+        entries.precision,
+        entries.priority,
+        entries.changefreq,
+    )
+    assert len({len(column) for column in columns}) == 1
+    assert len(set(entries.url)) == len(entries.url)
+    assert all(url.lower().startswith(("http://", "https://")) for url in entries.url + document.children.url)
+    assert all(problem.kind in PROBLEM_KINDS and problem.count > 0 for problem in document.problems)
+    assert all(0.0 <= priority <= 1.0 for priority in entries.priority if priority is not None)
+    assert len(list(entries)) == len(entries)
+
+
+@given(st.binary(max_size=600))
+def test_no_bytes_make_it_raise(body: bytes) -> None:
+    """Arbitrary bytes."""
+    assert_sound(read_sitemap(body, "http://a.example/sitemap.xml"))
+
+
+@settings(max_examples=300)
+@given(st.sampled_from(SAMPLES), st.data())
+def test_no_damage_makes_it_raise(sample: bytes, data: st.DataObject) -> None:
+    """Real sitemaps with parts cut out, doubled, or replaced."""
+    body = sample
+    for _ in range(data.draw(st.integers(1, 6))):
+        start = data.draw(st.integers(0, len(body)))
+        end = data.draw(st.integers(start, min(start + 60, len(body))))
+        middle = data.draw(st.one_of(st.sampled_from(SNIPPETS), st.binary(max_size=8), st.just(body[start:end] * 2)))
+        body = body[:start] + middle + body[end:]
+    assert_sound(read_sitemap(body, "http://a.example/sitemap.xml", hosts={"shop.example", "paper.example"}))
+    assert_sound(read_sitemap(gzip.compress(body)[:-9], "http://a.example/sitemap.xml", Limits(max_text=50)))
+
+
+@given(st.lists(st.text(st.characters(codec="utf-8", exclude_categories=("Cc", "Cs", "Z")), max_size=30), max_size=8))
+def test_every_url_that_is_written_comes_back(paths: list[str]) -> None:
+    """What an XML writer escapes, the reader gives back; the order is kept, and doubles are taken once."""
+    locations = [f"http://a.example/{path}" for path in paths if "\ufffd" not in path and "\\" not in path]
+    escaped = [text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;") for text in locations]
+    document = read_sitemap(urlset(*escaped), "http://a.example/sitemap.xml")
+    assert document.entries.url == list(dict.fromkeys(locations))
+
+
+@given(st.data())
+def test_pieces_do_not_matter(data: st.DataObject) -> None:
+    """However the characters arrive, the same tags come out: nothing depends on where a chunk ends."""
+    from crawlsched.change_signals.markup import TagReader
+    from crawlsched.change_signals.problems import ProblemCounter
+
+    text = data.draw(st.sampled_from(SAMPLES)).decode("utf-8")
+    cuts = sorted(data.draw(st.lists(st.integers(0, len(text)), max_size=12)))
+    pieces = [text[start:end] for start, end in zip([0, *cuts], [*cuts, len(text)], strict=True)]
+    whole, parts = TagReader(ProblemCounter(), 8192), TagReader(ProblemCounter(), 8192)
+    assert sum(parts.tags(pieces), []) == sum(whole.tags([text]), [])
+    assert (parts.declared, parts.ends_in_text) == (whole.declared, whole.ends_in_text)
+
+
+@pytest.mark.parametrize(
+    "unit",
+    [b"<a", b"<!--", b"<![CDATA[", b"<loc>", b"<url><loc>", b"&", b"<?", b"<!", b"<!D[", b"<url a='", b"]]>", b"\n"],
+)
+def test_hostile_bodies_are_read_in_linear_time(unit: bytes) -> None:
+    """Openings without ends, 300,000 of them: a search that starts over at each would not come to an end here."""
+    assert_sound(read_sitemap(b"<urlset>" + unit * 300_000, "http://a.example/sitemap.xml"))
+
+
+def test_another_thread_goes_on_while_a_large_sitemap_is_read() -> None:
+    """The reader gives up the interpreter lock: a thread that only counts gets far while it works."""
+    body = urlset(*[f"http://a.example/{number}" for number in range(50_000)])
+    counts = 0
+    done = threading.Event()
+
+    def count() -> None:
+        nonlocal counts
+        while not done.is_set():
+            counts += 1
+            time.sleep(0)
+
+    thread = threading.Thread(target=count)
+    thread.start()
+    try:
+        document = read_sitemap(body, "http://a.example/sitemap.xml")
+    finally:
+        done.set()
+        thread.join()
+    assert len(document.entries) == 50_000
+    # As many turns as there are pieces of 32 KB.
+    assert counts > len(body) // 32_768
