@@ -155,7 +155,7 @@ observations = Table(
     Column("size", BigInteger),
     PrimaryKeyConstraint("shard", "collection", "id"),
     Index(None, "shard", "collection", "time"),
-    Index(None, "page", "shard", "collection"),
+    Index(None, "page", "shard", "collection", "time"),  # with the time, or "the newest of a page" reads them all
     sqlite_with_rowid=False,
 )
 

@@ -90,7 +90,10 @@ def upgrade() -> None:
         sqlite_with_rowid=False,
     )
     op.create_index(
-        op.f("ix_observations_page_shard_collection"), "observations", ["page", "shard", "collection"], unique=False
+        op.f("ix_observations_page_shard_collection_time"),
+        "observations",
+        ["page", "shard", "collection", "time"],
+        unique=False,
     )
     op.create_index(
         op.f("ix_observations_shard_collection_time"), "observations", ["shard", "collection", "time"], unique=False
