@@ -1,7 +1,8 @@
 """The algorithm of `crawlsched.crawl_value.terms` for one element after the other, compiled by numba.
 
 Importing this module imports numba: `crawlsched.crawl_value.evaluation` does so only when the compiled code is wanted.
-Constants and tables are those of `terms`, and the tests hold both to the same values.
+Constants and tables are those of `terms`, and the tests hold both to the same values; numba does not notice when they
+change, so this file has to change with them. Only `_open_term` is another formula, the faster one here.
 """
 
 import cmath
@@ -30,6 +31,9 @@ _MOST_OSCILLATIONS, _FEWEST_SETTLED = terms.MOST_OSCILLATIONS, terms.FEWEST_SETT
 _SETTLED_EXPONENT, _ENDLESS = terms.SETTLED_EXPONENT, terms.ENDLESS
 _WIDTH, _ABOVE, _BELOW = terms.WIDTH, terms.ABOVE, terms.BELOW
 _STIRLING_FROM, _EPSILON = terms.STIRLING_FROM, terms.EPSILON
+
+# Up to here a series is faster than the 40 nodes of the quadrature, which numba evaluates one by one.
+_LONGEST_SERIES = 300.0
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -109,6 +113,32 @@ def _stirling(i: float) -> float:
 
 @_compile
 def _open_term(i: float, x: float, c: float) -> tuple[float, float]:
+    if x <= 0.0:
+        return 0.0, 0.0
+    if i > _LONGEST_SERIES:
+        return _open_term_by_quadrature(i, x, c)
+    # The same expectation, with v < x written as "l > i events of a Poisson process before x":
+    # sum over k >= 1 of Poisson(i + 1 + k; x) ((1 + 1/c)^k - 1), all positive.
+    d = max((x - i) / i, _EPSILON - 1.0)
+    step = 1.0 / c
+    chance = math.exp((math.log1p(d) - d) * i - _stirling(i)) * x / (i + 1.0)
+    factor, raised, probability, gain, count = step, chance, chance, 0.0, i + 1.0
+    expected = x * (1.0 + step)
+    while True:
+        count += 1.0
+        chance *= x / count
+        raised *= expected / count
+        # For small c the factor may overflow; for large c the difference would cancel.
+        term = chance * factor if c > 1.0 else raised - chance
+        gain += term
+        probability += chance
+        factor += factor * step + step
+        if count > expected and term <= 1e-18 * gain:
+            return gain, probability
+
+
+@_compile
+def _open_term_by_quadrature(i: float, x: float, c: float) -> tuple[float, float]:
     shape = i + 1.0
     spread = _WIDTH * math.sqrt(shape)
     shrink = c / (1.0 + c)
@@ -170,7 +200,7 @@ def _settled(y: float, alpha: float, gamma: float, kappa: float, c: float, oscil
     for k in range(1, int(oscillations) + 1):
         turn = complex(0.0, 2.0 * math.pi * k)
         x = turn - cmath.log(1.0 + turn / smoothness)
-        for _ in range(4):
+        for _ in range(3):
             total = smoothness + x
             x = x - (x - turn + cmath.log(total / smoothness)) * total / (total + 1.0)
         swing = cmath.exp(x * (y / kappa)) / (x * (1.0 + smoothness + x))

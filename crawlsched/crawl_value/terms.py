@@ -28,7 +28,7 @@ from crawlsched.crawl_value.integrals import LARGEST_EXPONENT, Array, first_sign
 NEGLIGIBLE = 1e-100  # announcements rarer or weaker than this (relative, nats) change no digit: they are left out
 LEAST_RATE = 1e-200  # announcements rarer than this (a second) are left out
 LARGEST_RATIO = 1e100  # stands for gamma / alpha where every change is announced (alpha = 0)
-MOST_OSCILLATIONS = 16
+MOST_OSCILLATIONS = 8
 FEWEST_SETTLED = 4.0  # announcements needed, y / kappa, before the settled form may be used
 SETTLED_EXPONENT = 62.0  # oscillations below exp(-62 / 2) are left out
 ENDLESS = 1e9  # with more announcements needed, open terms are below 1e-13 of the whole
@@ -268,7 +268,7 @@ def _oscillations(k: Array, smoothness: Array, kappa: Array, needed: Array) -> t
     # Roots x of x / smoothness + 1 = exp(-x), one complex pair for each k: x = 2 pi i k - log(1 + x / smoothness).
     turn = 2j * np.pi * k
     x = turn - np.log(1.0 + turn / smoothness)
-    for _ in range(4):
+    for _ in range(3):
         total = smoothness + x
         x = x - (x - turn + np.log(total / smoothness)) * total / (total + 1.0)
     swing = np.exp(x * needed) / (x * (1.0 + smoothness + x))
