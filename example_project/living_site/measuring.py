@@ -12,25 +12,26 @@ from typing import Any
 
 @dataclass
 class SitemapTruth:
-    """How far one host's sitemaps were to be believed, counted over the intervals between two fetches of a page.
+    """How far one host's sitemaps were to be believed, counted over the pages that the client had fetched before.
 
-    These are the papers' numbers: what a crawler with these fetches could know at best.
-    An announcement is heard when the sitemap that makes it is served.
+    An announcement is heard when the sitemap that makes it is served. It is true if the page has changed since the
+    client fetched it or heard the announcement before: it tells the client something that happened.
     """
 
-    n_announced: int = 0
-    n_changed: int = 0
-    n_both: int = 0
+    n_announcements: int = 0
+    n_true: int = 0
+    n_changes: int = 0
+    n_told: int = 0
 
     @property
     def precision(self) -> float | None:
-        """Share of the intervals with an announcement that had a change; None without announcements."""
-        return self.n_both / self.n_announced if self.n_announced else None
+        """Share of the announcements that were true; None without announcements."""
+        return self.n_true / self.n_announcements if self.n_announcements else None
 
     @property
     def recall(self) -> float | None:
-        """Share of the intervals with a change that had an announcement; None without changes."""
-        return self.n_both / self.n_changed if self.n_changed else None
+        """Share of the changes that the sitemap tells of, sooner or later; None without changes."""
+        return self.n_told / self.n_changes if self.n_changes else None
 
 
 @dataclass
@@ -42,8 +43,7 @@ class PageTruth:
     alive: bool
     version: int = 0
     held: int | None = None  # the version of the client's last 200; None: it has no copy
-    seen: int | None = None  # the version which the page had at the client's last 200 or 304
-    announced: bool = False  # since then
+    known: int | None = None  # the version which it had when it was last fetched (200 or 304) or announced
 
     @property
     def fresh(self) -> bool:
@@ -149,6 +149,9 @@ class Truth:
     def _take_event(self, page: PageTruth, kind: str, line: dict[str, Any]) -> None:
         fresh, alive = page.fresh, page.alive
         page.version = line["version"]
+        if kind == "change" and page.known is not None and (counts := self.sitemaps.get(page.host)) is not None:
+            counts.n_changes += 1
+            counts.n_told += line["told"]
         if kind in ("born", "returned"):
             page.alive = True
         elif kind in ("gone", "moved"):
@@ -169,12 +172,17 @@ class Truth:
         self.statuses[what, line["status"]] += 1
         self.arrivals.append(line["arrived"])
         self.forbidden += path.startswith("/private/")
-        for number in line.get("announced", ()):
-            self.pages[number].announced = True
         if "announced" in line:
-            self.sitemaps.setdefault(line["host"], SitemapTruth())
+            self._take_announcements(self.sitemaps.setdefault(line["host"], SitemapTruth()), line["announced"])
         if what == "page" and line["status"] in (200, 304):
             self._take_visit(self.pages[line["page"]], line)
+
+    def _take_announcements(self, counts: SitemapTruth, numbers: list[int]) -> None:
+        for page in (self.pages[number] for number in numbers):
+            if page.known is not None:
+                counts.n_announcements += 1
+                counts.n_true += page.known != page.version
+                page.known = page.version
 
     def _take_visit(self, page: PageTruth, line: dict[str, Any]) -> None:
         """Take in an answer that showed the page as it is, or pretended to."""
@@ -183,13 +191,7 @@ class Truth:
             self.first_visit_times.append(line["time"])
         elif line["held"] != line["before"]:
             self.change_times.append(line["time"])
-        counts = self.sitemaps.get(page.host)  # None before the first look at its sitemap
-        if page.seen is not None and counts is not None:
-            changed = line["version"] != page.seen
-            counts.n_announced += page.announced
-            counts.n_changed += changed
-            counts.n_both += page.announced and changed
-        page.held, page.seen, page.announced = line["held"], line["version"], False
+        page.held, page.known = line["held"], line["version"]
         self._step(line["time"], page.fresh - fresh, 0)
 
     def _step(self, time: float, fresh: int, alive: int) -> None:

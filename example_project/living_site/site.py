@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from functools import cached_property
 from random import Random
 
 from living_site.cast import CAST, Host
@@ -34,6 +35,15 @@ class Page:
     timeline: Timeline
     links: list[str] = field(default_factory=list)  # absolute paths on the same host, in the order they stand
     moved_to: Page | None = None
+
+    def is_told(self, change: float) -> bool:
+        """Whether the host's sitemap tells of the change at this time, be it late."""
+        sitemap = self.host.sitemap
+        return sitemap == "stamped now" or (sitemap in ("honest", "late", "partial") and change in self._stamps)
+
+    @cached_property
+    def _stamps(self) -> frozenset[float]:
+        return frozenset(self.timeline.stamps)
 
 
 class Site:

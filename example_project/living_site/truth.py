@@ -4,7 +4,8 @@ Lines by their ``kind``:
 
 - ``site``: seed, epoch, port, addresses; the first line.
 - ``page``: one per address that can be fetched, with ``alive`` at the epoch.
-- ``change``, ``gone``, ``returned``, ``moved``, ``born``: what happens to a page, with the ``version`` it then has.
+- ``change``, ``gone``, ``returned``, ``moved``, ``born``: what happens to a page, with the ``version`` it then has;
+  with a change also whether the host's sitemap has ``told`` of it or will.
 - ``request``: every request answered: ``arrived`` and ``time`` (answered), host, path, status; for a page also the
   ``version`` it has and the versions that the client held ``before`` and afterwards (``held``: that of its last 200; a
   304 changes nothing in it; null: no copy); for a sitemap the pages ``announced``: those whose ``lastmod`` differs from
@@ -27,7 +28,7 @@ class TruthLog:
 
     def __init__(self, path: Path, site: Site, epoch: float, port: int) -> None:
         self._file = path.open("w", encoding="utf-8", buffering=1)  # flushed at every line
-        self._epoch = epoch
+        self._site, self._epoch = site, epoch
         self._held: dict[int, int] = {}
         self._told: dict[tuple[str, str], dict[int, float]] = {}
         self._events = sorted(
@@ -48,7 +49,8 @@ class TruthLog:
         """Write down everything that has happened to the pages by then (seconds since the epoch)."""
         while self._n_written < len(self._events) and self._events[self._n_written][0] <= at:
             time, number, name, version = self._events[self._n_written]
-            self._write(kind=name, time=round(self._epoch + time, 4), page=number, version=version)
+            facts = {"told": self._site.pages[number].is_told(time)} if name == "change" else {}
+            self._write(kind=name, time=round(self._epoch + time, 4), page=number, version=version, **facts)
             self._n_written += 1
 
     def request(self, arrived: float, at: float, **facts: Any) -> None:

@@ -6,6 +6,7 @@ import json
 import math
 import sys
 from collections import Counter
+from itertools import pairwise
 from pathlib import Path
 
 import aiohttp
@@ -315,21 +316,46 @@ def test_a_constant_etag_hides_changes_and_the_copy_counts_as_stale(tmp_path):
     assert truth.change_times == []
 
 
-def test_the_truth_about_sitemaps_is_counted_over_intervals(tmp_path):
-    """An honest sitemap read just before every second fetch has precision 1 and told of half the changes."""
+def test_the_truth_about_an_honest_sitemap(tmp_path):
+    """It tells of every change; read once before and once after every fetch of a fast page, half of it is news."""
 
     async def test(running):
         page = max(running.site.pages_of(host_of(running.site, "news")), key=lambda page: len(page.timeline.changes))
-        for fetch in range(21):
-            at = 100.0 + 30.0 * fetch  # a page that changes every 2 s has changed
-            if fetch % 2 == 0:
-                await running.get(page.host.address, "/sitemap.xml.gz", at - 0.01)
-            await running.get(page.host.address, page.path, at)
+        await running.get(page.host.address, "/sitemap.xml.gz", 50.0)
+        await running.get(page.host.address, page.path, 100.0)
+        changes = [change for change in page.timeline.changes if change > 101.0]
+        # Told at once, then fetched: news. Fetched, then told: none.
+        at = next(early for early, late in pairwise(changes) if late > early + 3.0) + 1.5
+        await running.get(page.host.address, "/sitemap.xml.gz", at)
+        await running.get(page.host.address, page.path, at + 0.1)
+        at = next(early for early, late in pairwise(changes) if early > at + 20.0 and late > early + 3.0) + 1.5
+        await running.get(page.host.address, page.path, at)
+        await running.get(page.host.address, "/sitemap.xml.gz", at + 0.1)
 
     counts = run(test, tmp_path).sitemaps["127.0.0.12"]
-    assert counts.n_changed == 20
-    assert counts.n_announced == counts.n_both == 10
-    assert (counts.precision, counts.recall) == (1.0, 0.5)
+    assert (counts.n_announcements, counts.n_true) == (2, 1)
+    assert counts.n_told == counts.n_changes > 10
+    assert (counts.precision, counts.recall) == (0.5, 1.0)
+
+
+def test_the_truth_about_sitemaps_that_lie_or_tell_half(tmp_path):
+    """Stamped now announces every page at every look, seldom with a change; partial tells of half the changes."""
+
+    async def test(running):
+        for subject in ("blog", "wiki"):
+            for page in running.site.pages_of(host_of(running.site, subject)):
+                await running.get(page.host.address, page.path, 90.0)
+        for look in range(100):
+            for subject in ("blog", "wiki"):
+                await running.get(host_of(running.site, subject).address, "/sitemap.xml", 100.0 + 4.0 * look)
+
+    sitemaps = run(test, tmp_path).sitemaps
+    blog, wiki = sitemaps["127.0.0.16"], sitemaps["127.0.0.19"]
+    assert blog.recall == 1.0
+    assert blog.n_announcements == 99 * 56
+    assert 0.02 < blog.precision < 0.2
+    assert wiki.recall == pytest.approx(0.5, abs=4 * 0.5 / math.sqrt(wiki.n_changes))
+    assert 0.4 < wiki.precision < 0.95
 
 
 def test_the_log_is_in_order_and_can_be_read_while_it_grows(tmp_path):
