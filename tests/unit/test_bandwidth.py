@@ -97,7 +97,7 @@ def test_limits_are_kept_and_the_division_within_them_is_best(plan, seed):
 @few
 @given(seed=seeds)
 def test_no_crawl_would_be_worth_more_elsewhere(plan, seed):
-    """Slopes equal the threshold inside the limits, are at most it at the least and at least it at the greatest rate."""
+    """Slopes are the threshold inside the limits, below it only at least rates, and above it only at greatest ones."""
     change_rate, importance, bandwidth = population(seed)
     least, most = limits_of(seed, change_rate.size, bandwidth)
     found = plan(change_rate, importance, bandwidth, minimum_rate=least, maximum_rate=most)
@@ -112,7 +112,7 @@ def test_no_crawl_would_be_worth_more_elsewhere(plan, seed):
 @few
 @given(seed=seeds)
 def test_a_host_has_one_price(plan, seed):
-    """Pages of a host have the slope of the larger of both thresholds, which is above the common one only at the cap."""
+    """Pages of a host have the slope of the larger of both thresholds, and its own is the larger only at the cap."""
     change_rate, importance, bandwidth = population(seed)
     hosts = np.random.default_rng(seed).integers(0, 3, change_rate.size)
     caps = np.array([0.05, 0.2, np.inf]) * bandwidth
