@@ -58,11 +58,12 @@ def xml_text(markup: str) -> str:
         if "=" in attributes:
             found = _ATTRIBUTE.findall(attributes)
             parts += sorted(f'{key}="{normalised(value[1:-1])}"' for key, value in found)
+        if attributes.endswith("/"):  # <a/> is <a></a>
+            lines.append(" ".join(parts))
+            parts = [f"/{name}"]
         content = normalised(text)
         if content:
             parts.append(content)
-        if attributes.endswith("/"):  # <a/> is <a></a>
-            parts.append(f"\n/{name}")
         lines.append(" ".join(parts))
     return "\n".join(lines)
 

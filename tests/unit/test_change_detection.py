@@ -1,0 +1,454 @@
+"""Change detection: what counts as a change under each recipe, and that no body breaks it."""
+
+import json
+import logging
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from crawlsched.change_detection import (
+    Fingerprint,
+    Json,
+    RawBytes,
+    Recipe,
+    Selectors,
+    UserFunction,
+    VisibleText,
+    compare,
+    recipe,
+)
+
+PAGE = """<!DOCTYPE html>
+<html><head><title>Teas &amp; more</title><style>p { color: red }</style></head>
+<body class="x"><nav><a href="/a">Home</a></nav>
+<main><h1>Earl Grey</h1><p class="price">5.20 &euro;</p><p>Black&nbsp;tea with <b>berga</b>mot.</p></main>
+<script>var nonce = "{nonce}";</script><!-- generated in {nonce} ms -->
+<footer>12 visitors</footer></body></html>
+"""
+RECIPES: list[Recipe] = [
+    RawBytes(),
+    VisibleText(),
+    VisibleText(links=True, images=True),
+    Selectors(keep=["main", "a::attr(href)", "//title/text()"], drop=[".price"]),
+    Json(["now"]),
+]
+HTML = "text/html; charset=utf-8"
+
+
+def same(recipe: Recipe, one: str | bytes, two: str | bytes, content_type: str | None = HTML) -> bool:
+    bodies = [body.encode() if isinstance(body, str) else body for body in (one, two)]
+    first, second = (recipe.fingerprint(body, content_type, None, "http://a/") for body in bodies)
+    return compare(first, second) is False
+
+
+# Text
+
+
+def test_the_spelling_of_a_page_does_not_count() -> None:
+    """Scripts, comments, attributes, white space, entities, and the case of tags."""
+    spelled = (
+        PAGE.replace("&euro;", "&#8364;").replace("<p>", "<P\n data-x='1 > 0'>\n ").replace('class="x"', "class=y")
+    )
+    assert same(VisibleText(), PAGE.replace("{nonce}", "1"), spelled.replace("{nonce}", "2"))
+
+
+def test_the_charset_does_not_count() -> None:
+    """The same text in UTF-8, UTF-16, Latin-1 by header, by meta, and by byte order mark."""
+    text = "<p>Caf\xe9 \xfcber alles, d\xe9j\xe0 vu</p>"
+    fingerprints = {
+        VisibleText().fingerprint(body, content_type, encoding, "http://a/")
+        for body, content_type, encoding in [
+            (text.encode(), "text/html", "utf-8"),
+            (text.encode(), "text/html", None),
+            (text.encode("utf-8-sig"), "text/html; charset=latin-1", None),
+            (text.encode("latin-1"), "text/html; charset=iso-8859-1", None),
+            (text.encode("latin-1"), "text/html", "latin-1"),
+            (b"<meta charset=windows-1252>" + text.encode("cp1252"), "text/html", None),
+            (text.encode("latin-1"), "text/html", None),
+            (text.encode("utf-16"), "text/html", None),
+            (text.encode("utf-16-le"), "text/html", "utf-16-le"),
+            (text.encode("utf-16-le"), "text/html", None),
+            (text.encode(), "text/html", "klingon"),
+            (text.encode(), "text/html; charset=rot13", None),
+        ]
+    }
+    assert len(fingerprints) == 1
+
+
+def test_one_changed_word_or_number_counts() -> None:
+    """Whatever else stays the same."""
+    for old, new in [
+        ("5.20", "5.30"),
+        ("bergamot", "lemon"),
+        ("berga", "Berga"),
+        ("12 vis", "13 vis"),
+        ("Teas", "Tea"),
+    ]:
+        page = PAGE.replace("<b>berga</b>mot", "bergamot")
+        assert not same(VisibleText(), page, page.replace(old, new))
+
+
+def test_inline_markup_joins_words_and_blocks_part_them() -> None:
+    """<b>ber</b>gamot is one word, and <p>a</p><p>b</p> are two."""
+    text = VisibleText()
+    assert same(text, "<p><b>ber</b>gamot</p>", "<p>bergamot</p>")
+    assert same(text, "<p>a</p><p>b</p>", "<div>a<br>b</div>")
+    assert not same(text, "<p>a</p><p>b</p>", "ab")
+
+
+def test_link_targets_and_images_count_by_option() -> None:
+    """A page whose download link moved has changed for many readers."""
+    one = "<a href='/1.pdf'>File</a><img src=/1.png alt=x>"
+    assert same(VisibleText(), one, one.replace("1", "2"))
+    assert not same(VisibleText(links=True), one, one.replace("1.pdf", "2.pdf"))
+    assert same(VisibleText(links=True), one, one.replace("1.png", "2.png"))
+    assert not same(VisibleText(images=True), one, one.replace("1.png", "2.png"))
+
+
+@pytest.mark.parametrize(
+    ("markup", "text"),
+    [
+        ("a < b", "a < b"),
+        ("a <3 b", "a <3 b"),
+        ("<p>a<!-- <p>b --> c", "<p>a c"),
+        ("a<!-->b", "ab"),
+        ("a<!-- b", "a"),
+        ("<p title='>'>a", "<p>a"),
+        ("<p title=it's>a</p> it's b", "<p>a</p> it's b"),
+        ('<p title="a""b">c', "<p>c"),
+        ('<a href="x>a</a><p>b', "<p> a <p>b"),
+        ("<script>if (a < b) '</p>'</script >c", "c"),
+        ("<SCRIPT>a</ScRiPt>b", "b"),
+        ("<script/>a</script>b", "b"),
+        ("<scripted>a</scripted>", "<p>a"),
+        ("<style>a</style><noscript><img></noscript><template>x</template><svg><text>y</text></svg>b", "b"),
+        ("<svg>a", "a"),
+        ("a<?php echo 1 ?>b", "ab"),
+        ("<textarea>a</textarea>", "<p>a"),
+        ("&lt;p&gt; &amp;amp; &nosuch; &#x41;&#66;", "&lt;p> &amp;amp; &nosuch; AB"),
+        ("a</>b</ c>d", "abd"),
+        ("a<p", "a"),
+    ],
+)
+def test_markup_is_read_as_browsers_read_it(markup: str, text: str) -> None:
+    """What the HTML standard says of broken markup, where a reader would see it."""
+    assert same(VisibleText(), markup, text)
+    assert not same(VisibleText(), f"more {markup}", text)
+
+
+# Selectors
+
+
+def test_only_the_selected_parts_count() -> None:
+    """What is kept, without what is dropped from it."""
+    selectors = Selectors(keep=["main"], drop=[".price"])
+    assert same(selectors, PAGE, PAGE.replace("12 visitors", "13 visitors"))
+    assert same(selectors, PAGE, PAGE.replace("5.20", "5.30"))
+    assert not same(selectors, PAGE, PAGE.replace("Earl", "Lady"))
+
+
+def test_a_dropped_part_leaves_nothing_behind() -> None:
+    """Not even a space: a page with an advertisement reads as one without. What stands behind it stays."""
+    drop = Selectors(drop=[".ad", "//aside"])
+    assert same(drop, "<div>tea<div class=ad>Buy<p>!</div>pot</div>", "<div>teapot</div>")
+    assert same(drop, "<p>tea <aside>Buy <i class=ad>!</i></aside> pot", "<p>tea pot")
+    assert not same(drop, "<p>tea<i class=ad>!</i>pot", "<p>tea<i class=ad>!</i>")
+
+
+def test_the_order_of_selectors_does_not_matter_and_nested_parts_count_once() -> None:
+    """Parts are read in the order of the page."""
+    one, two = Selectors(keep=["h1", "p", "main"]), Selectors(keep=["main", "p", "h1"])
+    assert one.id == two.id
+    for page in (PAGE, "<h1>a</h1><p>b</p>"):
+        fingerprints = {r.fingerprint(page.encode(), HTML, None, "") for r in (one, two)}
+        assert len(fingerprints) == 1
+    assert same(one, "<main><h1>a</h1><p>b</p></main>", "<main>a <br>b</main>")
+    assert not same(one, "<h1>a</h1><p>b</p>", "<p>b</p><h1>a</h1>")
+
+
+def test_attributes_and_xpaths_can_be_kept() -> None:
+    """::attr(name), //elements, and XPaths which give texts or numbers."""
+    page = "<a class=file href='/1.pdf'>File</a><p>one</p><p>two</p>"
+    for keep in ("a.file::attr(href)", "//a/@href", "xpath: string(//a/@href)", "(//a)[1]/@href"):
+        assert not same(Selectors(keep=[keep]), page, page.replace("1.pdf", "2.pdf"))
+        assert same(Selectors(keep=[keep]), page, page.replace("File", "PDF"))
+    assert not same(Selectors(keep=["xpath:count(//p)"]), page, page + "<p>three")
+
+
+def test_a_page_without_the_part_to_keep_is_empty_and_not_an_error() -> None:
+    """The layout changed, or another page was served: whoever calls can see it."""
+    selectors = Selectors(keep=[".price"])
+    assert selectors.fingerprint(b"<p>Log in</p>", HTML, None, "").is_empty
+    assert not selectors.fingerprint(PAGE.encode(), HTML, None, "").is_empty
+    assert VisibleText().fingerprint(b"", HTML, None, "").is_empty
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (
+            {"keep": ["main", "div["]},
+            r"^keep\[1\] is 'div\[', which is no CSS selector \(.+\); write one such as 'main ",
+        ),
+        ({"drop": ["p:nosuch"]}, r"^drop\[0\] is 'p:nosuch', which is no CSS selector \(.*pseudo-class.*\); write one"),
+        ({"drop": ["//p["]}, r"^drop\[0\] is '//p\[', which is no XPath \(.+\); write one such as 'main \.price', or"),
+        ({"drop": ["//nosuch()"]}, r"^drop\[0\] is '//nosuch\(\)', which is no XPath"),
+        ({"keep": [" "]}, r"^keep\[0\] is ' '; a CSS selector or an XPath is a text that is not empty\.$"),
+        ({"keep": [1]}, r"^keep\[0\] is 1; a CSS selector or an XPath is a text that is not empty\.$"),
+        ({"keep": "main"}, r"^keep is 'main'; it is a list of selectors, such as \['main'\]\.$"),
+    ],
+)
+def test_wrong_selectors_are_named_at_once(arguments: dict[str, object], message: str) -> None:
+    """Which one, what is wrong with it, and what would be right."""
+    with pytest.raises(ValueError, match=message):
+        recipe("visible_text", **arguments)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (
+            {"method": "html"},
+            r"^method must be one of 'raw_bytes', 'visible_text', 'json', or a callable; got 'html'\.$",
+        ),
+        (
+            {"method": "json", "keep": ["p"]},
+            r"^keep, drop, links and images select visible text; with the method 'json'",
+        ),
+        ({"method": "raw_bytes", "links": True}, r"with the method 'raw_bytes' they must be empty\.$"),
+        (
+            {"method": "visible_text", "ignore_keys": ["a"]},
+            r"^ignore_keys belongs to the method 'json'; with the method",
+        ),
+        ({"method": "json", "ignore_keys": "now"}, r"^ignore_keys is 'now'; it is a list of names of keys, such as"),
+    ],
+)
+def test_wrong_recipes_are_named_at_once(arguments: dict[str, object], message: str) -> None:
+    """One sentence each."""
+    with pytest.raises(ValueError, match=message):
+        recipe(**arguments)
+
+
+# Other kinds
+
+
+def test_json_counts_by_what_it_says() -> None:
+    """Key order, white space and escapes do not count; values, types and every digit do."""
+    for content_type in ("application/json", "application/ld+json; charset=utf-8", None):
+        one = '{"b": [1, 2.50, null], "a": "caf\\u00e9"}'
+        assert same(VisibleText(), one, '{"a":"café","b":[1,2.50,null]}', content_type)
+        for two in (
+            '{"b":[1,2.50,null]}',
+            one.replace("2.50", "2.51"),
+            one.replace("1,", '"1",'),
+            one.replace("null", "0"),
+        ):
+            assert not same(VisibleText(), one, two, content_type)
+    assert not same(Json(), f"[{'1' * 6000}]", f"[{'1' * 5999}2]", "application/json")
+    assert not same(Json(), "[1e400]", "[2e400]", "application/json")
+    assert same(Json(["now"]), '{"a": [{"now": 1}]}', '{"a": [{"now": 2}]}', "application/json")
+    assert not same(Json(), '{"a": [{"now": 1}]}', '{"a": [{"now": 2}]}', "application/json")
+
+
+def test_broken_json_counts_as_text() -> None:
+    """And so do JSON lines, and nesting that Python does not read."""
+    assert same(Json(), '{"a": 1,', '{"a":  1,', "application/json")
+    assert not same(Json(), '{"a": 1,', '{"a": 2,', "application/json")
+    assert not same(Json(), "[" * 100_000 + "1", "[" * 100_000 + "2", "application/json")
+
+
+def test_a_feed_counts_without_the_time_of_its_making() -> None:
+    """lastBuildDate, the channel's pubDate, the feed's updated; an item's dates count."""
+    rss = (
+        "<rss><channel><lastBuildDate>{0}</lastBuildDate><pubDate>{0}</pubDate><ttl>{0}</ttl><item><title>A</title>"
+        "<pubDate>{1}</pubDate></item></channel></rss>"
+    )
+    atom = (
+        '<?xml version="1.0"?><!-- {0} --><feed xmlns="x"><updated>{0}</updated>'
+        "<entry><updated>{1}</updated></entry></feed>"
+    )
+    for feed, content_type in (
+        (rss, "application/rss+xml"),
+        (atom, "application/atom+xml"),
+        (rss, "text/xml"),
+        (atom, None),
+    ):
+        assert same(VisibleText(), feed.format(1, 5), feed.format(2, 5), content_type)
+        assert not same(VisibleText(), feed.format(1, 5), feed.format(1, 6), content_type)
+
+
+def test_xml_counts_by_what_it_says() -> None:
+    """Attributes in any order, CDATA, prefixes, empty elements; every value counts."""
+    one = '<x:a xmlns:x="u" b="1" c="2&amp;"><x:d>fish &amp; chips</x:d><e/></x:a>'
+    two = (
+        "<?xml version='1.0'?>\n<x:a c='2&#38;' b='1' xmlns:x='u'> <x:d><![CDATA[fish & chips]]></x:d>\n <e></e></x:a>"
+    )
+    assert same(VisibleText(), one, two, "application/xml")
+    for old, new in (('b="1"', 'b="3"'), ("fish", "dish"), ("<e/>", ""), ("e/>", "f/>")):
+        assert not same(VisibleText(), one, one.replace(old, new), "application/xml")
+
+
+def test_plain_text_counts_by_its_words() -> None:
+    """White space does not; what looks like markup is text."""
+    assert same(VisibleText(), "a  b\r\nc", "a b c", "text/plain")
+    assert not same(VisibleText(), "a <b>b</b>", "a b", "text/plain")
+    assert not same(VisibleText(), "a &amp; b", "a & b", "text/plain")
+
+
+@pytest.mark.parametrize(
+    "start", [b"%PDF-1.7\n", b"\x89PNG\r\n\x1a\n", b"GIF89a", b"\xff\xd8\xff\xe0", b"PK\x03\x04", b"\x00\x01"]
+)
+def test_pictures_and_documents_count_byte_by_byte_whatever_they_are_called(start: bytes) -> None:
+    """A server that calls everything text/html does not make them text."""
+    body = start + bytes(range(256)) * 4
+    for content_type in ("text/html", None, "application/octet-stream", "image/png"):
+        assert not same(VisibleText(), body, body + b" ", content_type)
+        assert VisibleText().fingerprint(body, content_type, None, "").digest != RawBytes().fingerprint(
+            body, None, None, ""
+        )
+
+
+def test_raw_bytes_count_every_byte() -> None:
+    """Also in HTML."""
+    assert not same(RawBytes(), "<p>a", "<p >a")
+
+
+# Recipes
+
+
+def test_another_recipe_makes_no_observation() -> None:
+    """Nor does the first visit."""
+    one, two = (r.fingerprint(b"a", HTML, None, "") for r in (VisibleText(), RawBytes()))
+    assert compare(None, one) is None
+    assert compare(one, two) is None
+    assert compare(one, one) is False
+
+
+def test_everything_that_matters_is_in_the_id() -> None:
+    """Method, parameters, and for what lxml reads its version; the digests differ too."""
+    recipes = [*RECIPES, Selectors(), Selectors(keep=["main"]), Selectors(drop=["main"]), Json(), Json(["a", "b"])]
+    recipes += [Selectors(keep=["main"], links=True), VisibleText(links=True), VisibleText(images=True)]
+    assert len({r.id for r in recipes}) == len(recipes)
+    assert len({r.fingerprint(b"a", "text/plain", None, "").digest for r in recipes}) == len(recipes)
+    assert Json(["a", "b"]).id == Json(["b", "a"]).id
+    assert "lxml" in Selectors().id
+    assert "lxml" not in VisibleText().id
+
+
+def test_a_function_of_the_user_counts_what_it_returns(caplog: pytest.LogCaptureFixture) -> None:
+    """Bytes or text; what it raises is logged, and the bytes count then, under another recipe."""
+
+    def first_word(body: bytes, content_type: str | None, url: str) -> str:
+        return body.decode().split()[0]
+
+    by_word = recipe(first_word)
+    assert isinstance(by_word, UserFunction)
+    assert same(by_word, "a b", "a c")
+    assert not same(by_word, "a b", "b b")
+    with caplog.at_level(logging.ERROR):
+        raised = by_word.fingerprint(b"", None, None, "http://a/")
+    assert raised.recipe == f"{by_word.id}/raised"
+    assert "http://a/" in caplog.text
+    assert compare(by_word.fingerprint(b"a", None, None, ""), raised) is None
+    assert UserFunction(lambda body, content_type, url: 5).fingerprint(b"", None, None, "").recipe.endswith("/raised")
+    first_word.version = 2
+    assert recipe(first_word).id != by_word.id
+
+
+# Whatever the bytes
+
+HOSTILE = {
+    "empty": b"",
+    "white space": b" \n",
+    "NUL": b"\0",
+    "deep": b"<div>" * 100_000,
+    "deep and closed": b"<div>" * 50_000 + b"x" + b"</div>" * 50_000,
+    "tags without end": b"<a" * 300_000,
+    "tags without end before one": b"<a" * 300_000 + b">",
+    "quotes without end": b"<a b='" * 100_000,
+    "quotes of two kinds": b"<a b='\" c=\"'>" * 50_000 + b"<a b='>",
+    "quotes that swallow": b"<a b=\"> '" * 100_000,
+    "comments without end": b"<!--" * 200_000,
+    "scripts without end": b"<script>" * 100_000,
+    "script ends without end": b"<script>" + b"</script " * 100_000,
+    "ends without start": b"<div>" * 250 + b"</x>" * 200_000,
+    "references": b"&" * 500_000 + b"&#" + b"9" * 10_000 + b";" + b"&#xd800;&#x110000;",
+    "one long text": b"<p>" + b"ab " * 300_000,
+    "one long word": b"<p>" + b"a" * 1_000_000,
+    "CDATA without end": b"<a><![CDATA[" * 100_000,
+    "truncated UTF-16": "<p>\u20ac".encode("utf-16")[:-1],
+    "surrogates": b"<p>\xed\xa0\x80",
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+@pytest.mark.parametrize("content_type", ["text/html", "application/xml", "application/json", None])
+def test_hostile_bodies_neither_raise_nor_go_on_for_ever(name: str, content_type: str | None) -> None:
+    """Time is linear in the size: quadratic time would not come to an end here."""
+    for r in RECIPES:
+        fingerprint = r.fingerprint(HOSTILE[name], content_type, None, "http://a/")
+        assert (fingerprint.recipe, len(fingerprint.digest)) == (r.id, 16)
+
+
+def test_changes_in_hostile_bodies_are_seen() -> None:
+    """Pages too deep or too large for a tree are not all alike, as they would be if they were cut."""
+    for r in RECIPES:
+        assert not same(r, b"<div>" * 3_000 + b"x", b"<div>" * 3_000 + b"y")
+    for r in (VisibleText(), Selectors(drop=["nav"])):
+        assert not same(r, b"<p>" + b"ab " * 3_400_000 + b"x", b"<p>" + b"ab " * 3_400_000 + b"y")
+
+
+@given(
+    st.one_of(st.binary(max_size=300), st.text(max_size=200).map(lambda text: text.encode("utf-8", "surrogatepass"))),
+    st.one_of(
+        st.none(), st.sampled_from(["text/html", "text/plain", "application/json", "text/xml", "image/png"]), st.text()
+    ),
+    st.one_of(
+        st.none(), st.sampled_from(["utf-8", "utf-16", "cp1252", "undefined", "idna", "zip"]), st.text(max_size=12)
+    ),
+)
+def test_no_body_makes_it_raise(body: bytes, content_type: str | None, encoding: str | None) -> None:
+    """Arbitrary bytes, content types and encodings; the same bytes give the same fingerprint."""
+    for r in RECIPES:
+        assert r.fingerprint(body, content_type, encoding, "") == r.fingerprint(body, content_type, encoding, "")
+
+
+@settings(max_examples=200)
+@given(st.data())
+def test_no_damage_to_a_page_makes_it_raise(data: st.DataObject) -> None:
+    """A page with parts cut out, doubled or replaced."""
+    body = PAGE.encode()
+    for _ in range(data.draw(st.integers(1, 5))):
+        start = data.draw(st.integers(0, len(body)))
+        end = data.draw(st.integers(start, min(start + 80, len(body))))
+        body = body[:start] + data.draw(st.one_of(st.binary(max_size=6), st.just(body[start:end] * 2))) + body[end:]
+    for r in RECIPES:
+        assert len(r.fingerprint(body, HTML, None, "").digest) == 16
+
+
+json_values = st.recursive(
+    st.one_of(st.none(), st.booleans(), st.integers(), st.floats(allow_nan=False), st.text()),
+    lambda children: st.one_of(st.lists(children), st.dictionaries(st.text(), children)),
+    max_leaves=20,
+)
+
+
+@given(json_values, json_values)
+def test_json_documents_are_equal_when_they_say_the_same(one: object, two: object) -> None:
+    """However they are written; and differ when they do not."""
+    compact = json.dumps(one, separators=(",", ":"), ensure_ascii=False).encode("utf-8", "surrogatepass")
+    sorted_and_spread = json.dumps(one, indent=3, sort_keys=True)
+    if b"\xed" not in compact:
+        assert same(Json(), compact, sorted_and_spread, "application/json")
+    texts = [json.dumps(value, sort_keys=True) for value in (one, two)]
+    assert same(Json(), *texts, "application/json") == (texts[0] == texts[1])
+
+
+@given(st.lists(st.text(st.characters(codec="utf-8", exclude_categories=("Cc", "Cs")), max_size=20), max_size=8))
+def test_text_is_read_back_however_it_is_escaped(words: list[str]) -> None:
+    """What an HTML writer escapes counts as what it stands for."""
+    plain = " ".join(" ".join(words).split())
+    escaped = "".join(f"<p>{''.join(f'&#{ord(c)};' for c in word)}</p>" for word in words)
+    if not any(0x80 <= ord(c) < 0xA0 for c in plain):  # HTML reads these references as Windows-1252
+        assert VisibleText().fingerprint(escaped.encode(), HTML, None, "") == Fingerprint.of(VisibleText().id, plain)
