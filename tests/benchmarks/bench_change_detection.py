@@ -1,0 +1,152 @@
+"""How long fingerprints and sitemaps take, against alternatives measured in the same run.
+
+Usage: python tests/benchmarks/bench_change_detection.py
+"""
+
+import gc
+import hashlib
+import random
+import threading
+import time
+from collections.abc import Callable
+
+from lxml import etree
+from scrapy.utils.sitemap import Sitemap
+
+from crawlsched.change_detection import RawBytes, Selectors, VisibleText
+from crawlsched.change_signals import announcements, read_sitemap
+
+URL = "https://www.example.com/sitemap.xml"
+WORDS = [f"word{number:03d}" for number in range(997)]
+
+
+def page(n_bytes: int, rng: random.Random) -> bytes:
+    """Make an HTML page like those of a news site: navigation, paragraphs with links, scripts, lists of headlines."""
+    parts = ["<!DOCTYPE html><html><head><title>News</title><style>p{color:red}</style></head><body><nav><ul>"]
+    parts += [f'<li class="nav-item"><a href="/section/{number}">Section {number}</a></li>' for number in range(40)]
+    parts.append("</ul></nav>")
+    size = 0
+    while size < n_bytes - 4000:
+        words = " ".join(rng.choices(WORDS, k=60))
+        parts.append(
+            f'<div class="block b{size % 7}"><h2 id="h{size}">{words[:40]}</h2><p>{words} &amp; '
+            f'<a href="/a/{size}?x=1">more</a> caf&eacute;</p><img src="/i/{size}.jpg" alt="x"><script>var a = "<p>{size}</p>";</script></div>'
+        )
+        size += len(parts[-1])
+    return "".join([*parts, "</body></html>"]).encode()
+
+
+def sitemap(n: int) -> bytes:
+    """Make a sitemap of n pages."""
+    entries = [
+        f"  <url>\n    <loc>https://www.example.com/section/{number % 97}/article-{number}?a=1&amp;b=2</loc>\n"
+        f"    <lastmod>2026-{1 + number % 12:02d}-{1 + number % 28:02d}T{number % 24:02d}:{number % 60:02d}:00+00:00"
+        "</lastmod>\n    <changefreq>daily</changefreq>\n    <priority>0.5</priority>\n  </url>\n"
+        for number in range(n)
+    ]
+    return f'<?xml version="1.0" encoding="UTF-8"?>\n<urlset>\n{"".join(entries)}</urlset>\n'.encode()
+
+
+def cpu_seconds(function: Callable[[], object], repeat: int) -> float:
+    """CPU seconds of one call, the best of several: other work on the machine does not count."""
+    best = float("inf")
+    for _ in range(repeat):
+        start = time.thread_time()
+        function()
+        best = min(best, time.thread_time() - start)
+    return best
+
+
+def lateness(function: Callable[[], object]) -> tuple[float, float]:
+    """Lateness (99th percentile and greatest, in seconds) of a 1 ms tick in this thread while another one works."""
+    worker = threading.Thread(target=function)
+    late = []
+    worker.start()
+    due = time.perf_counter()
+    while worker.is_alive():
+        due += 0.001
+        time.sleep(max(due - time.perf_counter(), 0.0))
+        late.append(time.perf_counter() - due)
+        due = max(due, time.perf_counter() - 0.001)
+    late.sort()
+    return late[int(len(late) * 0.99)], late[-1]
+
+
+def scrapy_texts(body: bytes) -> str:
+    """What a spider would do for the text of a page."""
+    root = etree.fromstring(body, etree.HTMLParser(encoding="utf-8"))
+    return " ".join("".join(root.itertext()).split())
+
+
+def bench_fingerprints() -> None:
+    """Fingerprints of a page of 100 KB."""
+    body = page(100_000, random.Random(1))
+    reference = cpu_seconds(lambda: scrapy_texts(body), 30)
+    rows = [("lxml: parse, itertext, join", reference)]
+    for name, recipe in (
+        ("raw bytes", RawBytes()),
+        ("visible text", VisibleText()),
+        ("visible text, links, images", VisibleText(links=True, images=True)),
+        ("selectors: drop two", Selectors(drop=["nav", ".b3"])),
+        ("selectors: keep one, drop one", Selectors(keep=["div"], drop=[".b3"])),
+    ):
+        rows.append((name, cpu_seconds(lambda r=recipe: r.fingerprint(body, "text/html", "utf-8", URL), 30)))
+    rows.append(("sha1 of the bytes", cpu_seconds(lambda: hashlib.sha1(body).digest(), 30)))
+    print(f"\nFingerprint of a page of {len(body):,} bytes ({body.count(b'<'):,} tags)")
+    print(f"{'':34s}{'CPU ms':>10s}{'of lxml':>10s}")
+    for name, seconds in rows:
+        print(f"{name:34s}{1e3 * seconds:10.2f}{seconds / reference:10.2f}")
+
+
+def bench_hostile() -> None:
+    """Bodies that are made to take long: 1 and 8 times the size should take about 8 times as long."""
+    print("\nHostile bodies, visible text and a selector: CPU ms at 250 KB and at 2 MB, and the growth (8: linear)")
+    recipes = (VisibleText(), Selectors(drop=["nav"]))
+    for unit in (b"<div>", b"<a", b"<a b='", b"<!--", b"<script>", b"</x>", b"&", b"<a b=\"> '", b"<p>x"):
+        cells = []
+        for recipe in recipes:
+            bodies = [unit * (n // len(unit)) for n in (250_000, 2_000_000)]
+            small, large = (
+                cpu_seconds(lambda r=recipe, body=body: r.fingerprint(body, "text/html", None, URL), 2)
+                for body in bodies
+            )
+            cells.append(f"{1e3 * small:8.1f}{1e3 * large:9.1f}{large / max(small, 1e-4):7.1f}")
+        print(f"{unit.decode():12s}{'   '.join(cells)}")
+
+
+def bench_sitemaps() -> None:
+    """A sitemap of 50,000 entries: time against Scrapy's reader, and what another thread feels of it."""
+    body = sitemap(50_000)
+    ours = cpu_seconds(lambda: read_sitemap(body, URL), 5)
+    theirs = cpu_seconds(lambda: sum(1 for _ in Sitemap(body)), 3)
+    entries = read_sitemap(body, URL).entries
+    stored = {entry.url: None if entry.lastmod is None else entry.lastmod - 1 for entry in entries}
+    comparing = cpu_seconds(lambda: announcements(entries, stored), 5)
+    print(f"\nSitemap of {len(entries):,} entries, {len(body) / 1e6:.1f} MB")
+    print(f"{'':34s}{'CPU ms':>10s}{'of Scrapy':>10s}")
+    print(f"{'scrapy.utils.sitemap':34s}{1e3 * theirs:10.0f}{1.0:10.2f}")
+    print(f"{'read_sitemap':34s}{1e3 * ours:10.0f}{ours / theirs:10.2f}")
+    print(f"{'announcements':34s}{1e3 * comparing:10.0f}{comparing / theirs:10.2f}")
+    gc.collect()
+    gc.freeze()  # as the crawl does after loading its pages
+    print(f"\n{'Lateness of a 1 ms tick meanwhile':34s}{'p99 ms':>10s}{'max ms':>10s}")
+    for name, function in (
+        ("nothing else (sleep)", lambda: time.sleep(0.7)),
+        ("read_sitemap", lambda: read_sitemap(body, URL)),
+        ("announcements", lambda: announcements(entries, stored)),
+        ("scrapy.utils.sitemap", lambda: list(Sitemap(body))),
+        ("one etree.fromstring", lambda: etree.fromstring(body)),
+    ):
+        p99, greatest = lateness(function)
+        print(f"{name:34s}{1e3 * p99:10.2f}{1e3 * greatest:10.2f}")
+
+
+def main() -> None:
+    """Print the tables."""
+    bench_fingerprints()
+    bench_hostile()
+    bench_sitemaps()
+
+
+if __name__ == "__main__":
+    main()
