@@ -33,10 +33,11 @@ class LawOfLargeNumbers(Estimator):
     Equation (1) of [1]_. Theorem 1: almost surely convergent if α_k/k goes to 0, and then the mean error is
     O(max(k^-1/2, α_k/k)); a constant or log k costs nothing in the long run, k^0.75 does.
 
-    The theory is for visits at random (exponential intervals at rate p). Biased low by about the factor
-    1 - α_k (1 + Δ/p) / k, against a bias from the other side, of order 1/k too, that all ratios have; for visits at
-    *regular* intervals I it converges to (e^{ΔI} - 1)/I: 5 % high at ΔI = 0.1, 72 % high at ΔI = 1. 0 for a page
-    without visits or without changes: not for scheduling by itself.
+    The theory is for visits at random (exponential intervals at rate p). With α = 1 and p known its mean is exactly 1 -
+    μ^k of the truth, with μ = Δ/(Δ + p) the chance that a visit finds a change: practically unbiased once some visit
+    found none. With a greater α_k it is low by about the factor 1 - (α_k - 1)(1 + Δ/p)/k. For visits at *regular*
+    intervals I it converges to (e^{ΔI} - 1)/I: 5 % high at ΔI = 0.1, 72 % high at ΔI = 1. 0 for a page without visits
+    or without changes: not for scheduling by itself.
 
     References
     ----------

@@ -34,10 +34,11 @@ class MaximumLikelihood(Estimator):
     half an unchanged visit of the mean interval is added then, which for regular visits gives log(2n + 1) per interval,
     as `BiasReduced` does.
 
-    Biased high for few visits by a term of order 1/n, since changed visits in a row point to ever higher rates (with 10
-    visits one change apart 5 to 10 %); consistent as n grows, whatever the intervals. Efficient: no other unbiased
-    estimator is more precise for long histories. It has to keep every interval that ended in a change, and each new
-    visit means solving the equation anew: state grows with the history (8 to 32 bytes per change).
+    Biased high for few visits by a term of order 1/n, since changed visits in a row point to ever higher rates: one
+    change apart by 11 % with 10 visits and 3 % with 30 at regular intervals, by 22 and 5 % at random ones. Consistent
+    as n grows, whatever the intervals. Efficient: no other unbiased estimator is more precise for long histories. It
+    has to keep every interval that ended in a change, and each new visit means solving the equation anew: state grows
+    with the history (8 to 32 bytes per change).
 
     References
     ----------

@@ -29,10 +29,10 @@ class MomentMatching(Estimator):
     found a change the solution is 0. Where all did it is infinite: half an unchanged visit is counted then, out of half
     a visit more, which for regular visits gives log(2n + 1) per interval, as `BiasReduced` does.
 
-    Biased high by a term of order 1/n like `MaximumLikelihood` (for regular visits the two are the same), consistent as
-    n grows; less precise than it where intervals differ, since a change after a long interval counts as much as one
-    after a short one. It has to keep every interval, and each new visit means solving anew: state grows with the
-    history (8 to 32 bytes per visit).
+    Biased high by a term of order 1/n like `MaximumLikelihood` (for regular visits the two are the same, for random
+    ones one change apart it is 18 % with 10 visits and 5 % with 30), consistent as n grows; less precise than it where
+    intervals differ, since a change after a long interval counts as much as one after a short one. It has to keep every
+    interval, and each new visit means solving anew: state grows with the history (8 to 32 bytes per visit).
 
     References
     ----------

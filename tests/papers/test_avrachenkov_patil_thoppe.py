@@ -85,6 +85,15 @@ def test_the_conjectured_rate_of_momentum_holds(beta):
     assert slopes()[f"beta {beta}"] == pytest.approx(-beta / 2, abs=0.04)
 
 
+@pytest.mark.parametrize(("change_rate", "visits"), [(1.0, 5), (1.0, 20), (10.0, 10), (0.2, 8)])
+def test_the_law_of_large_numbers_with_alpha_one_is_biased_by_a_known_power(change_rate, visits):
+    """With p = 1 and α = 1 its mean is 1 - μ^k of the truth, with μ = Δ/(Δ + p), a binomial sum."""
+    law = LawOfLargeNumbers(40_000, 1.0)
+    error = errors([law], change_rate, 1.0, (visits,), 40_000)[0, 0]
+    expected = -change_rate * (change_rate / (change_rate + 1)) ** visits
+    assert abs(error.mean() - expected) < 4 * error.std() / np.sqrt(40_000)
+
+
 def test_the_naive_estimator_is_biased_by_missed_changes():
     """It converges to pΔ/(Δ + p) (section 3.4): 0.375 of Δ = 5 at p = 3."""
     naive = Naive(2000)
