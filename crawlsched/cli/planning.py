@@ -1,6 +1,7 @@
 """Planning: the stored pages in the planner that a crawl decides with, so that the same code decides and explains."""
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -107,10 +108,14 @@ def _planners(
     plan = newest_plan(store, host_number)
     owner = store.owner()
     status = owner.status if owner is not None else {}
-    first = planner_for(target.settings)
+    settings = target.settings
+    if not target.is_project:
+        # Outside of the project nobody knows its settings but the crawl, which has left those that planning needs.
+        settings = replace(settings, **status.get("planner", {}))
+    first = planner_for(settings)
     grid, n_rates = first.grid, first.posterior.rates.size
     for block in store.load(_BLOCK, host_number=host_number, grid=grid, n_rates=n_rates, pages=pages):
-        planner = planner_for(target.settings)
+        planner = planner_for(settings)
         n_pages = len(block["page"])
         planner.load({**block, "page": np.arange(n_pages)}, block["log_likelihood"], now)
         if plan is not None:

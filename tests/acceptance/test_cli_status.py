@@ -186,11 +186,16 @@ def test_why_names_a_floor_that_binds(simulated: Simulated, database: str) -> No
     assert "CRAWLSCHED_MAX_CRAWL_INTERVAL" in run("why", simulated.url(newest), *longest, "--database", database)
 
 
-def test_why_knows_of_a_host_that_rests(tmp_path: Path) -> None:
-    """A host that asked to be left alone is what its pages wait for."""
+def test_why_knows_of_a_host_that_rests_and_of_the_crawls_own_settings(tmp_path: Path) -> None:
+    """A host that asked to be left alone is what its pages wait for, or an interval that the crawl was started with."""
     url = f"sqlite:///{tmp_path}/crawl.db"
     store = Store.open(url, "news")
     simulated = crawl(store, time.time(), n_pages=10, days=0.5)
+    lease = Lease.take(store, "news", time.time())
+    lease.heartbeat(time.time(), {"bandwidth": 1.0, "threshold": 1.0, "planner": {"min_crawl_interval": 30 * 86_400.0}})
+    assert report("why", simulated.url(5), "--database", url)["binds"] == "min_interval"
+    lease.heartbeat(time.time(), {"bandwidth": 1.0, "threshold": 1.0})
+    lease.release(time.time())
     rest_until = time.time() + 1000.0
     store.save(Batch(hosts={HOSTS[0]: Host(HOSTS[0], rest_until=rest_until)}))
     store.close()
