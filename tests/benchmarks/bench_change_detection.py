@@ -30,7 +30,8 @@ def page(n_bytes: int, rng: random.Random) -> bytes:
         words = " ".join(rng.choices(WORDS, k=60))
         parts.append(
             f'<div class="block b{size % 7}"><h2 id="h{size}">{words[:40]}</h2><p>{words} &amp; '
-            f'<a href="/a/{size}?x=1">more</a> caf&eacute;</p><img src="/i/{size}.jpg" alt="x"><script>var a = "<p>{size}</p>";</script></div>'
+            f'<a href="/a/{size}?x=1">more</a> caf&eacute;</p>'
+            f'<img src="/i/{size}.jpg" alt="x"><script>var a = "<p>{size}</p>";</script></div>'
         )
         size += len(parts[-1])
     return "".join([*parts, "</body></html>"]).encode()

@@ -1,15 +1,18 @@
 """ChangeSignals: dates, announcements, the sitemaps of a robots.txt, and the signals themselves."""
 
 import calendar
+import doctest
 import math
 from datetime import UTC, datetime, timedelta, timezone
 from email.utils import format_datetime
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from crawlsched.change_signals import (
+    PROBLEM_KINDS,
     SOURCE_KINDS,
     ChangeSignal,
     SitemapChildren,
@@ -192,3 +195,23 @@ def test_a_change_signal_names_its_kind() -> None:
     assert [ChangeSignal("http://a/", 0.0, "x", kind).kind for kind in SOURCE_KINDS] == ["sitemap", "feed", "ping"]
     with pytest.raises(ValueError, match=r"^kind is 'rumour'; a ChangeSignal comes from one of sitemap, feed, ping\.$"):
         ChangeSignal("http://a/", 0.0, "x", "rumour")
+
+
+# Documents
+
+DOCS = Path(__file__).parents[2] / "docs"
+
+
+@pytest.mark.parametrize("name", ["change_signals.md", "change_detection.md"])
+def test_the_sessions_in_the_documents_run(name: str) -> None:
+    """What they print is what is printed."""
+    failed, attempted = doctest.testfile(str(DOCS / name), module_relative=False)
+    assert attempted > 0
+    assert failed == 0
+
+
+def test_every_kind_of_problem_is_documented() -> None:
+    """With the sentence that its message gives."""
+    text = (DOCS / "change_signals.md").read_text("utf-8")
+    for kind, meaning in PROBLEM_KINDS.items():
+        assert f"| `{kind}` | {meaning} |" in text
