@@ -43,10 +43,12 @@ class Child:
         assert self.process.stdout is not None
         with selectors.DefaultSelector() as selector:
             selector.register(self.process.stdout, selectors.EVENT_READ)
-            line = self.process.stdout.readline() if selector.select(timeout) else b""
-        if not line:
-            self.process.poll()
-            raise Failure(f"{self.name} did not start within {timeout:g} s; {self.last_lines()}")
+            if not selector.select(timeout):
+                raise Failure(f"{self.name} did not start within {timeout:g} s; {self.last_lines()}")
+            line = self.process.stdout.readline()
+        if not line:  # its output has ended, and so has it
+            self.wait(timeout)
+            self.check()
         return line.decode().strip()
 
     def terminate(self) -> None:

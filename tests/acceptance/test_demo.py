@@ -73,6 +73,13 @@ def test_both_crawls_keep_the_rate(last_line):
     assert last_line["achieved_rate_in_turn"] == pytest.approx(25.0, rel=0.06)
 
 
+def test_the_crawl_in_turn_visits_no_page_twice_before_all_were_visited_once(demo):
+    """In 12 seconds there is time for 300 of 510 pages, so it gets no further than first visits."""
+    log = (demo[1] / "in_turn.truth.jsonl").read_text().splitlines()
+    pages = [line["page"] for line in map(json.loads, log) if line["kind"] == "request" and "page" in line]
+    assert len(pages) == len(set(pages)) > 200
+
+
 def test_every_dispatched_request_is_resolved(last_line):
     """None is lost, and there were as many as the time allows."""
     assert last_line["resolved"] == last_line["dispatched"] > 200

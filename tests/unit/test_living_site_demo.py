@@ -64,6 +64,18 @@ def test_a_child_that_ends_by_itself_is_a_failure_with_its_last_lines(tmp_path):
             children.check()
 
 
+def test_a_child_that_ends_before_its_first_line_is_a_failure_with_its_last_lines(tmp_path):
+    """Such as a site on a machine that lacks its addresses."""
+    from demonstration.processes import Children, Failure
+
+    with Children() as children:
+        child = start(children, tmp_path, "import sys; sys.exit('cannot listen')")
+        with pytest.raises(
+            Failure, match=r"(?s)^the child ended by itself with exit code 1; .* are:\n    cannot listen$"
+        ):
+            child.first_line(30.0)
+
+
 def test_a_child_that_says_nothing_is_a_failure(tmp_path):
     """A first line is waited for so long and no longer."""
     from demonstration.processes import Children, Failure
