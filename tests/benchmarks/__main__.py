@@ -23,7 +23,8 @@ def main() -> int:
         print(f"\n== {name} ".ljust(100, "="), flush=True)
         start = time.perf_counter()
         # A process of its own: what one benchmark leaves in memory must not slow down the next.
-        if subprocess.run([sys.executable, HERE / f"bench_{name}.py"], cwd=HERE.parents[1], check=False).returncode:
+        command = [sys.executable, "-m", f"tests.benchmarks.bench_{name}"]
+        if subprocess.run(command, cwd=HERE.parents[1], check=False).returncode:
             failed.append(name)
         print(f"({time.perf_counter() - start:.0f} s)", flush=True)
     if failed:
