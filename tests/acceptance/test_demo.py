@@ -67,7 +67,7 @@ def test_the_last_line_has_what_programs_rely_on(last_line):
 
 
 def test_both_crawls_keep_the_rate(last_line):
-    """Over the measured half both send what they may, within 6 % (half a second late is 8 % of 6 s, and is paid back)."""
+    """Over the measured half both send what they may, within 6 % (half a second of delay is 8 % of 6 s)."""
     assert last_line["bandwidth"] == 25.0
     assert last_line["achieved_rate"] == pytest.approx(25.0, rel=0.06)
     assert last_line["achieved_rate_in_turn"] == pytest.approx(25.0, rel=0.06)
