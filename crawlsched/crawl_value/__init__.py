@@ -13,6 +13,7 @@
 `undiscovered_value`       of a page that was never crawled
 =========================  ====================================================================================
 
+`use_compiled` says whether numba is used; by itself it is where it is installed and the arrays are large.
 Arrays in, arrays out (numpy broadcasting, float64), in seconds and per-second rates. ``docs/posterior_crawl_value.md``
 derives them. The functions whose names begin with ``unchecked_`` do not check their arguments.
 """

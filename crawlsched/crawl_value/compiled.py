@@ -37,10 +37,13 @@ _LONGEST_SERIES = 300.0
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
-_compile = cast(
-    Callable[[Function], Function],
-    numba.njit(cache=True, nogil=True, error_model="numpy"),
-)
+
+def _compile(function: Function) -> Function:
+    try:
+        compiled: Any = numba.njit(cache=True, nogil=True, error_model="numpy")(function)
+    except RuntimeError:  # there is no folder in which to keep what was compiled
+        compiled = numba.njit(nogil=True, error_model="numpy")(function)
+    return cast(Function, compiled)
 
 
 def noisy_terms(y: Array, alpha: Array, gamma: Array, kappa: Array, max_terms: float = math.inf) -> tuple[Array, Array]:

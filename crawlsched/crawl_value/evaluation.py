@@ -1,7 +1,8 @@
 """Evaluation of the noisy terms: by numpy, or for large arrays by code that numba compiled."""
 
-import importlib.util
+import importlib
 import math
+from typing import Any
 
 from crawlsched.crawl_value.integrals import Array
 from crawlsched.crawl_value.terms import noisy_terms
@@ -28,7 +29,7 @@ def use_compiled(choice: bool | None) -> None:
     Raises
     ------
     ModuleNotFoundError
-        If `choice` is True and numba is not installed.
+        If `choice` is True and numba cannot be imported.
 
     Examples
     --------
@@ -37,25 +38,28 @@ def use_compiled(choice: bool | None) -> None:
     """
     global _choice
     if choice:
-        if not _numba_installed():
+        compiled = _compiled()
+        if compiled is None:
             raise ModuleNotFoundError(
-                "use_compiled(True) needs numba, which is not installed; install crawlsched[compiled]."
+                "use_compiled(True) needs numba, which cannot be imported; install crawlsched[compiled]."
             )
-        from crawlsched.crawl_value import compiled
-
         compiled.warm_up()
     _choice = choice
 
 
 def evaluate(y: Array, alpha: Array, gamma: Array, kappa: Array, max_terms: float = math.inf) -> tuple[Array, Array]:
     """Crawl value per unit of importance, and its derivative with respect to y, of flat arrays of equal length."""
-    if _choice or (_choice is None and y.size >= COMPILED_FROM and _numba_installed()):
-        # numba takes half a second to import: not before it is wanted.
-        from crawlsched.crawl_value import compiled
-
-        return compiled.noisy_terms(y, alpha, gamma, kappa, max_terms)
+    if _choice or (_choice is None and y.size >= COMPILED_FROM):
+        compiled = _compiled()
+        if compiled is not None:
+            value, slope = compiled.noisy_terms(y, alpha, gamma, kappa, max_terms)
+            return value, slope
     return noisy_terms(y, alpha, gamma, kappa, max_terms)
 
 
-def _numba_installed() -> bool:
-    return importlib.util.find_spec("numba") is not None
+def _compiled() -> Any:
+    # numba takes half a second to import, and may be missing: not before it is wanted.
+    try:
+        return importlib.import_module("crawlsched.crawl_value.compiled")
+    except ImportError:
+        return None
