@@ -188,6 +188,7 @@ class JobsProcess:
 
     def run(self) -> None:
         """Run the jobs until the process is interrupted."""
+        _quiet_apscheduler()
         scheduler = BlockingScheduler(job_defaults=_JOB_DEFAULTS, timezone=UTC)
         settings = self._settings
         now = datetime.now(UTC)
@@ -234,7 +235,15 @@ def _poll_interval(settings: Settings) -> float:
     return min(settings.sitemap_interval / 10, _LONGEST_POLL_INTERVAL)
 
 
+def _quiet_apscheduler() -> None:
+    # It says at INFO when each job begins and ends, which would fill a crawl's log; unless somebody wants just that.
+    apscheduler = logging.getLogger("apscheduler")
+    if apscheduler.level == logging.NOTSET:
+        apscheduler.setLevel(logging.WARNING)
+
+
 def _scheduler() -> BaseScheduler:
+    _quiet_apscheduler()
     if is_asyncio_available():
         from apscheduler.schedulers.asyncio import AsyncIOScheduler
 
