@@ -164,6 +164,7 @@ def test_a_full_disk_is_named_and_nothing_is_lost(sqlite_store, caplog):
     assert ids(sqlite_store) == list(range(2000))
     assert sum(len(block["page"]) for block in sqlite_store.load()) == 100
     assert sum("the disk is full" in record.message for record in caplog.records) == 1
+    assert writer.n_rows == 2100  # each row once: what waited was merged, and not written again by itself
     assert writer.close()
 
 
