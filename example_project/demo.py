@@ -52,6 +52,7 @@ WARM_UP = 0.5  # share of the run in which nothing is measured: both crawls are 
 START_TIMEOUT = 60.0
 STOP_TIMEOUT = 40.0
 PICTURE_INTERVAL = 0.5
+SLOWEST_ANSWER = 1.5
 OURS, IN_TURN = "crawlsched", "in turn"
 
 
@@ -215,7 +216,8 @@ class Demo:
         ours, in_turn = (self.truths[name].read() for name in (OURS, IN_TURN))
         fresh = f"{ours.freshness_now():>14.0%}{in_turn.freshness_now():>10.0%}"
         changes = f"{len(ours.change_times):>14}{len(in_turn.change_times):>10}"
-        rate = ours.rate(at - interval, at)
+        answered = at - SLOWEST_ANSWER  # the log has a request when it is answered: the newest are not in it yet
+        rate = ours.rate(max(start, answered - interval), answered)
         print(f"{at - start:>5.0f} s{ours.n_requests(start, at):>10}{rate:>12.2f}{fresh}{changes}", flush=True)
 
     def stop_crawls(self) -> None:
