@@ -23,6 +23,7 @@ from twisted.python.failure import Failure
 from crawlsched.exceptions import CrawlschedError
 from crawlsched.refresh import NotForTheSpider, Refresher
 from crawlsched.request_templates import RequestTemplate, build_request, template_of
+from crawlsched.settings import parse_bandwidth
 from crawlsched.visits import Outcome, Visit
 
 if TYPE_CHECKING:
@@ -147,6 +148,23 @@ class Scheduler(BaseScheduler):
             self._engine_was_busy = False
             self._arm(0.0)
         return request
+
+    # -- what programs call
+
+    def set_bandwidth(self, bandwidth: str | float) -> None:
+        """Crawl at another rate from now on: ``crawler.engine.scheduler.set_bandwidth("10/s")``.
+
+        Parameters
+        ----------
+        bandwidth : str or float
+            As CRAWLSCHED_BANDWIDTH is written; a number means crawls a second.
+
+        Raises
+        ------
+        ValueError
+            If it is no positive rate.
+        """
+        self._refresher.set_bandwidth(parse_bandwidth(bandwidth), self._refresher.clock())
 
     # -- pages from requests
 

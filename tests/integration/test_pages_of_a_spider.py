@@ -1,0 +1,163 @@
+"""What a spider's requests become: pages, with importance, kept apart by collection, on every database and event loop."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from crawlsched.store import Store
+from tests.crawling import Project
+from tests.site import Site
+
+SPIDER = """
+import scrapy
+
+def importance(url, meta):
+    return 5.0 if url.endswith("important") else 1.0
+
+class Spider(scrapy.Spider):
+    name = "test"
+    start_urls = [{url!r}]
+
+    async def start(self):
+        async for request in super().start():
+            yield request
+        yield scrapy.Request({url!r} + "untracked", self.once, meta={{"crawlsched_track": False}})
+        yield scrapy.Request({url!r} + "not-data", lambda response: None)
+        yield scrapy.Request({url!r} + "by-meta", meta={{"crawlsched_importance": 7}})
+
+    def parse(self, response):
+        for link in response.css("a::attr(href)").getall():
+            yield response.follow(link, self.parse_linked)
+
+    def parse_linked(self, response):
+        yield {{"url": response.url}}
+
+    def once(self, response):
+        pass
+"""
+
+
+@pytest.fixture
+def site() -> Iterator[Site]:
+    with Site() as site:
+        site.page("/", '<a href="/linked">one</a> <a href="/important">two</a> <a href="/linked">again</a>')
+        for path in ("linked", "important", "untracked", "not-data", "by-meta"):
+            site.page(f"/{path}", f"<p>{path}</p>")
+        yield site
+
+
+def _columns(store: Store) -> dict[str, dict[str, float]]:
+    found = {}
+    for block in store.load():
+        for row, page in enumerate(block["page"]):
+            facts = store.facts([page])[0]
+            assert facts is not None
+            found[facts.url] = {"importance": float(block["importance"][row]), "n_crawls": int(block["n_crawls"][row])}
+    return found
+
+
+def test_links_become_pages_and_the_rest_is_crawled_once(site: Site, tmp_path: Path) -> None:
+    """Links are refreshed; what opted out, and what cannot be written down, is crawled once by the fallback scheduler."""
+    crawl = Project(tmp_path, SPIDER.format(url=site.url("/")), TEST_CLOSE_AFTER_RESOLVED="20").run()
+    assert set(crawl.outcomes()) == {site.url(path) for path in ("/", "/linked", "/important", "/by-meta")}
+    assert len(site.visits("/linked")) >= 3
+    assert len(site.visits("/untracked")) == 1
+    assert len(site.visits("/not-data")) == 1
+    assert crawl.log.count("is crawled once and not kept fresh (this is said once)") == 1
+    # The second link to /linked is known already.
+    assert crawl.stats["crawlsched/known"] == 1
+
+
+def test_importance_comes_from_meta_or_a_function(site: Site, tmp_path: Path) -> None:
+    """CRAWLSCHED_IMPORTANCE names a function; meta says it for one request and goes before it."""
+    project = Project(
+        tmp_path,
+        SPIDER.format(url=site.url("/")),
+        CRAWLSCHED_IMPORTANCE="spider_under_test.importance",
+        TEST_CLOSE_AFTER_RESOLVED="8",
+    )
+    store = project.run().store()
+    importance = {url: facts["importance"] for url, facts in _columns(store).items()}
+    store.close()
+    assert importance == {site.url("/"): 1, site.url("/linked"): 1, site.url("/important"): 5, site.url("/by-meta"): 7}
+
+
+def test_a_floor_that_asks_for_more_than_the_rate_is_said_at_the_start(site: Site, tmp_path: Path) -> None:
+    """The second start knows the pages, and says that they cannot all be kept to the interval."""
+    project = Project(tmp_path, SPIDER.format(url=site.url("/")), TEST_CLOSE_AFTER_RESOLVED="8")
+    project.run()
+    crawl = project.run(CRAWLSCHED_MAX_CRAWL_INTERVAL="1", CRAWLSCHED_BANDWIDTH="2/s", CLOSESPIDER_TIMEOUT="5")
+    assert "CRAWLSCHED_MAX_CRAWL_INTERVAL = 1 s asks for 4 crawls a second of these 4 pages" in crawl.log
+    assert crawl.stats["crawlsched/dispatched/overdue"] >= 4
+
+
+def test_a_restart_goes_on_where_it_stopped(site: Site, tmp_path: Path) -> None:
+    """start() names its page again, which is neither a new page nor visited out of turn."""
+    project = Project(
+        tmp_path,
+        SPIDER.format(url=site.url("/")),
+        CRAWLSCHED_MIN_CRAWL_INTERVAL="1000",
+        TEST_CLOSE_AFTER_RESOLVED="4",
+    )
+    project.run()
+    before = len(site.visits("/"))
+    crawl = project.run(CLOSESPIDER_TIMEOUT="3", TEST_CLOSE_AFTER_RESOLVED="0")
+    assert len(site.visits("/")) == before == 1
+    assert "crawlsched/pages/found" not in crawl.stats
+
+
+def test_two_spiders_share_a_database_without_seeing_each_other(site: Site, tmp_path: Path) -> None:
+    """Each has its own collection, at the same time."""
+    first = Project(tmp_path, SPIDER.format(url=site.url("/")), TEST_CLOSE_AFTER_RESOLVED="30")
+    folder = tmp_path / "other"
+    folder.mkdir()
+    second = Project(
+        folder,
+        SPIDER.format(url=site.url("/")).replace('name = "test"', 'name = "other"'),
+        CRAWLSCHED_DATABASE_URL=first.database_url,
+        TEST_CLOSE_AFTER_RESOLVED="30",
+    )
+    processes = first.start(), second.start()
+    for project, process in zip((first, second), processes, strict=True):
+        assert project.finish(process).stats["crawlsched/pages/found"] == 4
+    for name in ("test", "other"):
+        store = Store.open(first.database_url, name, read_only=True)
+        assert len(_columns(store)) == 4
+        store.close()
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"TWISTED_REACTOR_ENABLED": "False"},
+        {"TWISTED_REACTOR": "twisted.internet.epollreactor.EPollReactor"},
+    ],
+    ids=["no reactor", "not asyncio"],
+)
+def test_other_event_loops_do_as_well(site: Site, tmp_path: Path, settings: dict[str, str]) -> None:
+    """Without a Twisted reactor, and with one that is not asyncio's."""
+    crawl = Project(tmp_path, SPIDER.format(url=site.url("/")), TEST_CLOSE_AFTER_RESOLVED="20", **settings).run()
+    assert crawl.stats["crawlsched/dispatched"] == crawl.stats["crawlsched/resolved"] >= 20
+    assert len(crawl.outcomes()) == 4
+
+
+def test_the_same_on_every_database(site: Site, tmp_path: Path, database_url: str) -> None:
+    """SQLite and PostgreSQL hold the same facts after the same crawl."""
+    project = Project(
+        tmp_path,
+        SPIDER.format(url=site.url("/")),
+        CRAWLSCHED_DATABASE_URL=database_url,
+        CRAWLSCHED_DATABASE_UPGRADE="True",
+        CRAWLSCHED_MIN_CRAWL_INTERVAL="1000",
+        TEST_CLOSE_AFTER_RESOLVED="4",
+    )
+    project.run()
+    store = Store.open(database_url, "test", read_only=True)
+    assert {facts["n_crawls"] for facts in _columns(store).values()} == {1}
+    assert len(_columns(store)) == 4
+    assert json.dumps(sorted(store.counts())) == '["127.0.0.1"]'
+    store.close()
