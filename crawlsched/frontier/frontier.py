@@ -10,11 +10,12 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from crawlsched.frontier.awake import Awake
 from crawlsched.frontier.calendar import Calendar
 from crawlsched.frontier.host_queues import HostQueues
 from crawlsched.frontier.ladder import AWAKE, BARRED, IN_FLIGHT, LOWEST, OUT, OWN_LADDER, RUNNING, Ladder, Run
 from crawlsched.frontier.levels import bed_level, bed_levels, level_above, levels_above, value_at, values_at
-from crawlsched.frontier.values import CrawlValues, PageValue
+from crawlsched.frontier.values import CrawlValues, PageValues
 from crawlsched.pages import Pages, grown
 
 __all__ = ["Frontier", "Pick"]
@@ -105,14 +106,14 @@ class Frontier:
         self._shared = Ladder(-1, 0)
         self._ladder_order: list[tuple[float, int, int]] = []
         self._pages_of_host: npt.NDArray[np.int32] = np.zeros(0, np.int32)
-        self._resting: dict[int, tuple[float, float]] = {}
+        self._resting: dict[int, float] = {}
         self._resting_order: list[tuple[float, int]] = []
         self._soon: list[tuple[float, int]] = []
         self._overdue_soon: list[tuple[float, int]] = []
         self._forced = HostQueues(self._resting)
         self._overdue = HostQueues(self._resting)
-        self._awake = HostQueues(self._resting)
-        self._page_values: dict[int, PageValue] = {}
+        self._awake = Awake()
+        self._resting_awake: dict[int, set[int]] = {}  # pages that would be awake if their host did not rest
         self._force_numbers = count()
         self._run_numbers = count()
 
@@ -215,8 +216,7 @@ class Frontier:
         place = self._place[pages]
         self._calendar.clear(pages)
         for page in pages[place == AWAKE].tolist():
-            self._awake.discard(page)
-            self._page_values.pop(page, None)
+            self._fall_asleep(page)
         asleep, beds = pages[place > RUNNING], place[place > RUNNING]
         own = beds > OWN_LADDER // 2
         levels, members = np.unique(beds[~own], return_counts=True)
@@ -232,12 +232,16 @@ class Frontier:
             return
         self._calendar.clear_one(page)
         if place == AWAKE:
-            self._awake.discard(page)
-            self._page_values.pop(page, None)
+            self._fall_asleep(page)
         elif place > OWN_LADDER // 2:
             self._ladders[self._pages.host.item(page)].leave(place - OWN_LADDER)
         elif place > RUNNING:
             self._shared.leave(place)
+
+    def _fall_asleep(self, page: int) -> None:
+        self._awake.discard(page)
+        if self._resting_awake:
+            self._resting_awake.get(self._pages.host.item(page), set()).discard(page)
 
     def _count_hosts(self, pages: IndexArray, sign: int) -> None:
         if not pages.size:
@@ -294,7 +298,9 @@ class Frontier:
     def _put(self, pages: IndexArray, falling: bool) -> None:
         """Put eligible pages to bed, or among those that are awake."""
         values = self.values.many(pages)
-        bounds = values.bound(self._until)
+        parabolas = value, slope, curve = values.parabolas(self._now, self._until)
+        left = self._until - self._now
+        bounds = value + left * (slope + left * curve)
         levels = levels_above(bounds)
         steady = values.steady
         cutoffs = self._cutoffs(pages)
@@ -303,13 +309,16 @@ class Frontier:
             # Too many at once: the best few are kept, and the others wait until the cutoff comes down to them.
             self._cutoff = max(self._cutoff, level_above(float(np.partition(bounds, -_KEPT_AWAKE)[-_KEPT_AWAKE])) - 2)
             cutoffs = np.maximum(cutoffs, self._cutoff)
+            descending = awake
             awake = levels > cutoffs
+        else:
+            descending = awake
         if awake.any():
-            self._wake(pages[awake], bounds[awake], steady[awake])
-        if awake.all():
-            return
+            self._wake(pages, awake, parabolas, values)
+            if awake.all():
+                return
         asleep = ~awake
-        sleepers, levels = pages[asleep], bed_levels(levels[asleep], cutoffs[asleep], falling)
+        sleepers, levels = pages[asleep], bed_levels(levels[asleep], cutoffs[asleep], falling | descending[asleep])
         self._put_to_bed(sleepers, levels)
         ring = values.crossings(values_at(levels) * (1 - _SLACK), self._until, asleep)
         rings = ring < np.inf
@@ -323,12 +332,7 @@ class Frontier:
         ladder = self._ladders.get(host, self._shared)
         cutoff = max(self._cutoff, ladder.cutoff)
         if level > cutoff:
-            bound = value.bound(self._until)
-            level = level_above(bound)
-        if level > cutoff:
-            self._place[page] = AWAKE
-            self._page_values[page] = value
-            self._awake.push(host, -bound, page)
+            self._put(np.array([page]), falling=False)
             return
         bed = bed_level(level, cutoff)
         self._place[page] = bed + ladder.offset
@@ -367,15 +371,30 @@ class Frontier:
             self._shared.add(pages[shared], levels[shared])
             self._note(self._shared)
 
-    def _wake(self, pages: IndexArray, bounds: FloatArray, steady: npt.NDArray[np.bool_]) -> None:
+    def _wake(
+        self,
+        pages: IndexArray,
+        awake: npt.NDArray[np.bool_],
+        parabolas: tuple[FloatArray, FloatArray, FloatArray],
+        values: PageValues,
+    ) -> None:
         """Put pages among those that are awake, or into runs where many never change their value."""
+        steady = awake & values.steady
         if np.count_nonzero(steady) > _LEAST_RUN:
-            self._make_runs(pages[steady], bounds[steady])
-            pages, bounds = pages[~steady], bounds[~steady]
-        self._place[pages] = AWAKE
-        hosts = self._pages.host[pages]
-        for host, key, page in zip(hosts.tolist(), (-bounds).tolist(), pages.tolist(), strict=True):
-            self._awake.push(host, key, page)
+            self._make_runs(pages[steady], parabolas[0][steady])
+            awake = awake & ~steady
+        rows = np.flatnonzero(awake)
+        woken = pages[rows]
+        self._place[woken] = AWAKE
+        hosts = self._pages.host[woken]
+        if self._resting:
+            resting = np.isin(hosts, np.fromiter(self._resting, np.intp, len(self._resting)))
+            for host, page in zip(hosts[resting].tolist(), woken[resting].tolist(), strict=True):
+                self._resting_awake.setdefault(host, set()).add(page)
+            rows, woken, hosts = rows[~resting], woken[~resting], hosts[~resting]
+        if rows.size:
+            value, slope, curve = (column[rows] for column in parabolas)
+            self._awake.add(woken, hosts, (value, slope, curve), self._now, values, rows)
 
     def _make_runs(self, pages: IndexArray, bounds: FloatArray) -> None:
         self._place[pages] = RUNNING
@@ -406,12 +425,12 @@ class Frontier:
     def _advance(self, now: float) -> None:
         """Let everything happen that was to happen until now; amortised O(log n) per event."""
         self._now = now
-        while self._resting_order and self._resting_order[0][0] <= now:
-            until, host = heappop(self._resting_order)
-            if self._resting.get(host, (None,))[0] == until:
-                self.release_host(host)
         if now >= self._until:
             self._turn(now)
+        while self._resting_order and self._resting_order[0][0] <= now:
+            until, host = heappop(self._resting_order)
+            if self._resting.get(host) == until:
+                self.release_host(host)
         while self._soon and self._soon[0][0] <= now:
             _, page = heappop(self._soon)
             if self._place[page] == BARRED:
@@ -427,9 +446,12 @@ class Frontier:
                     self._overdue.push(self._pages.host.item(page), deadline, page)
 
     def _turn(self, now: float) -> None:
-        """Begin the tick of `now`: bounds are renewed, and pages whose alarms ring are put where they belong."""
+        """Begin the tick of `now`: all pages that are awake or whose alarms ring are put where they belong."""
         self._until = self._calendar.end(now)
-        self._renew(self._awake_pages(), all_hosts=True)
+        for host in self._resting:
+            self._set_aside(host)
+        pages = self._awake.living()
+        self._awake.clear()
         if self._max is not None:
             for page in self._deadlines.due(now).tolist():
                 if self._place[page] > IN_FLIGHT:
@@ -438,73 +460,60 @@ class Frontier:
         if due.size:
             place = self._place[due]
             barred = due[place == BARRED]
-            eligible = self._eligible_at(barred)
-            later = eligible > now
-            for page, until in zip(barred[later].tolist(), eligible[later].tolist(), strict=True):
-                self._bar(page, until, now)
-            due = np.concatenate([due[place != BARRED], barred[~later]])
-            if due.size:
-                self._leave(due)
-                self._put(due, falling=False)
-        if len(self._awake) > _MOST_AWAKE:
-            self._put_worst_to_bed(self._awake_pages(), None)
-            for host in self._resting:
-                if host in self._ladders:
-                    self._put_worst_to_bed(np.array(self._awake.of_host(host), np.intp), self._ladders[host])
+            if barred.size:
+                eligible = self._eligible_at(barred)
+                later = eligible > now
+                for page, until in zip(barred[later].tolist(), eligible[later].tolist(), strict=True):
+                    self._bar(page, until, now)
+                due = np.concatenate([due[place != BARRED], barred[~later]])
+            self._leave(due)
+            pages = np.concatenate([pages, due])
+        if pages.size:
+            self._put(pages, falling=False)
+        for host in list(self._resting_awake):
+            self._put_worst_to_bed(host)
 
-    def _awake_pages(self) -> IndexArray:
-        """Return the pages which are awake on hosts that do not rest."""
-        pages = np.fromiter(self._awake.keys, np.intp, len(self._awake))
-        if self._resting and pages.size:
-            hosts = self._pages.host[pages]
-            pages = pages[~np.isin(hosts, np.fromiter(self._resting, np.intp, len(self._resting)))]
-        return pages
+    def _set_aside(self, host: int) -> None:
+        """Keep the pages of a host that rests elsewhere, where they need no bounds."""
+        pages = self._awake.of_host(host).tolist()
+        if pages:
+            self._resting_awake.setdefault(host, set()).update(pages)
+            for page in pages:
+                self._awake.discard(page)
 
-    def _renew(self, pages: IndexArray, all_hosts: bool = False) -> None:
-        """Compute the bounds of pages that are awake for the tick which has begun."""
-        if all_hosts:
-            self._awake.forget_hosts()
-        if not pages.size:
+    def _put_worst_to_bed(self, host: int) -> None:
+        """Raise the cutoff of a host that rests, where too many of its pages would be awake."""
+        ladder, waiting = self._ladders.get(host), self._resting_awake[host]
+        if ladder is None or len(waiting) <= _MOST_AWAKE:
             return
-        keys = -self.values.many(pages).bound(self._until)
-        hosts = self._pages.host[pages]
-        order = np.lexsort((pages, keys, hosts))
-        columns = hosts[order].tolist(), keys[order].tolist(), pages[order].tolist()
-        self._awake.replace(zip(*columns, strict=True))
-
-    def _put_worst_to_bed(self, pages: IndexArray, ladder: Ladder | None) -> None:
-        """Raise the cutoff of one ladder, or of all, so far that only the best of these awake pages stay awake."""
-        if pages.size <= _MOST_AWAKE:
-            return
-        bounds = self.values.many(pages).bound(self._until)
-        kept = float(np.partition(bounds, -_KEPT_AWAKE)[-_KEPT_AWAKE])
-        cutoff = level_above(kept) - 2
-        if ladder is None:
-            self._cutoff = cutoff
-        else:
-            ladder.cutoff = cutoff
-        worst = pages[levels_above(bounds) <= cutoff]
-        if worst.size:
-            self._leave(worst)
-            self._put(worst, falling=True)
+        pages = np.fromiter(waiting, np.intp, len(waiting))
+        value, slope, curve = self.values.many(pages).parabolas(self._now, self._until)
+        left = self._until - self._now
+        bounds = value + left * (slope + left * curve)
+        ladder.cutoff = level_above(float(np.partition(bounds, -_KEPT_AWAKE)[-_KEPT_AWAKE])) - 2
+        worst = pages[levels_above(bounds) <= ladder.cutoff]
+        self._leave(worst)
+        self._put(worst, falling=True)
 
     # -- hosts
 
     def rest_host(self, host: int, until: float) -> None:
         """Leave a host's pages out until a time, or until `release_host`; O(log hosts)."""
-        self._resting[host] = (until, self._until)
+        self._resting[host] = until
         if until < np.inf:
             heappush(self._resting_order, (until, host))
+        self._awake.rest(host, True)
 
     def release_host(self, host: int) -> None:
         """Let a host's pages take part again; O(its awake pages)."""
-        rest = self._resting.pop(host, None)
-        if rest is None:
+        if self._resting.pop(host, None) is None:
             return
-        if rest[1] < self._until:
-            self._renew(np.array(self._awake.of_host(host), np.intp))
-        for queues in (self._awake, self._overdue, self._forced):
-            queues.host_returns(host)
+        self._awake.rest(host, False)
+        waiting = self._resting_awake.pop(host, None)
+        if waiting:
+            self._put(np.fromiter(waiting, np.intp, len(waiting)), falling=False)
+        self._overdue.host_returns(host)
+        self._forced.host_returns(host)
         ladder = self._ladders.get(host)
         if ladder is not None:
             ladder.noted = None
@@ -545,8 +554,10 @@ class Frontier:
     def peek(self, n: int) -> IndexArray:
         """Return up to about `n` pages that are likely to be picked next, likeliest first; O(n log n)."""
         found: list[int] = []
-        for queues in (self._forced, self._overdue, self._awake):
+        for queues in (self._forced, self._overdue):
             found += sorted(queues.keys, key=queues.keys.__getitem__)
+        bounds = self._awake.bounds(self._now)
+        found += self._awake.pages[np.argsort(-bounds)[: np.count_nonzero(bounds >= 0)]].tolist()
         for ladder in (self._shared, *self._ladders.values()) if len(found) < n else ():
             found += [page for page in ladder.top(n - len(found)).tolist() if self._place[page] == RUNNING]
             if len(found) >= n:
@@ -601,28 +612,25 @@ class Frontier:
     def _best(self, now: float, host_free_at: HostFreeAt, free: set[int]) -> tuple[float, int] | None:
         """Branch and bound: look at pages and ladders, highest bound first, until no bound is left above the best."""
         best: tuple[float, int] | None = None
-        beaten: list[tuple[int, float, int]] = []
+        bounds = self._awake.bounds(now)
         while True:
-            entry = self._awake.first()
-            if entry is not None and (best is None or entry[:2] < best):
-                key, page, host = entry
-                if self._is_free(host, now, host_free_at, free):
-                    self._awake.pop(host)
-                    beaten.append((host, key, page))
-                    value = self._page_values.get(page)
-                    if value is None:
-                        value = self._page_values[page] = self.values.one(page)
-                    candidate = (-value.at(now), page)
+            while bounds.size:
+                row = int(bounds.argmax())
+                bound = bounds.item(row)
+                page = self._awake.page(row)
+                if bound < 0 or (best is not None and (-bound, page) > best):
+                    break
+                bounds[row] = -np.inf
+                if self._is_free(self._awake.host(row), now, host_free_at, free):
+                    candidate = (-self._awake.value(row).at(now), page)
                     best = candidate if best is None or candidate < best else best
-                continue
+                else:
+                    bounds[self._awake.rows_of(self._awake.host(row))] = -np.inf
             ladder = self._highest_ladder()
             if ladder is None or (best is not None and best < ladder[:2]):
-                break
-            self._open(ladder[2], -best[0] if best is not None else -1.0)
-        for host, key, page in beaten:
-            if best is not None and page != best[1]:
-                self._awake.push(host, key, page)
-        return best
+                return best
+            self._open(ladder[2])
+            bounds = self._awake.bounds(now)
 
     def _highest_ladder(self) -> tuple[float, int, Ladder] | None:
         order = self._ladder_order
@@ -642,10 +650,10 @@ class Frontier:
             self._note(ladder)
         return None
 
-    def _open(self, ladder: Ladder, worth: float) -> None:
+    def _open(self, ladder: Ladder) -> None:
         cutoff = max(self._cutoff, ladder.cutoff)
         ladder.cutoff = cutoff
-        pages = ladder.open(_OPENED, self._place, worth)
+        pages = ladder.open(_OPENED, self._place)
         self._cutoff = min(self._cutoff, ladder.cutoff)
         ladder.noted = None
         self._place[pages] = IN_FLIGHT
@@ -665,10 +673,13 @@ class Frontier:
         pages = np.flatnonzero(self._place != OUT)
         place = self._place[pages]
         self._calendar.check()
-        for queues in (self._forced, self._overdue, self._awake):
+        for queues in (self._forced, self._overdue):
             queues.check()
-        assert set(self._awake.keys) == set(pages[place == AWAKE].tolist())
-        assert set(self._page_values) <= set(self._awake.keys)
+        bounds = dict(zip(self._awake.pages.tolist(), self._awake.bounds(now).tolist(), strict=True))
+        waiting = set[int]().union(*self._resting_awake.values())
+        assert set(self._awake.living().tolist()) | waiting == set(pages[place == AWAKE].tolist())
+        assert not set(self._awake.living().tolist()) & waiting
+        assert set(self._resting_awake) <= set(self._resting)
         ladders = [self._shared, *self._ladders.values()]
         assert sum(ladder.check(self._place, self._pages.host) for ladder in ladders) == int((place > RUNNING).sum())
         eligible = pages[place > BARRED]
@@ -677,7 +688,7 @@ class Frontier:
             host, level = self._pages.host.item(page), self._place.item(page)
             if level == AWAKE:
                 if host not in self._resting:
-                    assert value <= -self._awake.keys[page]
+                    assert value <= bounds[page]
             elif level > OWN_LADDER // 2:
                 assert value < value_at(level - OWN_LADDER)
             elif level != RUNNING:

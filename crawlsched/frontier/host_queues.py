@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable
+from collections.abc import Container
 from heapq import heappop, heappush
-from itertools import groupby
-from operator import itemgetter
 
 __all__ = ["HostQueues"]
 
@@ -89,27 +87,6 @@ class HostQueues:
                 return
             heappop(queue)
         del self._queues[host]
-
-    def of_host(self, host: int) -> list[int]:
-        """Return the pages of a host, each once."""
-        return list({page for key, page in self._queues.get(host, ()) if self.keys.get(page) == key})
-
-    def replace(self, entries: Iterable[tuple[int, float, int]]) -> None:
-        """Give some hosts new queues, from entries (host, key, page) sorted by these; keys of all their pages change.
-
-        Entries of these hosts that are not among the new ones must have been discarded before.
-        """
-        for host, members in groupby(entries, itemgetter(0)):
-            queue = [(key, page) for _, key, page in members]
-            self._queues[host] = queue
-            for key, page in queue:
-                self.keys[page] = key
-            if host not in self._resting:
-                heappush(self._hosts, (*queue[0], host))
-
-    def forget_hosts(self) -> None:
-        """Empty the queue of hosts; `replace` must follow with all hosts that have pages and do not rest."""
-        self._hosts.clear()
 
     def check(self) -> None:
         """Raise `AssertionError` unless every page stands in a queue, and every host that does not rest can be found."""

@@ -174,7 +174,7 @@ class Ladder:
         bed = (-value_at(level), _AFTER_ALL_PAGES)
         return bed if run is None or bed < run else run
 
-    def open(self, least: int, place: LevelArray, worth: float) -> IndexArray:
+    def open(self, least: int, place: LevelArray) -> IndexArray:
         """Take out pages from the top: whole levels, as few as hold `least` pages, or the head of the best run.
 
         Parameters
@@ -182,8 +182,6 @@ class Ladder:
         least : int
         place : ndarray of int32
             Where each page stands.
-        worth : float
-            Levels at or below this value need not be opened.
 
         Returns
         -------
@@ -195,7 +193,7 @@ class Ladder:
         found: list[IndexArray] = []
         n = 0
         while n < least and (level := self.highest()) is not None:
-            if n and (value_at(level) <= worth or (self._runs and -self._runs[0][0] >= value_at(level))):
+            if n and self._runs and -self._runs[0][0] >= value_at(level):
                 break
             pages = np.frombuffer(self._beds.pop(level), np.uint32).astype(np.intp)
             self.sleepers -= self._sleepers.pop(level)

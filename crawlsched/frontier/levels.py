@@ -17,9 +17,10 @@ LevelArray = npt.NDArray[np.int32]
 _STEPS = 4096.0
 #: The level of a crawl value of 0; its crawl value is 0 to rounding, and no positive value is below it.
 BOTTOM = -1100 * 4096
-# A sleeping page rings when it has made 7/8 of the way (in levels) up to where it would be awake: a page that begins
-# twelve factors of two below is looked at six times on its way up.
-_WAY_LEFT = 8
+# A page on its way up sleeps until it has made 7/8 of the way (in levels) to where it would be awake: beginning twelve
+# factors of two below it is looked at six times. A page that the cutoff is coming down to has its bed 1/8 of the way up,
+# so that it is not looked at before the cutoff has made 7/8 of the way to it.
+_SHARE = 8
 
 
 def level_above(value: float) -> int:
@@ -47,7 +48,7 @@ def values_at(levels: npt.NDArray[np.integer]) -> FloatArray:
 
 
 def bed_level(level: int, cutoff: int) -> int:
-    """Return the level under which a page at `level` goes to sleep: at least `level`, at most `cutoff`.
+    """Return the level under which a page on its way up goes to sleep: at least `level`, at most `cutoff`.
 
     Parameters
     ----------
@@ -58,19 +59,33 @@ def bed_level(level: int, cutoff: int) -> int:
 
     Notes
     -----
-    Beds far below the cutoff are rounded up to multiples of a power of two, 1/16 of the way or less, so that there are
-    few of them.
+    Beds are rounded up to multiples of a power of two, 1/16 of their distance from the cutoff or less, so that there
+    are few of them.
     """
-    way = (cutoff - level) // _WAY_LEFT
-    shift = way.bit_length() - 4
+    left = (cutoff - level) // _SHARE
+    shift = left.bit_length() - 4
     if shift <= 0:
-        return cutoff - way
-    return min(cutoff, -((way - cutoff) >> shift << shift))
+        return cutoff - left
+    return min(cutoff, -((left - cutoff) >> shift << shift))
 
 
-def bed_levels(levels: LevelArray, cutoffs: npt.NDArray[np.int32] | int) -> LevelArray:
-    """Return what `bed_level` returns, for many pages."""
-    way = (cutoffs - levels) // _WAY_LEFT
-    shift = np.maximum(np.frexp(way)[1] - 4, 0)
-    beds: LevelArray = np.minimum(cutoffs, -(((way - cutoffs) >> shift) << shift)).astype(np.int32)
+def bed_levels(
+    levels: LevelArray, cutoffs: npt.NDArray[np.int32] | int, falling: npt.NDArray[np.bool_] | bool
+) -> LevelArray:
+    """Return the levels under which pages go to sleep.
+
+    Parameters
+    ----------
+    levels : ndarray of int32
+        Above the pages' values; at most `cutoffs`.
+    cutoffs : int or ndarray of int32
+        Pages above it are awake.
+    falling : bool or ndarray of bool
+        Whether the cutoff is coming down to the pages, or the pages are on their way up as for `bed_level`.
+    """
+    way = cutoffs - levels
+    part = way // _SHARE
+    left = np.where(falling, way - part, part)
+    shift = np.maximum(np.frexp(part)[1] - 4, 0)
+    beds: LevelArray = np.minimum(cutoffs, -(((left - cutoffs) >> shift) << shift)).astype(np.int32)
     return beds

@@ -45,8 +45,14 @@ class PageValues(Protocol):
     def at(self, now: float) -> FloatArray:
         """Return the crawl values at a time."""
 
-    def bound(self, until: float) -> FloatArray:
-        """Return what the crawl values do not exceed until a time."""
+    def one(self, row: int) -> PageValue:
+        """Return the crawl value of one of the pages."""
+
+    def parabolas(self, after: float, until: float) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return value v, slope s and half curvature c: until a time no crawl value exceeds v + s d + c d², d seconds later.
+
+        For steady values v is the value itself, and both others are 0.
+        """
 
     def crossings(self, values: FloatArray, after: float, where: npt.NDArray[np.bool_]) -> FloatArray:
         """Return `PageValue.crossing` of the pages in `where`, with one of `values` for each of these."""

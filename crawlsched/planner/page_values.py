@@ -149,6 +149,8 @@ class PosteriorValues:
         importance = self._pages.importance[pages].astype(np.float64)
         rate, weight = self.signals(pages)
         steady = (crawled_at == -np.inf) | (importance == 0.0)
+        if not (steady.any() or weight.any()):
+            return GrowingValues(self._grid, self.weights(pages), crawled_at, importance)
         signalled = (rate > 0) & (weight > 0) & ~steady
         growing = ~(steady | signalled)
         parts: list[tuple[BoolArray, GrowingValues | SignalledValues]] = []
@@ -199,12 +201,20 @@ class MixedValues:
             values[part] = members.at(now)
         return values
 
-    def bound(self, until: float) -> FloatArray:
-        """Return what the crawl values do not exceed until a time."""
-        values = self._values.copy()
+    def one(self, row: int) -> PageValue:
+        """Return the crawl value of one of the pages."""
         for part, members in self._parts:
-            values[part] = members.bound(until)
-        return values
+            if part[row]:
+                return members.one(int(np.count_nonzero(part[:row])))
+        return SteadyValue(self._values.item(row))
+
+    def parabolas(self, after: float, until: float) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return value, slope and half curvature of parabolas that no crawl value exceeds."""
+        columns = self._values.copy(), np.zeros(self._values.size), np.zeros(self._values.size)
+        for part, members in self._parts:
+            for column, given in zip(columns, members.parabolas(after, until), strict=True):
+                column[part] = given
+        return columns
 
     def crossings(self, values: FloatArray, after: float, where: BoolArray) -> FloatArray:
         """Return times before which the crawl values of the pages in `where` are below `values`."""

@@ -35,7 +35,7 @@ _SAMPLE = 200_000
 _LONGEST_ERROR_INTERVAL = DAY
 _LONGEST_GONE_INTERVAL = 30 * DAY
 # The picks of one tick of the frontier, and the lengths that a tick may have, seconds.
-_PICKS_PER_TICK = 16.0
+_PICKS_PER_TICK = 32.0
 _TICK = (0.01, 3600.0)
 # The threshold that is reported follows the values picked with this weight for the newest.
 _THRESHOLD_STEP = 0.02

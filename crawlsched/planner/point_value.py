@@ -131,6 +131,7 @@ class RuleValues:
         self._n_signals = n_signals
         self._crawled_at = crawled_at
         self._importance = importance
+        self._horizon = horizon
         self._never = crawled_at == -np.inf
         self.steady: BoolArray = self._never | (importance == 0.0)
         self._new = importance / (rates[0] + 1 / horizon)
@@ -141,10 +142,17 @@ class RuleValues:
         values = self._rule(elapsed, self._n_signals, *self._rates, self._importance)
         return np.minimum(np.where(self._never, self._new, values), _HIGHEST)
 
-    def bound(self, until: float) -> FloatArray:
-        """Return what the crawl values do not exceed until a time."""
+    def one(self, row: int) -> PointValue:
+        """Return the crawl value of one of the pages."""
+        part = slice(row, row + 1)
+        columns = self._rates[:, part], self._n_signals[part], self._crawled_at[part], self._importance[part]
+        return PointValue(RuleValues(self._rule, *columns, self._horizon))
+
+    def parabolas(self, after: float, until: float) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return value, slope and half curvature of parabolas that no crawl value exceeds: flat ones."""
         values = self.at(until)
-        return np.where(self.steady, values, values * (1 + 1e-10))
+        still = np.zeros(values.size)
+        return np.where(self.steady, values, values * (1 + 1e-10)), still, still
 
     def crossings(self, values: FloatArray, after: float, where: BoolArray) -> FloatArray:
         """Return times before which the crawl values of the pages in `where` are below `values`."""
@@ -173,7 +181,7 @@ class PointValue:
 
     def bound(self, until: float, rough: bool = False) -> float:
         """Return what the crawl value does not exceed until a time."""
-        return float(self._one.bound(until)[0])
+        return float(self._one.parabolas(until, until)[0][0])
 
     def crossing(self, value: float, after: float) -> float:
         """Return a time before which the crawl value is below `value`."""

@@ -49,6 +49,11 @@ def gain(elapsed: FloatArray | float, rates: FloatArray) -> FloatArray:
 
     Its rounding error is below 1e-15 τ, whatever the rate.
     """
+    return gain_and_slope(elapsed, rates)[0]
+
+
+def gain_and_slope(elapsed: FloatArray | float, rates: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return `gain`, and exp(-x) - 1: the slope by τ²/2 is r exp(-x)."""
     # Beyond x = 50 nothing is left of exp(-x), and x itself would only add its rounding.
     minus_x = np.maximum(rates * -elapsed, -50.0)
     lost = np.expm1(minus_x)
@@ -57,7 +62,14 @@ def gain(elapsed: FloatArray | float, rates: FloatArray) -> FloatArray:
     value -= lost
     value += minus_x
     value /= rates
-    return value
+    return value, lost
+
+
+def _with_slack(
+    values: FloatArray, slope: FloatArray, curvature: FloatArray, weighted_elapsed: FloatArray
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return value, slope and half curvature of parabolas that rounding cannot lift a crawl value above."""
+    return values * _SLACK + weighted_elapsed * _SLACK_PER_SECOND, slope * _SLACK, curvature * (0.5 * _SLACK)
 
 
 class SteadyValue:
@@ -148,6 +160,7 @@ class GrowingValues:
         self._weights = weights
         self._crawled_at = crawled_at
         self._importance = importance
+        self.steady: BoolArray = np.zeros(crawled_at.size, bool)
 
     def at(self, now: float) -> FloatArray:
         """Return the crawl values."""
@@ -156,10 +169,24 @@ class GrowingValues:
         values = np.vecdot(self._weights, gain(elapsed[:, np.newaxis], self._grid.rates)) * self._importance
         return np.maximum(values, 0.0)
 
-    def bound(self, until: float) -> FloatArray:
-        """Return what the crawl values do not exceed until then."""
-        slack = self._importance * np.maximum(until - self._crawled_at, 0.0) * _SLACK_PER_SECOND
-        return self.at(until) * _SLACK + slack
+    def one(self, row: int) -> GrowingValue:
+        """Return the crawl value of one of the pages."""
+        return GrowingValue(self._grid, self._weights[row], self._crawled_at.item(row), self._importance.item(row))
+
+    def parabolas(self, after: float, until: float) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return value, slope and half curvature of parabolas that no crawl value exceeds."""
+        # The tangent of V as a function of τ²/2, in which it is concave.
+        rates, elapsed = self._grid.rates, np.maximum(after - self._crawled_at, 0.0)
+        values, lost = gain_and_slope(elapsed[:, np.newaxis], rates)
+        lost += 1.0
+        lost *= rates
+        curvature = np.vecdot(self._weights, lost) * self._importance
+        return _with_slack(
+            np.vecdot(self._weights, values) * self._importance,
+            curvature * elapsed,
+            curvature,
+            self._importance * (until - self._crawled_at),
+        )
 
     def crossings(self, values: FloatArray, after: float, where: BoolArray) -> FloatArray:
         """Return times before which the crawl values of some pages are below `values`; O(K log T) a page."""
@@ -228,7 +255,8 @@ class SignalledValue:
         """Return what the crawl value does not exceed until then; a rough bound costs little."""
         if rough and self._plain is not None:
             return self._plain.bound(until)
-        return self._one.bound(until).item()
+        value, _, _ = self._one.parabolas(until, until)
+        return value.item()
 
     def crossing(self, value: float, after: float) -> float:
         """Return a time before which the crawl value is below `value`; O(K), and O(T K) before the first signal."""
@@ -262,10 +290,15 @@ class SignalledValues:
         """Return the crawl values."""
         return self._terms(now, np.arange(self._crawled_at.size))[0]
 
-    def bound(self, until: float) -> FloatArray:
-        """Return what the crawl values do not exceed until then."""
-        slack = self._importance * np.maximum(until - self._crawled_at, 0.0) * _SLACK_PER_SECOND
-        return self.at(until) * _SLACK + slack
+    def one(self, row: int) -> SignalledValue:
+        """Return the crawl value of one of the pages."""
+        columns = self._crawled_at, self._importance, self._evidence, self._signal_rate, self._signal_weight
+        return SignalledValue(self._grid, self._weights[row], *(column.item(row) for column in columns))
+
+    def parabolas(self, after: float, until: float) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return value, slope and half curvature of parabolas that no crawl value exceeds."""
+        terms = self._terms(after, np.arange(self._crawled_at.size))
+        return _with_slack(*terms, self._importance * (until - self._crawled_at))
 
     def crossings(self, values: FloatArray, after: float, where: BoolArray) -> FloatArray:
         """Return times before which the crawl values of some pages are below `values`; O(K) a page, O(K log T) before its first signal."""

@@ -1,0 +1,124 @@
+"""The pages that are awake: few enough to be compared at each pick, by bounds that cost next to nothing."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from crawlsched.frontier.values import PageValue, PageValues
+
+__all__ = ["Awake"]
+
+IndexArray = npt.NDArray[np.intp]
+FloatArray = npt.NDArray[np.float64]
+BoolArray = npt.NDArray[np.bool_]
+
+_OUT = -np.inf
+
+
+class Awake:
+    """Some pages in the order of their numbers, each with a parabola in time that its crawl value does not exceed.
+
+    Notes
+    -----
+    A few numpy operations over some hundred numbers take some microseconds, less than a heap of Python objects for as
+    many candidates would, and they give each bound for the very moment of the pick. A page that leaves is left out by a
+    bound of -inf until the next `clear`, and so are the pages of a host that rests.
+    """
+
+    def __init__(self) -> None:
+        self.clear()
+
+    def clear(self) -> None:
+        """Take all pages out."""
+        self.pages: IndexArray = np.empty(0, np.intp)
+        self._hosts: npt.NDArray[np.int32] = np.empty(0, np.int32)
+        # Rows: when the parabola begins, value there, slope, half the curvature, and 0 or -inf for a host that rests.
+        self._bounds: FloatArray = np.empty((5, 0))
+        self._values: list[PageValues] = []
+        self._whence: npt.NDArray[np.int32] = np.empty((2, 0), np.int32)
+
+    def living(self) -> IndexArray:
+        """Return the pages, ascending; O(n)."""
+        return self.pages[self._bounds[1] > _OUT]
+
+    def add(
+        self,
+        pages: IndexArray,
+        hosts: npt.NDArray[np.int32],
+        parabolas: tuple[FloatArray, FloatArray, FloatArray],
+        after: float,
+        values: PageValues,
+        rows: IndexArray,
+    ) -> None:
+        """Put pages in; O(n log n).
+
+        Parameters
+        ----------
+        pages : ndarray of int, shape (m,)
+            Distinct pages that are not in.
+        hosts : ndarray of int32, shape (m,)
+            Their hosts, none of which rests.
+        parabolas : tuple of three ndarrays, shape (m,)
+            Value, slope and half the curvature at `after`.
+        after : float
+            POSIX seconds.
+        values : PageValues
+            Has the exact values.
+        rows : ndarray of int, shape (m,)
+            Which of them belong to the pages.
+        """
+        fresh = np.stack([np.full(pages.size, after), *parabolas, np.zeros(pages.size)])
+        whence = np.stack([np.full(pages.size, len(self._values)), rows]).astype(np.int32)
+        self._values.append(values)
+        if self.pages.size:
+            pages = np.concatenate([self.pages, pages])
+            hosts = np.concatenate([self._hosts, hosts])
+            fresh = np.concatenate([self._bounds, fresh], axis=1)
+            whence = np.concatenate([self._whence, whence], axis=1)
+        order = pages.argsort(kind="stable")
+        self.pages, self._hosts = pages[order], hosts[order]
+        self._bounds, self._whence = fresh[:, order], whence[:, order]
+
+    def bounds(self, now: float) -> FloatArray:
+        """Return what the crawl values do not exceed now, one per row; -inf for pages that are out. O(n)."""
+        start, value, slope, curve, resting = self._bounds
+        since = now - start
+        bounds = curve * since
+        bounds += slope
+        bounds *= since
+        bounds += value
+        bounds += resting
+        return bounds
+
+    def host(self, row: int) -> int:
+        """Return the host of the page in a row."""
+        return self._hosts.item(row)
+
+    def page(self, row: int) -> int:
+        """Return the page in a row."""
+        return self.pages.item(row)
+
+    def value(self, row: int) -> PageValue:
+        """Return the crawl value of the page in a row."""
+        return self._values[self._whence.item(0, row)].one(self._whence.item(1, row))
+
+    def discard(self, page: int) -> None:
+        """Take a page out, if it is in; O(log n)."""
+        # A page that left and came back stands here twice, side by side.
+        row = int(self.pages.searchsorted(page))
+        while row < self.pages.size and self.pages.item(row) == page:
+            self._bounds[1:4, row] = _OUT, 0.0, 0.0
+            row += 1
+
+    def rest(self, host: int, resting: bool) -> None:
+        """Leave the pages of a host out, or no longer; O(n)."""
+        self._bounds[4, self._hosts == host] = _OUT if resting else 0.0
+
+    def rows_of(self, host: int) -> BoolArray:
+        """Return which rows belong to a host; O(n)."""
+        return self._hosts == host
+
+    def of_host(self, host: int) -> IndexArray:
+        """Return the pages of a host; O(n)."""
+        return self.pages[(self._hosts == host) & (self._bounds[1] > _OUT)]
