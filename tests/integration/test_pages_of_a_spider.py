@@ -1,4 +1,4 @@
-"""What a spider's requests become: pages, with importance, kept apart by collection, on every database and event loop."""
+"""What a spider's requests become: pages with importance, kept apart by collection, on any database and event loop."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def _columns(store: Store) -> dict[str, dict[str, float]]:
 
 
 def test_links_become_pages_and_the_rest_is_crawled_once(site: Site, tmp_path: Path) -> None:
-    """Links are refreshed; what opted out, and what cannot be written down, is crawled once by the fallback scheduler."""
+    """Links are refreshed; what opted out or cannot be written down is crawled once, by the fallback scheduler."""
     crawl = Project(tmp_path, SPIDER.format(url=site.url("/")), TEST_CLOSE_AFTER_RESOLVED="20").run()
     assert set(crawl.outcomes()) == {site.url(path) for path in ("/", "/linked", "/important", "/by-meta")}
     assert len(site.visits("/linked")) >= 3
