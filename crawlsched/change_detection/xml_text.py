@@ -2,7 +2,7 @@
 
 import re
 
-from crawlsched.change_detection.visible_text import normalised
+from crawlsched.change_detection.html_scan import normalised
 
 __all__ = ["xml_text"]
 
