@@ -69,6 +69,10 @@ def main() -> int:
     except KeyboardInterrupt:
         print("demo: interrupted; everything it started has ended.", file=sys.stderr)
         return 130
+    except BrokenPipeError:
+        # Whoever read our output (`head`) has seen enough. Python would complain once more when it flushes at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
     return 0
 
 
