@@ -4,11 +4,13 @@ There is one table, made of the fields of `Settings`; README's is generated from
 else, all of them at the start of a crawl, and everything below the Scrapy layer receives plain values.
 """
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from difflib import get_close_matches
 from typing import Any
 
+from crawlsched.change_detection import RECIPE_NAMES, recipe
 from crawlsched.exceptions import SettingError
 from crawlsched.setting_values import (
     format_bandwidth,
@@ -108,11 +110,11 @@ class Settings:
     sitemap_priority: bool = _setting(False, read_truth, "Take a page's importance from the sitemap's `<priority>`.")
     fingerprint: str | Callable[..., Any] = _setting(
         "visible_text",
-        read_function("raw_bytes", "visible_text"),
-        "What counts as a change: `raw_bytes`, `visible_text`, or a function (or its import path).",
+        read_function(*RECIPE_NAMES),
+        "What counts as a change: `raw_bytes`, `visible_text`, `json`, or a function (or its import path).",
     )
     fingerprint_keep: tuple[str, ...] = _setting(
-        [], read_selectors, "CSS selectors of the parts of a page that count. Empty: the whole page."
+        [], read_selectors, "CSS selectors (or XPaths) of the parts of a page that count. Empty: the whole page."
     )
     fingerprint_drop: tuple[str, ...] = _setting(
         [], read_selectors, "CSS selectors of parts that do not count: clocks, counters, lists of related pages."
@@ -175,12 +177,7 @@ class Settings:
             return cls(enabled=False, collection=spider_name)
         values, mistakes = _read_all(settings)
         mistakes += _unknown_names(settings)
-        shortest, longest = values.get("min_crawl_interval", 0.0), values.get("max_crawl_interval")
-        if longest is not None and longest < shortest:
-            mistakes.append(
-                "CRAWLSCHED_MAX_CRAWL_INTERVAL must be None or at least CRAWLSCHED_MIN_CRAWL_INTERVAL "
-                f"({shortest:g} s), got {longest:g} s."
-            )
+        mistakes += _contradictions(values)
         if mistakes:
             raise SettingError("\n".join(mistakes))
         if values["collection"] is None:
@@ -237,6 +234,25 @@ def _read_all(settings: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
         except ValueError as error:
             mistakes.append(f"{row.name} must be {error}, got {value!r}.")
     return values, mistakes
+
+
+def _contradictions(values: Mapping[str, Any]) -> list[str]:
+    """Find what is wrong with settings together, each being allowed by itself."""
+    mistakes = []
+    shortest, longest = values.get("min_crawl_interval", 0.0), values.get("max_crawl_interval")
+    if longest is not None and longest < shortest:
+        mistakes.append(
+            "CRAWLSCHED_MAX_CRAWL_INTERVAL must be None or at least CRAWLSCHED_MIN_CRAWL_INTERVAL "
+            f"({shortest:g} s), got {longest:g} s."
+        )
+    if {"fingerprint", "fingerprint_keep", "fingerprint_drop"} <= values.keys():
+        try:
+            recipe(values["fingerprint"], keep=values["fingerprint_keep"], drop=values["fingerprint_drop"])
+        except ValueError as error:
+            # It speaks of keep[0], the first of the selectors, or of all of them.
+            named = re.sub(r"^(keep|drop)\[", lambda start: f"CRAWLSCHED_FINGERPRINT_{start[1].upper()}[", str(error))
+            mistakes.append(named if named != str(error) else f"CRAWLSCHED_FINGERPRINT: {error}")
+    return mistakes
 
 
 def _unknown_names(settings: Mapping[str, Any]) -> list[str]:

@@ -184,8 +184,8 @@ def test_a_wrong_duration_is_refused_with_what_is_allowed(text: object) -> None:
         (
             "FINGERPRINT",
             "text",
-            "CRAWLSCHED_FINGERPRINT must be one of raw_bytes, visible_text, a callable or the import path of one, "
-            "got 'text'.",
+            "CRAWLSCHED_FINGERPRINT must be one of raw_bytes, visible_text, json, a callable or the import path of "
+            "one, got 'text'.",
         ),
         (
             "SITEMAP_URLS",
@@ -206,10 +206,17 @@ def test_a_wrong_value_is_said_in_one_sentence(name: str, value: object, sentenc
 
 
 def test_a_wrong_selector_is_found_at_the_start() -> None:
-    """A CSS selector that cannot be parsed is quoted with the parser's reason."""
+    """A selector that cannot be parsed is quoted with its place in the setting and the parser's reason."""
     (sentence,) = mistakes(FINGERPRINT_DROP=[".clock", "div["])
-    assert sentence.startswith("CRAWLSCHED_FINGERPRINT_DROP must be a list of CSS selectors")
-    assert "'div['" in sentence
+    assert sentence.startswith("CRAWLSCHED_FINGERPRINT_DROP[1] is 'div[', which is no CSS selector (")
+    (sentence,) = mistakes(FINGERPRINT_KEEP="//main[")
+    assert sentence.startswith("CRAWLSCHED_FINGERPRINT_KEEP[0] is '//main[', which is no XPath (")
+
+
+def test_selectors_need_a_fingerprint_that_selects() -> None:
+    """Selectors beside raw bytes would do nothing, so they are refused."""
+    (sentence,) = mistakes(FINGERPRINT="raw_bytes", FINGERPRINT_KEEP=".price")
+    assert sentence.startswith("CRAWLSCHED_FINGERPRINT: keep, drop")
 
 
 def test_all_mistakes_are_reported_at_once() -> None:
