@@ -75,9 +75,10 @@ def _checked(name: str, value: ArrayLike, low: float, high: float, allowed: str)
         array: Array = np.asarray(value, dtype=np.float64)
     except (TypeError, ValueError):
         raise ValueError(f"{name} must be {allowed}, but {value!r} was given.") from None
-    within = (array >= low) & (array <= high)
-    if within.all():
+    # Not a number is neither: every comparison with it is false.
+    if array.size == 0 or (array.min() >= low and array.max() <= high):
         return array
+    within = (array >= low) & (array <= high)
     if array.ndim == 0:
         raise ValueError(f"{name} must be {allowed}, but {array[()]!s} was given.")
     place = np.unravel_index(int(np.argmin(within)), array.shape)

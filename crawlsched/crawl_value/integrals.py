@@ -41,11 +41,12 @@ def residual_one(y: Array) -> Array:
 def _residual_one(y: Array) -> Array:
     y = np.minimum(y, LARGEST_EXPONENT)
     negative = np.expm1(-y)
-    closed = -negative - y * (1.0 + negative)
-    if y.min(initial=np.inf) >= RESIDUAL_SERIES_BELOW:
-        return np.asarray(closed)
+    value = np.asarray(-negative - y * (1.0 + negative))
+    small = np.asarray(y < RESIDUAL_SERIES_BELOW)
+    if not small.any():
+        return value
     # exp(-y) (exp(y) - 1 - y): every term of the series is positive.
-    z = np.minimum(y, RESIDUAL_SERIES_BELOW)
+    z = y[small]
     series = z * RESIDUAL_COEFFICIENTS[-1]
     for coefficient in RESIDUAL_COEFFICIENTS[-2:0:-1]:
         series += coefficient
@@ -53,8 +54,9 @@ def _residual_one(y: Array) -> Array:
     series += RESIDUAL_COEFFICIENTS[0]
     series *= z
     series *= z
-    series *= 1.0 + negative
-    return np.where(y < RESIDUAL_SERIES_BELOW, series, closed)
+    series *= 1.0 + negative[small]
+    value[small] = series
+    return value
 
 
 def first_signal_integral(y: Array, ratio: Array) -> Array:

@@ -179,6 +179,17 @@ def test_arguments_broadcast():
     assert greedy(np.empty(0), 1.0).shape == greedy_ncis(np.empty(0), 1, 1.0, 0.5, 0.1).shape == (0,)
 
 
+def test_long_columns_are_the_same_in_pieces():
+    """Columns too long for the processor's cache are evaluated in pieces, whatever is a column and what a number."""
+    elapsed, change_rate, importance = np.random.default_rng(0).random((3, 40_000))
+    alone = [greedy(*page) for page in zip(elapsed, change_rate, importance, strict=True)]
+    np.testing.assert_array_equal(greedy(elapsed, change_rate, importance), alone)
+    np.testing.assert_array_equal(greedy(0.7, change_rate), greedy(np.full(40_000, 0.7), change_rate))
+    np.testing.assert_array_equal(greedy(elapsed, 0.7), greedy(elapsed, np.full(40_000, 0.7)))
+    columns = greedy(elapsed.reshape(200, 200), change_rate[:200])
+    np.testing.assert_array_equal(columns[7], greedy(elapsed[1400:1600], change_rate[:200]))
+
+
 def test_compiled_and_plain_values_agree():
     """Numba and numpy evaluate the same algorithm: 1e-12 apart at most, over the box and Figure 4."""
     pytest.importorskip("numba")
