@@ -1,6 +1,7 @@
 """The store: everything one process reads and writes of one collection in one database."""
 
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeVar
@@ -328,7 +329,7 @@ class Store:
         forgotten = []
         for pages in forgetting.matching(self.database, self.key, kind, value):
             self._forgotten.update(pages.tolist())
-            self._write(partial(forgetting.delete_pages, key=self.key, pages=pages))
+            self._write_slice(partial(forgetting.delete_pages, key=self.key, pages=pages))
             forgotten.append(pages)
         clear = forgetting.delete_collection if kind == "collection" else forgetting.delete_unused_templates
         self._write(lambda connection: clear(connection, self.key))
@@ -340,7 +341,7 @@ class Store:
 
     def prune(self, before: float, limit: int = 10_000) -> int:
         """Delete at most `limit` observations and done commands older than a time; repeat while it gives `limit`."""
-        return self._write(lambda connection: forgetting.prune(connection, self.key, before, limit))
+        return self._write_slice(lambda connection: forgetting.prune(connection, self.key, before, limit))
 
     # --- commands of another process
 
@@ -387,6 +388,13 @@ class Store:
                     "written by this one; stop this crawl (crawlsched status shows the new owner)."
                 )
             return change(connection)
+
+    def _write_slice(self, change: Callable[[Connection], T]) -> T:
+        """Change one slice of many, then rest as long as it took: whoever writes in between has to get a turn."""
+        started = time.monotonic()
+        result = self._write(change)
+        time.sleep(min(1.0, time.monotonic() - started))
+        return result
 
 
 def _require_writable(database: Database) -> None:

@@ -64,7 +64,8 @@ class Tombstones:
         elif kind == "host":
             self.hosts.add(value.lower())
         elif kind == "pattern":
-            self.patterns[value] = pattern(value)
+            # A new dictionary: another thread may be going through the old one.
+            self.patterns = {**self.patterns, value: pattern(value)}
         else:
             raise ValueError(f"kind is {kind!r}; it has to be one of {', '.join(KINDS)}.")
 
