@@ -126,7 +126,9 @@ def _exact_rates(
         rise, width = np.where((room > 0.0) & (s < last), per_s, 0.0), 1.0
     step = (spare - float(np.sum(rates))) / float(np.sum(rise))
     greatest = np.where(per_s > 0.0, maximum, minimum)
-    return within(minimum, greatest, rates + step * rise), 1.0 / (s + step * width) ** 2
+    # Rounded up: one digit too low, a threshold credits pages that are hardly worth a crawl with more than they have.
+    threshold = (1.0 + 8.0 * np.finfo(np.float64).eps) / (s + step * width) ** 2
+    return within(minimum, greatest, rates + step * rise), threshold
 
 
 @dataclass(frozen=True)

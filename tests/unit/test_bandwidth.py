@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from crawlsched.bandwidth import (
@@ -60,6 +60,7 @@ def limits_of(seed, n_pages, bandwidth):
     importances=st.lists(st.floats(1e-12, 1e12) | st.just(0.0), min_size=12, max_size=12),
     bandwidth=st.floats(1e-12, 1e12),
 )
+@example(change_rate=[1.0, 255823450066.0], importances=[0.0, 3.0], bandwidth=1e-12)
 def test_rates_add_up_and_are_proved_best_at_any_scale(plan, change_rate, importances, bandwidth):
     """Over 24 orders of magnitude the sum is the bandwidth to 1e-12 and the duality gap is below 1e-9."""
     change_rate, importance = np.array(change_rate), np.array(importances[: len(change_rate)])
@@ -111,6 +112,7 @@ def test_no_crawl_would_be_worth_more_elsewhere(plan, seed):
 @elementary_plan
 @few
 @given(seed=seeds)
+@example(seed=211)  # the cap and the bandwidth reach the same page at thresholds that differ by rounding
 def test_a_host_has_one_price(plan, seed):
     """Pages of a host have the slope of the larger of both thresholds, and its own is the larger only at the cap."""
     change_rate, importance, bandwidth = population(seed)
@@ -124,7 +126,7 @@ def test_a_host_has_one_price(plan, seed):
     np.testing.assert_allclose(slope[crawled], price[crawled], rtol=1e-11)
     assert np.all(slope[~crawled] <= price[~crawled] * (1.0 + 1e-12))
     sums = np.bincount(hosts, found.rates, minlength=3)
-    dearer = (found.host_thresholds > found.threshold) & (np.bincount(hosts, minlength=3) > 0)
+    dearer = (found.host_thresholds > found.threshold * (1.0 + 1e-12)) & (np.bincount(hosts, minlength=3) > 0)
     np.testing.assert_allclose(sums[dearer], caps[dearer], rtol=1e-12)
 
 
