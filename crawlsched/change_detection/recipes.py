@@ -10,8 +10,10 @@ from collections.abc import Callable, Sequence
 from hashlib import blake2b
 from typing import Any, Protocol
 
+from crawlsched.change_detection.block_recipe import LivingBlocks
 from crawlsched.change_detection.content import content_of
 from crawlsched.change_detection.fingerprint import Fingerprint
+from crawlsched.change_detection.noise import NoiseMask
 from crawlsched.change_detection.selectors import SELECTION_VERSION, PageParts
 from crawlsched.change_detection.visible_text import visible_text
 
@@ -19,7 +21,7 @@ __all__ = ["RECIPE_NAMES", "Json", "RawBytes", "Recipe", "Selectors", "UserFunct
 
 logger = logging.getLogger(__name__)
 
-RECIPE_NAMES = ("raw_bytes", "visible_text", "json")
+RECIPE_NAMES = ("raw_bytes", "visible_text", "blocks", "json")
 """The recipes that `recipe` knows by name."""
 
 
@@ -206,19 +208,22 @@ def recipe(
     links: bool = False,
     images: bool = False,
     ignore_keys: Sequence[str] = (),
+    mask_of: Callable[[str], NoiseMask | None] | None = None,
 ) -> Recipe:
     """Return the recipe of this name.
 
     Parameters
     ----------
-    method : {"raw_bytes", "visible_text", "json"} or callable
+    method : {"raw_bytes", "visible_text", "blocks", "json"} or callable
         What counts; a callable ``f(body, content_type, url)`` returns what does.
     keep, drop : sequence of str
         CSS selectors or XPaths, with "visible_text".
     links, images : bool, default False
-        Whether targets of links and sources of images count, with "visible_text".
+        Whether targets of links and sources of images count, with "visible_text" and "blocks".
     ignore_keys : sequence of str
         Keys that do not count, with "json".
+    mask_of : callable, optional
+        Gives the `NoiseMask` of a URL or None, with "blocks".
 
     Raises
     ------
@@ -233,18 +238,22 @@ def recipe(
     if not callable(method) and method not in RECIPE_NAMES:
         names = ", ".join(map(repr, RECIPE_NAMES))
         raise ValueError(f"method must be one of {names}, or a callable; got {method!r}.")
-    if (keep or drop or links or images) and method != "visible_text":
-        raise ValueError(
-            f"keep, drop, links and images select visible text; with the method {method!r} they must be empty."
-        )
+    if (keep or drop) and method != "visible_text":
+        raise ValueError(f"keep and drop select visible text; with the method {method!r} they must be empty.")
+    if (links or images) and method not in ("visible_text", "blocks"):
+        raise ValueError(f"links and images belong to text and blocks; with the method {method!r} they must be False.")
     if ignore_keys and method != "json":
         raise ValueError(f"ignore_keys belongs to the method 'json'; with the method {method!r} it must be empty.")
+    if mask_of and method != "blocks":
+        raise ValueError(f"mask_of belongs to the method 'blocks'; with the method {method!r} it must be None.")
     if callable(method):
         return UserFunction(method)
     if method == "raw_bytes":
         return RawBytes()
     if method == "json":
         return Json(ignore_keys)
+    if method == "blocks":
+        return LivingBlocks(mask_of, links, images)
     if keep or drop:
         return Selectors(_several("keep", keep), _several("drop", drop), links, images)
     return VisibleText(links, images)

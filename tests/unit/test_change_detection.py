@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from crawlsched.change_detection import (
     Fingerprint,
     Json,
+    LivingBlocks,
     RawBytes,
     Recipe,
     Selectors,
@@ -32,6 +33,7 @@ RECIPES: list[Recipe] = [
     VisibleText(links=True, images=True),
     Selectors(keep=["main", "a::attr(href)", "//title/text()"], drop=[".price"]),
     Json(["now"]),
+    LivingBlocks(),
 ]
 HTML = "text/html; charset=utf-8"
 
@@ -210,13 +212,16 @@ def test_wrong_selectors_are_named_at_once(arguments: dict[str, object], message
     [
         (
             {"method": "html"},
-            r"^method must be one of 'raw_bytes', 'visible_text', 'json', or a callable; got 'html'\.$",
+            r"^method must be one of 'raw_bytes', 'visible_text', 'blocks', 'json', or a callable; got 'html'\.$",
         ),
         (
             {"method": "json", "keep": ["p"]},
-            r"^keep, drop, links and images select visible text; with the method 'json'",
+            r"^keep and drop select visible text; with the method 'json' they",
         ),
-        ({"method": "raw_bytes", "links": True}, r"with the method 'raw_bytes' they must be empty\.$"),
+        (
+            {"method": "raw_bytes", "links": True},
+            r"^links and images belong to .+ with the method 'raw_bytes' they must be False\.$",
+        ),
         (
             {"method": "visible_text", "ignore_keys": ["a"]},
             r"^ignore_keys belongs to the method 'json'; with the method",
