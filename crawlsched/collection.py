@@ -114,7 +114,7 @@ class Collection:
         self.sources.load(store.sources())
         self.unsaved = Unsaved(planner.grid, store.next_observation())
         if (newest := store.newest_plan()) is not None:
-            planner.adopt(Plan.from_dict(newest.data), now)
+            planner.adopt(Plan.from_dict(newest.data, self.hosts.number), now)
         undelivered = store.undelivered()
         if undelivered:
             logger.info("%d changes had not been delivered when the last crawl ended; they go first.", len(undelivered))

@@ -12,7 +12,7 @@ exception in one is logged and ends nothing. What takes long runs in a thread; t
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -44,7 +44,9 @@ _PRUNED_AT_ONCE = 5_000
 _JOB_DEFAULTS = {"coalesce": True, "max_instances": 1, "misfire_grace_time": None}
 
 
-def make_plan(store: Store, snapshot: Snapshot, bandwidth: float, now: float, previous: Plan | None = None) -> Plan:
+def make_plan(
+    store: Store, snapshot: Snapshot, hosts: Sequence[str], bandwidth: float, now: float, previous: Plan | None = None
+) -> Plan:
     """Make a plan and keep it in the store; takes long, changes nothing in memory.
 
     Parameters
@@ -53,6 +55,8 @@ def make_plan(store: Store, snapshot: Snapshot, bandwidth: float, now: float, pr
         Has the observations from which the sources' quality is learned.
     snapshot : Snapshot
         Copies of what the planner knows.
+    hosts : sequence of str
+        The hosts' names by number: in the store a plan speaks of names, since every process numbers hosts anew.
     bandwidth : float
         Crawls per second.
     now : float
@@ -62,7 +66,7 @@ def make_plan(store: Store, snapshot: Snapshot, bandwidth: float, now: float, pr
     """
     observations = store.signal_observations(0.0, _SIGNAL_OBSERVATIONS)
     made = plan(snapshot, bandwidth, observations, previous)
-    store.save_plan(made.to_dict(), now)
+    store.save_plan(made.to_dict(hosts), now)
     return made
 
 
@@ -122,7 +126,9 @@ class CrawlJobs:
         refresher = self._refresher
         store, bandwidth = refresher.collection.store, refresher.planner.bandwidth
         try:
-            made = await run_in_thread(make_plan, store, refresher.snapshot(), bandwidth, refresher.clock(), self._plan)
+            made = await run_in_thread(
+                make_plan, store, refresher.snapshot(), refresher.hosts.names, bandwidth, refresher.clock(), self._plan
+            )
             self._plan = made
             refresher.adopt(made, refresher.clock())
         except CrawlschedError as error:
@@ -136,7 +142,7 @@ class CrawlJobs:
         newest = await run_in_thread(self._refresher.collection.store.newest_plan, self._newest_plan)
         if newest is not None:
             self._newest_plan = newest.id
-            self._refresher.adopt(Plan.from_dict(newest.data), self._refresher.clock())
+            self._refresher.adopt(Plan.from_dict(newest.data, self._refresher.hosts.number), self._refresher.clock())
 
     async def poll_sitemaps(self) -> None:
         """Put the sitemaps whose time has come in line for a slot."""
@@ -204,12 +210,12 @@ class JobsProcess:
     def replan(self) -> None:
         """Load the collection, make a plan, and leave it where the crawl finds it."""
         now = self._clock()
-        planner = planner_for(self._settings)
-        for _ in load_pages(self._store, planner, Hosts(), now):
+        planner, hosts = planner_for(self._settings), Hosts()
+        for _ in load_pages(self._store, planner, hosts, now):
             pass
         owner = self._store.owner()
         bandwidth = owner.status.get("bandwidth", planner.bandwidth) if owner is not None else planner.bandwidth
-        self._plan = make_plan(self._store, planner.snapshot(), bandwidth, now, self._plan)
+        self._plan = make_plan(self._store, planner.snapshot(), hosts.names, bandwidth, now, self._plan)
         logger.info("A plan over %d pages was made.", len(planner.pages))
 
     def poll_sitemaps(self) -> None:

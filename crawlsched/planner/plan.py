@@ -23,6 +23,8 @@ _LEAST_GROUP = 30
 _MOST_GROUPS = 512
 # How many announcements the sources together count for, when a single one's precision is fitted.
 _ANNOUNCEMENTS_OF_THE_WHOLE = 10.0
+# What is known of a source's rate of announcements before the first.
+_ANNOUNCEMENTS_AT_FIRST = 0.01
 #: Precision of announcements before anything is known: as likely true as not.
 FIRST_PRECISION = 0.5
 #: Announcements a second and page before anything is known: one in a day.
@@ -289,9 +291,12 @@ def _fit_sources(
 
 def _signal_rates(snapshot: Snapshot, n_sources: int) -> FloatArray:
     rates = np.full(n_sources + 1, FIRST_SIGNAL_RATE)
-    # One announcement in a day is added to each source, one page's worth of not knowing.
-    counted = np.bincount(snapshot.sources, snapshot.n_signals_total, n_sources) + 1.0
-    time = np.bincount(snapshot.sources, snapshot.signalled_for, n_sources) + 1 / FIRST_SIGNAL_RATE
+    # A hundredth of an announcement, at the rate from which every source begins: that keeps a source which has never
+    # announced anything from a rate of 0, and is nothing beside the first real announcements, in a collection that is
+    # a minute old as in one that is years old.
+    counted = np.bincount(snapshot.sources, snapshot.n_signals_total, n_sources) + _ANNOUNCEMENTS_AT_FIRST
+    time = np.bincount(snapshot.sources, snapshot.signalled_for, n_sources)
+    time += _ANNOUNCEMENTS_AT_FIRST / FIRST_SIGNAL_RATE
     rates[:n_sources] = counted / time
     if n_sources:
         rates[-1] = np.median(rates[:n_sources])

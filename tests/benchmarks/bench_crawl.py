@@ -129,7 +129,7 @@ def _crawl(folder: Path, arguments: dict[str, Any], settings: dict[str, Any]) ->
     options = [f"-a{name}={value}" for name, value in arguments.items()]
     common = {
         "TELNETCONSOLE_ENABLED": "False",
-        "REMOTECONTROL_ENABLED": "False",
+        "REMOTE_CONTROL_ENABLED": "False",
         "LOG_LEVEL": "WARNING",
         "CONCURRENT_REQUESTS_PER_DOMAIN": 8,
         "CONCURRENT_ITEMS": 4,
