@@ -89,9 +89,9 @@ class Momentum(Estimator):
         columns, pages = self._columns, seen.pages
         visits = columns["visits"][pages]
         step = step_size(visits, self.eta)
-        # Equation (10), with 0 for the first visit.
+        # Equation (10). There is no z before the first visit (it is set to z_0), and so nothing for ζ_0 to carry.
         before = step_size(np.maximum(visits, 1.0) - 1.0, self.beta)
-        carried = np.where(visits > 0, (step_size(visits, self.beta) - self.omega * step) / before, 0.0)
+        carried = (step_size(visits, self.beta) - self.omega * step) / before
         kept = np.where(seen.changed, 1.0, 1.0 - step)
         for name, added in (("of_initial", 0.0), ("of_crawl_rate", step * seen.changed)):
             now, then = columns[name][pages], columns[f"{name}_before"][pages]

@@ -422,6 +422,38 @@ def test_last_modified_has_its_limits_where_nothing_or_everything_changed():
     assert estimator.change_rate(1) == pytest.approx(3 / 8)
 
 
+def test_a_page_modified_in_the_second_of_each_visit_gets_a_huge_rate_and_not_an_infinite_one():
+    """Each time counts as a millionth of the interval: N - 1 changes in N of them."""
+    estimator = LastModified(1)
+    for _ in range(5):
+        estimator.update(0, 100.0, True, time_since_modified=0.0)
+    assert estimator.change_rate(0) == pytest.approx(4 / (5 * 1e-6 * 100.0))
+
+
+def test_a_sequence_that_is_zero_at_first_counts_as_log_2():
+    """With α_k = log k a change at the first visit gives p / log 2, and not nothing or infinity."""
+    for alpha in ("log k", np.log):
+        estimator = LawOfLargeNumbers(1, 0.1, alpha)
+        estimator.update(0, 10.0, True)
+        assert estimator.change_rate(0) == pytest.approx(0.1 / np.log(2))
+
+
+def test_momentum_that_swings_below_zero_counts_as_zero():
+    """After changes that stop, the recursion goes negative for a while; the estimate does not."""
+    found = [True] * 30 + [False] * 370
+    estimator, swung = Momentum(1, 1.0), 0.0
+    for k, changed in enumerate(found):
+        estimator.update(0, 1.0, changed)
+        if k % 40 == 39:
+            value = recursion(
+                found[: k + 1], 1.0, 0.0, lambda j: (j + 1) ** -1.3,
+                lambda j: ((j + 1) ** -0.75 - (j + 1) ** -1.3) / j**-0.75 if j else 0.0,
+            )  # fmt: skip
+            swung = min(swung, value)
+            assert estimator.change_rate(0) == pytest.approx(max(value, 0.0), rel=1e-9)
+    assert swung < -0.01
+
+
 def recursion(found, p, initial, step, carried):
     """Equations (2) and (3) as printed, in plain Python."""
     before = value = initial
