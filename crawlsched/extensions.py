@@ -106,7 +106,7 @@ class Refresh:
         """Pay for a request that did not come from a slot: robots.txt, media, inline requests."""
         if self._visits.get(request.meta.get("crawlsched_visit")) is None:
             self._refresher.slots.pay(self._refresher.clock())
-            self._crawler.stats.inc_value("crawlsched/slots/paid")
+            self._refresher.count_slots("paid")
 
     def response_downloaded(self, request: Request, response: Response) -> None:
         """Hear of a host that wants to rest, also where a retry keeps the response from the middleware."""

@@ -125,6 +125,7 @@ class Refresher:
         self._work: deque[Iterator[None]] = deque()
         self._obeys_robots = obeys_robots
         self._swept_at = 0.0
+        self._slot_counts = dict.fromkeys(("used", "idle", "no_free_host", "paid"), 0)
         self._owned = True
 
     @classmethod
@@ -624,6 +625,11 @@ class Refresher:
 
     # -- what timers call
 
+    def count_slots(self, kind: str, n: int = 1) -> None:
+        """Count what became of slots: used, idle, no_free_host, or paid for a request that came from none."""
+        self._slot_counts[kind] += n
+        self.count(f"crawlsched/slots/{kind}", n)
+
     def flush(self, now: float) -> None:
         """Hand what is not written yet to the store, and fetch what will be needed."""
         self.collection.aside.collect()
@@ -662,7 +668,16 @@ class Refresher:
             "dispatched": self.visits.dispatched,
             "resolved": {str(outcome): n for outcome, n in self.visits.counts.items()},
             "open": len(self.visits),
-            "slots_missed": self.slots.missed,
+            "slots": {**self._slot_counts, "missed": self.slots.missed},
+            "planner": {
+                "crawl_value": self.settings.crawl_value,
+                "min_crawl_interval": self.settings.min_crawl_interval,
+                "max_crawl_interval": self.settings.max_crawl_interval,
+                "discovery_horizon": self.settings.discovery_horizon,
+                "signal_delay": self.settings.signal_delay,
+                "error_interval": self.settings.error_interval,
+                "gone_interval": self.settings.gone_interval,
+            },
             "time": now,
         }
 

@@ -225,11 +225,10 @@ class Scheduler(BaseScheduler):
             return
         if self._give(now):
             slots.take(now)
-            self._stats.inc_value("crawlsched/slots/used")
+            self._refresher.count_slots("used")
         else:
             waits = self._hosts.turned_away or self._refresher.planner.waits_for_host()
-            kind = "no_free_host" if waits else "idle"
-            self._stats.inc_value(f"crawlsched/slots/{kind}", slots.skip(now))
+            self._refresher.count_slots("no_free_host" if waits else "idle", slots.skip(now))
         self._stats.set_value("crawlsched/slots/missed", slots.missed)
         self._arm(slots.next_time(now) - self._refresher.clock())
 
