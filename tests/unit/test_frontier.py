@@ -1,0 +1,240 @@
+"""The frontier against brute force over all pages, pick by pick, through random histories."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+
+import crawlsched.frontier.frontier as frontier_module
+from crawlsched.pages import FREE, GONE, MOVED
+from crawlsched.planner import Planner, plan
+
+N_HOSTS = 4
+N_SOURCES = 2
+
+
+class BruteForce:
+    """The order of a pick as the documentation states it, computed from the columns alone."""
+
+    def __init__(self, planner: Planner) -> None:
+        self.planner = planner
+        self.forced: list[int] = []
+        self.resting: dict[int, float] = {}
+
+    def pick(self, now: float, busy: dict[int, float]) -> tuple[int, str] | None:
+        """Return the page that has to go next and why, and let hosts rest as the frontier must."""
+        planner, pages = self.planner, self.planner.pages
+        self.resting = {host: until for host, until in self.resting.items() if until > now}
+        inside = np.array(
+            [p for p in range(pages.n) if pages.state[p] != FREE and not planner.in_flight(p)], dtype=np.intp
+        )
+        while inside.size:
+            allowed = inside[~np.isin(pages.host[inside], list(self.resting))]
+            best = self._best(allowed, now)
+            if best is None:
+                return None
+            host = int(pages.host[best[0]])
+            if busy.get(host, 0.0) > now:
+                self.resting[host] = busy[host]
+                continue
+            return best
+        return None
+
+    def _best(self, allowed: np.ndarray, now: float) -> tuple[int, str] | None:
+        planner, pages = self.planner, self.planner.pages
+        for page in self.forced:
+            if page in allowed:
+                return page, "forced"
+        eligible_at = np.maximum(pages.not_before[allowed], pages.crawled_at[allowed] + planner.min_crawl_interval)
+        eligible = allowed[eligible_at <= now]
+        if planner.max_crawl_interval is not None and eligible.size:
+            since = np.where(
+                pages.crawled_at[eligible] > -np.inf, pages.crawled_at[eligible], pages.first_seen[eligible]
+            )
+            deadline = since + planner.max_crawl_interval
+            overdue = eligible[deadline <= now]
+            if overdue.size:
+                return int(overdue[np.lexsort((overdue, deadline[deadline <= now]))[0]]), "overdue"
+        if not eligible.size:
+            return None
+        values = planner.frontier.values.many(eligible).at(now)
+        return int(eligible[np.argmax(values)]), "value"
+
+
+class Histories(RuleBasedStateMachine):
+    """Everything that can happen to a planner, in any order; each pick has to be the one of brute force."""
+
+    @initialize(
+        crawl_value=st.sampled_from(["posterior", "posterior", "greedy", "greedy_ncis", "greedy_cis"]),
+        shortest=st.sampled_from([0.0, 0.0, 3.0]),
+        longest=st.sampled_from([None, None, 60.0]),
+        bandwidth=st.sampled_from([0.2, 2.0, 50.0]),
+        seed=st.integers(0, 2**16),
+    )
+    def begin(self, crawl_value: str, shortest: float, longest: float | None, bandwidth: float, seed: int) -> None:
+        self.planner = Planner(
+            bandwidth,
+            crawl_value=crawl_value,
+            min_crawl_interval=shortest,
+            max_crawl_interval=longest,
+            signal_delay=1.0,
+            error_interval=5.0,
+            gone_interval=20.0,
+        )
+        self.crawl_value = crawl_value
+        self.oracle = BruteForce(self.planner)
+        self.rng = np.random.default_rng(seed)
+        self.now = 1000.0
+        self.busy: dict[int, float] = {}
+        self.visits: list[int] = []
+        self.planner.add(0, self.now)
+
+    @rule(n=st.integers(1, 40), equal=st.booleans())
+    def add(self, n: int, equal: bool) -> None:
+        importance = 1.0 if equal else self.rng.lognormal(0.0, 2.0, n)
+        self.planner.add(self.rng.integers(0, N_HOSTS, n), self.now, importance, n)
+
+    @rule(n=st.integers(1, 40))
+    def load(self, n: int) -> None:
+        pages, rates = self.planner.pages.n + np.arange(n), self.planner.posterior.rates.size
+        crawled_at = np.round(self.now - self.rng.exponential(200.0, n))
+        columns = {
+            "page": pages,
+            "state": np.full(n, 2),
+            "importance": np.ones(n),
+            "host": self.rng.integers(0, N_HOSTS, n),
+            "crawled_at": crawled_at,
+            "first_seen": crawled_at,
+            "n_crawls": np.ones(n, int),
+        }
+        self.planner.load(columns, self.rng.integers(0, 9000, (n, rates)).astype(np.uint16), self.now)
+
+    @rule(seconds=st.sampled_from([0.0, 0.01, 0.5, 0.5, 3.0, 40.0, 3000.0]))
+    def wait(self, seconds: float) -> None:
+        self.now += seconds
+
+    @rule(times=st.integers(1, 12))
+    def pick(self, times: int) -> None:
+        for _ in range(times):
+            pending = bool(self.planner._work)
+            if pending:  # a slice takes effect before the pick of which it is part
+                work = self.planner.work(self.now)
+                while work:
+                    work = self.planner.work(self.now)
+            wanted = self.oracle.pick(self.now, self.busy)
+            pick = self.planner.pick(self.now, lambda host, now: self.busy.get(host, now))
+            assert (None if pick is None else (pick.page, pick.reason)) == wanted
+            if pick is None:
+                return
+            self.oracle.forced = [page for page in self.oracle.forced if page != pick.page]
+            self.visits.append(pick.page)
+            self.now += 1 / self.planner.bandwidth
+
+    @precondition(lambda self: self.visits)
+    @rule(outcome=st.sampled_from(["crawled"] * 6 + ["failed", "gone", "moved", "refused", "release"]))
+    def finish(self, outcome: str) -> None:
+        while self.visits:
+            page = self.visits.pop()
+            if outcome == "crawled":
+                known = self.planner.pages.crawled_at[page] > -np.inf
+                self.planner.crawled(page, self.now, bool(self.rng.random() < 0.5) if known else None)
+            else:
+                getattr(self.planner, outcome)(page, self.now)
+
+    @rule(n=st.integers(1, 30), source=st.integers(0, N_SOURCES - 1))
+    def signal(self, n: int, source: int) -> None:
+        self.planner.signalled(self.some(n), source, self.now)
+
+    @rule(n=st.integers(1, 10))
+    def force(self, n: int) -> None:
+        pages = self.rng.permutation(self.some(n))
+        self.planner.force(pages, self.now)
+        for page in pages.tolist():
+            free = self.planner.pages.state[page] == FREE or self.planner.in_flight(page)
+            if not free and page not in self.oracle.forced:
+                self.oracle.forced.append(page)
+
+    @rule(n=st.integers(1, 30))
+    def reweight(self, n: int) -> None:
+        pages = self.some(n)
+        self.planner.set_importance(pages, self.rng.choice([0.0, 1.0, 7.5], pages.size), self.now)
+
+    @precondition(lambda self: self.crawl_value != "posterior")
+    @rule(n=st.integers(1, 30))
+    def know_rates(self, n: int) -> None:
+        pages = self.some(n)
+        rates = self.rng.lognormal(-4.0, 2.0, pages.size)
+        self.planner.set_rates(pages, rates, self.rng.choice([0.0, 0.5, 0.9], pages.size), 0.3 * rates, self.now)
+
+    @rule(n=st.integers(1, 5))
+    def forget(self, n: int) -> None:
+        pages = self.some(n)
+        self.planner.remove(pages)
+        gone = set(pages.tolist())
+        self.visits = [page for page in self.visits if page not in gone]
+        self.oracle.forced = [page for page in self.oracle.forced if page not in gone]
+
+    @rule(host=st.integers(0, N_HOSTS - 1), seconds=st.sampled_from([0.1, 5.0, 100.0]))
+    def busy_host(self, host: int, seconds: float) -> None:
+        self.busy[host] = self.now + seconds
+
+    @rule(host=st.integers(0, N_HOSTS - 1))
+    def free_host(self, host: int) -> None:
+        self.busy.pop(host, None)
+        self.oracle.resting.pop(host, None)
+        self.planner.release_host(host)
+
+    @rule(n=st.integers(0, 60))
+    def replan(self, n: int) -> None:
+        elapsed = self.rng.exponential(50.0, n)
+        signals = self.rng.integers(0, 3, n)
+        observations = {
+            "page": self.rng.integers(0, self.planner.pages.n, n),
+            "elapsed": elapsed,
+            "n_signals": signals,
+            "source": self.rng.integers(0, N_SOURCES, n),
+            "changed": self.rng.random(n) < 1 - np.exp(-0.01 * elapsed - 0.5 * signals),
+        }
+        self.planner.adopt(plan(self.planner.snapshot(), self.planner.bandwidth, observations), self.now)
+
+    @rule(bandwidth=st.sampled_from([0.5, 5.0]))
+    def set_bandwidth(self, bandwidth: float) -> None:
+        self.planner.set_bandwidth(bandwidth, self.now)
+
+    def some(self, n: int) -> np.ndarray:
+        """Return some distinct pages."""
+        size = self.planner.pages.n
+        return self.rng.choice(size, min(n, size), replace=False)
+
+    @invariant()
+    def everything_stands_where_it_should(self) -> None:
+        if hasattr(self, "planner"):
+            self.planner.frontier._check(self.planner.frontier._now)
+
+
+class SmallLimits(Histories):
+    """The same with limits so small that ladders, runs and cutoffs are used even by some dozen pages."""
+
+    limits = (("_MOST_AWAKE", 6), ("_KEPT_AWAKE", 2), ("_OPENED", 2), ("_SMALL_HOST", 5), ("_LEAST_RUN", 4))
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.before = [(name, getattr(frontier_module, name)) for name, _ in self.limits]
+        for name, value in self.limits:
+            setattr(frontier_module, name, value)
+
+    def teardown(self) -> None:
+        for name, value in self.before:
+            setattr(frontier_module, name, value)
+
+
+_settings = settings(
+    max_examples=25, stateful_step_count=40, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
+TestHistories = Histories.TestCase
+TestHistories.settings = _settings
+TestHistoriesWithSmallLimits = SmallLimits.TestCase
+TestHistoriesWithSmallLimits.settings = _settings

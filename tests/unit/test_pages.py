@@ -1,0 +1,88 @@
+"""Pages: columns that grow, rows that are given out once."""
+
+import numpy as np
+import pytest
+
+from crawlsched.pages import FREE, NEW, Pages
+
+
+def test_rows_are_given_out_in_order_and_never_twice() -> None:
+    """A forgotten page's number is not used again."""
+    pages = Pages(capacity=2)
+    assert pages.add(0, now=5.0, n=3).tolist() == [0, 1, 2]
+    pages.free(np.array([2]))
+    assert pages.add([7, 8], now=6.0, importance=[1.0, 2.0]).tolist() == [3, 4]
+    assert pages.state[:5].tolist() == [NEW, NEW, FREE, NEW, NEW]
+    assert len(pages) == 4
+    assert pages.n == 5
+
+
+def test_columns_keep_what_they_hold_while_they_grow() -> None:
+    """Growing copies every column, and new rows hold what an unknown page holds."""
+    pages = Pages(capacity=1)
+    first = pages.add(3, now=5.0, importance=0.5)
+    pages.n_signals_total[first] = 9
+    for _ in range(200):
+        pages.add(1, now=6.0, n=10)
+    assert pages.host[0] == 3
+    assert pages.n_signals_total[0] == 9
+    assert pages.importance[0] == 0.5
+    last = pages.n - 1
+    assert pages.crawled_at[last] == -np.inf
+    assert pages.first_seen[last] == 6.0
+    assert np.isnan(pages.changed_at[last])
+    assert np.isnan(pages.signalled_since[last])
+    assert pages.source[last] == -1
+
+
+def test_rows_between_loaded_pages_are_free() -> None:
+    """A store may leave holes; the rows in them hold no page."""
+    pages = Pages()
+    pages.set_rows(np.array([1, 4]), {"state": np.array([2, 2]), "crawled_at": np.array([1.0, 2.0])})
+    assert pages.state[:5].tolist() == [FREE, 2, FREE, FREE, 2]
+    assert pages.crawled_at[:5].tolist() == [-np.inf, 1.0, -np.inf, -np.inf, 2.0]
+    assert pages.n == 5
+    assert len(pages) == 2
+
+
+def test_a_row_takes_few_bytes() -> None:
+    """All columns together take 68 bytes a page."""
+    assert Pages().bytes_per_row == 68
+
+
+def test_columns_are_copied_by_name() -> None:
+    """A copy does not change when the page does."""
+    pages = Pages()
+    rows = pages.add(2, now=1.0, n=2)
+    copied = pages.columns(rows)
+    pages.importance[rows] = 9.0
+    assert set(copied) == set(Pages.names)
+    assert copied["importance"].tolist() == [1.0, 1.0]
+
+
+@pytest.mark.parametrize("importance", [-1.0, np.nan, np.inf, 1e39])
+def test_an_impossible_importance_is_refused(importance: float) -> None:
+    """The message names argument, bounds and value, and no page is added."""
+    pages = Pages()
+    with pytest.raises(ValueError, match="importance must be a weight that is not negative and at most 3e38, got"):
+        pages.add(0, now=0.0, importance=importance)
+    assert pages.n == 0
+
+
+@pytest.mark.parametrize("host", [-1, [0, -2], 1.5, "a"])
+def test_an_impossible_host_is_refused(host: object) -> None:
+    """Hosts are row numbers."""
+    with pytest.raises(ValueError, match="host must hold row numbers of hosts, integers from 0, got"):
+        Pages().add(host, now=0.0)  # type: ignore[arg-type]
+
+
+def test_lengths_that_disagree_are_refused() -> None:
+    """Arrays and n have to mean the same number of pages."""
+    with pytest.raises(ValueError, match=r"host, importance and n must agree on the number of pages, got \[2, 3\]"):
+        Pages().add([0, 1], now=0.0, importance=[1.0, 1.0, 1.0])
+
+
+def test_a_capacity_below_one_row_is_refused() -> None:
+    """The message names the argument."""
+    with pytest.raises(ValueError, match="capacity must be at least 1 row, got 0"):
+        Pages(capacity=0)
