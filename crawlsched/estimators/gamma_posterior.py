@@ -12,6 +12,7 @@ from crawlsched.estimators.observations import (
     Observations,
     check_observations,
     check_positive,
+    check_rows,
     per_page,
 )
 
@@ -125,5 +126,5 @@ class GammaPosterior(Estimator):
         pages : array_like of int, optional
             Row numbers; all rows by default.
         """
-        rows = slice(None) if pages is None else np.atleast_1d(np.asarray(pages, dtype=np.intp))
-        return self._columns["shape"][rows].copy(), self._columns["time"][rows].copy()
+        rows = np.arange(self.n_pages) if pages is None else check_rows(pages, self.n_pages)
+        return self._columns["shape"][rows], self._columns["time"][rows]
