@@ -177,6 +177,11 @@ class Database:
             raise StoreError(
                 f"The database {self.name!r} cannot be {what}: {reason(error)}; {_remedy(reason(error))}"
             ) from error
+        except UnicodeDecodeError as error:  # SQLite, about a schema that is none
+            raise StoreError(
+                f"The database {self.name!r} cannot be {what}: the database is damaged (a text in it is none); "
+                f"{_remedy('damaged')}"
+            ) from error
         except (NoSuchModuleError, ImportError) as error:
             raise StoreError(_no_driver(self.name)) from error
 

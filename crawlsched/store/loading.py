@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from sqlalchemy import Select, and_, case, func, literal, null, select
 
+from crawlsched.exceptions import StoreError
 from crawlsched.store import models
 from crawlsched.store.database import Database, among
 
@@ -81,6 +82,10 @@ def _parts(cursor: Any, block: int, arrays: Callable[[dict[str, Any]], Arrays], 
                 return
             part = arrays(dict(zip(names, zip(*rows, strict=True), strict=True)))
             del rows
+        except (TypeError, ValueError, OverflowError) as error:
+            raise StoreError(
+                f"A page cannot be read: the database is damaged ({error}); restore a backup, or name another file."
+            ) from error
         finally:
             if collecting:
                 gc.enable()

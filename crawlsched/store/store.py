@@ -365,7 +365,8 @@ class Store:
         """Look for damage; gives one sentence for each finding, none if all is well."""
         with self.database.reading() as connection:
             if self.database.is_sqlite:
-                return [row for row in connection.execute(text("PRAGMA quick_check")).scalars() if row != "ok"]
+                lines = "\n".join(connection.execute(text("PRAGMA quick_check")).scalars()).splitlines()
+                return [line for line in lines if line != "ok" and not line.startswith("***")]
             for table in models.metadata.sorted_tables:
                 connection.execute(select(table).limit(1)).all()
         return [f"The tables differ: {difference}" for difference in schema.differences(self.database.text)]

