@@ -15,6 +15,7 @@ from crawlsched.aside import Aside
 from crawlsched.hosts import Hosts
 from crawlsched.page_facts import FactsCache
 from crawlsched.page_index import PageIndex
+from crawlsched.pages import FREE
 from crawlsched.planner import Plan, Planner
 from crawlsched.settings import Settings
 from crawlsched.sources import Sources
@@ -154,6 +155,10 @@ class Collection:
         facts = PageFacts(page, url, template, data, None, None, None, None, None, depth, None, 1)
         self.facts.put(facts, self.unsaved.number)
         return page
+
+    def knows(self, page: int) -> bool:
+        """Whether this is a page, and has not been forgotten."""
+        return self.planner.pages.state.item(page) != FREE
 
     def facts_of(self, page: int) -> PageFacts:
         """Return what is needed to make a page's request and to judge its response."""
