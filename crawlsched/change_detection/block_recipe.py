@@ -33,6 +33,7 @@ class LivingBlocks:
     >>> recipe = LivingBlocks(lambda url: mask)
     >>> pages = [f"<p>Tea</p><p class=now>It is 12:0{minute}</p>".encode() for minute in range(4)]
     >>> mask.learn([recipe.blocks(page, "text/html", None) for page in pages[:2]])
+    True
     >>> one, two = (recipe.fingerprint(page, "text/html", None, "http://a/") for page in pages[2:])
     >>> one == two
     True

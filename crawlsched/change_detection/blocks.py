@@ -11,6 +11,7 @@ from crawlsched.change_detection.html_scan import INLINE, normalised, scanned, t
 __all__ = ["PageBlocks", "page_blocks"]
 
 _ROOT = 0
+_NAMELESS = 0
 _KEY_BITS = 64
 _KEY_MASK = (1 << _KEY_BITS) - 1
 _STRIDE = 0x9E3779B97F4A7C15  # any odd number gives every occurrence of a path a key of its own
@@ -52,6 +53,9 @@ class PageBlocks:
         to the block, and for how many blocks with that path came before it.
     path_of : dict of int to int
         The path of each block, without the number.
+    name_of : dict of int to int
+        The end of that path from the last element with a class or an id on, wherever in a page it stands; 0 where there
+        is none. It is what a box that moves about keeps.
 
     Examples
     --------
@@ -61,6 +65,7 @@ class PageBlocks:
 
     texts: dict[int, str] = field(default_factory=dict)
     path_of: dict[int, int] = field(default_factory=dict)
+    name_of: dict[int, int] = field(default_factory=dict)
 
 
 def page_blocks(markup: str, links: bool = False, images: bool = False) -> PageBlocks:
@@ -104,7 +109,7 @@ def page_blocks(markup: str, links: bool = False, images: bool = False) -> PageB
             target = target_of(name, attributes, links, images)
             if target:
                 pieces.setdefault(places.block(blocks), []).append(f" {target} ")
-            if name not in INLINE and (key := places.place[1]) in pieces:
+            if name.removeprefix("/") not in INLINE and (key := places.place[1]) in pieces:
                 pieces[key].append(" ")  # what stands before an element is another word than what stands behind it
             places.move(name, attributes)
     for key, parts in pieces.items():
@@ -118,8 +123,8 @@ class _Places:
     """Where a scan stands: the elements that are open, and the block that each belongs to."""
 
     def __init__(self) -> None:
-        # A place is [path, key of its block or -1]; inline elements share that of the element around them.
-        self.place = [_ROOT, -1]
+        # A place is [path, key of its block or -1, name]; inline elements share that of the element around them.
+        self.place = [_ROOT, -1, _NAMELESS]
         self._names: list[str] = []
         self._places = [self.place]
         self._occurrences: dict[int, int] = {}
@@ -133,6 +138,7 @@ class _Places:
             self._occurrences[path] = number + 1
             place[1] = (path + number * _STRIDE) & _KEY_MASK
             blocks.path_of[place[1]] = path
+            blocks.name_of[place[1]] = place[2]
         return place[1]
 
     def move(self, name: str, attributes: str) -> None:
@@ -151,7 +157,9 @@ class _Places:
         step = _step(name, attributes)
         is_transparent = (name in INLINE and step == name) or len(self._names) >= _MAX_DEPTH
         self._names.append(name)
-        self._places.append(above if is_transparent else [_below(above[0], step), -1])
+        self._places.append(
+            above if is_transparent else [_below(above[0], step), -1, _name_below(above[2], name, step)]
+        )
         self.place = self._places[-1]
 
     def _close(self, name: str) -> None:
@@ -180,6 +188,12 @@ class _Places:
 def _below(path: int, step: str) -> int:
     data = path.to_bytes(8, "big") + step.encode("utf-8", "surrogatepass")
     return int.from_bytes(blake2b(data, digest_size=8, person=b"crawlsched-path").digest(), "big")
+
+
+def _name_below(name_above: int, element: str, step: str) -> int:
+    if step != element:
+        return _below(_NAMELESS, f"named {step}")
+    return _below(name_above, step) if name_above else _NAMELESS
 
 
 def _step(name: str, attributes: str) -> str:

@@ -1,24 +1,23 @@
 """Noise: which blocks of a template's pages differ between fetches that are only seconds apart."""
 
-import math
 import re
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
 from hashlib import blake2b
 from typing import Any
 
 from crawlsched.change_detection.blocks import PageBlocks
+from crawlsched.change_detection.noise_rule import DIGITS, DROPPED, LIVING, UNORDERED, NoiseRule
 
 __all__ = ["NoiseMask"]
 
-# How much of a block, or of all blocks with one path, is noise.
-_LIVING, _DIGITS, _UNORDERED, _DROPPED = range(4)
 _DIGIT_RUN = re.compile(r"\d+")
 _CLOCK = re.compile(r"\d:\d\d")
 _SHORT = 40
 _MAX_RULES = 1_024
 _MANY = 3
-_MIN_EQUAL, _MAX_EQUAL = 5, 50
-_DOUBT = 0.05
+_FORGETTING = 0.9
+_PARTS = ("blocks", "paths", "names")
 
 
 class NoiseMask:
@@ -27,23 +26,26 @@ class NoiseMask:
     Parameters
     ----------
     max_rules : int, default 1024
-        Blocks and paths that can be noise at once; what would come on top is not learned, and counted in `n_refused`.
+        Blocks, paths and names that can be noise at once; what would come on top is not learned, and counted.
 
     Attributes
     ----------
     n_probes : int
         How often it has learned.
     n_refused : int
-        How often a block was noise and could not be remembered.
+        How often there was no room for a rule.
+    n_mixed : int
+        How often noise stood among living blocks with the same path, at changing places: it cannot be told from them,
+        so such pages go on looking changed rather than hide their content.
 
     Notes
     -----
-    Seconds apart, a real change is implausible: a block that differs then is noise. Four kinds are told apart, from the
-    least to the most that is ignored: only the digits of a longer text (a counter); only the order of the blocks with
-    one path (a shuffled list); a block; all blocks with one path, where many of them are noise.
+    Seconds apart, a real change is implausible: a block that differs then is noise. From the least to the most that is
+    ignored: only the digits of a longer text (a counter); only the order of all blocks with one path (a shuffled
+    list); a block; all blocks with one path, where many of them are noise; all blocks below elements of one class or
+    id, wherever they stand (a box that comes, goes, and moves).
 
-    Noise returns to the living when it was equal in so many probes in a row that, at the rate at which it flickered
-    before, this had a probability below 5 %; in 5 probes at least, and in 50 at most. Its text counts again then.
+    Noise returns to the living when it stays equal for long enough, see `NoiseRule`. Its text counts again then.
 
     `rules_id` changes when the rules do, and is part of the recipe's id: pages are re-baselined then, because what is
     left of them is another text. Masks with the same rules have the same id.
@@ -54,6 +56,7 @@ class NoiseMask:
     >>> page = "<p>Tea {}</p><p class=now>It is {}</p>"
     >>> mask = NoiseMask()
     >>> mask.learn([page_blocks(page.format(1, "12:01")), page_blocks(page.format(1, "12:02"))])
+    True
     >>> mask.living(page_blocks(page.format(1, "12:03"))) == mask.living(page_blocks(page.format(1, "12:04")))
     True
     >>> mask.living(page_blocks(page.format(1, "12:03"))) == mask.living(page_blocks(page.format(2, "12:03")))
@@ -62,166 +65,205 @@ class NoiseMask:
 
     def __init__(self, max_rules: int = _MAX_RULES) -> None:
         if max_rules < 1:
-            raise ValueError(f"max_rules is {max_rules!r}; a mask needs at least 1.")
+            raise ValueError(f"max_rules is {max_rules!r}; a mask needs room for at least 1.")
         self.n_probes = 0
         self.n_refused = 0
+        self.n_mixed = 0
         self._max_rules = max_rules
-        self._blocks: dict[int, _Rule] = {}
-        self._paths: dict[int, _Rule] = {}
+        self._blocks: dict[int, NoiseRule] = {}
+        self._paths: dict[int, NoiseRule] = {}
+        self._names: dict[int, NoiseRule] = {}
+        self._surprises = 0.0
+        self._probes = 0.0
         self._rules_id: str | None = None
 
     @property
     def n_rules(self) -> int:
-        """Blocks and paths that are noise."""
-        return len(self._blocks) + len(self._paths)
+        """Blocks, paths and names that are noise."""
+        return len(self._blocks) + len(self._paths) + len(self._names)
 
     @property
     def rules_id(self) -> str:
         """Id of what is ignored; empty if nothing is."""
         if self._rules_id is None:
-            rules = [sorted((key, rule.level) for key, rule in part.items()) for part in (self._blocks, self._paths)]
-            data = repr(rules).encode()
-            self._rules_id = blake2b(data, digest_size=8).hexdigest() if self.n_rules else ""
+            parts = (self._blocks, self._paths, self._names)
+            rules = [sorted((key, rule.level) for key, rule in part.items()) for part in parts]
+            self._rules_id = blake2b(repr(rules).encode(), digest_size=8).hexdigest() if self.n_rules else ""
         return self._rules_id
+
+    @property
+    def doubt(self) -> float:
+        """Probability that one more probe would find noise that is not known; 0.5 before the first one.
+
+        It is the share of visits that found a change which are worth a probe: a second fetch at once.
+        """
+        return (self._surprises + 1.0) / (self._probes + 2.0)
 
     def living(self, page: PageBlocks) -> str:
         """Text of a page that counts: every living block with its place."""
         kept: list[tuple[int, str]] = []
         unordered: dict[int, list[str]] = {}
         for key, text in page.texts.items():
+            if page.name_of[key] in self._names:
+                continue
             path = page.path_of[key]
-            path_rule = self._paths.get(path)
-            if path_rule is not None:
-                if path_rule.level == _UNORDERED:
+            if path in self._paths:
+                if self._paths[path].level == UNORDERED:
                     unordered.setdefault(path, []).append(text)
                 continue
             rule = self._blocks.get(key)
             if rule is None:
                 kept.append((key, text))
-            elif rule.level == _DIGITS:
+            elif rule.level == DIGITS:
                 kept.append((key, _DIGIT_RUN.sub("#", text)))
         kept += [(path, "\0".join(sorted(texts))) for path, texts in unordered.items()]
         return "\n".join(f"{key:x} {text}" for key, text in sorted(kept))
 
-    def learn(self, fetches: Sequence[PageBlocks]) -> None:
+    def learn(self, fetches: Sequence[PageBlocks]) -> bool:
         """Learn from fetches of one page, seconds apart.
 
         Parameters
         ----------
         fetches : sequence of PageBlocks
             Two at least.
+
+        Returns
+        -------
+        bool
+            Whether there was noise that was not known.
         """
         if len(fetches) < 2:
             raise ValueError(f"fetches has {len(fetches)} of a page; noise is learned from two at least.")
-        self.n_probes += 1
+        before = [self.living(page) for page in fetches]
+        levels = {key: _level([page.texts.get(key) for page in fetches]) for page in fetches for key in page.texts}
+        self._learn_names(levels, fetches)
+        for path, keys in _grouped(fetches, "path_of").items():
+            # What is known of a name goes before what is known of a path, and that before what is known of a block.
+            if not any(page.name_of.get(key) in self._names for key in keys for page in fetches):
+                self._learn_path(path, {key: levels[key] for key in keys}, fetches)
         self._rules_id = None
-        by_path: dict[int, list[int]] = {}
-        for key, path in {key: path for page in fetches for key, path in page.path_of.items()}.items():
-            by_path.setdefault(path, []).append(key)
-        for path, keys in by_path.items():
-            levels = {key: _level([page.texts.get(key) for page in fetches]) for key in keys}
-            self._learn_path(path, levels, fetches)
+        self.n_probes += 1
+        is_surprised = len(set(before)) > 1
+        self._surprises = _FORGETTING * self._surprises + is_surprised
+        self._probes = _FORGETTING * self._probes + 1.0
+        return is_surprised
+
+    def _learn_names(self, levels: Mapping[int, int], fetches: Sequence[PageBlocks]) -> None:
+        """Learn of boxes that come, go or move: all blocks below elements of a name differ, and some are missing."""
+        for name, keys in _grouped(fetches, "name_of").items():
+            differs = any(levels[key] for key in keys)
+            if name in self._names:
+                self._count(self._names, name, differs)
+            elif differs and all(levels[key] == DROPPED for key in keys) and _some_are_missing(keys, fetches):
+                self._add(self._names, name, DROPPED)
 
     def _learn_path(self, path: int, levels: Mapping[int, int], fetches: Sequence[PageBlocks]) -> None:
         """Learn of all blocks with one path."""
         differing = [key for key, level in levels.items() if level]
-        rule = self._paths.get(path)
-        if rule is None and len(differing) > 1:
-            level = _path_level(levels, differing, fetches)
-            if level:
-                rule = self._paths[path] = _Rule(level)
-                for key in levels:  # what is known of the path goes before what is known of a block
-                    self._blocks.pop(key, None)
-        if rule is not None:
-            if rule.level == _UNORDERED and differing and _sorted_texts(levels, fetches) is None:
-                rule.level = _DROPPED
+        if path in self._paths:
+            if differing and not _same_but_for_order(levels, fetches):
+                self._paths[path].level = DROPPED
             self._count(self._paths, path, bool(differing))
             return
+        if len(differing) > 1 and _same_but_for_order(levels, fetches):
+            self._add(self._paths, path, UNORDERED)
+        elif len(differing) > 1 and _is_shifted(levels, len(differing), fetches):
+            # Which of them are noise at their places now says nothing about the next fetch.
+            self.n_mixed += 1
+            self._forget_blocks(levels)
+            return
+        elif len(differing) >= _MANY and 2 * len(differing) >= len(levels):
+            self._add(self._paths, path, DROPPED)
+        if path in self._paths:
+            self._forget_blocks(levels)
+            return
         for key, level in levels.items():
-            known = self._blocks.get(key)
-            if known is None and level:
-                if self.n_rules >= self._max_rules:
-                    self.n_refused += 1
-                    continue
-                known = self._blocks[key] = _Rule(level)
-            if known is not None:
-                known.level = max(known.level, level)
+            if key in self._blocks:
+                self._blocks[key].level = max(self._blocks[key].level, level)
                 self._count(self._blocks, key, bool(level))
+            elif level:
+                self._add(self._blocks, key, level)
 
-    def _count(self, rules: dict[int, "_Rule"], key: int, differed: bool) -> None:
+    def _forget_blocks(self, keys: Collection[int]) -> None:
+        for key in keys:
+            self._blocks.pop(key, None)
+
+    def _add(self, rules: dict[int, NoiseRule], key: int, level: int) -> None:
+        if self.n_rules >= self._max_rules:
+            self.n_refused += 1
+            return
+        rules[key] = NoiseRule(level)
+        rules[key].count(True)
+
+    def _count(self, rules: dict[int, NoiseRule], key: int, differed: bool) -> None:
         if rules[key].count(differed):
             del rules[key]
 
     def to_dict(self) -> dict[str, Any]:
         """Return the mask as plain data, for JSON."""
-        return {
+        rules = {
+            part: {f"{key:x}": rule.to_list() for key, rule in getattr(self, f"_{part}").items()} for part in _PARTS
+        }
+        return rules | {
+            "max_rules": self._max_rules,
             "n_probes": self.n_probes,
             "n_refused": self.n_refused,
-            "max_rules": self._max_rules,
-            "blocks": {f"{key:x}": rule.to_list() for key, rule in self._blocks.items()},
-            "paths": {f"{key:x}": rule.to_list() for key, rule in self._paths.items()},
+            "n_mixed": self.n_mixed,
+            "surprises": [self._surprises, self._probes],
         }
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> "NoiseMask":
         """Return the mask that `to_dict` gave."""
         mask = cls(data["max_rules"])
-        mask.n_probes = data["n_probes"]
-        mask.n_refused = data["n_refused"]
-        mask._blocks = {int(key, 16): _Rule(*rule) for key, rule in data["blocks"].items()}
-        mask._paths = {int(key, 16): _Rule(*rule) for key, rule in data["paths"].items()}
+        mask.n_probes, mask.n_refused, mask.n_mixed = data["n_probes"], data["n_refused"], data["n_mixed"]
+        mask._surprises, mask._probes = data["surprises"]
+        for part in _PARTS:
+            getattr(mask, f"_{part}").update({int(key, 16): NoiseRule(*rule) for key, rule in data[part].items()})
         return mask
 
 
-class _Rule:
-    """What is known of one noisy block or path."""
-
-    __slots__ = ("level", "n_compared", "n_differed", "n_equal")
-
-    def __init__(self, level: int, n_compared: int = 0, n_differed: int = 0, n_equal: int = 0) -> None:
-        self.level = level
-        self.n_compared = n_compared  # probes up to the last one that differed
-        self.n_differed = n_differed
-        self.n_equal = n_equal  # probes since
-
-    def count(self, differed: bool) -> bool:
-        """Count a probe; True if the block is to return to the living."""
-        if differed:
-            self.n_compared += self.n_equal + 1
-            self.n_differed += 1
-            self.n_equal = 0
-            return False
-        self.n_equal += 1
-        rate = (self.n_differed + 1) / (self.n_compared + 2)
-        enough = math.log(_DOUBT) / math.log1p(-rate)
-        return self.n_equal >= min(max(enough, _MIN_EQUAL), _MAX_EQUAL)
-
-    def to_list(self) -> list[int]:
-        return [self.level, self.n_compared, self.n_differed, self.n_equal]
+def _grouped(fetches: Sequence[PageBlocks], attribute: str) -> dict[int, list[int]]:
+    """Keys of all blocks that have a text, by their path or name."""
+    groups: dict[int, dict[int, None]] = {}
+    for page in fetches:
+        group_of = getattr(page, attribute)
+        for key in page.texts:
+            if group_of[key] or attribute == "path_of":
+                groups.setdefault(group_of[key], {})[key] = None
+    return {group: list(keys) for group, keys in groups.items()}
 
 
 def _level(texts: Sequence[str | None]) -> int:
     """How much of a block is noise, by its texts in several fetches."""
     if len(set(texts)) == 1:
-        return _LIVING
+        return LIVING
     present = [text for text in texts if text is not None]
     if len(present) < len(texts) or len({_DIGIT_RUN.sub("#", text) for text in present}) > 1:
-        return _DROPPED
+        return DROPPED
     # Around a clock, words change too, only more slowly ("a minute ago", the day); and of a short text that counts
     # nothing else is worth keeping.
     is_plain_counter = all(len(text) > _SHORT and not _CLOCK.search(text) for text in present)
-    return _DIGITS if is_plain_counter else _DROPPED
+    return DIGITS if is_plain_counter else DROPPED
 
 
-def _path_level(levels: Mapping[int, int], differing: Sequence[int], fetches: Sequence[PageBlocks]) -> int:
-    """How much of all blocks with one path is noise, where several of them differ."""
-    if _sorted_texts(levels, fetches) is not None:
-        return _UNORDERED
-    dropped = sum(levels[key] == _DROPPED for key in differing)
-    return _DROPPED if dropped >= _MANY and 2 * dropped >= len(levels) else _LIVING
+def _some_are_missing(keys: Collection[int], fetches: Sequence[PageBlocks]) -> bool:
+    return any(key not in page.texts for key in keys for page in fetches)
 
 
-def _sorted_texts(keys: Mapping[int, int], fetches: Sequence[PageBlocks]) -> list[str] | None:
-    """The texts of some blocks, if they are the same in all fetches but for their order."""
-    orders = [sorted(page.texts[key] for key in keys if key in page.texts) for page in fetches]
-    return orders[0] if all(order == orders[0] for order in orders) else None
+def _texts(keys: Collection[int], page: PageBlocks) -> Counter[str]:
+    return Counter(page.texts[key] for key in keys if key in page.texts)
+
+
+def _same_but_for_order(keys: Collection[int], fetches: Sequence[PageBlocks]) -> bool:
+    first = _texts(keys, fetches[0])
+    return all(_texts(keys, page) == first for page in fetches[1:])
+
+
+def _is_shifted(keys: Collection[int], n_differing: int, fetches: Sequence[PageBlocks]) -> bool:
+    """Whether blocks differ only because another one stands before them: most of their texts are in all fetches."""
+    common = _texts(keys, fetches[0])
+    for page in fetches[1:]:
+        common &= _texts(keys, page)
+    n_foreign = max(_texts(keys, page).total() for page in fetches) - common.total()
+    return 2 * common.total() >= len(keys) and n_differing > n_foreign
