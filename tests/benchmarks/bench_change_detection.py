@@ -13,7 +13,15 @@ from collections.abc import Callable
 from lxml import etree
 from scrapy.utils.sitemap import Sitemap
 
-from crawlsched.change_detection import RawBytes, Selectors, VisibleText
+from crawlsched.change_detection import (
+    LivingBlocks,
+    NoiseMask,
+    RawBytes,
+    Recipe,
+    Selectors,
+    VisibleText,
+    compare,
+)
 from crawlsched.change_signals import announcements, read_sitemap
 
 URL = "https://www.example.com/sitemap.xml"
@@ -88,6 +96,7 @@ def bench_fingerprints() -> None:
         ("raw bytes", RawBytes()),
         ("visible text", VisibleText()),
         ("visible text, links, images", VisibleText(links=True, images=True)),
+        ("blocks", LivingBlocks()),
         ("selectors: drop two", Selectors(drop=["nav", ".b3"])),
         ("selectors: keep one, drop one", Selectors(keep=["div"], drop=[".b3"])),
     ):
@@ -101,8 +110,10 @@ def bench_fingerprints() -> None:
 
 def bench_hostile() -> None:
     """Bodies that are made to take long: 1 and 8 times the size should take about 8 times as long."""
-    print("\nHostile bodies, visible text and a selector: CPU ms at 250 KB and at 2 MB, and the growth (8: linear)")
-    recipes = (VisibleText(), Selectors(drop=["nav"]))
+    print(
+        "\nHostile bodies; visible text, a selector, blocks: CPU ms at 250 KB and at 2 MB, and the growth (8: linear)"
+    )
+    recipes = (VisibleText(), Selectors(drop=["nav"]), LivingBlocks())
     for unit in (b"<div>", b"<a", b"<a b='", b"<!--", b"<script>", b"</x>", b"&", b"<a b=\"> '", b"<p>x"):
         cells = []
         for recipe in recipes:
@@ -142,10 +153,82 @@ def bench_sitemaps() -> None:
         print(f"{name:34s}{1e3 * p99:10.2f}{1e3 * greatest:10.2f}")
 
 
+def noisy(content: list[str], rng: random.Random, fetch: int) -> bytes:
+    """Serve a page with a token, a counter, an age, headlines, a shuffled list, a clock and a box that moves."""
+    box = f'<div class="promo"><b>{" ".join(rng.choices(WORDS, k=5))}</b></div>'
+    parts = list(content)
+    parts.insert(rng.choice([1, len(parts) // 2, len(parts)]), box)
+    related = "".join(f"<li><a href=/x>{' '.join(rng.choices(WORDS, k=7))}</a></li>" for _ in range(6))
+    tags = "".join(f"<li>{tag}</li>" for tag in rng.sample("abcdefgh", 8))
+    noise = (
+        f"<!-- {rng.random()} --><input type=hidden name=csrf value={rng.random()}><script>{rng.random()}</script>"
+        f'<p class="meta">{1000 + fetch * 7 + rng.randrange(5)} views, {fetch} hours ago</p>'
+        f'<ul class="related">{related}</ul><ol>{tags}</ol>'
+        f"<footer>Made on {('Monday', 'Friday')[fetch % 2]} at {rng.randrange(24)}:{rng.randrange(10, 60)}</footer>"
+    )
+    return f"<html><body>{''.join(parts)}{noise}</body></html>".encode()
+
+
+def visits_of_a_template(recipe: Recipe, mask: NoiseMask, seed: int) -> tuple[int, int, int, int, int, int]:
+    """Visit 200 pages of one template 6 times, with an edit of one word before every third visit.
+
+    A visit that looks changed is confirmed by a second fetch with probability `mask.doubt`, as the crawl does.
+    """
+    rng = random.Random(seed)
+    n_false = n_quiet = n_seen = n_edits = n_probes = n_visits = 0
+    for _ in range(200):
+        content = [f"<p>{' '.join(rng.choices(WORDS, k=40))}</p>" for _ in range(12)]
+        previous = None
+        for visit in range(6):
+            is_edited = visit % 3 == 2
+            if is_edited:
+                number = rng.randrange(len(content))
+                content[number] = content[number].replace(rng.choice(content[number][3:-4].split()), "edited", 1)
+            body = noisy(content, rng, visit)
+            current = recipe.fingerprint(body, "text/html", "utf-8", URL)
+            if (
+                isinstance(recipe, LivingBlocks)
+                and compare(previous, current) is not False
+                and rng.random() < mask.doubt
+            ):
+                fetches = [body, noisy(content, rng, visit)]
+                mask.learn([recipe.blocks(fetch, "text/html", "utf-8") for fetch in fetches])
+                current = recipe.fingerprint(body, "text/html", "utf-8", URL)
+                n_probes += 1
+            changed = compare(previous, current)
+            previous = current
+            n_visits += 1
+            if is_edited:
+                n_edits += 1
+                n_seen += changed is True
+            elif visit:
+                n_quiet += 1
+                n_false += changed is True
+    return n_false, n_quiet, n_seen, n_edits, n_probes, n_visits
+
+
+def bench_noise() -> None:
+    """False changes and edits seen on noisy pages."""
+    print("\nNoisy pages of one template: 200 pages, 6 visits, one word edited before every third, 5 seeds")
+    print(f"{'':34s}{'false changes':>15s}{'edits seen':>12s}{'probes':>10s}")
+    for name, make in (
+        ("raw bytes", lambda mask: RawBytes()),
+        ("visible text", lambda mask: VisibleText()),
+        ("blocks, learned noise", lambda mask: LivingBlocks(lambda url: mask)),
+    ):
+        totals = [0] * 6
+        for seed in range(5):
+            mask = NoiseMask()
+            totals = [a + b for a, b in zip(totals, visits_of_a_template(make(mask), mask, seed), strict=True)]
+        n_false, n_quiet, n_seen, n_edits, n_probes, n_visits = totals
+        print(f"{name:34s}{n_false / n_quiet:15.2%}{n_seen / n_edits:12.2%}{n_probes / n_visits:10.2%}")
+
+
 def main() -> None:
     """Print the tables."""
     bench_fingerprints()
     bench_hostile()
+    bench_noise()
     bench_sitemaps()
 
 
