@@ -52,8 +52,8 @@ _COLUMNS: tuple[tuple[str, str, float], ...] = (
 class Pages:
     """The columns of all pages; a page is a row number.
 
-    Rows are given out in order and never reused, so that a number means one page for ever. Columns grow by half as much
-    again when they are full, and memory that was not yet written to is not yet taken from the machine.
+    Rows are given out in order and never reused, so that a number means one page for ever. Columns grow by a quarter
+    when they are full, and memory that was not yet written to is not yet taken from the machine.
 
     Parameters
     ----------
@@ -140,7 +140,7 @@ class Pages:
         """
         if capacity <= self.capacity:
             return
-        size = max(capacity, self.capacity + self.capacity // 2)
+        size = max(capacity, self.capacity + self.capacity // 4)
         for name in self.names:
             setattr(self, name, grown(getattr(self, name), size))
         self.capacity = size

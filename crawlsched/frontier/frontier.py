@@ -33,6 +33,8 @@ _KEPT_AWAKE = 64
 _OPENED = 48
 # A host with more pages than this gets a ladder of its own.
 _SMALL_HOST = 512
+# Fewer pages than this are put into a ladder one by one.
+_FEW = 24
 # More pages than this that would wake at once and whose values do not grow are sorted instead.
 _LEAST_RUN = 256
 
@@ -105,7 +107,9 @@ class Frontier:
         self._ladders: dict[int, Ladder] = {}
         self._shared = Ladder(-1, 0)
         self._ladder_order: list[tuple[float, int, int]] = []
+        # By host: its pages, and what its own cutoff has above LOWEST if it has a ladder of its own and is resting.
         self._pages_of_host: npt.NDArray[np.int32] = np.zeros(0, np.int32)
+        self._cutoff_of_host: npt.NDArray[np.int32] = np.zeros(0, np.int32)
         self._resting: dict[int, float] = {}
         self._resting_order: list[tuple[float, int]] = []
         self._soon: list[tuple[float, int]] = []
@@ -130,7 +134,7 @@ class Frontier:
         """Make room for so many pages; amortised O(1) a page."""
         size = self._place.size
         if capacity > size:
-            capacity = max(capacity, size + size // 2)
+            capacity = max(capacity, size + size // 4)
             self._place = grown(self._place, capacity)
             self._place[size:] = OUT
             self._calendar.reserve(capacity)
@@ -250,6 +254,7 @@ class Frontier:
         most = int(hosts.max()) + 1
         if most > self._pages_of_host.size:
             self._pages_of_host = grown(self._pages_of_host, most + most // 2)
+            self._cutoff_of_host = grown(self._cutoff_of_host, most + most // 2)
         np.add.at(self._pages_of_host, hosts, sign)
         if sign > 0:
             for host in np.unique(hosts[self._pages_of_host[hosts] > _SMALL_HOST]).tolist():
@@ -303,7 +308,8 @@ class Frontier:
         bounds = value + left * (slope + left * curve)
         levels = levels_above(bounds)
         steady = values.steady
-        cutoffs = self._cutoffs(pages)
+        hosts = self._pages.host[pages]
+        cutoffs = np.maximum(self._cutoff, self._cutoff_of_host[hosts] + LOWEST)
         awake = levels > cutoffs
         if np.count_nonzero(awake) > _MOST_AWAKE and not steady.all():
             # Too many at once: the best few are kept, and the others wait until the cutoff comes down to them.
@@ -319,7 +325,7 @@ class Frontier:
                 return
         asleep = ~awake
         sleepers, levels = pages[asleep], bed_levels(levels[asleep], cutoffs[asleep], falling | descending[asleep])
-        self._put_to_bed(sleepers, levels)
+        self._put_to_bed(sleepers, levels, hosts[asleep])
         ring = values.crossings(values_at(levels) * (1 - _SLACK), self._until, asleep)
         rings = ring < np.inf
         self._calendar.set(sleepers[rings], ring[rings], self._now)
@@ -330,7 +336,7 @@ class Frontier:
         level = level_above(bound)
         host = self._pages.host.item(page)
         ladder = self._ladders.get(host, self._shared)
-        cutoff = max(self._cutoff, ladder.cutoff)
+        cutoff = max(self._cutoff, LOWEST + self._cutoff_of_host.item(host))
         if level > cutoff:
             self._put(np.array([page]), falling=False)
             return
@@ -343,31 +349,30 @@ class Frontier:
             if ring < np.inf:
                 self._calendar.set_one(page, ring, self._now)
 
-    def _cutoffs(self, pages: IndexArray) -> npt.NDArray[np.int32]:
-        cutoffs = np.full(pages.size, max(self._cutoff, self._shared.cutoff), np.int32)
-        if self._ladders:
-            hosts = self._pages.host[pages]
-            own = np.flatnonzero(self._pages_of_host[hosts] > 0)
-            for host in np.unique(hosts[own]).tolist():
-                ladder = self._ladders.get(host)
-                if ladder is not None:
-                    cutoffs[hosts == host] = max(self._cutoff, ladder.cutoff)
-        return cutoffs
-
-    def _put_to_bed(self, pages: IndexArray, levels: npt.NDArray[np.int32]) -> None:
-        hosts = self._pages.host[pages]
+    def _put_to_bed(self, pages: IndexArray, levels: npt.NDArray[np.int32], hosts: npt.NDArray[np.int32]) -> None:
+        if not self._ladders:
+            self._place[pages] = levels
+            self._shared.add(pages, levels)
+            self._note(self._shared)
+            return
+        order = np.argsort(hosts, kind="stable")
+        hosts, pages, levels = hosts[order], pages[order], levels[order]
+        first = np.flatnonzero(np.diff(hosts, prepend=-1)).tolist()
         shared = np.ones(pages.size, bool)
-        if self._ladders:
-            for host in np.unique(hosts).tolist():
-                ladder = self._ladders.get(host)
-                if ladder is not None:
-                    own = hosts == host
-                    shared &= ~own
-                    self._place[pages[own]] = levels[own] + OWN_LADDER
-                    ladder.add(pages[own], levels[own])
-                    self._note(ladder)
+        for begin, stop in zip(first, [*first[1:], pages.size], strict=True):
+            ladder = self._ladders.get(hosts.item(begin))
+            if ladder is not None:
+                shared[begin:stop] = False
+                if stop - begin < _FEW:
+                    for page, level in zip(pages[begin:stop].tolist(), levels[begin:stop].tolist(), strict=True):
+                        ladder.add_one(page, level)
+                else:
+                    ladder.add(pages[begin:stop], levels[begin:stop])
+        self._place[pages] = np.where(shared, levels, levels + OWN_LADDER)
+        for begin in first:
+            if not shared[begin]:
+                self._note(self._ladders[hosts.item(begin)])
         if shared.any():
-            self._place[pages[shared]] = levels[shared]
             self._shared.add(pages[shared], levels[shared])
             self._note(self._shared)
 
@@ -394,6 +399,9 @@ class Frontier:
             rows, woken, hosts = rows[~resting], woken[~resting], hosts[~resting]
         if rows.size:
             value, slope, curve = (column[rows] for column in parabolas)
+            if 4 * rows.size < pages.size:
+                # What is kept is not to hold the posterior probabilities of all the others in memory.
+                values, rows = self.values.many(woken), np.arange(rows.size)
             self._awake.add(woken, hosts, (value, slope, curve), self._now, values, rows)
 
     def _make_runs(self, pages: IndexArray, bounds: FloatArray) -> None:
@@ -490,8 +498,9 @@ class Frontier:
         value, slope, curve = self.values.many(pages).parabolas(self._now, self._until)
         left = self._until - self._now
         bounds = value + left * (slope + left * curve)
-        ladder.cutoff = level_above(float(np.partition(bounds, -_KEPT_AWAKE)[-_KEPT_AWAKE])) - 2
-        worst = pages[levels_above(bounds) <= ladder.cutoff]
+        cutoff = level_above(float(np.partition(bounds, -_KEPT_AWAKE)[-_KEPT_AWAKE])) - 2
+        self._cutoff_of_host[host] = cutoff - LOWEST
+        worst = pages[levels_above(bounds) <= cutoff]
         self._leave(worst)
         self._put(worst, falling=True)
 
@@ -651,10 +660,11 @@ class Frontier:
         return None
 
     def _open(self, ladder: Ladder) -> None:
-        cutoff = max(self._cutoff, ladder.cutoff)
-        ladder.cutoff = cutoff
-        pages = ladder.open(_OPENED, self._place)
-        self._cutoff = min(self._cutoff, ladder.cutoff)
+        pages, lowest = ladder.open(_OPENED, self._place)
+        if lowest is not None:
+            self._cutoff = min(self._cutoff, lowest - 1)
+            if ladder.host >= 0:
+                self._cutoff_of_host[ladder.host] = 0
         ladder.noted = None
         self._place[pages] = IN_FLIGHT
         self._calendar.clear(pages)

@@ -86,8 +86,6 @@ class Ladder:
 
     Attributes
     ----------
-    cutoff : int
-        Pages of this ladder above it are awake, unless the frontier's own is higher.
     entries, sleepers : int
         Entries in all beds, and how many of them are alive.
     """
@@ -95,7 +93,6 @@ class Ladder:
     def __init__(self, host: int, offset: int) -> None:
         self.host = host
         self.offset = offset
-        self.cutoff = LOWEST
         #: The bound under which the frontier can find this ladder.
         self.noted: tuple[float, int] | None = None
         self.entries = 0
@@ -174,7 +171,7 @@ class Ladder:
         bed = (-value_at(level), _AFTER_ALL_PAGES)
         return bed if run is None or bed < run else run
 
-    def open(self, least: int, place: LevelArray) -> IndexArray:
+    def open(self, least: int, place: LevelArray) -> tuple[IndexArray, int | None]:
         """Take out pages from the top: whole levels, as few as hold `least` pages, or the head of the best run.
 
         Parameters
@@ -185,13 +182,15 @@ class Ladder:
 
         Returns
         -------
-        ndarray of int
-            Distinct pages; `cutoff` is below the levels that were opened.
+        pages : ndarray of int
+            Distinct.
+        lowest : int or None
+            The lowest level that was opened; None for a run.
         """
         if self._runs and self.bound() == self._runs[0][:2]:
-            return self._head_of_run(least, place)
+            return self._head_of_run(least, place), None
         found: list[IndexArray] = []
-        n = 0
+        n, lowest = 0, None
         while n < least and (level := self.highest()) is not None:
             if n and self._runs and -self._runs[0][0] >= value_at(level):
                 break
@@ -202,8 +201,8 @@ class Ladder:
             pages = np.unique(pages[place[pages] == level + self.offset])
             n += pages.size
             found.append(pages)
-            self.cutoff = level - 1
-        return np.concatenate(found)
+            lowest = level
+        return np.concatenate(found), lowest
 
     def _head_of_run(self, least: int, place: LevelArray) -> IndexArray:
         run = heappop(self._runs)[-1]

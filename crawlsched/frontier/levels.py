@@ -15,8 +15,8 @@ LevelArray = npt.NDArray[np.int32]
 # Steps per factor of two: neighbouring levels differ by 0.017 %, so that even among ten million pages only some
 # thousand have their values between two of them.
 _STEPS = 4096.0
-#: The level of a crawl value of 0; its crawl value is 0 to rounding, and no positive value is below it.
-BOTTOM = -1100 * 4096
+#: The level of all values from 0 up to 2**-1000, which is its own value.
+BOTTOM = -1000 * 4096
 # A page on its way up sleeps until it has made 7/8 of the way (in levels) to where it would be awake: beginning twelve
 # factors of two below it is looked at six times. A page that the cutoff is coming down to has its bed 1/8 of the way up,
 # so that it is not looked at before the cutoff has made 7/8 of the way to it.
@@ -25,7 +25,7 @@ _SHARE = 8
 
 def level_above(value: float) -> int:
     """Return a level whose value is certainly above the given one; O(1)."""
-    return int(log2(value) * _STEPS // 1) + 2 if value > 0 else BOTTOM
+    return max(int(log2(value) * _STEPS // 1) + 2, BOTTOM) if value > 0 else BOTTOM
 
 
 def levels_above(values: FloatArray) -> LevelArray:
