@@ -6,6 +6,7 @@ way in it sees the decoded body of the final response, after redirects and retri
 
 from __future__ import annotations
 
+from collections.abc import Awaitable
 from typing import Any, Self
 
 from scrapy import Request
@@ -14,6 +15,7 @@ from scrapy.exceptions import IgnoreRequest
 from scrapy.http import Response
 from scrapy.utils.asyncio import run_in_thread
 
+from crawlsched.change_detection import Fingerprint
 from crawlsched.refresh import Fetched, NotForTheSpider, Refresher
 from crawlsched.visits import Outcome, Visit
 
@@ -22,6 +24,7 @@ __all__ = ["RefreshMiddleware"]
 # Bodies larger than this are fingerprinted in a thread, so that the slot clock is not held up; below it the hand-over
 # to a thread costs more than the work.
 _IN_A_THREAD_FROM = 16_384
+_WITH_CONTENT = range(200, 300)
 _VALIDATORS = ("If-None-Match", "If-Modified-Since")
 
 
@@ -32,6 +35,7 @@ class RefreshMiddleware:
         self._crawler = crawler
         self._refresher = refresher
         self._visits = refresher.visits
+        self._take = refresher.recipe.fingerprint
         self._conditional = refresher.settings.conditional_requests
         self._callback_on_unchanged = refresher.settings.callback_on_unchanged
         # A cached answer would tell nothing about the page as it is now.
@@ -62,7 +66,7 @@ class RefreshMiddleware:
                     request.headers[name] = value.encode("latin-1", "ignore")
                     visit.validated = True
 
-    async def process_response(self, request: Request, response: Response) -> Response:
+    def process_response(self, request: Request, response: Response) -> Response | Awaitable[Response]:
         """Resolve the visit; keep from the spider what did not change."""
         visit = self._visits.get(request.meta.get("crawlsched_visit"))
         if visit is None:
@@ -71,9 +75,20 @@ class RefreshMiddleware:
             self._visits.resolve(visit.token, Outcome.CHANGED)
             return response
         if visit.source >= 0:
-            await self._source_fetched(visit, response)
-            raise NotForTheSpider(f"{response.url} is a sitemap of crawlsched's own.")
-        fetched = await self._fetched(visit, request, response)
+            return self._source_fetched(visit, response)
+        if len(response.body) >= _IN_A_THREAD_FROM and response.status in _WITH_CONTENT:
+            return self._judged_in_a_thread(visit, request, response)
+        fingerprint = self._take(*_content(response)) if response.status in _WITH_CONTENT else None
+        return self._judged(visit, request, response, fingerprint)
+
+    async def _judged_in_a_thread(self, visit: Visit, request: Request, response: Response) -> Response:
+        fingerprint = await run_in_thread(self._take, *_content(response))
+        if visit.outcome is not None:  # given up while the thread was at work
+            return response
+        return self._judged(visit, request, response, fingerprint)
+
+    def _judged(self, visit: Visit, request: Request, response: Response, fingerprint: Fingerprint | None) -> Response:
+        fetched = _fetched(request, response, fingerprint)
         changed = self._refresher.crawled(visit, fetched, self._refresher.clock())
         if changed is None:  # gone, refused, error: the spider gets it as from plain Scrapy
             return response
@@ -94,40 +109,39 @@ class RefreshMiddleware:
         outcome = Outcome.REFUSED if isinstance(exception, IgnoreRequest) else Outcome.ERROR
         self._refresher.resolve(visit, outcome, self._refresher.clock())
 
-    async def _fetched(self, visit: Visit, request: Request, response: Response) -> Fetched:
-        fingerprint = None
-        if 200 <= response.status < 300:
-            take, body = self._refresher.recipe.fingerprint, response.body
-            about = (_text(response, "Content-Type"), getattr(response, "encoding", None), response.url)
-            if len(body) < _IN_A_THREAD_FROM:
-                fingerprint = take(body, *about)
-            else:
-                fingerprint = await run_in_thread(take, body, *about)
-        hops: list[Any] = request.meta.get("redirect_reasons", [])
-        moved = bool(hops) and all(reason in (301, 308) for reason in hops)
-        return Fetched(
-            status=response.status,
-            fingerprint=fingerprint,
-            etag=_text(response, "ETag"),
-            last_modified=_text(response, "Last-Modified"),
-            size=len(response.body),
-            moved_to=request if moved else None,
-            retry_after=_text(response, "Retry-After"),
-        )
-
-    async def _source_fetched(self, visit: Visit, response: Response) -> None:
+    async def _source_fetched(self, visit: Visit, response: Response) -> Response:
         etag, last_modified = _text(response, "ETag"), _text(response, "Last-Modified")
         if response.status != 200 or "cached" in response.flags:
             self._refresher.source_answered(visit, response.status, self._refresher.clock())
-            return
-        read = await run_in_thread(self._refresher.read_source, visit.source, response.url, response.body)
-        self._refresher.source_read(visit, read, etag, last_modified, self._refresher.clock())
+        else:
+            read = await run_in_thread(self._refresher.read_source, visit.source, response.url, response.body)
+            self._refresher.source_read(visit, read, etag, last_modified, self._refresher.clock())
+        raise NotForTheSpider(f"{response.url} is a sitemap of crawlsched's own.")
 
     def _wants(self, request: Request, status: int) -> bool:
         if request.meta.get("handle_httpstatus_all"):
             return True
         listed = request.meta.get("handle_httpstatus_list", getattr(self._crawler.spider, "handle_httpstatus_list", ()))
         return status in listed
+
+
+def _content(response: Response) -> tuple[bytes, str | None, str | None, str]:
+    """Return what a recipe is given."""
+    return response.body, _text(response, "Content-Type"), getattr(response, "encoding", None), response.url
+
+
+def _fetched(request: Request, response: Response, fingerprint: Fingerprint | None) -> Fetched:
+    hops: list[Any] = request.meta.get("redirect_reasons", [])
+    moved = bool(hops) and all(reason in (301, 308) for reason in hops)
+    return Fetched(
+        status=response.status,
+        fingerprint=fingerprint,
+        etag=_text(response, "ETag"),
+        last_modified=_text(response, "Last-Modified"),
+        size=len(response.body),
+        moved_to=request if moved else None,
+        retry_after=_text(response, "Retry-After"),
+    )
 
 
 def _text(response: Response, name: str) -> str | None:

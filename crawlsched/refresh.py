@@ -133,12 +133,13 @@ class Refresher:
     @classmethod
     def _for(cls, crawler: Crawler) -> Self:
         assert crawler.spider is not None
+        assert crawler.stats is not None
         # Wall-clock time once, the monotonic clock from then on: a clock that is set back or forward moves no slot.
         offset = time.time() - time.monotonic()
         return cls(
             Settings.from_scrapy(crawler.settings, crawler.spider.name),
             crawler.spider.name,
-            count=lambda name, n=1: crawler.stats.inc_value(name, n),
+            count=crawler.stats.inc_value,
             request_fingerprint=lambda url: crawler.request_fingerprinter.fingerprint(Request(url)),
             clock=lambda: offset + time.monotonic(),
             fingerprinter=global_object_name(type(crawler.request_fingerprinter)),
