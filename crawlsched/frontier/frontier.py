@@ -26,6 +26,8 @@ HostFreeAt = Callable[[int, float], float]
 
 # Levels are crossed a little later than they are said to be, so that rounding makes no page late.
 _SLACK = 1e-9
+# POSIX seconds as floats are good to 1e-16 of themselves; alarms ring some roundings earlier.
+_CLOCK_SLACK = 1e-15
 # When more pages than this are awake on hosts that do not rest, all but the best _KEPT_AWAKE go to bed.
 _MOST_AWAKE = 192
 _KEPT_AWAKE = 64
@@ -328,7 +330,7 @@ class Frontier:
         self._put_to_bed(sleepers, levels, hosts[asleep])
         ring = values.crossings(values_at(levels) * (1 - _SLACK), self._until, asleep)
         rings = ring < np.inf
-        self._calendar.set(sleepers[rings], ring[rings], self._now)
+        self._calendar.set(sleepers[rings], ring[rings] - _CLOCK_SLACK * abs(self._now), self._now)
 
     def _put_one(self, page: int) -> None:
         value = self.values.one(page)
@@ -347,7 +349,7 @@ class Frontier:
         if not value.steady:
             ring = value.crossing(value_at(bed) * (1 - _SLACK), self._until)
             if ring < np.inf:
-                self._calendar.set_one(page, ring, self._now)
+                self._calendar.set_one(page, ring - _CLOCK_SLACK * abs(self._now), self._now)
 
     def _put_to_bed(self, pages: IndexArray, levels: npt.NDArray[np.int32], hosts: npt.NDArray[np.int32]) -> None:
         if not self._ladders:

@@ -1,0 +1,477 @@
+"""The planner: learning, backing off, signals, plans."""
+
+import json
+
+import numpy as np
+import pytest
+
+from crawlsched.pages import ERROR, FREE, GONE, LIVE, MOVED, NEW, REFUSED
+from crawlsched.planner import Observation, Plan, Planner, plan
+
+DAY = 86_400.0
+
+
+def free(host: int, now: float) -> float:
+    return now
+
+
+def crawl(planner: Planner, now: float, changed: bool | None) -> int:
+    pick = planner.pick(now, free)
+    assert pick is not None
+    planner.crawled(pick.page, now, changed)
+    return pick.page
+
+
+def test_a_visit_teaches_what_it_found() -> None:
+    """The second visit to a page is an observation; the first has nothing to compare with."""
+    planner = Planner(1.0)
+    planner.add(0, 100.0)
+    assert planner.pick(100.0, free).page == 0
+    assert planner.in_flight(0)
+    assert planner.crawled(0, 100.0, None) is None
+    assert not planner.in_flight(0)
+    planner.pick(150.0, free)
+    found = planner.crawled(0, 160.0, True)
+    assert found == Observation(page=0, time=160.0, elapsed=60.0, n_signals=0, source=-1, evidence=0.0, changed=True)
+    assert planner.pages.n_crawls[0] == 2
+    assert planner.pages.n_changes[0] == 1
+    assert planner.pages.changed_at[0] == 160.0
+    assert planner.pages.state[0] == LIVE
+
+
+def test_pages_found_changed_are_crawled_more_often_than_pages_found_unchanged() -> None:
+    """After some visits the page that changes takes most of the bandwidth."""
+    planner = Planner(0.1)
+    planner.add(0, 0.0, n=2)
+    visits = [0, 0]
+    for slot in range(300):
+        now = slot * 10.0
+        page = planner.pick(now, free).page
+        seen = planner.pages.n_crawls[page] > 0
+        planner.crawled(page, now, page == 0 if seen else None)
+        visits[page] += 1
+    assert visits[0] > 3 * visits[1]
+
+
+def test_errors_back_off_twice_as_long_each_time_up_to_a_day() -> None:
+    """The first retry comes after error_interval; a success forgets the errors."""
+    planner = Planner(1.0, error_interval=60.0)
+    planner.add(0, 0.0)
+    waits = []
+    now = 0.0
+    for _ in range(14):
+        assert planner.pick(now, free) is not None
+        planner.failed(0, now)
+        assert planner.pages.state[0] == ERROR
+        assert planner.pick(now + 1.0, free) is None
+        waits.append(planner.pages.not_before[0] - now)
+        now = float(planner.pages.not_before[0])
+    assert waits[:4] == [60.0, 120.0, 240.0, 480.0]
+    assert waits[-1] == DAY
+    planner.pick(now, free)
+    planner.crawled(0, now, None)
+    assert planner.pages.n_errors[0] == 0
+    planner.pick(now + 10, free)
+    planner.failed(0, now + 10)
+    assert planner.pages.not_before[0] == now + 70
+
+
+def test_a_retry_time_that_the_site_names_is_kept() -> None:
+    """Retry-After is obeyed where it is longer than our own waiting time."""
+    planner = Planner(1.0, error_interval=60.0)
+    planner.add(0, 0.0)
+    planner.pick(0.0, free)
+    planner.failed(0, 0.0, retry_at=500.0)
+    assert planner.pages.not_before[0] == 500.0
+    assert planner.next_event(1.0) <= 500.0
+    assert planner.pick(499.9, free) is None
+    assert planner.pick(500.0, free).page == 0
+
+
+@pytest.mark.parametrize(("outcome", "state"), [("gone", GONE), ("moved", MOVED), ("refused", REFUSED)])
+def test_pages_that_are_not_there_are_probed_ever_more_rarely(outcome: str, state: int) -> None:
+    """The interval doubles up to 30 days, and the page is never dropped."""
+    planner = Planner(1.0, gone_interval=DAY)
+    planner.add(0, 0.0)
+    now, waits = 0.0, []
+    for _ in range(8):
+        assert planner.pick(now, free) is not None
+        getattr(planner, outcome)(0, now)
+        assert planner.pages.state[0] == state
+        waits.append((planner.pages.not_before[0] - now) / DAY)
+        now = float(planner.pages.not_before[0])
+    assert waits == [1, 2, 4, 8, 16, 30, 30, 30]
+
+
+def test_the_return_of_a_gone_page_is_no_observation() -> None:
+    """While a page was gone there was nothing that could have changed."""
+    planner = Planner(1.0)
+    planner.add(0, 0.0)
+    crawl(planner, 0.0, None)
+    planner.pick(10.0, free)
+    planner.gone(0, 10.0)
+    planner.pick(10.0 + DAY, free)
+    assert planner.crawled(0, 10.0 + DAY, True) is None
+    assert planner.pages.state[0] == LIVE
+
+
+def test_a_released_page_is_as_if_it_had_not_been_picked() -> None:
+    """It is the next pick again."""
+    planner = Planner(1.0)
+    planner.add(0, 0.0, n=2)
+    assert planner.pick(0.0, free).page == 0
+    planner.release(0, 1.0)
+    assert planner.pick(1.0, free).page == 0
+
+
+def test_the_first_naming_of_a_page_by_a_source_announces_nothing() -> None:
+    """Only what comes after counts, and what comes right after a crawl is discarded."""
+    planner = Planner(1.0, signal_delay=5.0)
+    planner.add(0, 0.0, n=2)
+    planner.covered([0, 1], 3, 0.0)
+    assert planner.pages.source[:2].tolist() == [3, 3]
+    assert planner.pages.n_signals[:2].tolist() == [0, 0]
+    crawl(planner, 10.0, None)
+    assert planner.signalled([0, 1], 3, 12.0) == 1
+    assert planner.pages.n_signals[:2].tolist() == [0, 1]
+    assert planner.signalled([0], 3, 15.0) == 1
+    assert planner.pages.n_signals[0] == 1
+
+
+def test_an_announced_page_goes_before_its_equal() -> None:
+    """A signal raises the crawl value at once."""
+    planner = Planner(1.0)
+    planner.add(0, 0.0, n=3)
+    for now in range(3):
+        crawl(planner, float(now), None)
+    planner.pages.crawled_at[:3] = 2.0
+    planner.frontier.refile(np.arange(3), 3.0)
+    planner.covered(np.arange(3), 0, 3.0)
+    planner.signalled([2], 0, 4.0)
+    assert planner.pick(5.0, free).page == 2
+
+
+def test_a_visit_resets_the_announcements_and_counts_them_as_evidence() -> None:
+    """Evidence is the source's weight times the number of announcements."""
+    planner = Planner(1.0)
+    planner.add(0, 0.0)
+    crawl(planner, 0.0, None)
+    planner.covered([0], 0, 1.0)
+    planner.signalled([0], 0, 2.0)
+    planner.signalled([0], 0, 3.0)
+    planner.pick(10.0, free)
+    found = planner.crawled(0, 10.0, True)
+    assert found.n_signals == 2
+    assert found.evidence == pytest.approx(2 * np.log(2))  # before anything is known a precision of one half
+    assert planner.pages.n_signals[0] == 0
+    assert planner.pages.n_signals_total[0] == 2
+
+
+def test_many_announcements_at_once_come_into_force_in_slices() -> None:
+    """No pick is held up by them, and none is lost."""
+    planner = Planner(1.0)
+    planner.add(0, 0.0, n=3000)
+    planner.covered(np.arange(3000), 0, 1.0)
+    assert planner.signalled(np.arange(3000), 0, 2.0) == 3000
+    assert planner.pages.n_signals[:3000].sum() < 3000
+    while planner.work(2.0):
+        pass
+    assert planner.pages.n_signals[:3000].tolist() == [1] * 3000
+
+
+def test_a_source_does_not_count_where_another_does() -> None:
+    """Two sources that announce the same change are one announcement."""
+    planner = Planner(1.0)
+    planner.add(0, 0.0)
+    planner.covered([0], 0, 0.0)
+    planner.covered([0], 1, 0.0)
+    assert planner.signalled([0], 1, 5.0) == 0
+    assert planner.signalled([0], 0, 5.0) == 1
+
+
+def observations(rng: np.random.Generator, n: int = 4000) -> dict[str, np.ndarray]:
+    """Two sources: an honest one, and one that announces every page at each visit."""
+    source = rng.integers(0, 2, n)
+    elapsed = rng.exponential(100.0, n)
+    n_signals = np.where(source == 0, rng.poisson(0.01 * elapsed), rng.poisson(0.05 * elapsed))
+    stale = 0.002 * elapsed + np.where(source == 0, 3.0 * n_signals, 0.0)
+    changed = rng.random(n) < 1 - np.exp(-stale)
+    return {
+        "page": rng.integers(0, 50, n),
+        "elapsed": elapsed,
+        "n_signals": n_signals,
+        "source": source,
+        "changed": changed,
+    }
+
+
+def test_a_plan_tells_an_honest_source_from_one_that_always_says_now() -> None:
+    """The dishonest one ends up worth next to nothing, by arithmetic."""
+    planner = Planner(1.0)
+    planner.add(0, 0.0, n=50)
+    made = plan(planner.snapshot(), 1.0, observations(np.random.default_rng(1)))
+    assert made.signal_weights[0] > 2.0
+    assert made.signal_weights[1] < 0.05
+    assert made.precision_intervals[0, 0] > 0.8
+    assert made.precision_intervals[1, 1] < 0.1
+
+
+def collection(n: int = 400) -> Planner:
+    """Pages on two hosts, those of the first changing a hundred times as fast."""
+    rng = np.random.default_rng(2)
+    planner = Planner(10.0)
+    pages = planner.add(np.arange(n) % 2, 0.0, n=None)
+    rate = np.where(pages % 2 == 0, 1e-2, 1e-4)
+    now = 0.0
+    for _ in range(6 * n):
+        now += 1.0
+        page = planner.pick(now, free).page
+        elapsed = now - planner.pages.crawled_at[page]
+        planner.crawled(page, now, bool(rng.random() < 1 - np.exp(-rate[page] * elapsed)) if elapsed < np.inf else None)
+    return planner
+
+
+def test_a_plan_learns_the_rates_of_each_host() -> None:
+    """The prior of a host with many pages is its own."""
+    planner = collection()
+    made = plan(planner.snapshot(), 10.0)
+    mean = made.priors @ planner.posterior.rates
+    fast, slow = (mean[1 + made.group_hosts.index(host)] for host in (0, 1))
+    assert fast > 5 * slow
+    assert (made.priors > 0).all()
+    assert made.priors.sum(axis=1) == pytest.approx(1.0)
+
+
+def test_a_plan_survives_json() -> None:
+    """It may be made by another process and kept in a database."""
+    planner = collection(100)
+    made = plan(planner.snapshot(), 10.0, observations(np.random.default_rng(1)))
+    again = Plan.from_dict(json.loads(json.dumps(made.to_dict())))
+    assert again.to_dict() == made.to_dict()
+
+
+def test_a_plan_keeps_its_meaning_where_hosts_have_other_numbers() -> None:
+    """With names instead of numbers the groups are found again."""
+    planner = collection()
+    made = plan(planner.snapshot(), 10.0)
+    data = made.to_dict(host_names=["a.example", "b.example"])
+    again = Plan.from_dict(json.loads(json.dumps(data)), {"a.example": 7, "b.example": 4}.__getitem__)
+    assert again.group_hosts == tuple({0: 7, 1: 4}[host] for host in made.group_hosts)
+    assert again.priors.tolist() == made.priors.tolist()
+    nameless = Plan.from_dict(data)
+    assert nameless.group_hosts == ()
+    assert nameless.priors.shape[0] == 1
+
+
+def test_the_demand_falls_as_the_threshold_rises_and_meets_the_bandwidth() -> None:
+    """The threshold is where the demand curve comes to the bandwidth."""
+    planner = collection()
+    made = plan(planner.snapshot(), 0.5)
+    levels, wanted = made.demand.T
+    assert (np.diff(levels) < 0).all()
+    assert (np.diff(wanted) >= 0).all()
+    assert np.interp(made.threshold, levels[::-1], wanted[::-1]) >= 0.5
+
+
+def test_a_plan_takes_effect_page_by_page() -> None:
+    """A page adopts it when its slice runs; the last slice ends the adoption."""
+    planner = collection(1000)
+    before = planner.values.parameters
+    planner.adopt(plan(planner.snapshot(), 10.0), 7000.0)
+    assert planner.values.parameters_of(0) is before
+    assert planner.work(7000.0)
+    assert planner.values.parameters_of(0) is not before
+    assert planner.values.parameters_of(999) is before
+    planner.frontier._check(7000.0)
+    while planner.work(7000.0):
+        planner.frontier._check(7000.0)
+    assert planner.values.parameters_of(999) is planner.values.parameters
+
+
+def test_the_newest_of_the_plans_that_wait_is_adopted() -> None:
+    """A plan that comes while another is being adopted has its turn afterwards."""
+    planner = collection(1000)
+    first, second, third = (plan(planner.snapshot(), 10.0) for _ in range(3))
+    for made in (first, second, third):
+        planner.adopt(made, 7000.0)
+    while planner.work(7000.0):
+        pass
+    assert planner.values.parameters.priors is third.priors
+
+
+def test_a_plan_for_another_grid_is_refused() -> None:
+    """The message names both grids."""
+    made = plan(Planner(1.0).snapshot(), 1.0)
+    other = Planner(1.0, rates=[1e-5, 1e-3])
+    with pytest.raises(ValueError, match="plan must be for the grid of rates 2-"):
+        other.adopt(made, 0.0)
+
+
+def test_columns_round_trip_through_a_store() -> None:
+    """A planner that loads what another gave away picks the same pages."""
+    planner = collection(60)
+    copy = Planner(10.0)
+    columns = planner.columns(np.arange(60))
+    copy.load(columns, columns["log_likelihood"], 1000.0)
+    assert copy.clipped == 0
+    now = float(planner.pages.crawled_at[:60].max()) + 50.0
+    for _ in range(30):
+        now += 1.0
+        pages = [p.pick(now, free).page for p in (planner, copy)]
+        assert pages[0] == pages[1]
+        for p in (planner, copy):
+            p.crawled(pages[0], now, False)
+
+
+def test_a_crawl_in_the_future_is_clipped_and_counted() -> None:
+    """A clock that was wrong does not keep a page from being crawled."""
+    planner = Planner(1.0)
+    columns = {
+        "page": np.array([0, 1]),
+        "state": np.array([2, 2]),
+        "importance": np.ones(2),
+        "crawled_at": np.array([50.0, 1e9]),
+    }
+    planner.load(columns, None, 100.0)
+    assert planner.clipped == 1
+    assert planner.pages.crawled_at[:2].tolist() == [50.0, 100.0]
+
+
+def test_time_stands_still_while_the_clock_is_behind() -> None:
+    """A clock that is set back does no harm."""
+    planner = Planner(1.0)
+    planner.add(0, 1000.0)
+    crawl(planner, 1000.0, None)
+    assert planner.pick(500.0, free).page == 0
+    planner.crawled(0, 500.0, True)
+    assert planner.pages.crawled_at[0] == 1000.0
+
+
+def test_a_forgotten_page_never_comes_back() -> None:
+    """Its row is free, in flight or not."""
+    planner = Planner(1.0)
+    planner.add(0, 0.0, n=2)
+    assert planner.pick(0.0, free).page == 0
+    planner.remove([0])
+    assert planner.pages.state[0] == FREE
+    assert not planner.in_flight(0)
+    assert planner.pick(1.0, free).page == 1
+    assert planner.pick(2.0, free) is None
+    assert planner.add(0, 3.0).tolist() == [2]
+
+
+def test_forced_pages_go_in_order_before_all_others() -> None:
+    """Even pages that back off."""
+    planner = Planner(1.0)
+    planner.add(0, 0.0, n=4)
+    planner.pick(0.0, free)
+    planner.failed(0, 0.0)
+    planner.force([3, 0], 1.0)
+    picks = [planner.pick(1.0, free) for _ in range(3)]
+    assert [(pick.page, pick.reason) for pick in picks] == [(3, "forced"), (0, "forced"), (1, "value")]
+
+
+def test_the_longest_interval_is_kept_whatever_the_value() -> None:
+    """Overdue pages go first, oldest deadline first."""
+    planner = Planner(1.0, max_crawl_interval=100.0)
+    planner.add(0, 0.0, importance=[0.0, 0.0, 1.0])
+    for now in (0.0, 1.0, 2.0):
+        crawl(planner, now, None)
+    assert planner.pick(50.0, free).page == 2
+    planner.crawled(2, 50.0, True)
+    first, second = planner.pick(101.0, free), planner.pick(101.5, free)
+    assert (first.page, first.reason) == (0, "overdue")
+    assert second.reason == "overdue"
+    assert planner.overdue_demand() == 0.03
+
+
+def test_the_shortest_interval_is_kept_whatever_the_value() -> None:
+    """A single page is not crawled sooner, and the next event says when."""
+    planner = Planner(1.0, min_crawl_interval=30.0)
+    planner.add(0, 0.0)
+    crawl(planner, 0.0, None)
+    assert planner.pick(29.9, free) is None
+    assert planner.next_event(29.9) <= 30.0
+    assert planner.pick(30.0, free).page == 0
+
+
+def test_an_explanation_says_what_decides() -> None:
+    """Each reason has its name."""
+    planner = collection(50)
+    now = float(planner.pages.crawled_at[:50].max()) + 1.0
+    seen = planner.explain(7, now)
+    assert seen.binds == "value"
+    assert seen.change_rate_interval[0] <= seen.change_rate <= seen.change_rate_interval[1]
+    assert 0 < seen.expected_freshness < 1
+    assert seen.crawl_value > 0
+    assert seen.threshold == planner.threshold > 0
+    if now < seen.wake_time < np.inf:
+        assert planner.frontier.values.one(7).at(seen.wake_time) == pytest.approx(seen.threshold, rel=1e-3)
+    page = planner.pick(now, free).page
+    assert planner.explain(page, now).binds == "in_flight"
+    planner.failed(page, now)
+    assert planner.explain(page, now).binds == "not_before"
+    assert planner.explain(page, now).next_allowed == now + 60.0
+    planner.force([page], now)
+    assert planner.explain(page, now).binds == "forced"
+    assert json.loads(json.dumps(seen.to_dict()))["state"] == "live"
+
+
+def test_an_explanation_of_a_new_page_says_that_there_is_no_copy() -> None:
+    """It is worth what its group is worth."""
+    planner = Planner(1.0)
+    planner.add(0, 0.0)
+    seen = planner.explain(0, 5.0)
+    assert seen.state == "new"
+    assert planner.pages.state[0] == NEW
+    assert seen.expected_freshness == 0.0
+    assert seen.elapsed == np.inf
+    assert seen.crawl_value > 0
+
+
+def test_peek_foresees_the_next_picks() -> None:
+    """Rows of these pages can be fetched before they are needed."""
+    planner = collection(200)
+    now = float(planner.pages.crawled_at[:200].max()) + 1.0
+    foreseen = set(planner.peek(now, 60).tolist())
+    picks = {planner.pick(now, free).page for _ in range(10)}
+    assert len(picks & foreseen) >= 8
+
+
+def test_known_rates_are_what_the_papers_rules_use() -> None:
+    """With equal elapsed times GREEDY picks the page that gains most by the known rates."""
+    planner = Planner(1.0, crawl_value="greedy")
+    planner.load(
+        {"page": np.arange(3), "state": np.full(3, 2), "importance": np.ones(3), "crawled_at": np.zeros(3)}, None, 0.0
+    )
+    planner.set_rates(np.arange(3), [1e-4, 1e-2, 10.0])
+    assert planner.pick(100.0, free).page == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"bandwidth": 0.0}, "bandwidth must be crawls per second above 0 and finite, got 0.0"),
+        ({"crawl_value": "best"}, "crawl_value must be one of posterior, greedy, greedy_cis, greedy_ncis, got 'best'"),
+        ({"min_crawl_interval": -1.0}, "min_crawl_interval must be seconds, 0 or more and finite, got -1.0"),
+        ({"min_crawl_interval": 9.0, "max_crawl_interval": 5.0}, r"at least min_crawl_interval \(9.0\), got 5.0"),
+        ({"discovery_horizon": np.inf}, "discovery_horizon must be seconds above 0 and finite, got inf"),
+        ({"error_interval": 0.0}, "error_interval must be seconds above 0 and finite, got 0.0"),
+    ],
+)
+def test_wrong_arguments_are_refused_in_one_sentence(arguments: dict[str, float], message: str) -> None:
+    """Argument, value and what is allowed are named."""
+    with pytest.raises(ValueError, match=message):
+        Planner(**{"bandwidth": 1.0, **arguments})
+
+
+def test_pages_that_do_not_exist_are_refused() -> None:
+    """The message says which row numbers there are."""
+    planner = Planner(1.0)
+    planner.add(0, 0.0, n=2)
+    with pytest.raises(ValueError, match="pages must hold row numbers from 0 to 1, got"):
+        planner.signalled([2], 0, 1.0)
+    with pytest.raises(ValueError, match="pages must be distinct, got"):
+        planner.set_importance([1, 1], 2.0, 1.0)
+    with pytest.raises(ValueError, match="crawl_value must be one of greedy"):
+        planner.set_rates([0], 1.0)

@@ -1,0 +1,137 @@
+"""Crawl values as the frontier asks for them: exact, bounded, never late."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from crawlsched.crawl_value import greedy, posterior_value
+from crawlsched.estimators import Posterior
+from crawlsched.pages import Pages
+from crawlsched.planner import DEFAULT_GRID
+from crawlsched.planner.page_values import PosteriorValues
+from crawlsched.planner.parameters import Parameters
+from crawlsched.planner.posterior_value import Grid, GrowingValue, SignalledValue, gain
+
+GRID = Grid(DEFAULT_GRID)
+NOW = 1_000_000_000.0
+
+weights_of_rates = st.lists(st.floats(-20, 0), min_size=32, max_size=32).map(
+    lambda logs: np.exp(logs) / np.exp(logs).sum()
+)
+elapsed_times = st.floats(-3, 9).map(lambda x: 10.0**x)
+importances = st.floats(-6, 6).map(lambda x: 10.0**x)
+
+
+def collection(seed: int, n: int = 60) -> tuple[PosteriorValues, np.ndarray]:
+    """Return pages of all kinds and their values."""
+    rng = np.random.default_rng(seed)
+    pages, posterior = Pages(), Posterior(n, DEFAULT_GRID, dtype=np.uint16)
+    rows = pages.add(rng.integers(0, 3, n), NOW - 1e6, rng.lognormal(0, 2, n) * (rng.random(n) < 0.9))
+    live = rows[rng.random(n) < 0.8]
+    pages.crawled_at[live] = NOW - rng.exponential(10.0 ** rng.uniform(0, 6, live.size))
+    for _ in range(3):
+        posterior.update(live, rng.exponential(1e4, live.size) + 1e-3, rng.random(live.size) < 0.5)
+    signalled = rows[rng.random(n) < 0.5]
+    pages.source[signalled] = rng.integers(0, 3, signalled.size)
+    pages.signalled_since[signalled] = NOW - 1e6
+    pages.n_signals[signalled] = rng.poisson(0.7, signalled.size)
+    pages.n_signals_total[signalled] = pages.n_signals[signalled] + rng.poisson(5, signalled.size)
+    priors = rng.dirichlet(np.ones(32), 3)
+    weights, rates = np.array([1.0, 0.2, 0.0]), np.array([1e-4, 1e-3, 1e-3])
+    parameters = Parameters(priors, np.array([1, 2, 0]), weights, rates, DEFAULT_GRID, 86_400.0)
+    return PosteriorValues(pages, posterior, parameters), rows
+
+
+@given(weights_of_rates, elapsed_times, importances)
+def test_the_value_of_a_page_is_the_posterior_crawl_value(weights, elapsed, importance) -> None:
+    """The frontier's quick formula and the library's agree to the rounding it promises."""
+    value = GrowingValue(GRID, weights, NOW - elapsed, importance)
+    elapsed = NOW - (NOW - elapsed)  # as the clock can tell it
+    expected = float(posterior_value(weights, DEFAULT_GRID, elapsed, importance=importance))
+    assert value.at(NOW) == pytest.approx(expected, rel=1e-11, abs=1e-13 * elapsed * importance)
+
+
+def test_the_gain_of_a_single_rate_is_greedy() -> None:
+    """A grid of one rate gives the GREEDY crawl value."""
+    elapsed = np.geomspace(1e-2, 1e9, 200)[:, np.newaxis]
+    assert gain(elapsed, DEFAULT_GRID) == pytest.approx(np.asarray(greedy(elapsed, DEFAULT_GRID)), rel=1e-9, abs=1e-12)
+
+
+@given(st.integers(0, 10_000))
+@settings(max_examples=25, deadline=None)
+def test_one_page_has_the_same_value_alone_as_among_others(seed: int) -> None:
+    """Ties could not be told otherwise: the same numbers to the last bit, however many pages are asked for."""
+    values, rows = collection(seed)
+    many = values.many(rows)
+    together = many.at(NOW)
+    alone = [values.one(page).at(NOW) for page in rows.tolist()]
+    from_many = [many.one(row).at(NOW) for row in range(rows.size)]
+    assert together.tolist() == alone == from_many
+    assert np.isfinite(together).all()
+    assert (together >= 0).all()
+
+
+@given(st.integers(0, 10_000), st.floats(-2, 6).map(lambda x: 10.0**x))
+@settings(max_examples=25, deadline=None)
+def test_no_value_exceeds_its_bounds(seed: int, ahead: float) -> None:
+    """Bounds and parabolas hold at every moment up to their end."""
+    values, rows = collection(seed)
+    many = values.many(rows)
+    value, slope, curve = many.parabolas(NOW, NOW + ahead)
+    for share in (0.0, 0.1, 0.5, 0.9, 1.0):
+        since = (NOW + share * ahead) - NOW  # as the clock can tell it
+        assert (many.at(NOW + since) <= value + since * (slope + since * curve)).all()
+    for page in rows.tolist()[:20]:
+        one = values.one(page)
+        for rough in (False, True):
+            assert one.at(NOW + ahead) <= one.bound(NOW + ahead, rough)
+
+
+@given(st.integers(0, 10_000), st.floats(0.0, 3.0))
+@settings(max_examples=25, deadline=None)
+def test_no_page_reaches_a_level_before_its_crossing_time(seed: int, decades: float) -> None:
+    """A crossing time may be early, never late; and inf means never."""
+    values, rows = collection(seed)
+    many = values.many(rows)
+    value, _, _ = many.parabolas(NOW, NOW)
+    levels = value * 10.0**decades + 1e-6
+    times = many.crossings(levels, NOW, np.ones(rows.size, bool))
+    assert (times >= NOW).all()
+    for row, time in enumerate(times.tolist()):
+        just_before = max(min(time, NOW + 1e12) * (1 - 1e-15), NOW)
+        assert many.one(row).at(just_before) <= levels[row] * (1 + 1e-9)
+        assert values.one(rows[row]).crossing(levels[row], NOW) >= NOW
+
+
+@given(weights_of_rates, elapsed_times, importances, st.floats(1e-3, 0.999))
+@settings(max_examples=50, deadline=None)
+def test_a_crossing_time_without_signals_is_close(weights, elapsed, importance, share) -> None:
+    """At its crossing time a page has at least nine tenths of the level, so that few are woken in vain."""
+    start = NOW - elapsed
+    value = GrowingValue(GRID, weights, start, importance)
+    level = share * float(weights @ (1 / DEFAULT_GRID)) * importance
+    time = value.crossing(level, start)
+    if time < np.inf:
+        assert value.at(time) >= 0.9 * level or time - start < 1e-2
+
+
+def test_a_useless_source_leaves_its_pages_as_they_would_be_without_it() -> None:
+    """With a weight of 0 an announcement changes neither value nor rate."""
+    values, _ = collection(3)
+    pages = values._pages
+    row = np.array([5])
+    pages.crawled_at[row] = NOW - 1000.0
+    pages.importance[row] = 1.0
+    pages.source[row] = -1
+    without = values.many(row).at(NOW)
+    pages.source[row], pages.n_signals[row], pages.n_signals_total[row] = 2, 9, 9
+    assert values.many(row).at(NOW) == without
+
+
+def test_a_signal_raises_the_value() -> None:
+    """One announcement more is worth more, by what the source is worth."""
+    weights = np.full(32, 1 / 32)
+    found = [SignalledValue(GRID, weights, NOW - 1e4, 1.0, 0.7 * n, 1e-4, 0.7).at(NOW) for n in range(4)]
+    assert found == sorted(found)
+    assert found[0] < found[1]
