@@ -21,8 +21,8 @@ __all__ = ["RECIPE_NAMES", "Json", "RawBytes", "Recipe", "Selectors", "UserFunct
 
 logger = logging.getLogger(__name__)
 
-RECIPE_NAMES = ("raw_bytes", "visible_text", "blocks", "json")
-"""The recipes that `recipe` knows by name."""
+RECIPE_NAMES = ("raw_bytes", "visible_text", "json")
+"""The recipes that need nothing but settings; "blocks" needs masks, too."""
 
 
 class Recipe(Protocol):
@@ -235,17 +235,17 @@ def recipe(
     >>> recipe("raw_bytes").id, recipe("visible_text", links=True).id
     ('raw_bytes/1', 'visible_text/2+links')
     """
-    if not callable(method) and method not in RECIPE_NAMES:
-        names = ", ".join(map(repr, RECIPE_NAMES))
+    if not callable(method) and method not in (*RECIPE_NAMES, "blocks"):
+        names = ", ".join(map(repr, (*RECIPE_NAMES, "blocks")))
         raise ValueError(f"method must be one of {names}, or a callable; got {method!r}.")
     if (keep or drop) and method != "visible_text":
-        raise ValueError(f"keep and drop select visible text; with the method {method!r} they must be empty.")
+        raise ValueError(f"keep, drop select visible text; with the method {method!r} they must be empty.")
     if (links or images) and method not in ("visible_text", "blocks"):
         raise ValueError(f"links and images belong to text and blocks; with the method {method!r} they must be False.")
     if ignore_keys and method != "json":
         raise ValueError(f"ignore_keys belongs to the method 'json'; with the method {method!r} it must be empty.")
-    if mask_of and method != "blocks":
-        raise ValueError(f"mask_of belongs to the method 'blocks'; with the method {method!r} it must be None.")
+    if bool(mask_of) != (method == "blocks"):
+        raise ValueError(f"mask_of belongs to the method 'blocks', and to no other; got {mask_of!r} with {method!r}.")
     if callable(method):
         return UserFunction(method)
     if method == "raw_bytes":

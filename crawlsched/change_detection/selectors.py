@@ -6,8 +6,8 @@ from typing import Any
 
 import cssselect
 from lxml import etree
-from parsel.csstranslator import HTMLTranslator
 
+from crawlsched.change_detection.css import LinearTranslator
 from crawlsched.change_detection.visible_text import visible_text
 
 __all__ = ["SELECTION_VERSION", "PageParts", "compiled_selector"]
@@ -19,6 +19,8 @@ SELECTION_VERSION = "lxml{}.{}+libxml{}.{}.{}+cssselect{}".format(
 
 _XPATH_START = re.compile(r"xpath:|/|\./|\(")
 _MAX_CHARACTERS = 8_000_000
+_MAX_SIBLINGS = 4_000
+_CROWDS = etree.XPath(f"//*[*[{_MAX_SIBLINGS}]]")
 _SAMPLE = etree.fromstring("<html><body><p/></body></html>")
 
 
@@ -43,7 +45,8 @@ class PageParts:
     -----
     Parts are read in the order of the page, so the order of the selectors does not matter. A page that lxml does not
     read to its end (more than 256 elements deep), or of more than 8 million characters, counts as a whole: a
-    selection from half of a page would miss changes.
+    selection from half of a page would miss changes. So does a page with 4,000 elements side by side, where a selector
+    looks at siblings, since that takes quadratic time.
 
     Examples
     --------
@@ -57,13 +60,14 @@ class PageParts:
     ) -> None:
         self._keep = [compiled_selector("keep", number, text) for number, text in enumerate(keep)]
         self._drop = [compiled_selector("drop", number, text) for number, text in enumerate(drop)]
+        self._looks_at_siblings = any("sibling" in select.path for select in self._keep + self._drop)
         self._links = links
         self._images = images
 
     def text(self, markup: str) -> str:
         """Text of the parts of a page that count."""
         root = _tree(markup) if len(markup) <= _MAX_CHARACTERS else None
-        if root is None:
+        if root is None or (self._looks_at_siblings and _CROWDS(root)):
             return visible_text(markup, self._links, self._images)
         for select in self._drop:
             for part in _results(select, root):
@@ -75,7 +79,7 @@ class PageParts:
         return visible_text(kept, self._links, self._images)
 
 
-def compiled_selector(argument: str, number: int, text: str) -> Callable[[Any], Any]:
+def compiled_selector(argument: str, number: int, text: str) -> Any:
     """Compile a CSS selector, or an XPath where it starts with "/", "./", "(" or "xpath:".
 
     Examples
@@ -89,8 +93,8 @@ def compiled_selector(argument: str, number: int, text: str) -> Callable[[Any], 
     text = text.strip()
     is_xpath = bool(_XPATH_START.match(text))
     try:
-        xpath = text.removeprefix("xpath:") if is_xpath else HTMLTranslator().css_to_xpath(text)
-        select: Callable[[Any], Any] = etree.XPath(xpath)
+        xpath = text.removeprefix("xpath:") if is_xpath else LinearTranslator().css_to_xpath(text)
+        select = etree.XPath(xpath)
         select(_SAMPLE)  # names that XPath does not know are found only now
     except (cssselect.SelectorError, etree.XPathError, ValueError, RecursionError) as error:
         kind = "XPath" if is_xpath else "CSS selector"
