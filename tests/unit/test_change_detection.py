@@ -255,8 +255,8 @@ SELECTORS = [
     *("div:nth-child(2) ~ span:last-child", "div:has(span) > div", "div:has(section span)", "[class~=b] [id] > div"),
     *(
         "section:has(> div + span) span",
-        "div:is(.a > div, section div) span",
-        "div:first-child + section:nth-of-type(2)",
+        "div:is(.a, section) span",
+        "div:first-child + section:nth-of-type(1)",
     ),
 ]
 
