@@ -95,10 +95,16 @@ class Scheduler(BaseScheduler):
         try:
             self._refresher.open()
         except CrawlschedError as error:
+            # The spider is closed as soon as all components are open (`_start`); closing it half open makes others of
+            # Scrapy's components fail, and buries this sentence under their tracebacks.
             logger.error("crawlsched cannot start: %s", error)
             self._closed = True
-            raise CloseSpider("crawlsched_cannot_start") from error
         return self._fallback.open(spider)
+
+    def _exit_with_1(self) -> None:
+        # Whoever starts crawls by a supervisor has to see that this one did not run. Scrapy's commands end with exit
+        # code 1 if a crawl has ended without a spider.
+        self._crawler.spider = None
 
     def close(self, reason: str) -> Deferred[None] | None:
         """Write everything down; nothing is lost."""
@@ -199,9 +205,11 @@ class Scheduler(BaseScheduler):
     # -- slots
 
     def _start(self) -> None:
-        if not self._closed:
-            self._refresher.start_slots()
-            self._arm(0.0)
+        if self._closed:
+            self._crawler.signals.connect(self._exit_with_1, signals.spider_closed)
+            raise CloseSpider("crawlsched_cannot_start")
+        self._refresher.start_slots()
+        self._arm(0.0)
 
     def _arm(self, delay: float) -> None:
         if self._timer is not None:

@@ -127,8 +127,10 @@ def test_a_file_that_is_no_database_of_ours_is_left_as_it_is(tmp_path: Path, con
     with Site() as site:
         (tmp_path / "crawl.db").write_bytes(content)
         crawl = Project(tmp_path, SPIDER.format(urls=[site.page("/", "<p>x</p>")])).run()
+        assert crawl.returncode == 1
         assert "crawlsched cannot start: " in crawl.log
         assert sentence in crawl.log
+        assert len(crawl.log.split("crawlsched cannot start: ")[1].splitlines()) < 25
         assert (tmp_path / "crawl.db").read_bytes() == content
         assert site.requests == []
 
