@@ -40,7 +40,8 @@ class Awake:
 
     def living(self) -> IndexArray:
         """Return the pages, ascending; O(n)."""
-        return self.pages[self._bounds[1] > _OUT]
+        pages: IndexArray = self.pages[self._bounds[1] > _OUT]
+        return pages
 
     def add(
         self,
@@ -84,7 +85,7 @@ class Awake:
         """Return what the crawl values do not exceed now, one per row; -inf for pages that are out. O(n)."""
         start, value, slope, curve, resting = self._bounds
         since = now - start
-        bounds = curve * since
+        bounds: FloatArray = curve * since
         bounds += slope
         bounds *= since
         bounds += value
@@ -117,8 +118,10 @@ class Awake:
 
     def rows_of(self, host: int) -> BoolArray:
         """Return which rows belong to a host; O(n)."""
-        return self._hosts == host
+        rows: BoolArray = self._hosts == host
+        return rows
 
     def of_host(self, host: int) -> IndexArray:
         """Return the pages of a host; O(n)."""
-        return self.pages[(self._hosts == host) & (self._bounds[1] > _OUT)]
+        pages: IndexArray = self.pages[(self._hosts == host) & (self._bounds[1] > _OUT)]
+        return pages

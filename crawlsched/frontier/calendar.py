@@ -27,8 +27,8 @@ NONE = 0
 class Calendar:
     """One alarm per page, in buckets of time.
 
-    An alarm rings in the tick that contains its time or in an earlier one, never in a later one: being woken early costs
-    a look at the page, being woken late would cost exactness.
+    An alarm rings in the tick that contains its time or in an earlier one, never in a later one: being woken early
+    costs a look at the page, being woken late would cost exactness.
 
     Parameters
     ----------
@@ -75,7 +75,8 @@ class Calendar:
 
     def has_alarm(self, pages: IndexArray) -> npt.NDArray[np.bool_]:
         """Whether each page has an alarm."""
-        return self._alarm[pages] != NONE
+        has: npt.NDArray[np.bool_] = self._alarm[pages] != NONE
+        return has
 
     def set_one(self, page: int, time: float, now: float) -> None:
         """Set a page's alarm, instead of the one it may have; O(1).
@@ -141,7 +142,7 @@ class Calendar:
         self._alarm[pages] = NONE
 
     def due(self, now: float) -> IndexArray:
-        """Take out and return the pages whose alarms ring in the tick of `now` or did before it, distinct; O(their number)."""
+        """Take out and return the distinct pages whose alarms ring in the tick of `now` or before; O(their number)."""
         current = self.number(now)
         if not self._order or self._order[0] > current:
             return np.empty(0, np.intp)

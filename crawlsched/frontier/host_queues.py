@@ -1,4 +1,4 @@
-"""Queues of pages, one per host, with a queue of hosts on top: a resting host costs nothing, however many pages it has."""
+"""Queues of pages, one per host, with a queue of hosts on top: a resting host costs nothing."""
 
 from __future__ import annotations
 
@@ -88,8 +88,12 @@ class HostQueues:
             heappop(queue)
         del self._queues[host]
 
+    def has_host(self, host: int) -> bool:
+        """Whether a page of this host is in; O(its pages that have left)."""
+        return any(self.keys.get(page) == key for key, page in self._queues.get(host, ()))
+
     def check(self) -> None:
-        """Raise `AssertionError` unless every page stands in a queue, and every host that does not rest can be found."""
+        """Raise `AssertionError` unless every page stands in a queue, and every host at work can be found."""
         entries = {(page, key) for queue in self._queues.values() for key, page in queue}
         assert set(self.keys.items()) <= entries
         found = {host: min(e[:2] for e in self._hosts if e[2] == host) for host in {e[2] for e in self._hosts}}

@@ -209,7 +209,8 @@ class Ladder:
         pages = run.take(least)
         if len(run):
             self.add_run(run)
-        return pages[place[pages] == RUNNING]
+        running: IndexArray = pages[place[pages] == RUNNING]
+        return running
 
     def top(self, n: int) -> IndexArray:
         """Return up to `n` pages of the best run, some of which may have left it."""

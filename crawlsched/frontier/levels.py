@@ -18,8 +18,8 @@ _STEPS = 4096.0
 #: The level of all values from 0 up to 2**-1000, which is its own value.
 BOTTOM = -1000 * 4096
 # A page on its way up sleeps until it has made 7/8 of the way (in levels) to where it would be awake: beginning twelve
-# factors of two below it is looked at six times. A page that the cutoff is coming down to has its bed 1/8 of the way up,
-# so that it is not looked at before the cutoff has made 7/8 of the way to it.
+# factors of two below it is looked at six times. A page that the cutoff is coming down to has its bed 1/8 of the way
+# up, so that it is not looked at before the cutoff has made 7/8 of the way to it.
 _SHARE = 8
 
 

@@ -49,9 +49,10 @@ class PageValues(Protocol):
         """Return the crawl value of one of the pages."""
 
     def parabolas(self, after: float, until: float) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return value v, slope s and half curvature c: until a time no crawl value exceeds v + s d + c d², d seconds later.
+        """Return value v, slope s and half curvature c of parabolas that hold until a time.
 
-        For steady values v is the value itself, and both others are 0.
+        No crawl value exceeds v + s d + c d² when d seconds have passed. For steady values v is the value itself, and
+        both others are 0.
         """
 
     def crossings(self, values: FloatArray, after: float, where: npt.NDArray[np.bool_]) -> FloatArray:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 
+from crawlsched.frontier import PageValue
 from crawlsched.pages import STATE_NAMES
 from crawlsched.planner.explanation import Explanation
 
@@ -52,20 +54,20 @@ def explain(planner: Planner, page: int, now: float) -> Explanation:
     )
 
 
-def _freshness(planner: Planner, weights: np.ndarray, elapsed: float, evidence: float) -> float:
+def _freshness(planner: Planner, weights: npt.NDArray[np.float64], elapsed: float, evidence: float) -> float:
     if elapsed == np.inf:
         return 0.0
     return float(weights @ np.exp(-planner.posterior.rates * elapsed) * np.exp(-evidence))
 
 
-def _wake_time(value: object, threshold: float, now: float) -> float:
-    """Return when a crawl value reaches a threshold: crossing times are lower bounds, and each brings the next closer."""
+def _wake_time(value: PageValue, threshold: float, now: float) -> float:
+    """Return when a crawl value reaches a threshold; crossing times are lower bounds, each closer than the last."""
     time = now
     for _ in range(60):
-        later = value.crossing(threshold, time)  # type: ignore[attr-defined]
+        later = value.crossing(threshold, time)
         if later == np.inf or later - time <= 1e-6 * max(later - now, 1e-3):
             return float(later)
-        if value.at(later) >= threshold:  # type: ignore[attr-defined]
+        if value.at(later) >= threshold:
             return float(later)
         time = later
     return float(time)

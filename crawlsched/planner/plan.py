@@ -295,7 +295,9 @@ def _signal_rates(snapshot: Snapshot, n_sources: int) -> FloatArray:
     # announced anything from a rate of 0, and is nothing beside the first real announcements, in a collection that is
     # a minute old as in one that is years old.
     counted = np.bincount(snapshot.sources, snapshot.n_signals_total, n_sources) + _ANNOUNCEMENTS_AT_FIRST
-    time = np.bincount(snapshot.sources, snapshot.signalled_for, n_sources) + _ANNOUNCEMENTS_AT_FIRST / FIRST_SIGNAL_RATE
+    time = (
+        np.bincount(snapshot.sources, snapshot.signalled_for, n_sources) + _ANNOUNCEMENTS_AT_FIRST / FIRST_SIGNAL_RATE
+    )
     rates[:n_sources] = counted / time
     if n_sources:
         rates[-1] = np.median(rates[:n_sources])

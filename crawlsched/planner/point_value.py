@@ -140,7 +140,8 @@ class RuleValues:
         """Return the crawl values at a time."""
         elapsed = np.maximum(now - np.where(self._never, now, self._crawled_at), 0.0)
         values = self._rule(elapsed, self._n_signals, *self._rates, self._importance)
-        return np.minimum(np.where(self._never, self._new, values), _HIGHEST)
+        finite: FloatArray = np.minimum(np.where(self._never, self._new, values), _HIGHEST)
+        return finite
 
     def one(self, row: int) -> PointValue:
         """Return the crawl value of one of the pages."""

@@ -167,7 +167,8 @@ class GrowingValues:
         elapsed = np.maximum(now - self._crawled_at, 0.0)
         # One dot product per page and not a matrix product, whose rounding depends on how many pages there are.
         values = np.vecdot(self._weights, gain(elapsed[:, np.newaxis], self._grid.rates)) * self._importance
-        return np.maximum(values, 0.0)
+        positive: FloatArray = np.maximum(values, 0.0)
+        return positive
 
     def one(self, row: int) -> GrowingValue:
         """Return the crawl value of one of the pages."""
@@ -301,7 +302,7 @@ class SignalledValues:
         return _with_slack(*terms, self._importance * (until - self._crawled_at))
 
     def crossings(self, values: FloatArray, after: float, where: BoolArray) -> FloatArray:
-        """Return times before which the crawl values of some pages are below `values`; O(K) a page, O(K log T) before its first signal."""
+        """Return times before which the crawl values of some pages are below `values`; O(K log T) a page."""
         rows = np.flatnonzero(where)
         time = self._tangents(values, after, rows)
         unsignalled = self._evidence[rows] == 0.0
@@ -314,8 +315,8 @@ class SignalledValues:
         return time
 
     def _tangents(self, values: FloatArray, after: float, rows: npt.NDArray[np.intp]) -> FloatArray:
-        # The slope of V is μ Σ w α exp(-α ι) ψ(ι) (Lemma 4 of the noisy-signals paper), and ψ grows by at most one second
-        # a second: after d seconds V has grown by at most slope d + curvature d²/2, curvature = μ Σ w α exp(-α ι).
+        # The slope of V is μ Σ w α exp(-α ι) ψ(ι) (Lemma 4 of the noisy-signals paper), and ψ grows by at most one
+        # second a second: after d seconds V has grown by at most slope d + curvature d²/2, curvature μ Σ w α exp(-α ι).
         value, slope, curvature = self._terms(after, rows)
         missing = np.maximum(values - value, 0.0)
         with np.errstate(divide="ignore", invalid="ignore"):

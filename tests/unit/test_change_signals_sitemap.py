@@ -336,6 +336,20 @@ def test_what_lies_beyond_a_limit_is_refused_by_name() -> None:
     assert (len(document.children), set(problems(document))) == (4, {"too-many-children"})
 
 
+@pytest.mark.parametrize(
+    "item", [b"<url/>", b"<url><loc>http://a.example/1</loc></url>", b"<url><loc>ftp://a.example/</loc></url>",
+             b"<sitemap><loc>http://b.example/</loc></sitemap>", b"<url><loc>http://a.example/&x;</loc></url>"]
+)  # fmt: skip
+def test_entries_that_are_refused_are_limited_too(item: bytes) -> None:
+    """However large the document, no more than twice the limit is looked at."""
+    body = b'<!DOCTYPE urlset [<!ENTITY x "y">]><urlset>' + item * 1_000 + b"</urlset>"
+    document = read_sitemap(body, "http://a.example/sitemap.xml", Limits(max_entries=10, max_children=10))
+    assert len(document.entries) <= 1
+    counts = problems(document)
+    assert counts.pop("too-many-entries") == 1
+    assert max(counts.values()) == 20 - len(document.entries)
+
+
 def test_a_long_text_drops_its_entry_and_no_other() -> None:
     """12 MB within one loc do not pile up, in XML or in text."""
     url = "http://a.example/sitemap.xml"

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-import crawlsched.frontier.frontier as frontier_module
-from crawlsched.pages import FREE, GONE, MOVED
+from crawlsched.frontier import filing, frontier
+from crawlsched.pages import FREE
 from crawlsched.planner import Planner, plan
 
 N_HOSTS = 4
@@ -218,17 +217,23 @@ class Histories(RuleBasedStateMachine):
 class SmallLimits(Histories):
     """The same with limits so small that ladders, runs and cutoffs are used even by some dozen pages."""
 
-    limits = (("_MOST_AWAKE", 6), ("_KEPT_AWAKE", 2), ("_OPENED", 2), ("_SMALL_HOST", 5), ("_LEAST_RUN", 4))
+    limits = (
+        (filing, "_MOST_AWAKE", 6),
+        (filing, "_KEPT_AWAKE", 2),
+        (filing, "_SMALL_HOST", 5),
+        (filing, "_LEAST_RUN", 4),
+        (frontier, "_OPENED", 2),
+    )
 
     def __init__(self) -> None:
         super().__init__()
-        self.before = [(name, getattr(frontier_module, name)) for name, _ in self.limits]
-        for name, value in self.limits:
-            setattr(frontier_module, name, value)
+        self.before = [(module, name, getattr(module, name)) for module, name, _ in self.limits]
+        for module, name, value in self.limits:
+            setattr(module, name, value)
 
     def teardown(self) -> None:
-        for name, value in self.before:
-            setattr(frontier_module, name, value)
+        for module, name, value in self.before:
+            setattr(module, name, value)
 
 
 _settings = settings(

@@ -312,9 +312,9 @@ def test_columns_round_trip_through_a_store() -> None:
     planner = collection(60)
     copy = Planner(10.0)
     columns = planner.columns(np.arange(60))
-    copy.load(columns, columns["log_likelihood"], 1000.0)
-    assert copy.clipped == 0
     now = float(planner.pages.crawled_at[:60].max()) + 50.0
+    copy.load(columns, columns["log_likelihood"], now)
+    assert copy.clipped == 0
     for _ in range(30):
         now += 1.0
         pages = [p.pick(now, free).page for p in (planner, copy)]

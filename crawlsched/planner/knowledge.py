@@ -1,0 +1,429 @@
+"""What is known of all pages, and how it changes: the only writer of `Pages`."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+
+import numpy as np
+import numpy.typing as npt
+
+from crawlsched.estimators import Posterior
+from crawlsched.frontier import CrawlValues, Frontier
+from crawlsched.pages import ERROR, FREE, GONE, LIVE, MOVED, REFUSED, Pages, check_importance
+from crawlsched.planner.explanation import Observation
+from crawlsched.planner.page_values import PosteriorValues
+from crawlsched.planner.parameters import Parameters
+from crawlsched.planner.plan import FIRST_PRECISION, FIRST_SIGNAL_RATE, Plan
+from crawlsched.planner.point_value import RULES, KnownRates, PointValues
+
+__all__ = ["DEFAULT_GRID", "Knowledge", "positive"]
+
+IndexArray = npt.NDArray[np.intp]
+FloatArray = npt.NDArray[np.float64]
+
+DAY = 86_400.0
+#: 32 change rates per second in equal ratios of 1.75, from once in three years to once in 3 seconds: the range of real
+#: sites, and at its fast end that of a demonstration which cannot wait.
+DEFAULT_GRID: FloatArray = np.geomspace(1 / (3 * 365 * DAY), 1 / 3, 32)
+
+# So many pages of a plan or of many signals are worked on between two picks: about a millisecond.
+SLICE = 256
+_LONGEST_ERROR_INTERVAL = DAY
+_LONGEST_GONE_INTERVAL = 30 * DAY
+# The picks of one tick of the frontier, and the lengths that a tick may have, seconds.
+_PICKS_PER_TICK = 32.0
+_TICK = (0.01, 3600.0)
+
+
+class Knowledge:
+    """Take pages in, and learn from visits and ChangeSignals; `Planner` adds the decisions."""
+
+    def __init__(
+        self,
+        bandwidth: float,
+        *,
+        crawl_value: str = "posterior",
+        rates: npt.ArrayLike | None = None,
+        min_crawl_interval: float = 0.0,
+        max_crawl_interval: float | None = None,
+        discovery_horizon: float = DAY,
+        signal_delay: float = 0.0,
+        error_interval: float = 60.0,
+        gone_interval: float = DAY,
+    ) -> None:
+        self.bandwidth = positive("bandwidth", bandwidth, "crawls per second")
+        if crawl_value not in ("posterior", *RULES):
+            raise ValueError(f"crawl_value must be one of {', '.join(('posterior', *RULES))}, got {crawl_value!r}.")
+        for name, seconds in (("min_crawl_interval", min_crawl_interval), ("signal_delay", signal_delay)):
+            if not 0 <= seconds < np.inf:
+                raise ValueError(f"{name} must be seconds, 0 or more and finite, got {seconds!r}.")
+        if max_crawl_interval is not None and not max(min_crawl_interval, 1e-9) <= max_crawl_interval < np.inf:
+            raise ValueError(
+                f"max_crawl_interval must be None or finite seconds, above 0 and at least min_crawl_interval "
+                f"({min_crawl_interval!r}), got {max_crawl_interval!r}."
+            )
+        self.min_crawl_interval = min_crawl_interval
+        self.max_crawl_interval = max_crawl_interval
+        self.discovery_horizon = positive("discovery_horizon", discovery_horizon, "seconds")
+        self.signal_delay = signal_delay
+        self.error_interval = positive("error_interval", error_interval, "seconds")
+        self.gone_interval = positive("gone_interval", gone_interval, "seconds")
+        self.pages = Pages()
+        self.posterior = Posterior(0, DEFAULT_GRID if rates is None else rates, dtype=np.uint16)
+        self.grid = self.posterior.rates_id
+        self.values = PosteriorValues(self.pages, self.posterior, self._first_parameters())
+        self.known_rates: KnownRates | None = None
+        self._rule = crawl_value
+        self._frontier: Frontier | None = None
+        self.threshold = 0.0
+        self.clipped = 0
+        self._in_flight: set[int] = set()
+        self._now = -np.inf
+        self._work: deque[Callable[[float], bool]] = deque()
+        self._next_plan: Plan | None = None
+        self._adopting = False
+
+    @property
+    def frontier(self) -> Frontier:
+        """The frontier; it begins with the first page."""
+        assert self._frontier is not None, "the planner has no pages yet"
+        return self._frontier
+
+    def _first_parameters(self) -> Parameters:
+        n_rates = self.posterior.rates.size
+        return Parameters(
+            priors=np.full((1, n_rates), 1 / n_rates),
+            group_of_host=np.zeros(0, np.intp),
+            signal_weights=np.array([-np.log1p(-FIRST_PRECISION)]),
+            signal_rates=np.array([FIRST_SIGNAL_RATE]),
+            rates=self.posterior.rates,
+            discovery_horizon=self.discovery_horizon,
+        )
+
+    def _at(self, now: float) -> float:
+        # Clocks may be set back; here time stands still until they have caught up.
+        self._now = max(self._now, now)
+        if self._frontier is None:
+            values: CrawlValues = self.values
+            if self._rule != "posterior":
+                values = PointValues(self.pages, self.values, self._rule, self)
+            tick = float(np.clip(_PICKS_PER_TICK / self.bandwidth, *_TICK))
+            self._frontier = Frontier(
+                self.pages,
+                values,
+                tick=tick,
+                now=self._now,
+                min_crawl_interval=self.min_crawl_interval,
+                max_crawl_interval=self.max_crawl_interval,
+            )
+        return self._now
+
+    # -- pages come and go
+
+    def reserve(self, n_pages: int) -> None:
+        """Make room for so many pages at once, so that no memory is lost to growing; O(n)."""
+        self.pages.reserve(n_pages)
+        if self.posterior.n_pages < n_pages:
+            self.posterior.resize(n_pages)
+
+    def _grow(self) -> None:
+        # By an eighth: these rows are half of all memory, and `resize` writes to all of them.
+        rows = self.posterior.n_pages
+        if rows < self.pages.n:
+            self.posterior.resize(max(self.pages.n, rows + rows // 8))
+
+    def add(self, host: npt.ArrayLike, now: float, importance: npt.ArrayLike = 1.0, n: int | None = None) -> IndexArray:
+        """Take in new pages; O(log n) a page.
+
+        Parameters
+        ----------
+        host : int or array_like of int
+            Row number of each page's host.
+        now : float
+            POSIX seconds.
+        importance : float or array_like of float
+            Weight of a fresh copy.
+        n : int, optional
+            How many pages, where neither of these is an array.
+
+        Returns
+        -------
+        ndarray of int
+            The new pages.
+        """
+        now = self._at(now)
+        pages = self.pages.add(host, now, importance, n)
+        self._grow()
+        for start in range(0, pages.size, SLICE * 8):
+            self.frontier.file(pages[start : start + SLICE * 8], now)
+        return pages
+
+    def load(
+        self, columns: dict[str, npt.NDArray[np.generic]], log_likelihood: npt.NDArray[np.uint16] | None, now: float
+    ) -> None:
+        """Take in pages from a store, block by block; O(log n) a page.
+
+        Parameters
+        ----------
+        columns : dict of ndarray, shape (n,)
+            ``page`` and the columns of `Pages`; others are ignored, but ``has_log_likelihood``, where it stands, says
+            which rows of `log_likelihood` count.
+        log_likelihood : ndarray of uint16, shape (n, K), optional
+            Compact rows of the posterior.
+        now : float
+            POSIX seconds; a last crawl later than that is set to it, and counted in `clipped`.
+        """
+        now = self._at(now)
+        pages = np.asarray(columns["page"], np.intp)
+        self.pages.set_rows(pages, columns)
+        self._grow()
+        future = pages[self.pages.crawled_at[pages] > now]
+        self.clipped += future.size
+        self.pages.crawled_at[future] = now
+        if log_likelihood is not None:
+            chosen = np.asarray(columns.get("has_log_likelihood", np.ones(pages.size, bool)), bool)
+            # The store keeps no count of updates, which only spreads rounding: all crawls but the first were some.
+            updates = (np.maximum(self.pages.n_crawls[pages[chosen]], 1) - 1).astype(np.uint16)
+            self.posterior.unpack(pages[chosen], np.column_stack([log_likelihood[chosen], updates]))
+        filed = pages[self.pages.state[pages] != FREE]
+        for start in range(0, filed.size, SLICE * 8):
+            self.frontier.file(filed[start : start + SLICE * 8], now)
+
+    def remove(self, pages: npt.ArrayLike) -> None:
+        """Forget pages; their numbers are not given out again. O(1) a page."""
+        rows = self._rows(pages)
+        self._in_flight.difference_update(rows.tolist())
+        if self._frontier is not None:
+            self._frontier.discard(rows)
+        self.pages.free(rows)
+        self.posterior.unpack(rows, np.zeros((rows.size, self.posterior.rates.size + 1), np.uint16))
+
+    def _rows(self, pages: npt.ArrayLike) -> IndexArray:
+        rows = np.unique(np.asarray(pages, np.intp))
+        if rows.size and not (rows[0] >= 0 and rows[-1] < self.pages.n):
+            raise ValueError(f"pages must hold row numbers from 0 to {self.pages.n - 1}, got {pages!r}.")
+        return rows
+
+    # -- what a visit found
+
+    def crawled(self, page: int, now: float, changed: bool | None) -> Observation | None:
+        """A visit reached content.
+
+        Parameters
+        ----------
+        page : int
+        now : float
+            POSIX seconds.
+        changed : bool or None
+            Whether the content differs from what the visit before saw; None where that cannot be told.
+
+        Returns
+        -------
+        Observation or None
+            What was learned; None if nothing: a first visit, one that cannot be compared, or the return of a page that
+            had been gone.
+        """
+        now = self._at(now)
+        columns = self.pages
+        crawled_at, state = columns.crawled_at.item(page), columns.state.item(page)
+        observation = None
+        if changed is not None and now > crawled_at > -np.inf and state not in (GONE, MOVED):
+            n_signals = columns.n_signals.item(page)
+            evidence = self._evidence(page, n_signals) if n_signals else 0.0
+            self.posterior.update_one(page, now - crawled_at, changed, evidence)
+            source = columns.source.item(page)
+            observation = Observation(page, now, now - crawled_at, n_signals, source, evidence, changed)
+        if changed:
+            columns.n_changes[page] += 1
+            columns.changed_at[page] = now
+        columns.n_crawls[page] += 1
+        columns.crawled_at[page] = now
+        columns.n_signals[page] = 0
+        columns.state[page] = LIVE
+        if columns.n_errors.item(page):
+            columns.n_errors[page] = 0
+        columns.not_before[page] = 0.0
+        self._return(page, now)
+        return observation
+
+    def _evidence(self, page: int, n_signals: int) -> float:
+        _, weight = self.values.signals(np.array([page]))
+        return float(weight[0]) * n_signals
+
+    def failed(self, page: int, now: float, retry_at: float | None = None) -> None:
+        """A visit did not reach content: the page backs off, at least until `retry_at`."""
+        now = self._at(now)
+        wait = self._wait(page, ERROR, self.error_interval, _LONGEST_ERROR_INTERVAL)
+        self.pages.not_before[page] = max(now + wait, retry_at or 0.0)
+        self._return(page, now)
+
+    def gone(self, page: int, now: float) -> None:
+        """A visit was told that the page is gone: it is looked for ever more rarely."""
+        now = self._at(now)
+        self._probe_later(page, GONE, now)
+        self.pages.crawled_at[page] = now
+        self._return(page, now)
+
+    def moved(self, page: int, now: float) -> None:
+        """A visit was sent elsewhere for good: the page is looked for ever more rarely."""
+        now = self._at(now)
+        self._probe_later(page, MOVED, now)
+        self.pages.crawled_at[page] = now
+        self._return(page, now)
+
+    def refused(self, page: int, now: float) -> None:
+        """A visit was refused before it left: it is tried ever more rarely."""
+        now = self._at(now)
+        self._probe_later(page, REFUSED, now)
+        self._return(page, now)
+
+    def release(self, page: int, now: float) -> None:
+        """A visit was dropped: the page is as if it had not been picked."""
+        self._return(page, self._at(now))
+
+    def _probe_later(self, page: int, state: int, now: float) -> None:
+        self.pages.not_before[page] = now + self._wait(page, state, self.gone_interval, _LONGEST_GONE_INTERVAL)
+
+    def _wait(self, page: int, state: int, first: float, longest: float) -> float:
+        """Count one more visit in a row that ended in a state; return how long to wait after it."""
+        again = self.pages.n_errors.item(page) if self.pages.state.item(page) == state else 0
+        self.pages.n_errors[page] = min(again + 1, 255)
+        self.pages.state[page] = state
+        return float(min(first * 2.0 ** min(again, 60), max(longest, first)))
+
+    def _return(self, page: int, now: float) -> None:
+        self._in_flight.discard(page)
+        self.frontier.file_one(page, now)
+
+    # -- ChangeSignals and importance
+
+    def covered(self, pages: npt.ArrayLike, source: int, now: float) -> None:
+        """A source names these pages; the first time is no announcement. O(log n) a page.
+
+        A page keeps its source, unless that has turned out to be worth less than half of the new one.
+        """
+        now = self._at(now)
+        rows = self._rows(pages)
+        rows = rows[self.pages.state[rows] != FREE]
+        current = self.pages.source[rows]
+        weights = self.values.parameters.signal_weights
+        worth = self.values.parameters.of_source(weights, np.maximum(current, 0))
+        better = (current != source) & (2 * worth < weights[min(source, weights.size - 1)])
+        taken_over = rows[(current < 0) | better]
+        self.pages.source[taken_over] = source
+        self.pages.signalled_since[taken_over] = now
+        self.pages.n_signals[taken_over] = 0
+        self.pages.n_signals_total[taken_over] = 0
+        self._refile(taken_over, now)
+
+    def signalled(self, pages: npt.ArrayLike, source: int, now: float) -> int:
+        """A source announces changes of these pages, once each.
+
+        Parameters
+        ----------
+        pages : array_like of int
+        source : int
+        now : float
+            POSIX seconds.
+
+        Returns
+        -------
+        int
+            How many were taken: not those within the signal delay after a crawl, nor those of pages for which another
+            source counts, since two sources that announce the same change are one announcement.
+
+        Notes
+        -----
+        More than a thousand at once come into force in slices over the next picks; a page visited before its slice has
+        been seen by that visit.
+        """
+        now = self._at(now)
+        rows = self._rows(pages)
+        self.covered(rows, source, now)
+        columns = self.pages
+        late = now - columns.crawled_at[rows] >= self.signal_delay
+        rows = rows[(columns.source[rows] == source) & late]
+        if rows.size <= SLICE:
+            self._take_signals(rows, now)
+        else:
+            self._in_slices(rows, lambda part, _: self._take_signals(part, now))
+        return int(rows.size)
+
+    def _take_signals(self, rows: IndexArray, announced_at: float) -> None:
+        columns = self.pages
+        rows = rows[(columns.crawled_at[rows] <= announced_at) & (columns.state[rows] != FREE)]
+        rows = rows[columns.n_signals[rows] < 0xFFFF]
+        columns.n_signals[rows] += 1
+        columns.n_signals_total[rows] += 1
+        # Of a page never crawled there is no copy that could go stale.
+        self.frontier.refile(rows[columns.crawled_at[rows] > -np.inf], self._now)
+
+    def set_importance(self, pages: npt.ArrayLike, importance: npt.ArrayLike, now: float) -> None:
+        """Set the weights of distinct pages; O(log n) a page."""
+        now = self._at(now)
+        rows = np.asarray(pages, np.intp).reshape(-1)
+        if self._rows(rows).size != rows.size:
+            raise ValueError(f"pages must be distinct, got {pages!r}.")
+        weights = np.broadcast_to(check_importance(importance), rows.shape).astype(np.float32)
+        differs = self.pages.importance[rows] != weights
+        self.pages.importance[rows[differs]] = weights[differs]
+        self._refile(rows[differs], now)
+
+    def set_rates(
+        self,
+        pages: npt.ArrayLike,
+        change_rate: npt.ArrayLike,
+        recall: npt.ArrayLike = 0.0,
+        false_signal_rate: npt.ArrayLike = 0.0,
+        now: float | None = None,
+    ) -> None:
+        """Say what the rates of pages are, for the papers' rules: nothing is estimated for these pages any more.
+
+        Parameters
+        ----------
+        pages : array_like of int
+            Distinct pages.
+        change_rate : array_like
+            Changes per second.
+        recall : array_like
+            Probability that a change is announced.
+        false_signal_rate : array_like
+            Announcements per second without a change.
+        now : float, optional
+            POSIX seconds; the time passed last by default.
+        """
+        if self._rule == "posterior":
+            raise ValueError(f"crawl_value must be one of {', '.join(RULES)} for known rates, got 'posterior'.")
+        rows = self._rows(pages)
+        order = np.argsort(np.asarray(pages, np.intp), kind="stable")
+        if self.known_rates is None:
+            self.known_rates = KnownRates()
+        columns = (
+            np.broadcast_to(np.asarray(c, np.float64), order.shape) for c in (change_rate, recall, false_signal_rate)
+        )
+        self.known_rates.set(rows, *(column[order] for column in columns))
+        if self._frontier is not None:
+            self._refile(rows, self._at(self._now if now is None else now))
+
+    def _refile(self, rows: IndexArray, now: float) -> None:
+        for start in range(0, rows.size, SLICE * 8):
+            self.frontier.refile(rows[start : start + SLICE * 8], now)
+
+    def _in_slices(self, rows: IndexArray, do: Callable[[IndexArray, float], None]) -> None:
+        at = 0
+
+        def step(now: float) -> bool:
+            nonlocal at
+            do(rows[at : at + SLICE], now)
+            at += SLICE
+            return at < rows.size
+
+        self._work.append(step)
+
+
+def positive(name: str, value: float, unit: str) -> float:
+    """Return a number above 0 and finite, or raise `ValueError`."""
+    if not 0 < value < np.inf:
+        raise ValueError(f"{name} must be {unit} above 0 and finite, got {value!r}.")
+    return float(value)
