@@ -11,6 +11,8 @@ from crawlsched.change_signals.problems import ProblemCounter
 __all__ = ["Collected"]
 
 _MAX_WORD = 40
+# Entries that are looked at, for each one that can be taken: doubles and refused ones take time, too.
+_TRIES = 2
 
 
 class Collected:
@@ -48,13 +50,23 @@ class Collected:
         self._problems = problems
         self._above = {url, *ancestors}
         self._n_above = len(ancestors)
+        self._n_left = _TRIES * max(limits.max_entries, limits.max_children)
         self._entry_of: dict[str, int] = {}
         self._child_of: dict[str, int] = {}
+
+    def look(self) -> bool:
+        """Count an entry that is looked at, whatever comes of it; False when no more are to be."""
+        self._n_left -= 1
+        if self._n_left < 0:
+            self._problems.add("too-many-entries", f"more than {_TRIES} times the limit, most of them refused")
+        return self._n_left >= 0
 
     def page(
         self, location: str, lastmod: str | None = None, priority: str | None = None, changefreq: str | None = None
     ) -> bool:
         """Add a page, or report why not; False when no more can be taken."""
+        if not self.look():
+            return False
         url = self._locations.accept(location)
         if url is None:
             return True
@@ -78,6 +90,8 @@ class Collected:
 
     def child(self, location: str, lastmod: str | None = None) -> bool:
         """Add a sitemap of an index, or report why not; False when no more can be taken."""
+        if not self.look():
+            return False
         url = self._locations.accept(location)
         if url is None:
             return True

