@@ -25,6 +25,7 @@ MATHEMATICS = (
     "planner",
     "change_detection",
     "change_signals",
+    "simulation",
 )
 
 

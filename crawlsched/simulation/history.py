@@ -1,0 +1,110 @@
+"""A history: when pages were there, when they changed, and what was announced."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from crawlsched.exceptions import CrawlschedError
+
+__all__ = ["History", "ReplayError", "Window"]
+
+FloatArray = npt.NDArray[np.float64]
+IndexArray = npt.NDArray[np.intp]
+
+
+class ReplayError(CrawlschedError, ValueError):
+    """A history, or what is asked of it, is not possible; the message is one sentence."""
+
+
+@dataclass(frozen=True, eq=False)
+class History:
+    """What happened to some pages; a row per page, in ascending order of page.
+
+    Attributes
+    ----------
+    page : ndarray of int, shape (n,)
+        Identifiers, ascending and distinct.
+    birth, end : ndarray, shape (n,)
+        A page is there from its birth to its end, POSIX seconds; inf for no end.
+    importance : ndarray, shape (n,)
+        Weight of a fresh copy.
+    change_rate, recall, false_signal_rate : ndarray, shape (n,), or None
+        The true rates (per second), where the history tells them.
+    change_rows, change_times : ndarray, shape (n_changes,)
+        Row and time of each change, ordered by row and then by time.
+    signal_rows, signal_times : ndarray, shape (n_signals,), or None
+        Row and time of each ChangeSignal, ordered by time; None where nothing listens for any.
+    """
+
+    page: npt.NDArray[np.int64]
+    birth: FloatArray
+    end: FloatArray
+    importance: FloatArray
+    change_rows: IndexArray
+    change_times: FloatArray
+    signal_rows: IndexArray | None = None
+    signal_times: FloatArray | None = None
+    change_rate: FloatArray | None = None
+    recall: FloatArray | None = None
+    false_signal_rate: FloatArray | None = None
+
+    def window(self, start: float | None = None, end: float | None = None, measure_from: float | None = None) -> Window:
+        """Return the part of the history that a replay is about, checked.
+
+        Parameters
+        ----------
+        start : float, optional
+            POSIX seconds; the first birth by default.
+        end : float, optional
+            POSIX seconds; the last time in the history by default.
+        measure_from : float, optional
+            POSIX seconds; the start by default.
+        """
+        if not self.page.size:
+            raise ReplayError("The history has no pages; a replay needs at least one.")
+        if start is None:
+            start = float(self.birth.min())
+        if end is None:
+            ends = self.end[np.isfinite(self.end)]
+            end = float(max(self.birth.max(), ends.max(initial=-np.inf), self.change_times.max(initial=-np.inf)))
+        if not -np.inf < start < end < np.inf:
+            raise ReplayError(f"end must be a time after the start ({start!r}), got {end!r}.")
+        if measure_from is None:
+            measure_from = start
+        if not start <= measure_from < end:
+            raise ReplayError(
+                f"measure-from must be a time from the start ({start!r}) to before the end ({end!r}), "
+                f"got {measure_from!r}."
+            )
+        return Window(start, end, measure_from)
+
+    def lives(self, window: Window) -> tuple[FloatArray, FloatArray]:
+        """Return from when to when each page is there within a window; for some pages the second is the earlier."""
+        return np.maximum(self.birth, window.start), np.minimum(self.end, window.end)
+
+    def hindsight_rates(self, window: Window) -> FloatArray:
+        """Return the changes of each page in a window by its life in it, per second; 0 without such a life."""
+        begins, ends = self.lives(window)
+        inside = (self.change_times > begins[self.change_rows]) & (self.change_times <= ends[self.change_rows])
+        changes = np.bincount(self.change_rows[inside], minlength=self.page.size)
+        return np.divide(changes, ends - begins, out=np.zeros(self.page.size), where=ends > begins)
+
+
+@dataclass(frozen=True)
+class Window:
+    """The time of a replay.
+
+    Attributes
+    ----------
+    start, end : float
+        Slots are after the start, up to and including the end, POSIX seconds.
+    measure_from : float
+        Freshness counts from here to the end.
+    """
+
+    start: float
+    end: float
+    measure_from: float

@@ -1,0 +1,139 @@
+"""The arm that is the crawler itself: the production planner and frontier on a simulated clock."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from crawlsched.pages import LIVE
+from crawlsched.planner import DEFAULT_GRID, Observation, Plan, Planner, plan
+from crawlsched.simulation.arm import NO_PAGE, Setting
+from crawlsched.simulation.history import FloatArray, IndexArray
+from crawlsched.simulation.rates import rate_grid
+from crawlsched.simulation.truth import Visit
+
+__all__ = ["PlannerArm"]
+
+# The first plan is made after so many crawls, and the next ones each after twice as many, up to a crawl of every page.
+_FIRST_PLAN = 64
+_SOURCE = 0
+_HOST = 0
+
+
+class PlannerArm:
+    """Crawl what `Planner` picks, and tell it what was found.
+
+    Parameters
+    ----------
+    setting : Setting
+    rule : str
+        The planner's `crawl_value`.
+
+    Notes
+    -----
+    All pages are on one host, which never rests. Where there are announcements, one source makes them and covers all
+    pages. If the setting has rates, the planner is told them, once where they are known and after each visit where an
+    estimator learns them; otherwise it learns by itself, and plans are made at intervals counted in crawls.
+    """
+
+    def __init__(self, setting: Setting, rule: str) -> None:
+        self._setting = setting
+        self._planner = Planner(setting.bandwidth, crawl_value=rule, rates=_grid(setting))
+        self._planner.reserve(setting.importance.size)
+        # In float32 two pages of different importance can be worth the same, which is no tie here.
+        self._planner.pages.importance = self._planner.pages.importance.astype(np.float64)
+        self._rates = setting.rates
+        self._knows = setting.rates is not None and setting.recall is not None
+        self._observations: list[Observation] = []
+        self._plan: Plan | None = None
+        self._n_crawls = 0
+        self._next_plan = _FIRST_PLAN
+
+    @property
+    def planner(self) -> Planner:
+        """The planner that decides."""
+        return self._planner
+
+    def begin(self, rows: IndexArray, crawled_at: FloatArray, now: float) -> None:
+        """Load pages as pages of which there is a copy."""
+        covered = self._setting.has_signals
+        columns: dict[str, npt.NDArray[np.generic]] = {
+            "page": rows,
+            "state": np.full(rows.size, LIVE, np.uint8),
+            "importance": self._setting.importance[rows],
+            "crawled_at": crawled_at,
+            "first_seen": crawled_at,
+            "host": np.full(rows.size, _HOST),
+            "source": np.full(rows.size, _SOURCE if covered else -1),
+            "signalled_since": np.where(covered, crawled_at, np.nan),
+        }
+        self._planner.load(columns, None, now)
+        if self._rates is not None:
+            self._tell_rates(rows, now)
+
+    def _tell_rates(self, rows: IndexArray, now: float) -> None:
+        assert self._rates is not None
+        change_rate = self._rates.change_rate(rows)
+        setting = self._setting
+        if setting.recall is not None and setting.false_signal_rate is not None:
+            recall, false = setting.recall[rows], setting.false_signal_rate[rows]
+        elif setting.has_signals:
+            # What announcements are worth is left to the planner: γ (1 - e^-κ) of them a second are true.
+            signal_rate, signal_weight = self._planner.values.signals(rows)
+            true = np.minimum(signal_rate * -np.expm1(-signal_weight), change_rate)
+            recall = np.divide(true, change_rate, out=np.zeros(rows.size), where=change_rate > 0)
+            false = signal_rate * np.exp(-signal_weight)
+        else:
+            recall = false = np.zeros(rows.size)
+        self._planner.set_rates(rows, change_rate, recall, false, now)
+
+    def end(self, rows: IndexArray, now: float) -> None:
+        """Forget pages."""
+        self._planner.remove(rows)
+
+    def signalled(self, rows: IndexArray, now: float) -> None:
+        """Pass announcements on."""
+        self._planner.signalled(rows, _SOURCE, now)
+
+    def pick(self, now: float) -> int:
+        """Return the planner's pick."""
+        pick = self._planner.pick(now, _never_rests)
+        return NO_PAGE if pick is None else pick.page
+
+    def crawled(self, visit: Visit) -> None:
+        """Tell the planner, and let it plan when it is time."""
+        if self._rates is not None:
+            # Told while the page is out, so that it is filed once.
+            self._rates.observe(visit)
+            if not self._knows:
+                self._tell_rates(np.array([visit.row]), visit.time)
+        observation = self._planner.crawled(visit.row, visit.time, visit.changed)
+        if observation is not None and observation.source >= 0:
+            self._observations.append(observation)
+        self._n_crawls += 1
+        if self._n_crawls >= self._next_plan and not self._knows:
+            self._replan(visit.time)
+
+    def _replan(self, now: float) -> None:
+        seen = self._observations
+        visits = {
+            "page": np.array([o.page for o in seen], np.intp),
+            "elapsed": np.array([o.elapsed for o in seen]),
+            "n_signals": np.array([o.n_signals for o in seen]),
+            "source": np.array([o.source for o in seen], np.intp),
+            "changed": np.array([o.changed for o in seen], bool),
+        }
+        self._plan = plan(self._planner.snapshot(), self._setting.bandwidth, visits if seen else None, self._plan)
+        self._planner.adopt(self._plan, now)
+        self._next_plan = self._n_crawls + min(self._n_crawls, max(len(self._planner.pages), _FIRST_PLAN))
+
+
+def _grid(setting: Setting) -> FloatArray:
+    """Return the planner's own grid of rates, unless the rates of the replay lie far outside of it."""
+    wanted = rate_grid(setting.even_rate, setting.window.end - setting.window.start)
+    inside = DEFAULT_GRID[0] <= 10 * wanted[0] and wanted[-1] <= 10 * DEFAULT_GRID[-1]
+    return DEFAULT_GRID if inside else wanted
+
+
+def _never_rests(host: int, now: float) -> float:
+    return now

@@ -1,0 +1,221 @@
+"""Replaying: one policy crawls a history, slot by slot."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import inf
+from time import perf_counter
+
+import numpy as np
+import numpy.typing as npt
+
+from crawlsched.simulation.arm import NO_PAGE, Arm
+from crawlsched.simulation.history import FloatArray, History, IndexArray, ReplayError, Window
+from crawlsched.simulation.measuring import freshness
+from crawlsched.simulation.policies import make_arm
+from crawlsched.simulation.slots import slot_times
+from crawlsched.simulation.truth import Truth
+
+__all__ = ["Replayed", "replay"]
+
+
+@dataclass(frozen=True, eq=False)
+class Replayed:
+    """What came of a replay.
+
+    Attributes
+    ----------
+    freshness : float
+        Importance-weighted share of the measured time in which living pages were fresh; nan if none lived in it.
+    policy : str
+    estimator : str or None
+        Where change rates came from; None for a policy without any.
+    bandwidth : float
+        Crawls per second.
+    seconds : float
+        How long it took.
+    rows : ndarray of int, shape (n_crawls,)
+        The page crawled at each slot, as its row in the history.
+    times : ndarray, shape (n_crawls,)
+        POSIX seconds.
+    changed : ndarray of bool, shape (n_crawls,)
+        Whether it had changed since its crawl before.
+    """
+
+    freshness: float
+    policy: str
+    estimator: str | None
+    bandwidth: float
+    seconds: float
+    rows: IndexArray
+    times: FloatArray
+    changed: npt.NDArray[np.bool_]
+
+
+def replay(
+    history: History,
+    bandwidth: float,
+    policy: str = "posterior",
+    estimator: str | None = None,
+    *,
+    start: float | None = None,
+    end: float | None = None,
+    measure_from: float | None = None,
+    seed: int = 0,
+) -> Replayed:
+    """Let a policy crawl a history.
+
+    Parameters
+    ----------
+    history : History
+    bandwidth : float
+        Crawls per second, R.
+    policy : str
+        One of `POLICIES`.
+    estimator : str, optional
+        One of `ESTIMATOR_NAMES`; by default `default_estimator` of the policy.
+    start, end, measure_from : float, optional
+        See `History.window`.
+    seed : int
+        Of the one policy that draws at random, ``poisson``.
+
+    Returns
+    -------
+    Replayed
+
+    Raises
+    ------
+    ReplayError
+        If an argument is not possible, or does not fit another.
+
+    Notes
+    -----
+    Slots are at start + j/R, j = 1, 2, ..., up to and including the end. Every slot crawls one page if any is there,
+    birth < t < end. Pages begin with a fresh copy at max(birth, start). A change or a signal at exactly t is seen by a
+    crawl or a decision at t.
+
+    Examples
+    --------
+    Two pages, crawled in turn every second; the first changes at 2.5 and is seen at 3:
+
+    >>> import numpy as np
+    >>> history = History(
+    ...     page=np.array([7, 9]), birth=np.zeros(2), end=np.full(2, 4.0), importance=np.ones(2),
+    ...     change_rows=np.array([0]), change_times=np.array([2.5]))
+    >>> done = replay(history, bandwidth=1.0, policy="round_robin")
+    >>> history.page[done.rows], done.times, done.changed
+    (array([7, 9, 7]), array([1., 2., 3.]), array([False, False,  True]))
+    >>> done.freshness
+    0.9375
+    """
+    if not 0.0 < bandwidth < inf:
+        raise ReplayError(f"bandwidth must be crawls per second above 0 and finite, got {bandwidth!r}.")
+    window = history.window(start, end, measure_from)
+    began = perf_counter()
+    arm, used = make_arm(history, window, bandwidth, policy, estimator, seed)
+    rows, times, changed = _crawl(history, window, bandwidth, arm)
+    share = freshness(history, window, rows, times)
+    return Replayed(share, policy, used, bandwidth, perf_counter() - began, rows, times, changed)
+
+
+def _crawl(
+    history: History, window: Window, bandwidth: float, arm: Arm
+) -> tuple[IndexArray, FloatArray, npt.NDArray[np.bool_]]:
+    begins = np.maximum(history.birth, window.start)
+    truth = Truth(history, begins)
+    events = _Events(history, window, begins, arm)
+    rows: list[int] = []
+    times: list[float] = []
+    changed: list[bool] = []
+    for now in slot_times(window, bandwidth):
+        if now >= events.next_time:
+            events.happen(now)
+        row = arm.pick(now)
+        if row != NO_PAGE:
+            visit = truth.visit(row, now)
+            arm.crawled(visit)
+            rows.append(row)
+            times.append(now)
+            changed.append(visit.changed)
+    return np.array(rows, np.intp), np.array(times, np.float64), np.array(changed, np.bool_)
+
+
+class _Events:
+    """Births, ends and signals, which an arm is told of before it decides.
+
+    Attributes
+    ----------
+    next_time : float
+        Nothing happens before.
+    """
+
+    def __init__(self, history: History, window: Window, begins: FloatArray, arm: Arm) -> None:
+        self._arm = arm
+        self._begins, self._ends = begins, history.end
+        there = np.flatnonzero((history.end > window.start) & (history.birth < window.end))
+        # By time, pages that come at the same time in their order.
+        self._births = _Queue(there[np.argsort(begins[there], kind="stable")], begins)
+        self._deaths = _Queue(there[np.argsort(history.end[there], kind="stable")], history.end)
+        signal_rows, signal_times = history.signal_rows, history.signal_times
+        if signal_rows is None or signal_times is None:
+            signal_rows, signal_times = np.zeros(0, np.intp), np.zeros(0)
+        # A crawl at the time of a signal has seen what it announces, as the first copy of a page has.
+        heard = (signal_times > begins[signal_rows]) & (signal_times < history.end[signal_rows])
+        self._signal_rows, self._signal_times = signal_rows[heard], signal_times[heard]
+        self._n_heard = 0
+        self._set_next_time()
+
+    def _set_next_time(self) -> None:
+        signal = float(self._signal_times[self._n_heard]) if self._n_heard < self._signal_times.size else inf
+        self.next_time = min(self._births.next_time, self._deaths.next_time, signal)
+
+    def happen(self, now: float) -> None:
+        """Tell the arm what has happened until a time."""
+        born = self._births.take_before(now)
+        ended = self._deaths.take_until(now)
+        if born.size:
+            living = born[self._ends[born] > now]
+            if living.size:
+                self._arm.begin(living, self._begins[living], now)
+        if ended.size:
+            # Pages that began and ended between two slots were never told of.
+            known = ended[(self._begins[ended] < now) & ~np.isin(ended, born)]
+            if known.size:
+                self._arm.end(known, now)
+        until = int(self._signal_times.searchsorted(now, side="right"))
+        if until > self._n_heard:
+            self._signal(self._signal_rows[self._n_heard : until], now)
+            self._n_heard = until
+        self._set_next_time()
+
+    def _signal(self, rows: IndexArray, now: float) -> None:
+        rows = rows[self._ends[rows] > now]
+        # Each announcement counts: a page that was announced twice is passed on twice.
+        while rows.size:
+            distinct, first = np.unique(rows, return_index=True)
+            self._arm.signalled(distinct, now)
+            rows = np.delete(rows, first)
+
+
+class _Queue:
+    """Rows in the order of a time of theirs."""
+
+    def __init__(self, rows: IndexArray, times: FloatArray) -> None:
+        self._rows = rows
+        self._times = times[rows]
+        self._at = 0
+
+    @property
+    def next_time(self) -> float:
+        return float(self._times[self._at]) if self._at < self._times.size else inf
+
+    def take_before(self, now: float) -> IndexArray:
+        return self._take(int(self._times.searchsorted(now, side="left")))
+
+    def take_until(self, now: float) -> IndexArray:
+        return self._take(int(self._times.searchsorted(now, side="right")))
+
+    def _take(self, until: int) -> IndexArray:
+        taken = self._rows[self._at : until]
+        self._at = max(self._at, until)
+        return taken

@@ -1,0 +1,400 @@
+"""Replay: what it means, slot by slot, against a brute force that shares no line with it."""
+
+import inspect
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+import crawlsched.estimators
+from crawlsched.bandwidth import low_discrepancy_schedule, refresh_rates
+from crawlsched.cli.history_options import ESTIMATORS_HELP, POLICIES_HELP
+from crawlsched.crawl_value import greedy, greedy_cis, greedy_ncis
+from crawlsched.simulation import (
+    ESTIMATOR_NAMES,
+    POLICIES,
+    History,
+    ReplayError,
+    Window,
+    default_estimator,
+    freshness,
+    replay,
+    slot_times,
+)
+
+
+def simulated(seed: int, n_pages: int = 40, duration: float = 100.0, *, signals: bool = False) -> History:
+    """Pages with random lives, importances, changes, and announcements true and false; page numbers have gaps."""
+    rng = np.random.default_rng(seed)
+    birth = np.where(rng.random(n_pages) < 0.7, -rng.random(n_pages), rng.random(n_pages) * duration)
+    end = np.where(rng.random(n_pages) < 0.7, np.inf, birth + rng.random(n_pages) * duration)
+    change_rate = rng.lognormal(-1.5, 1.0, n_pages)
+    recall = rng.random(n_pages)
+    false = rng.random(n_pages) * 0.3
+    changes, announced = [], []
+    for row in range(n_pages):
+        times = np.sort(rng.random(rng.poisson(change_rate[row] * duration)) * duration)
+        changes += [(row, t) for t in times]
+        announced += [(row, t) for t in times[rng.random(times.size) < recall[row]]]
+        announced += [(row, t) for t in rng.random(rng.poisson(false[row] * duration)) * duration]
+    announced.sort(key=lambda one: one[1])
+    change_rows, change_times = np.array(changes).T
+    signal_rows, signal_times = np.array(announced).T
+    return History(
+        page=np.sort(rng.choice(10_000, n_pages, replace=False)),
+        birth=birth,
+        end=end,
+        importance=rng.lognormal(0.0, 1.0, n_pages),
+        change_rows=change_rows.astype(np.intp),
+        change_times=change_times,
+        signal_rows=signal_rows.astype(np.intp) if signals else None,
+        signal_times=signal_times if signals else None,
+        change_rate=change_rate,
+        recall=recall,
+        false_signal_rate=false,
+    )
+
+
+def history_of(
+    changes: list[tuple[int, float]], *, lives: list[tuple[float, float]], importance: list[float] | None = None
+) -> History:
+    """A history written out by hand; changes are ordered by page and time."""
+    birth, end = np.array(lives, float).T
+    return History(
+        page=np.arange(len(lives)),
+        birth=birth,
+        end=end,
+        importance=np.ones(len(lives)) if importance is None else np.array(importance),
+        change_rows=np.array([row for row, _ in changes], np.intp),
+        change_times=np.array([time for _, time in changes], float),
+    )
+
+
+VALUES = {
+    "greedy": lambda h, tau, n: greedy(tau, h.change_rate, h.importance),
+    "greedy_cis": lambda h, tau, n: greedy_cis(tau, n, h.change_rate, h.recall, h.importance),
+    "greedy_ncis": lambda h, tau, n: greedy_ncis(tau, n, h.change_rate, h.recall, h.false_signal_rate, h.importance),
+}
+
+
+def brute_force(history: History, bandwidth: float, end: float, value) -> list[tuple[int, float, bool]]:
+    """Look at every page in every slot, and at every change and signal, by the words of the contract alone."""
+    crawled_at = np.maximum(history.birth, 0.0)
+    crawls = []
+    for j in range(1, int(end * bandwidth) + 1):
+        now = j / bandwidth
+        n_signals = np.zeros(history.page.size)
+        if history.signal_rows is not None:
+            heard = (history.signal_times > crawled_at[history.signal_rows]) & (history.signal_times <= now)
+            n_signals = np.bincount(history.signal_rows[heard], minlength=history.page.size)
+        eligible = (history.birth < now) & (now < history.end)
+        if not eligible.any():
+            continue
+        tau = np.where(eligible, now - crawled_at, 1.0)
+        row = int(np.where(eligible, value(history, tau, n_signals), -1.0).argmax())
+        times = history.change_times[history.change_rows == row]
+        crawls.append((row, now, bool(((times > crawled_at[row]) & (times <= now)).any())))
+        crawled_at[row] = now
+    return crawls
+
+
+def fresh_by_steps(history: History, window: Window, crawls: list[tuple[int, float, bool]]) -> float:
+    """Walk through the events of every page, one by one."""
+    fresh = total = 0.0
+    for row, weight in enumerate(history.importance):
+        begin, end = max(history.birth[row], window.start), min(history.end[row], window.end)
+        if end <= max(begin, window.measure_from):
+            continue
+        events = [(begin, 0, "crawl"), *((t, 1, "crawl") for r, t, _ in crawls if r == row)]
+        changes = history.change_times[history.change_rows == row]
+        events += [(t, 0, "change") for t in changes if begin < t < end]
+        events = [*sorted(events), (end, 0, "end")]
+        is_fresh = True
+        for (time, _, what), (following, _, _) in pairwise(events):
+            is_fresh = what == "crawl"
+            lasts = following - max(time, window.measure_from)
+            if lasts > 0:
+                fresh += weight * lasts * is_fresh
+                total += weight * lasts
+    return fresh / total
+
+
+@pytest.mark.parametrize("policy", ["greedy", "greedy_cis", "greedy_ncis"])
+@pytest.mark.parametrize("seed", range(4))
+def test_with_known_rates_every_pick_is_the_brute_force_argmax(policy: str, seed: int) -> None:
+    """Page, time and finding of each crawl, and the freshness, are those of a search through all pages at every slot."""
+    history = simulated(seed, signals=policy != "greedy")
+    done = replay(history, 7.0, policy, "known", start=0.0, end=100.0, measure_from=40.0)
+    crawls = brute_force(history, 7.0, 100.0, VALUES[policy])
+    assert list(zip(done.rows.tolist(), done.times.tolist(), done.changed.tolist(), strict=True)) == crawls
+    assert done.freshness == pytest.approx(fresh_by_steps(history, Window(0.0, 100.0, 40.0), crawls), rel=1e-12)
+
+
+def test_the_default_policy_with_known_rates_is_the_noisy_signals_rule() -> None:
+    """A posterior without uncertainty is GREEDY-NCIS."""
+    history = simulated(5, signals=True)
+    done = replay(history, 5.0, "posterior", "known", start=0.0, end=100.0)
+    expected = brute_force(history, 5.0, 100.0, VALUES["greedy_ncis"])
+    assert done.rows.tolist() == [row for row, _, _ in expected]
+
+
+def test_importances_that_differ_by_less_than_float32_can_tell_are_no_tie() -> None:
+    """The heavier page goes first, also when it is not the lowest and heavier by 10^-12 only."""
+    history = history_of([], lives=[(0.0, 9.0)] * 2, importance=[1.0, 1.0 + 1e-12])
+    known = History(**{**vars(history), "change_rate": np.ones(2)})
+    assert replay(known, 1.0, "greedy", "known").rows[0] == 1
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_ties_go_to_the_lowest_page(policy: str) -> None:
+    """Among pages that are alike in everything the first is crawled first."""
+    if policy == "poisson":
+        pytest.skip("draws at random")
+    history = history_of([], lives=[(0.0, 9.0)] * 3)
+    assert replay(history, 1.0, policy).rows[0] == 0
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_every_slot_crawls_a_page_that_is_there(policy: str) -> None:
+    """All arms conserve work: each slot at which a page is there is used, and for such a page."""
+    history = simulated(6, signals=True)
+    done = replay(history, 3.0, policy, start=0.0, end=100.0)
+    slots = [t for t in slot_times(Window(0.0, 100.0, 0.0), 3.0) if ((history.birth < t) & (t < history.end)).any()]
+    assert done.times.tolist() == slots
+    assert (history.birth[done.rows] < done.times).all()
+    assert (done.times < history.end[done.rows]).all()
+    assert 0.0 < done.freshness < 1.0
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_the_same_replay_gives_the_same_crawls(policy: str) -> None:
+    """Nothing depends on a clock or on chance that is not seeded."""
+    history = simulated(7, signals=True)
+    first, second = (replay(history, 3.0, policy, start=0.0, end=40.0) for _ in range(2))
+    assert first.rows.tolist() == second.rows.tolist()
+    assert first.freshness == second.freshness
+
+
+@pytest.mark.parametrize("estimator", ESTIMATOR_NAMES)
+@pytest.mark.parametrize("policy", ["harmonic", "greedy_ncis"])
+def test_every_estimator_drives_every_kind_of_policy_and_starves_no_page(policy: str, estimator: str) -> None:
+    """With each estimator all pages that are there throughout are crawled, the quiet ones too."""
+    history = simulated(8, signals=True)
+    there = np.flatnonzero((history.birth < 1) & np.isinf(history.end))
+    quiet = ~np.isin(history.change_rows, there[:3])
+    history = History(
+        **{
+            **vars(history),
+            "change_rows": history.change_rows[quiet],
+            "change_times": history.change_times[quiet],
+            "importance": np.ones(history.page.size),
+        }
+    )
+    done = replay(history, 8.0, policy, estimator, start=0.0, end=100.0)
+    assert done.estimator == estimator
+    if estimator != "hindsight":  # which knows that they never change
+        assert np.isin(there[:3], done.rows).all()
+
+
+def test_a_slot_that_falls_on_the_end_is_used() -> None:
+    """With 300 slots an hour, which no float expresses, the last slot of an hour is at its end."""
+    for start in (0.0, 1.7e9 + 0.125):
+        times = list(slot_times(Window(start, start + 3600.0, start), 300 / 3600))
+        assert (len(times), times[0], times[-1]) == (300, start + 12.0, start + 3600.0)
+
+
+def test_slots_do_not_drift() -> None:
+    """The slots are start + j/R however many there are, at a rate that is no simple fraction too."""
+    rate = 1234.5678901234567
+    times = list(slot_times(Window(5.0, 205.0, 5.0), rate))
+    assert times == [5.0 + j / rate for j in range(1, len(times) + 1)]
+    assert times[-1] <= 205.0 < 5.0 + (len(times) + 1) / rate
+
+
+def test_a_page_is_there_strictly_between_its_birth_and_its_end() -> None:
+    """Slots at 1, 2, 3, 4: a page of 1 to 4 is crawled at 2 and 3."""
+    done = replay(history_of([], lives=[(1.0, 4.0)]), 1.0, "round_robin", start=0.0, end=4.0)
+    assert done.times.tolist() == [2.0, 3.0]
+
+
+def test_a_page_that_lives_between_two_slots_is_never_crawled() -> None:
+    """Nothing goes wrong, and its copy is the one from its birth."""
+    history = history_of([(0, 1.5)], lives=[(1.25, 1.75), (0.0, 3.0)])
+    for policy in POLICIES:
+        done = replay(history, 1.0, policy, start=0.0, end=3.0)
+        assert done.rows.tolist() == [1, 1]
+        assert done.freshness == pytest.approx(3.25 / 3.5)
+
+
+def test_a_change_at_the_time_of_a_crawl_is_seen_by_it() -> None:
+    """The copy is fresh from then on, and the crawl found a change."""
+    done = replay(history_of([(0, 2.0)], lives=[(0.0, 9.0)]), 1.0, "round_robin", start=0.0, end=3.0)
+    assert done.changed.tolist() == [False, True, False]
+    assert done.freshness == 1.0
+
+
+def test_a_change_at_the_birth_or_at_the_start_is_in_the_first_copy() -> None:
+    """A page counts as crawled at max(birth, start)."""
+    history = history_of([(0, 1.0), (1, 2.5)], lives=[(-5.0, 9.0), (2.5, 9.0)])
+    done = replay(history, 1.0, "round_robin", start=1.0, end=5.0)
+    assert not done.changed.any()
+    assert done.freshness == 1.0
+
+
+def test_a_signal_at_the_time_of_a_decision_is_seen_and_used_up_by_the_crawl() -> None:
+    """The page announced at 2 goes at 2, and not again at 3."""
+    base = history_of([(2, 1.5)], lives=[(0.0, 9.0)] * 3)
+    history = History(
+        **{
+            **vars(base),
+            "signal_rows": np.array([2]),
+            "signal_times": np.array([2.0]),
+            "change_rate": np.full(3, 0.01),
+            "recall": np.full(3, 0.9),
+            "false_signal_rate": np.full(3, 0.001),
+        }
+    )
+    done = replay(history, 1.0, "greedy_ncis", "known", start=0.0, end=4.0)
+    assert done.rows.tolist() == [0, 2, 1, 0]
+
+
+def test_freshness_counts_importance_and_only_what_is_measured() -> None:
+    """Worked by hand: a page of weight 3 stale for 1 of 2 seconds, one of weight 1 never."""
+    history = history_of([(0, 3.0)], lives=[(0.0, 9.0), (0.0, 9.0)], importance=[3.0, 1.0])
+    assert freshness(history, Window(0.0, 4.0, 2.0), [], []) == pytest.approx((3 * 1 + 1 * 2) / 8)
+    assert freshness(history, Window(0.0, 4.0, 2.0), [0], [3.5]) == pytest.approx((3 * 1.5 + 1 * 2) / 8)
+
+
+def test_freshness_of_random_crawls_is_that_of_a_walk_through_the_events() -> None:
+    """The vectorised measure agrees with the obvious one, with crawls in any order."""
+    for seed in range(5):
+        history = simulated(seed)
+        rng = np.random.default_rng(seed)
+        begin, end = np.maximum(history.birth, 0), np.minimum(history.end, 100)
+        rows = rng.choice(np.flatnonzero(begin < end), 300)
+        times = begin[rows] + (end - begin)[rows] * rng.random(300)
+        window = Window(0.0, 100.0, float(rng.random() * 90))
+        crawls = [(int(r), float(t), False) for r, t in zip(rows, times, strict=True)]
+        assert freshness(history, window, rows, times) == pytest.approx(
+            fresh_by_steps(history, window, crawls), rel=1e-12
+        )
+
+
+def test_without_a_living_page_there_is_no_freshness() -> None:
+    """Nothing measured is nan, not 0 and not an error."""
+    history = history_of([], lives=[(0.0, 1.0)])
+    assert np.isnan(replay(history, 1.0, "round_robin", start=0.0, end=9.0, measure_from=5.0).freshness)
+
+
+def test_round_robin_goes_round_in_the_order_of_pages() -> None:
+    """A page that comes later has its place in the round."""
+    history = history_of([], lives=[(0.0, 99.0), (2.5, 99.0), (0.0, 99.0)])
+    assert replay(history, 1.0, "round_robin", start=0.0, end=8.0).rows.tolist() == [0, 2, 0, 1, 2, 0, 1, 2]
+
+
+def test_uniform_crawls_the_page_that_waits_longest() -> None:
+    """A page that comes later waits from its birth."""
+    history = history_of([], lives=[(0.0, 99.0), (2.5, 99.0), (0.0, 99.0)])
+    assert replay(history, 1.0, "uniform", start=0.0, end=8.0).rows.tolist() == [0, 2, 0, 2, 1, 0, 2, 1]
+
+
+def test_lds_with_known_rates_is_the_low_discrepancy_schedule() -> None:
+    """The arm that can change its plan on the way follows Algorithm 3 of Azar et al. while it does not have to."""
+    rng = np.random.default_rng(3)
+    base = history_of([], lives=[(0.0, 1e4)] * 30)
+    change_rate = rng.lognormal(-2.0, 1.0, 30)
+    history = History(**{**vars(base), "change_rate": change_rate})
+    done = replay(history, 2.0, "lds", "known", start=0.0, end=500.0)
+    rates = refresh_rates(change_rate, 1.0, 2.0).rates
+    assert done.rows.tolist() == low_discrepancy_schedule(rates, 1000).tolist()
+
+
+def test_planned_crawls_come_at_their_rates() -> None:
+    """Proportional and square root: numbers of crawls in proportion, to one crawl (Poisson: to 5 standard errors)."""
+    base = history_of([], lives=[(0.0, 1e4)] * 3)
+    history = History(**{**vars(base), "change_rate": np.array([1.0, 4.0, 16.0])})
+    for policy, shares in (("proportional", [1, 4, 16]), ("square_root", [1, 2, 4])):
+        counts = np.bincount(replay(history, 1.0, policy, "known", start=0.0, end=2100.0).rows)
+        assert np.abs(counts - 2100 * np.array(shares) / sum(shares)).max() <= 2
+    counts = np.bincount(replay(history, 1.0, "poisson", "known", start=0.0, end=9000.0).rows, minlength=3)
+    from crawlsched.bandwidth import poisson_crawl_rates
+
+    expected = 9000 * poisson_crawl_rates(history.change_rate, 1.0, 1.0).rates
+    assert (np.abs(counts - expected) <= 5 * np.sqrt(expected) + 1e-9).all()
+
+
+def test_nutch_and_stormcrawler_come_back_sooner_to_a_page_that_changes() -> None:
+    """Of two pages that are crawled in turn at first, the one that changes all the time soon gets the most."""
+    changes = [(1, 0.25 + 0.5 * n) for n in range(400)]
+    history = history_of(changes, lives=[(0.0, 200.0)] * 2)
+    for policy in ("nutch", "stormcrawler"):
+        counts = np.bincount(replay(history, 1.0, policy).rows)
+        assert counts[1] > 5 * counts[0]
+
+
+def test_learned_rates_come_close_to_known_ones() -> None:
+    """With some tens of visits a page, the default loses little against known rates, and beats round robin."""
+    rng = np.random.default_rng(11)
+    n_pages, duration = 100, 300.0
+    rates = rng.lognormal(-1.5, 1.5, n_pages)
+    lists = [np.sort(rng.random(rng.poisson(rate * duration)) * duration) for rate in rates]
+    base = history_of([(row, t) for row, ts in enumerate(lists) for t in ts], lives=[(0.0, 301.0)] * n_pages)
+    history = History(**{**vars(base), "change_rate": rates})
+
+    def measured(policy: str, estimator: str | None = None) -> float:
+        return replay(history, 25.0, policy, estimator, start=0.0, end=duration, measure_from=duration / 2).freshness
+
+    known = measured("greedy", "known")
+    assert known - 0.03 < measured("posterior") <= known + 0.01
+    assert measured("posterior") > measured("round_robin") + 0.05
+
+
+def test_hindsight_counts_changes_by_the_time_a_page_was_there() -> None:
+    """Changes at the start have been seen, and those outside of a page's life do not count."""
+    history = history_of([(0, 2.0), (0, 3.0), (0, 5.0), (1, 1.0), (1, 9.0)], lives=[(0.0, 9.0), (4.0, 8.0)])
+    assert history.hindsight_rates(Window(2.0, 10.0, 2.0)).tolist() == [2 / 7, 0.0]
+
+
+def test_all_estimators_of_the_package_can_be_named() -> None:
+    """Every class that is an estimator has a name here."""
+    classes = {
+        name
+        for name, value in vars(crawlsched.estimators).items()
+        if inspect.isclass(value)
+        and issubclass(value, crawlsched.estimators.Estimator)
+        and not inspect.isabstract(value)
+    }
+    assert len(ESTIMATOR_NAMES) == len(classes) + 2
+    assert {name.replace("_", "") for name in ESTIMATOR_NAMES} - {"known", "hindsight"} == {n.lower() for n in classes}
+
+
+def test_the_help_names_all_policies_and_estimators() -> None:
+    """What the command line says without loading the simulation is what there is."""
+    assert POLICIES_HELP.split(", ") == list(POLICIES)
+    assert ESTIMATORS_HELP.split(", ") == list(ESTIMATOR_NAMES)
+    assert default_estimator("round_robin") is None
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        ({"policy": "best"}, "policy must be one of round_robin, .* got 'best'\\."),
+        ({"estimator": "oracle"}, "estimator must be one of naive, .* got 'oracle'\\."),
+        (
+            {"estimator": "naive"},
+            "estimator must be posterior, known or hindsight for the policy posterior, .* 'naive'",
+        ),
+        (
+            {"estimator": "known"},
+            "estimator known needs the column change_rate \\(per second\\) in the file of pages\\.",
+        ),
+        ({"bandwidth": 0.0}, "bandwidth must be crawls per second above 0 and finite, got 0\\.0\\."),
+        ({"end": 0.0}, "end must be a time after the start \\(0\\.0\\), got 0\\.0\\."),
+        ({"measure_from": 9.0}, "measure-from must be a time from the start .* to before the end .* got 9\\.0\\."),
+    ],
+)
+def test_what_is_not_possible_is_said_in_one_sentence(arguments: dict, sentence: str) -> None:
+    """The error names the argument, the value and what is allowed."""
+    history = history_of([], lives=[(0.0, 9.0)])
+    with pytest.raises(ReplayError, match=f"^{sentence}"):
+        replay(history, **{"bandwidth": 1.0, **arguments})
