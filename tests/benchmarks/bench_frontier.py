@@ -3,8 +3,8 @@
     python tests/benchmarks/bench_frontier.py [--pages 10000 100000 1000000] [--picks 3000]
 
 Every way of choosing serves the same pages: each slot it gives out one page, which is crawled at once and comes back.
-Worth is the mean posterior crawl value of the pages given out relative to the best there was (brute force over all pages
-at some of the slots), since a fast wrong pick is worth nothing. Times are of a pick and the page's return together.
+Worth is the mean posterior crawl value of the pages given out relative to the best there was (brute force over all
+pages at some of the slots), since a fast wrong pick is worth nothing. Times are of a pick and the page's return.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from crawlsched.planner import Planner
+from crawlsched.planner.posterior_value import Grid, GrowingValues
 
 START = 1_000_000_000.0
 BLOCK = 8192
@@ -54,29 +55,55 @@ def resident() -> int:
 
 
 def collection(n: int, bandwidth: float, crawl_value: str = "posterior") -> Planner:
-    """Make pages whose rates spread over three decades, of very unequal importance, last crawled long ago."""
+    """Make pages whose rates spread over three decades, of very unequal importance, as they are in a steady state.
+
+    Each page was last crawled some part of the time ago in which its crawl value comes up to the threshold.
+    """
     rng = np.random.default_rng(1)
     planner = Planner(bandwidth, crawl_value=crawl_value)
     planner.reserve(n)
-    mean = bandwidth / n
-    rates = planner.posterior.rates
+    grid = Grid(planner.posterior.rates)
+    threshold = None
     for begin in range(0, n, BLOCK):
         pages = np.arange(begin, min(begin + BLOCK, n))
-        true = mean * np.exp(rng.normal(0.0, 1.7, pages.size))
-        distance = np.abs(np.log(rates)[np.newaxis] - np.log(true)[:, np.newaxis])
+        true = bandwidth / n * np.exp(rng.normal(0.0, 1.7, pages.size))
+        distance = np.abs(np.log(grid.rates)[np.newaxis] - np.log(true)[:, np.newaxis])
         distance -= distance.min(axis=1, keepdims=True)
-        crawled_at = START - rng.exponential(1 / mean, pages.size)
+        steps = np.minimum(distance * 3000, 65535).astype(np.uint16)
+        weights = np.exp(steps / -2048)
+        weights /= weights.sum(axis=1, keepdims=True)
+        importance = 1.0 + rng.pareto(1.5, pages.size)
+        values = GrowingValues(grid, weights, np.zeros(pages.size), importance)
+        if threshold is None:
+            threshold = threshold_of(values, bandwidth * pages.size / n, pages.size)
+        interval = crossing_times(values, threshold, pages.size)
+        crawled_at = START - rng.random(pages.size) * np.minimum(interval, 20 * n / bandwidth)
         columns = {
             "page": pages,
             "state": np.full(pages.size, 2, np.uint8),
-            "importance": 1.0 + rng.pareto(1.5, pages.size),
+            "importance": importance,
             "host": rng.integers(0, 200, pages.size),
             "crawled_at": crawled_at,
             "first_seen": crawled_at,
             "n_crawls": np.full(pages.size, 4),
         }
-        planner.load(columns, np.minimum(distance * 3000, 65535).astype(np.uint16), START)
+        planner.load(columns, steps, START)
     return planner
+
+
+def crossing_times(values: GrowingValues, threshold: float, n: int) -> np.ndarray:
+    """Return how long each page takes to come up to the threshold."""
+    return values.crossings(np.full(n, threshold), 0.0, np.ones(n, bool))
+
+
+def threshold_of(values: GrowingValues, bandwidth: float, n: int) -> float:
+    """Return the threshold at which the pages want just the bandwidth."""
+    low, high = 1e-12, 1e18
+    for _ in range(60):
+        middle = (low * high) ** 0.5
+        wanted = (1 / np.maximum(crossing_times(values, middle, n), 1e-9)).sum()
+        low, high = (middle, high) if wanted > bandwidth else (low, middle)
+    return high
 
 
 class Ours:
