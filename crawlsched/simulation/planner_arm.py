@@ -42,6 +42,8 @@ class PlannerArm:
         self._planner.reserve(setting.importance.size)
         # In float32 two pages of different importance can be worth the same, which is no tie here.
         self._planner.pages.importance = self._planner.pages.importance.astype(np.float64)
+        # To the planner a time before 1970 means none.
+        self._origin = min(setting.window.start, 0.0)
         self._rates = setting.rates
         self._knows = setting.rates is not None and setting.recall is not None
         self._observations: list[Observation] = []
@@ -56,6 +58,7 @@ class PlannerArm:
 
     def begin(self, rows: IndexArray, crawled_at: FloatArray, now: float) -> None:
         """Load pages as pages of which there is a copy."""
+        now, crawled_at = now - self._origin, crawled_at - self._origin
         covered = self._setting.has_signals
         columns: dict[str, npt.NDArray[np.generic]] = {
             "page": rows,
@@ -93,26 +96,27 @@ class PlannerArm:
 
     def signalled(self, rows: IndexArray, now: float) -> None:
         """Pass announcements on."""
-        self._planner.signalled(rows, _SOURCE, now)
+        self._planner.signalled(rows, _SOURCE, now - self._origin)
 
     def pick(self, now: float) -> int:
         """Return the planner's pick."""
-        pick = self._planner.pick(now, _never_rests)
+        pick = self._planner.pick(now - self._origin, _never_rests)
         return NO_PAGE if pick is None else pick.page
 
     def crawled(self, visit: Visit) -> None:
         """Tell the planner, and let it plan when it is time."""
+        now = visit.time - self._origin
         if self._rates is not None:
             # Told while the page is out, so that it is filed once.
             self._rates.observe(visit)
             if not self._knows:
-                self._tell_rates(np.array([visit.row]), visit.time)
-        observation = self._planner.crawled(visit.row, visit.time, visit.changed)
+                self._tell_rates(np.array([visit.row]), now)
+        observation = self._planner.crawled(visit.row, now, visit.changed)
         if observation is not None and observation.source >= 0:
             self._observations.append(observation)
         self._n_crawls += 1
         if self._n_crawls >= self._next_plan and not self._knows:
-            self._replan(visit.time)
+            self._replan(now)
 
     def _replan(self, now: float) -> None:
         seen = self._observations

@@ -157,7 +157,7 @@ def _is_number(text: str) -> bool:
 def _whole(numbers: FloatArray, path: str | Path) -> npt.NDArray[np.int64]:
     wrong = ~((numbers == np.floor(numbers)) & (np.abs(numbers) < 2**53))
     if wrong.any():
-        raise ReplayError(f"{path} must hold whole numbers in the column page, got {numbers[wrong][0]!r}.")
+        raise ReplayError(f"{path} must hold whole numbers in the column page, got {numbers[wrong][0]:.15g}.")
     return numbers.astype(np.int64)
 
 

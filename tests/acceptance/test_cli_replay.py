@@ -1,0 +1,217 @@
+"""`crawlsched replay` and `crawlsched compare` as a user runs them: files in, files out, one sentence on failure."""
+
+import csv
+import gzip
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+Run = Callable[..., subprocess.CompletedProcess[str]]
+
+# Numbers of pages have gaps and stand in no order; page 30 changes at 2.5 and at 6, page 4 at 1.
+PAGES = "end,page,birth,note,importance,change_rate\n10,30,0,a,1,0.2\n10,4,-5,b,3,0.1\n,17,4.5,c,1,0.001\n"
+CHANGES = "time,page\n6,30\n1,4\n2.5,30\n"
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Run:
+    """Run the command in a process of its own, among the files of a small history."""
+    (tmp_path / "pages.csv").write_text(PAGES)
+    (tmp_path / "changes.csv").write_text(CHANGES)
+
+    def run_command(command: str, *arguments: str, **files: str) -> subprocess.CompletedProcess[str]:
+        given = {"pages": "pages.csv", "changes": "changes.csv", **files}
+        history = [part for name, path in given.items() for part in (f"--{name}", path)]
+        return subprocess.run(
+            [sys.executable, "-m", "crawlsched.cli", command, *history, *arguments],
+            cwd=tmp_path,
+            env={**os.environ, "PYTHONPATH": str(ROOT), "COLUMNS": "120"},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+    return run_command
+
+
+def failed(answer: subprocess.CompletedProcess[str]) -> str:
+    """Return the one sentence with which a command failed."""
+    assert answer.returncode == 1, answer
+    assert answer.stdout == ""
+    assert answer.stderr.count("\n") == 1
+    assert "Traceback" not in answer.stderr
+    return answer.stderr.strip()
+
+
+def test_a_replay_writes_its_crawls_and_its_result(run: Run, tmp_path: Path) -> None:
+    """Round robin, one crawl in two seconds from 0 to 10, worked by hand."""
+    answer = run(
+        "replay",
+        *("--bandwidth", "0.5/s", "--policy", "round_robin", "--start", "0", "--end", "10", "--measure-from", "4"),
+        *("--crawls", "out.csv", "--json", "out.json"),
+    )
+    assert answer.returncode == 0, answer.stderr
+    assert answer.stderr == ""
+    # The slot at 10 is used: by page 17, which has no end.
+    crawls = "page,time,changed\n4,2.0,1\n30,4.0,1\n4,6.0,0\n17,8.0,0\n17,10.0,0\n"
+    assert (tmp_path / "out.csv").read_text() == crawls
+    result = json.loads((tmp_path / "out.json").read_text())
+    assert result.pop("seconds") > 0
+    # From 4 on: page 4 (weight 3) fresh for 6 of 6, page 30 for 2 of 6, page 17 for 5.5 of 5.5 seconds.
+    assert result.pop("freshness") == pytest.approx((3 * 6 + 2 + 5.5) / (3 * 6 + 6 + 5.5))
+    assert result == {
+        "crawls": 5,
+        "changes_found": 2,
+        "policy": "round_robin",
+        "estimator": None,
+        "bandwidth": 0.5,
+    }
+    assert answer.stdout.startswith("round_robin at 0.5/s: freshness 0.8644; 5 crawls found 2 changes (")
+
+
+def test_the_default_policy_learns_from_compressed_files(run: Run, tmp_path: Path) -> None:
+    """Files ending with .gz are read and written compressed; policy and estimator are the posterior."""
+    for name, text in (("pages", PAGES), ("changes", CHANGES), ("signals", "page,time\n30,2.5\n30,2.75\n4,9\n")):
+        with gzip.open(tmp_path / f"{name}.csv.gz", "wt") as file:
+            file.write(text)
+    files = {name: f"{name}.csv.gz" for name in ("pages", "changes", "signals")}
+    answer = run("replay", "--bandwidth", "3600/h", "--crawls", "out.csv.gz", "--json", "out.json", **files)
+    assert answer.returncode == 0, answer.stderr
+    result = json.loads((tmp_path / "out.json").read_text())
+    assert (result["policy"], result["estimator"], result["bandwidth"]) == ("posterior", "posterior", 1.0)
+    with gzip.open(tmp_path / "out.csv.gz", "rt") as file:
+        rows = list(csv.DictReader(file))
+    # From the first birth, -5, to the last time in the history, 10.
+    assert [float(row["time"]) for row in rows] == [-5.0 + j for j in range(1, 16)]
+    assert {row["page"] for row in rows} == {"4", "17", "30"}
+
+
+def test_known_rates_are_the_columns_of_the_pages(run: Run, tmp_path: Path) -> None:
+    """At 1 per second the page of greatest importance and change goes first."""
+    answer = run("replay", "--bandwidth", "1", "--policy", "greedy", "--estimator", "known", "--crawls", "out.csv")
+    assert answer.returncode == 0, answer.stderr
+    assert answer.stdout.startswith("greedy with known rates at 1/s: freshness 0.")
+    assert (tmp_path / "out.csv").read_text().splitlines()[1] == "4,-4.0,0"
+
+
+def test_a_bandwidth_can_be_a_multiple_of_the_changes(run: Run, tmp_path: Path) -> None:
+    """2x: twice as many crawls a second as changes, page by page over its life: 2/10 and 1/10 between 0 and 10."""
+    answer = run("replay", "--bandwidth", "2x", "--start", "0", "--end", "10", "--json", "out.json")
+    assert answer.returncode == 0, answer.stderr
+    assert json.loads((tmp_path / "out.json").read_text())["bandwidth"] == pytest.approx(0.6)
+
+
+def test_compare_prints_writes_and_draws_a_table(run: Run, tmp_path: Path) -> None:
+    """A row for each policy and a column for each bandwidth, the numbers being those of single replays."""
+    answer = run(
+        "compare",
+        *("--policies", "round_robin", "greedy:known", "--bandwidths", "0.5/s", "1x"),
+        *("--start", "0", "--end", "10", "--json", "table.json", "--plot", "curve.png"),
+    )
+    assert answer.returncode == 0, answer.stderr
+    table = json.loads((tmp_path / "table.json").read_text())
+    assert [(one["name"], one["bandwidth"]) for one in table["replays"]] == [
+        ("round_robin", 0.5),
+        ("round_robin", pytest.approx(0.3)),
+        ("greedy:known", 0.5),
+        ("greedy:known", pytest.approx(0.3)),
+    ]
+    lines = [line.split() for line in answer.stdout.splitlines()]
+    assert lines[0] == ["freshness", "at", "0.5/s", "1x", "(1080/h)"]
+    shown = [f"{one['freshness']:.4f}" for one in table["replays"]]
+    assert lines[1:] == [["round_robin", *shown[:2]], ["greedy:known", *shown[2:]]]
+    assert (tmp_path / "curve.png").read_bytes().startswith(b"\x89PNG")
+    single = ("--bandwidth", "0.5/s", "--policy", "round_robin", "--start", "0", "--end", "10", "--json", "one.json")
+    assert run("replay", *single).returncode == 0
+    assert json.loads((tmp_path / "one.json").read_text())["freshness"] == table["replays"][0]["freshness"]
+
+
+@pytest.mark.parametrize(
+    ("pages", "changes", "sentence"),
+    [
+        (
+            "page,birth\n1,0\n",
+            CHANGES,
+            "pages.csv must begin with a line naming the columns page,birth,end, but end is missing.",
+        ),
+        ("page,birth,end\n1,0,x\n", CHANGES, "pages.csv must hold numbers in the column end, got 'x' in line 2."),
+        ("page,birth,end\n1,0\n", CHANGES, "pages.csv must have 3 fields in every line, got 2 in line 2."),
+        ("page,birth,end\n1.5,0,9\n", CHANGES, "pages.csv must hold whole numbers in the column page, got 1.5."),
+        ("page,birth,end\n4,0,9\n4,0,9\n", CHANGES, "pages.csv names page 4 twice; every page stands once."),
+        (
+            "page,birth,end\n4,8,7\n",
+            CHANGES,
+            "pages.csv: end must be a time not before the birth, or nothing, got 7 for page 4.",
+        ),
+        ("page,birth,end,recall\n4,8,9,1.5\n", CHANGES, "pages.csv: recall must be from 0 to 1, got 1.5 for page 4."),
+        (
+            "page,birth,end,importance\n4,8,9,-1\n",
+            CHANGES,
+            "pages.csv: importance must be 0 or more and finite, got -1 for page 4.",
+        ),
+        ("page,birth,end\n", "page,time\n", "The history has no pages; a replay needs at least one."),
+        (PAGES, "page,time\n5,1\n", "changes.csv names page 5, which does not stand in pages.csv."),
+        (PAGES, "page,time\n4,nan\n", "changes.csv must give finite times, in POSIX seconds, for all its rows."),
+        (PAGES, "", "changes.csv must begin with a line naming the columns page,time, but page is missing."),
+    ],
+)
+def test_a_wrong_file_is_told_in_one_sentence(
+    run: Run, tmp_path: Path, pages: str, changes: str, sentence: str
+) -> None:
+    """It names the file, what is wrong, and where."""
+    (tmp_path / "pages.csv").write_text(pages)
+    (tmp_path / "changes.csv").write_text(changes)
+    assert failed(run("replay", "--bandwidth", "1")) == sentence
+
+
+@pytest.mark.parametrize(
+    ("arguments", "beginning"),
+    [
+        (["--pages", "none.csv"], "none.csv cannot be read: No such file or directory."),
+        (["--pages", "text.csv.gz"], "text.csv.gz cannot be read as CSV (gzip for a name ending with .gz): "),
+        (["--bandwidth", "fast"], "bandwidth must be "),
+        (["--bandwidth", "-2x"], "bandwidth must be above 0 times the changes in a history with changes, got '-2x'."),
+        (["--bandwidth", "1", "--policy", "best"], "policy must be one of round_robin, "),
+        (["--bandwidth", "1", "--estimator", "guess"], "estimator must be one of naive, "),
+        (["--bandwidth", "1", "--end", "-9"], "end must be a time after the start (-5.0), got -9.0."),
+        (["--bandwidth", "1", "--crawls", "no/out.csv"], "no/out.csv cannot be written: No such file or directory."),
+        (["--bandwidth", "1", "--seed", "-1"], "seed must be a whole number, 0 or more, got -1."),
+    ],
+)
+def test_wrong_arguments_are_told_in_one_sentence(
+    run: Run, tmp_path: Path, arguments: list[str], beginning: str
+) -> None:
+    """It names the argument, what was given, and what is allowed."""
+    (tmp_path / "text.csv.gz").write_text(PAGES)
+    bandwidth = [] if "--bandwidth" in arguments else ["--bandwidth", "1"]
+    spread = [argument.replace("-2x", " -2x") for argument in arguments]
+    assert failed(run("replay", *bandwidth, *spread)).replace("' -2x'", "'-2x'").startswith(beginning)
+
+
+def test_a_picture_that_cannot_be_written_is_told_in_one_sentence(run: Run) -> None:
+    """The path is named."""
+    answer = run("compare", "--policies", "uniform", "--bandwidths", "1", "--plot", "no/curve.png")
+    assert failed(answer).startswith("no/curve.png cannot be drawn: ")
+
+
+def test_a_picture_without_matplotlib_says_what_to_install(tmp_path: Path) -> None:
+    """Nothing is replayed before that is known."""
+    program = (
+        "import sys; sys.modules['matplotlib'] = None; from crawlsched.cli import main; "
+        "sys.exit(main(['compare', '--pages', 'p', '--changes', 'c', '--plot', 'x.png']))"
+    )
+    answer = subprocess.run(
+        [sys.executable, "-c", program],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert failed(answer) == "--plot needs matplotlib; install crawlsched[plot]."
