@@ -131,6 +131,29 @@ def test_with_known_rates_every_pick_is_the_brute_force_argmax(policy: str, seed
     assert done.freshness == pytest.approx(fresh_by_steps(history, Window(0.0, 100.0, 40.0), crawls), rel=1e-12)
 
 
+@pytest.mark.parametrize("policy", ["greedy", "greedy_cis", "greedy_ncis"])
+def test_with_known_rates_brute_force_agrees_on_ties_and_extremes(policy: str) -> None:
+    """Many pages alike, on a grid of times; rates so high that values stand still, rates and importances of 0."""
+    rng = np.random.default_rng(21)
+    n_pages = 60
+    base = simulated(22, n_pages, 60.0, signals=True)
+    assert base.signal_times is not None
+    columns = {
+        "birth": rng.choice([0.0, 0.0, 3.0, 10.0], n_pages),
+        "end": rng.choice([np.inf, 40.0, 60.0], n_pages),
+        "importance": rng.choice([0.0, 1.0, 1.0, 2.0], n_pages),
+        "change_rate": rng.choice([0.0, 0.05, 0.05, 1.0, 80.0], n_pages),
+        "recall": rng.choice([0.0, 0.5, 1.0], n_pages),
+        "false_signal_rate": rng.choice([0.0, 0.1], n_pages),
+        "change_times": np.round(base.change_times),
+        "signal_times": np.round(base.signal_times),
+    }
+    history = History(**{**vars(base), **columns})
+    done = replay(history, 2.0, policy, "known", start=0.0, end=60.0)
+    crawls = brute_force(history, 2.0, 60.0, VALUES[policy])
+    assert list(zip(done.rows.tolist(), done.times.tolist(), done.changed.tolist(), strict=True)) == crawls
+
+
 def test_the_default_policy_with_known_rates_is_the_noisy_signals_rule() -> None:
     """A posterior without uncertainty is GREEDY-NCIS."""
     history = simulated(5, signals=True)
