@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from array import array
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 
@@ -16,6 +19,14 @@ __all__ = ["PlannerArm"]
 
 # The first plan is made after so many crawls, and the next ones each after twice as many, up to a crawl of every page.
 _FIRST_PLAN = 64
+# Columns of the visits from which the worth of announcements is learned: name, code of the array, type in numpy.
+_VISIT_COLUMNS = (
+    ("page", "q", np.intp),
+    ("elapsed", "d", np.float64),
+    ("n_signals", "q", np.intp),
+    ("source", "q", np.intp),
+    ("changed", "b", np.bool_),
+)
 _SOURCE = 0
 _HOST = 0
 
@@ -46,7 +57,7 @@ class PlannerArm:
         self._origin = min(setting.window.start, 0.0)
         self._rates = setting.rates
         self._knows = setting.rates is not None and setting.recall is not None
-        self._observations: list[Observation] = []
+        self._visits = SignalVisits()
         self._plan: Plan | None = None
         self._n_crawls = 0
         self._next_plan = _FIRST_PLAN
@@ -113,23 +124,35 @@ class PlannerArm:
                 self._tell_rates(np.array([visit.row]), now)
         observation = self._planner.crawled(visit.row, now, visit.changed)
         if observation is not None and observation.source >= 0:
-            self._observations.append(observation)
+            self._visits.add(observation)
         self._n_crawls += 1
         if self._n_crawls >= self._next_plan and not self._knows:
             self._replan(now)
 
     def _replan(self, now: float) -> None:
-        seen = self._observations
-        visits = {
-            "page": np.array([o.page for o in seen], np.intp),
-            "elapsed": np.array([o.elapsed for o in seen]),
-            "n_signals": np.array([o.n_signals for o in seen]),
-            "source": np.array([o.source for o in seen], np.intp),
-            "changed": np.array([o.changed for o in seen], bool),
-        }
-        self._plan = plan(self._planner.snapshot(), self._setting.bandwidth, visits if seen else None, self._plan)
+        visits = self._visits.columns() if len(self._visits) else None
+        self._plan = plan(self._planner.snapshot(), self._setting.bandwidth, visits, self._plan)
         self._planner.adopt(self._plan, now)
         self._next_plan = self._n_crawls + min(self._n_crawls, max(len(self._planner.pages), _FIRST_PLAN))
+
+
+class SignalVisits:
+    """What visits to pages that a source covers have found, in columns as `plan` takes them."""
+
+    def __init__(self) -> None:
+        self._columns = {name: array(code) for name, code, _ in _VISIT_COLUMNS}
+
+    def __len__(self) -> int:
+        return len(self._columns["page"])
+
+    def add(self, observation: Observation) -> None:
+        """Take in a visit."""
+        for name, column in self._columns.items():
+            column.append(getattr(observation, name))
+
+    def columns(self) -> dict[str, npt.NDArray[Any]]:
+        """Copy the columns."""
+        return {name: np.array(self._columns[name], dtype) for name, _, dtype in _VISIT_COLUMNS}
 
 
 def _grid(setting: Setting) -> FloatArray:
