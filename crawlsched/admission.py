@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from crawlsched.collection import Collection, host_of
+from crawlsched.collection import Collection, FoundPage, host_of
 from crawlsched.request_templates import RequestTemplate
 from crawlsched.settings import Settings
 
@@ -65,37 +65,29 @@ class Admission:
         if self._collection.store.tombstones.cover([url])[0]:
             self._count("crawlsched/forgotten")
             return False
-        self.add(url, request_fingerprint, host, now, template, importance, meta)
-        return True
-
-    def add(
-        self,
-        url: str,
-        request_fingerprint: bytes,
-        host: str,
-        now: float,
-        template: RequestTemplate | None = None,
-        importance: float | None = None,
-        meta: Mapping[str, Any] | None = None,
-    ) -> int:
-        """Take a page in; return its number."""
-        n_hosts = len(self._collection.hosts)
-        page = self._collection.add_page(
+        found = FoundPage(
             url,
             request_fingerprint,
             host,
-            now,
-            importance=self._importance(url, meta or {}, importance),
-            template=template.digest if template else None,
-            template_data=template.data if template else None,
-            depth=int((meta or {}).get("depth", 0)),
+            self.importance(url, meta, importance),
+            template,
+            int(meta.get("depth", 0)),
         )
-        self._count("crawlsched/pages/found")
-        if self._asks_robots and len(self._collection.hosts) > n_hosts:
-            self.add_source("robots", "/".join(url.split("/", 3)[:3]) + "/robots.txt", now)
-        return page
+        self.add([found], now)
+        return True
 
-    def _importance(self, url: str, meta: Mapping[str, Any], importance: float | None) -> float:
+    def add(self, found: Sequence[FoundPage], now: float) -> list[int]:
+        """Take pages in; return their numbers."""
+        n_hosts = len(self._collection.hosts)
+        numbers = self._collection.add_pages(found, now)
+        self._count("crawlsched/pages/found", len(found))
+        if self._asks_robots and len(self._collection.hosts) > n_hosts:
+            for page in found:
+                self.add_source("robots", "/".join(page.url.split("/", 3)[:3]) + "/robots.txt", now)
+        return numbers
+
+    def importance(self, url: str, meta: Mapping[str, Any], importance: float | None) -> float:
+        """Return what a fresh copy of a page is worth: as stated, or by CRAWLSCHED_IMPORTANCE, or 1."""
         if importance is None:
             importance = self._settings.importance(url, meta) if self._settings.importance else 1.0
         importance = float(importance)

@@ -8,16 +8,16 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from crawlsched.admission import Admission
-from crawlsched.collection import Collection, host_of
+from crawlsched.collection import Collection, FoundPage, host_of
 from crawlsched.settings import Settings
-from crawlsched.source_reading import SourceRead, read_source
+from crawlsched.source_reading import SourceRead, UnknownEntry, read_source
 
 __all__ = ["Announcing"]
 
 logger = logging.getLogger(__name__)
 
 # Entries of a sitemap taken over between two looks at the clock.
-_ENTRIES_AT_ONCE = 50
+_ENTRIES_AT_ONCE = 16
 
 
 class Announcing:
@@ -140,15 +140,18 @@ class Announcing:
         now = self._clock()
         entries = read.unknown[part]
         forgotten = self._collection.store.tombstones.cover([entry.url for entry in entries])
-        pages = []
+        found: dict[bytes, UnknownEntry] = {}  # two spellings of one URL are one page
         for entry, is_forgotten in zip(entries, forgotten, strict=True):
-            if is_forgotten or self._collection.index.page(entry.request_fingerprint) >= 0:
-                continue
-            importance = entry.priority if self._settings.sitemap_priority else None
-            page = self._admission.add(
-                entry.url, entry.request_fingerprint, host_of(entry.url), now, importance=importance
-            )
+            if not is_forgotten and self._collection.index.page(entry.request_fingerprint) < 0:
+                found.setdefault(entry.request_fingerprint, entry)
+        if not found:
+            return
+        pages = self._admission.add([self._found(entry) for entry in found.values()], now)
+        for page, entry in zip(pages, found.values(), strict=True):
             self._collection.unsaved.announcement(page, number, entry.lastmod, 0, now)
-            pages.append(page)
-        if pages:
-            self._planner.covered(np.array(pages), number, now)
+        self._planner.covered(np.array(pages), number, now)
+
+    def _found(self, entry: UnknownEntry) -> FoundPage:
+        stated = entry.priority if self._settings.sitemap_priority else None
+        importance = self._admission.importance(entry.url, {}, stated)
+        return FoundPage(entry.url, entry.request_fingerprint, host_of(entry.url), importance)

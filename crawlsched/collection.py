@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import gc
 import logging
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 import numpy as np
@@ -15,14 +15,15 @@ from crawlsched.aside import Aside
 from crawlsched.hosts import Hosts
 from crawlsched.page_facts import FactsCache
 from crawlsched.page_index import PageIndex
-from crawlsched.pages import FREE
+from crawlsched.pages import FREE, NEW
 from crawlsched.planner import Plan, Planner
+from crawlsched.request_templates import RequestTemplate
 from crawlsched.settings import Settings
 from crawlsched.sources import Sources
 from crawlsched.store import Host, Lease, NewPage, PageFacts, Store, WriteBehind
 from crawlsched.unsaved import Unsaved
 
-__all__ = ["Collection", "host_of", "load_pages", "planner_for"]
+__all__ = ["Collection", "FoundPage", "host_of", "load_pages", "planner_for"]
 
 logger = logging.getLogger(__name__)
 
@@ -31,6 +32,18 @@ _LONGEST_UNSAVED = 2.0
 # The facts of the pages likely to be picked within so many seconds are read ahead.
 _READ_AHEAD_SECONDS = 1.5
 _READ_AHEAD_LEAST = 64
+_LOADED_AT_ONCE = 5_000
+
+
+class FoundPage(NamedTuple):
+    """A URL that is to become a page."""
+
+    url: str
+    request_fingerprint: bytes
+    host: str
+    importance: float = 1.0
+    template: RequestTemplate | None = None
+    depth: int = 0
 
 
 class Collection:
@@ -104,8 +117,18 @@ class Collection:
 
     def _load(self, now: float) -> None:
         store, planner = self.store, self.planner
-        for block in load_pages(store, planner, self.hosts, now, self._fingerprinter):
-            self._index(block)
+        blocks = load_pages(store, planner, self.hosts, now, self._fingerprinter)
+        n_others, names = 0, []
+        for block in blocks:
+            names.append((self._request_fingerprints(block), block["page"]))
+            n_others += int(np.count_nonzero(block["other_fingerprinter"]))
+        if n_others:
+            logger.warning(
+                "%d pages were found with another REQUEST_FINGERPRINTER_CLASS; their fingerprints are computed anew.",
+                n_others,
+            )
+        if names:
+            self.index.load(*(np.concatenate(parts) for parts in zip(*names, strict=True)))
         if planner.clipped:
             logger.warning("%d pages were last crawled in the future; their time was set to now.", planner.clipped)
         for host in store.host_rows():
@@ -121,40 +144,34 @@ class Collection:
             logger.info("%d changes had not been delivered when the last crawl ended; they go first.", len(undelivered))
             planner.force(np.array(undelivered), now)
 
-    def _index(self, block: dict[str, NDArray[Any]]) -> None:
+    def _request_fingerprints(self, block: dict[str, NDArray[Any]]) -> NDArray[np.uint8]:
         names, others = block["request_fingerprint"], block["other_fingerprinter"]
         if others.any():
             # The project has another REQUEST_FINGERPRINTER_CLASS than when these pages were found.
             pages = block["page"][others]
-            logger.info("The fingerprints of %d pages are computed anew, since the fingerprinter changed.", len(pages))
             urls = [facts.url for facts in self.store.facts(pages) if facts is not None]
             names = names.copy()
             names[others] = np.frombuffer(b"".join(map(self._request_fingerprint, urls)), np.uint8).reshape(-1, 20)
-        self.index.load(names, block["page"])
+        return names[:, :8].copy()  # all that the index keeps
 
     # -- pages
 
-    def add_page(
-        self,
-        url: str,
-        request_fingerprint: bytes,
-        host: str,
-        now: float,
-        *,
-        importance: float = 1.0,
-        template: bytes | None = None,
-        template_data: Mapping[str, Any] | None = None,
-        depth: int = 0,
-    ) -> int:
-        """Take a page in; return its number."""
-        page = int(self.planner.add(self.hosts.number(host), now, importance)[0])
-        self.index.add(request_fingerprint, page)
-        new = NewPage(page, url, host, request_fingerprint, now, template, depth, self._fingerprinter)
-        self.unsaved.new_page(new, template_data, now)
-        data = dict(template_data) if template_data else None
-        facts = PageFacts(page, url, template, data, None, None, None, None, None, depth, None, 1)
-        self.facts.put(facts, self.unsaved.number)
-        return page
+    def add_pages(self, found: Sequence[FoundPage], now: float) -> list[int]:
+        """Take pages in, in one go; return their numbers."""
+        hosts = np.array([self.hosts.number(page.host) for page in found], np.intp)
+        importance = np.array([page.importance for page in found])
+        numbers: list[int] = self.planner.add(hosts, now, importance).tolist()
+        for number, page in zip(numbers, found, strict=True):
+            self.index.add(page.request_fingerprint, number)
+            digest = page.template.digest if page.template else None
+            data = page.template.data if page.template else None
+            new = NewPage(
+                number, page.url, page.host, page.request_fingerprint, now, digest, page.depth, self._fingerprinter
+            )
+            self.unsaved.new_page(new, data, now)
+            facts = PageFacts(number, page.url, digest, data, None, None, None, None, None, page.depth, None, NEW)
+            self.facts.put(facts, self.unsaved.number)
+        return numbers
 
     def knows(self, page: int) -> bool:
         """Whether this is a page, and has not been forgotten."""
@@ -230,8 +247,14 @@ def load_pages(
     store: Store, planner: Planner, hosts: Hosts, now: float, fingerprinter: str | None = None
 ) -> Iterator[dict[str, NDArray[Any]]]:
     """Load a store's pages into a planner, in blocks; yield each block."""
+    # Room for all at once, and blocks that are small beside it: else growing takes as much memory again for a moment.
+    planner.reserve(store.next_page())
     blocks = store.load(
-        host_number=hosts.number, grid=planner.grid, n_rates=len(planner.posterior.rates), fingerprinter=fingerprinter
+        _LOADED_AT_ONCE,
+        host_number=hosts.number,
+        grid=planner.grid,
+        n_rates=len(planner.posterior.rates),
+        fingerprinter=fingerprinter,
     )
     for block in blocks:
         planner.load(block, block["log_likelihood"], now)

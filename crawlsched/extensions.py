@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import sys
 from typing import Any, Self
 
 from scrapy import Request, Spider, signals
@@ -25,6 +26,7 @@ _COMMANDS_INTERVAL = 0.5
 # Long work (50,000 entries of a sitemap) is done in slices this far apart, each short enough for the slot clock.
 _WORK_INTERVAL = 0.004
 _WORK_SLICE = 0.002
+_SWITCH_INTERVAL = 0.0005
 
 
 class Refresh:
@@ -63,6 +65,10 @@ class Refresh:
         """Start the timers and the jobs, once the store is open."""
         if not self._refresher.is_open:
             return
+        # A request gives the interpreter's lock away about ten times (send, receive, poll), and waits this long for it
+        # each time while a sitemap is read or a plan made in a thread: with Python's 5 ms slots came a second late.
+        self._switch_interval = sys.getswitchinterval()
+        sys.setswitchinterval(min(_SWITCH_INTERVAL, self._switch_interval))
         refresher = self._refresher
         for function, interval in (
             (self._flush, refresher.settings.flush_interval),
@@ -79,6 +85,9 @@ class Refresh:
 
     def spider_closed(self, spider: Spider, reason: str) -> None:
         """Stop what was started."""
+        if not self._timers:
+            return
+        sys.setswitchinterval(self._switch_interval)
         self._jobs.stop()
         for timer in self._timers:
             if timer.running:

@@ -42,8 +42,8 @@ class PageIndex:
 
         Parameters
         ----------
-        fingerprints : ndarray of uint8, shape (n, 20)
-            Request fingerprints.
+        fingerprints : ndarray of uint8, shape (n, 8 or more)
+            The first bytes of request fingerprints.
         pages : ndarray of int, shape (n,)
             Their pages.
         """

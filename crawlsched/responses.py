@@ -8,8 +8,9 @@ from typing import Any, NamedTuple
 from scrapy import Request
 
 from crawlsched.change_detection import Fingerprint, compare
-from crawlsched.collection import Collection, host_of
+from crawlsched.collection import Collection, FoundPage, host_of
 from crawlsched.deliveries import Deliveries
+from crawlsched.request_templates import RequestTemplate
 from crawlsched.retry_after import retry_after
 from crawlsched.store import PageFacts
 from crawlsched.visits import Outcome, Visit, Visits
@@ -163,16 +164,9 @@ class Responses:
         self._collection.put_facts(old._replace(moved_to=to.url), now)
         if page < 0:
             importance = float(self._planner.pages.importance[visit.page])
-            page = self._collection.add_page(
-                to.url,
-                name,
-                host_of(to.url),
-                now,
-                importance=importance,
-                template=old.template,
-                template_data=old.template_data,
-                depth=old.depth,
-            )
+            template = RequestTemplate(old.template_data) if old.template_data else None
+            found = FoundPage(to.url, name, host_of(to.url), importance, template, old.depth)
+            page = self._collection.add_pages([found], now)[0]
             self._count("crawlsched/pages/found")
         elif self._planner.in_flight(page):
             # The page itself is being visited at this moment; that visit will tell.

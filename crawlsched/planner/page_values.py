@@ -101,7 +101,11 @@ class PosteriorValues:
         return self._posterior.weights_one(page, self.prior_one(page))
 
     def signals(self, pages: IndexArray) -> tuple[FloatArray, FloatArray]:
-        """Return signal rates (per second) and signal weights (nats); 0 both for pages whose signals tell nothing."""
+        """Return signal rates (per second) and signal weights (nats); 0 both for pages whose signals tell nothing.
+
+        The rate is counted per page, so it is 0 before the first announcement: a page that a source names and has never
+        announced is worth what it would be without the source.
+        """
         rate, weight = np.zeros(pages.size), np.zeros(pages.size)
         sources = self._pages.source[pages]
         if (sources < 0).all():
@@ -113,7 +117,7 @@ class PosteriorValues:
         weight[weight < _LEAST_WEIGHT] = 0.0
         rows = np.flatnonzero((weight > 0) & (rate > 0))
         rate[rows] = self._own_rate(pages[rows], rate[rows])
-        rate[weight == 0.0] = 0.0
+        rate[(weight == 0.0) | (self._pages.n_signals_total[pages] == 0)] = 0.0
         return rate, weight
 
     def _own_rate(self, pages: IndexArray, towards: FloatArray) -> FloatArray:

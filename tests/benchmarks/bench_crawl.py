@@ -18,11 +18,12 @@ import textwrap
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from hashlib import sha1
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scrapy import Request
+from scrapy.utils.request import fingerprint
 
 from crawlsched.store import Batch, NewPage, Store
 
@@ -81,15 +82,30 @@ class Bench(scrapy.Spider):
 class _Server(asyncio.Protocol):
     """The cheapest server that speaks HTTP: it must not be what is measured."""
 
-    sitemap = b""
+    port = 0
+    asked_for_sitemap = 0
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = transport
 
     def data_received(self, data: bytes) -> None:
-        body = self.sitemap if b"/sitemap.xml" in data.split(b"\r\n", 1)[0] else _BODY
-        head = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: %d\r\n\r\n" % len(body)
+        kind, body = b"text/html", _BODY
+        if b"/sitemap.xml" in data.split(b"\r\n", 1)[0]:
+            kind, body = b"application/xml", _sitemap(self.port, self.asked_for_sitemap)
+            _Server.asked_for_sitemap += 1
+        head = b"HTTP/1.1 200 OK\r\nContent-Type: %b\r\nContent-Length: %d\r\n\r\n" % (kind, len(body))
         self._transport.write(head + body)  # type: ignore[attr-defined]
+
+
+def _sitemap(port: int, version: int) -> bytes:
+    """List the 50,000 pages of one host; each time a tenth of them has another lastmod."""
+    entries = (
+        f"<url><loc>http://127.0.0.1:{port}/{20 * n}</loc>"
+        f"<lastmod>2026-11-{1 + version % 20 if n % 10 == version % 10 else 1:02d}</lastmod></url>"
+        for n in range(_SITEMAP_ENTRIES)
+    )
+    head = '<?xml version="1.0"?><urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">'
+    return f"{head}{''.join(entries)}</urlset>".encode()
 
 
 def _serve(port: Any, ready: Any) -> None:
@@ -98,12 +114,7 @@ def _serve(port: Any, ready: Any) -> None:
         server = await loop.create_server(_Server, "127.0.0.1", 0)
         number = server.sockets[0].getsockname()[1]
         servers = [await loop.create_server(_Server, f"127.0.0.{host}", number) for host in range(2, 21)]
-        lines = "".join(
-            f"<url><loc>http://127.0.0.1:{number}/{n}</loc><lastmod>2026-11-01</lastmod></url>"
-            for n in range(_SITEMAP_ENTRIES)
-        )
-        head = '<?xml version="1.0"?><urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">'
-        _Server.sitemap = f"{head}{lines}</urlset>".encode()
+        _Server.port = number
         port.value = number
         ready.set()
         await asyncio.gather(server.serve_forever(), *[each.serve_forever() for each in servers])
@@ -180,8 +191,14 @@ def fill(folder: Path, n_pages: int, port: int) -> None:
         batch = Batch(since=now)
         for number in numbers:
             url = f"http://127.0.0.{1 + number % 20}:{port}/{number}"
-            name = sha1(url.encode()).digest()
-            batch.new_pages[number] = NewPage(number, url, f"127.0.0.{1 + number % 20}", name, now - 1e7)
+            batch.new_pages[number] = NewPage(
+                number,
+                url,
+                f"127.0.0.{1 + number % 20}",
+                fingerprint(Request(url)),
+                now - 1e7,
+                request_fingerprinter="scrapy.utils.request.RequestFingerprinter",
+            )
         n = len(numbers)
         batch.columns = {
             "page": np.array(numbers),
