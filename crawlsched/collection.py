@@ -32,6 +32,7 @@ _LONGEST_UNSAVED = 2.0
 # The facts of the pages likely to be picked within so many seconds are read ahead.
 _READ_AHEAD_SECONDS = 1.5
 _READ_AHEAD_LEAST = 64
+_READ_AHEAD_MOST = 1_500
 _LOADED_AT_ONCE = 5_000
 
 
@@ -194,7 +195,7 @@ class Collection:
 
     def read_ahead(self, now: float) -> None:
         """Fetch the facts of the pages that are likely to be picked soon."""
-        wanted = _READ_AHEAD_LEAST + int(_READ_AHEAD_SECONDS * self.planner.bandwidth)
+        wanted = min(_READ_AHEAD_LEAST + int(_READ_AHEAD_SECONDS * self.planner.bandwidth), _READ_AHEAD_MOST)
         pages = [page for page in self.planner.peek(now, wanted).tolist() if page not in self.facts]
         if pages:
             self.aside.run("reading ahead", lambda: self.write_behind.facts(pages), self.facts.add)

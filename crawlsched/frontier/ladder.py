@@ -141,9 +141,9 @@ class Ladder:
         self.sleepers -= n
 
     def sweep(self, place: LevelArray) -> None:
-        """Drop dead entries from beds where they are more than half; O(entries)."""
+        """Drop all dead entries, so that as many filings pass before the next time as there are pages; O(entries)."""
         for level, bed in self._beds.items():
-            if len(bed) > 2 * self._sleepers[level] + 16:
+            if len(bed) > self._sleepers[level]:
                 pages = np.frombuffer(bed, np.uint32)
                 self._beds[level] = array("I", np.unique(pages[place[pages] == level + self.offset]).tobytes())
         self.entries = sum(map(len, self._beds.values()))

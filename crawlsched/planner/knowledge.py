@@ -33,7 +33,7 @@ _LONGEST_ERROR_INTERVAL = DAY
 _LONGEST_GONE_INTERVAL = 30 * DAY
 # The picks of one tick of the frontier, and the lengths that a tick may have, seconds.
 _PICKS_PER_TICK = 32.0
-_TICK = (0.01, 3600.0)
+_TICK = (0.05, 3600.0)
 
 
 class Knowledge:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,7 +20,7 @@ from crawlsched.store import models
 from crawlsched.store.batch import Batch, NewPage
 from crawlsched.store.database import is_row_error, reason
 from crawlsched.store.rows import clean, column_values, digest, likelihood_rows, plain, to_json, url_digest
-from crawlsched.store.statements import Statement, insert, updating, upsert
+from crawlsched.store.statements import ROWS_AT_ONCE, Statement, insert, updating, upsert
 
 __all__ = ["Saved", "groups", "write", "write_carefully"]
 
@@ -51,8 +52,18 @@ class Group(NamedTuple):
     """Rows for one statement."""
 
     table: str
-    sql: str
+    statement: Statement
     rows: list[tuple[Any, ...]]
+
+    def write(self, connection: Connection) -> None:
+        """Write all rows, many in one statement where that is quicker."""
+        rows, many = self.rows, self.statement.sql_for_many
+        whole = len(rows) - len(rows) % ROWS_AT_ONCE if many is not None else 0
+        for start in range(0, whole, ROWS_AT_ONCE):
+            assert many is not None
+            connection.exec_driver_sql(many, tuple(chain.from_iterable(rows[start : start + ROWS_AT_ONCE])))
+        if whole < len(rows):
+            connection.exec_driver_sql(self.statement.sql, rows[whole:])
 
 
 class _Groups:
@@ -88,7 +99,7 @@ class _Groups:
 
     def _add_columns(self, make: Any, table: Table, names: tuple[str, ...], columns: dict[str, Any], n: int) -> None:
         statement = make(table, names if make is updating else ("shard", "collection", *names), self.dialect)
-        self.all.append(Group(table.name, statement.sql, statement.rows({**self.key, **columns}, n)))
+        self.all.append(Group(table.name, statement, statement.rows({**self.key, **columns}, n)))
 
     def add_columns(self, make: Any, table: Table, names: tuple[str, ...], columns: dict[str, list[Any]]) -> None:
         """Add a group whose columns are ready."""
@@ -246,13 +257,13 @@ def _add_finished(made: _Groups, batch: Batch) -> None:
         columns: dict[str, Any] = dict(
             zip(("id", "done_at", "result"), map(list, zip(*rows, strict=True)), strict=True)
         )
-        made.all.append(Group("commands", statement.sql, statement.rows({**made.key, **columns}, len(rows))))
+        made.all.append(Group("commands", statement, statement.rows({**made.key, **columns}, len(rows))))
 
 
 def write(connection: Connection, batch_groups: list[Group]) -> None:
-    """Write groups with one call of the driver each."""
+    """Write groups, one after the other."""
     for group in batch_groups:
-        connection.exec_driver_sql(group.sql, group.rows)
+        group.write(connection)
 
 
 def write_carefully(connection: Connection, batch_groups: list[Group], saved: Saved) -> None:
@@ -260,7 +271,7 @@ def write_carefully(connection: Connection, batch_groups: list[Group], saved: Sa
     for group in batch_groups:
         try:
             with connection.begin_nested():
-                connection.exec_driver_sql(group.sql, group.rows)
+                group.write(connection)
         except Exception as error:
             if not is_row_error(error):
                 raise
@@ -271,7 +282,7 @@ def write_carefully(connection: Connection, batch_groups: list[Group], saved: Sa
 def _write_row(connection: Connection, group: Group, row: tuple[Any, ...], saved: Saved) -> None:
     try:
         with connection.begin_nested():
-            connection.exec_driver_sql(group.sql, row)
+            connection.exec_driver_sql(group.statement.sql, row)
     except Exception as error:
         if not is_row_error(error):
             raise

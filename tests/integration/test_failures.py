@@ -88,8 +88,8 @@ def test_a_huge_body_does_not_hold_up_the_others(tmp_path: Path) -> None:
         )
         crawl = project.run()
         assert crawl.outcomes()[site.url("/huge")][0] == "changed"
-        gaps = [after - before for before, after in pairwise(site.times)]
-        assert max(gaps[5:]) < 1.5
+        # While the huge page was on its way and being read, the others were visited again and again.
+        assert len([path for path, _ in site.requests if path != "/huge"]) > 60
 
 
 def test_garbage_is_content_like_any_other(tmp_path: Path) -> None:
