@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections import deque
+from itertools import chain
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Self
 
@@ -24,6 +25,7 @@ from crawlsched.exceptions import CrawlschedError
 from crawlsched.refresh import NotForTheSpider, Refresher
 from crawlsched.request_templates import RequestTemplate, build_request, template_of
 from crawlsched.settings import parse_bandwidth
+from crawlsched.slot_clock import SlotClock
 from crawlsched.visits import Outcome, Visit
 
 if TYPE_CHECKING:
@@ -42,6 +44,8 @@ _BUSY_HOST_WAIT = 0.25
 _LONGEST_WAIT_OF_A_RETRY = 30.0
 # Pages refused at the door (offsite) cost no slot; but no tick may go through a whole site of them.
 _REFUSALS_PER_SLOT = 20
+# The engine goes through its whole round for each time it is woken, so slots that have come together go together.
+_SLOTS_PER_TICK = 16
 _OWN_META = ("crawlsched_visit", "crawlsched_page", "crawlsched_source", "crawlsched_changed")
 
 
@@ -68,7 +72,7 @@ class Scheduler(BaseScheduler):
         self._hosts = _DownloaderSlots(crawler, refresher)
         self._continuations: deque[Request] = deque()
         self._offered: Request | None = None  # on its way through engine.crawl()
-        self._handed_over: Request | None = None  # what next_request() gives next
+        self._handed_over: deque[Request] = deque()  # what next_request() gives next
         self._fallback_had_the_last_slot = False
         self._engine_was_busy = False
         self._closed = False
@@ -127,7 +131,7 @@ class Scheduler(BaseScheduler):
             False if it is a page that is known already, or that was told to be forgotten.
         """
         if request is self._offered:
-            self._handed_over = request
+            self._handed_over.append(request)
             return True
         token = request.meta.get("crawlsched_visit")
         if token is not None:
@@ -149,11 +153,12 @@ class Scheduler(BaseScheduler):
 
     def next_request(self) -> Request | None:
         """Return the request of the slot that has just come, if one has."""
-        request, self._handed_over = self._handed_over, None
-        if request is None and self._engine_was_busy:
+        if self._handed_over:
+            return self._handed_over.popleft()
+        if self._engine_was_busy:
             self._engine_was_busy = False
             self._arm(0.0)
-        return request
+        return None
 
     # -- what programs call
 
@@ -225,20 +230,27 @@ class Scheduler(BaseScheduler):
             return
         engine = self._crawler.engine
         assert engine is not None
-        if self._handed_over is not None or engine.paused or engine.needs_backout() or self._refresher.must_wait(now):
+        if self._handed_over or engine.paused or engine.needs_backout() or self._refresher.must_wait(now):
             # The slot is not lost: it is paid back when the engine is free again within the clock's debt.
             self._engine_was_busy = True
             shortest, longest = _ASK_AGAIN_WITHIN
             self._arm(min(max(_ASK_AGAIN_SHARE / slots.rate, shortest), longest))
             return
+        # At hundreds a second several slots may have come since the last tick; the clock still keeps them apart.
+        while slots.is_due(now) and len(self._handed_over) < _SLOTS_PER_TICK:
+            if not self._use_slot(slots, now):
+                break
+        self._stats.set_value("crawlsched/slots/missed", slots.missed)
+        self._arm(slots.next_time(now) - self._refresher.clock())
+
+    def _use_slot(self, slots: SlotClock, now: float) -> bool:
         if self._give(now):
             slots.take(now)
             self._refresher.count_slots("used")
-        else:
-            waits = self._hosts.turned_away or self._refresher.planner.waits_for_host()
-            self._refresher.count_slots("no_free_host" if waits else "idle", slots.skip(now))
-        self._stats.set_value("crawlsched/slots/missed", slots.missed)
-        self._arm(slots.next_time(now) - self._refresher.clock())
+            return True
+        waits = self._hosts.turned_away or self._refresher.planner.waits_for_host()
+        self._refresher.count_slots("no_free_host" if waits else "idle", slots.skip(now))
+        return False
 
     def _give(self, now: float) -> bool:
         """Hand one request to the engine; return whether there was one."""
@@ -319,7 +331,7 @@ class Scheduler(BaseScheduler):
             self._crawler.engine.crawl(request)
         finally:
             self._offered = None
-        if self._handed_over is request:
+        if self._handed_over and self._handed_over[-1] is request:
             self._refresher.hosts.asked(visit.host, visit.opened_at)
             return True
         self._refresher.resolve(visit, Outcome.REFUSED, self._refresher.clock())
@@ -328,7 +340,7 @@ class Scheduler(BaseScheduler):
     def _hand_over(self, request: Request) -> None:
         # This request was announced when it was enqueued; announcing it twice would count it twice everywhere, so the
         # engine is woken without engine.crawl(). If a later Scrapy has no such name, its heartbeat still comes.
-        self._handed_over = request
+        self._handed_over.append(request)
         slot = getattr(self._crawler.engine, "_slot", None)
         if slot is not None:
             slot.nextcall.schedule()
@@ -350,9 +362,9 @@ class Scheduler(BaseScheduler):
     def _is_under_way(self, visit: Visit) -> bool:
         # Between the announcement and this check a free slot may already have taken the request up again.
         downloader = self._crawler.engine.downloader
-        waiting = self._handed_over
-        return (waiting is not None and waiting.meta.get("crawlsched_visit") == visit.token) or any(
-            request.meta.get("crawlsched_visit") == visit.token for request in downloader.active
+        return any(
+            request.meta.get("crawlsched_visit") == visit.token
+            for request in chain(self._handed_over, downloader.active)
         )
 
 
