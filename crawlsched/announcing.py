@@ -18,6 +18,7 @@ logger = logging.getLogger(__name__)
 
 # Entries of a sitemap taken over between two looks at the clock.
 _ENTRIES_AT_ONCE = 16
+_DEEPEST_INDEX = 16
 
 
 class Announcing:
@@ -69,7 +70,17 @@ class Announcing:
             store=self._collection.store,
             max_bytes=self._settings.sitemap_max_bytes,
             max_entries=self._settings.sitemap_max_entries,
+            ancestors=self._ancestors(number),
         )
+
+    def _ancestors(self, number: int) -> list[str]:
+        ancestors: list[str] = []
+        parent = self._sources[number].parent
+        # A chain in the store that bites its own tail ends at the limit of the reader.
+        while parent is not None and len(ancestors) <= _DEEPEST_INDEX:
+            ancestors.append(self._sources[parent].url)
+            parent = self._sources[parent].parent
+        return ancestors
 
     def nothing_new(self, number: int, now: float, *, ok: bool) -> None:
         """A source gave no new content: it has not changed, or (`ok` false) it failed."""

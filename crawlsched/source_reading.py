@@ -78,8 +78,11 @@ def read_source(
     store: Store,
     max_bytes: int,
     max_entries: int,
+    ancestors: Sequence[str] = (),
 ) -> SourceRead:
     """Read a sitemap, an index of sitemaps, or a robots.txt.
+
+    `ancestors` are the URLs of the indexes above it: one that lists any of them is a loop.
 
     Nothing is changed. The crawling thread goes on adding pages meanwhile; it looks again before it adds an entry that
     was unknown here.
@@ -89,7 +92,8 @@ def read_source(
         return SourceRead(digest)
     if source.kind == "robots":
         return SourceRead(digest, children=robots_sitemaps(body, url))
-    document = read_sitemap(body, url, Limits(max_bytes=max_bytes, max_entries=max_entries))
+    limits = Limits(max_bytes=max_bytes, max_entries=max_entries)
+    document = read_sitemap(body, url, limits, ancestors=tuple(ancestors))
     read = SourceRead(
         digest,
         usable=document.kind != "unknown",

@@ -128,7 +128,7 @@ def _exact_rates(
     greatest = np.where(per_s > 0.0, maximum, minimum)
     # Rounded up: one digit too low, a threshold credits pages that are hardly worth a crawl with more than they have.
     threshold = (1.0 + 8.0 * np.finfo(np.float64).eps) / (s + step * width) ** 2
-    return within(minimum, greatest, rates + step * rise), threshold
+    return within(minimum, greatest, rates + step * rise), float(threshold)
 
 
 @dataclass(frozen=True)
