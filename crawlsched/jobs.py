@@ -32,6 +32,8 @@ __all__ = ["CrawlJobs", "JobsProcess", "check_store", "make_plan", "prune"]
 
 logger = logging.getLogger(__name__)
 
+_EXECUTOR_LOGGER = logging.getLogger("apscheduler.executors.default")
+
 _PRUNE_INTERVAL = 3600.0
 _CHECK_INTERVAL = 86_400.0
 _LONGEST_POLL_INTERVAL = 10.0
@@ -105,6 +107,7 @@ class CrawlJobs:
     def start(self) -> None:
         """Start them, once the store is open."""
         self._scheduler = _scheduler()
+        _EXECUTOR_LOGGER.disabled = False
         if self._settings.jobs:
             self._every(_poll_interval(self._settings), self.poll_sitemaps)
             self._every(_PRUNE_INTERVAL, self.prune)
@@ -119,6 +122,8 @@ class CrawlJobs:
     def stop(self) -> None:
         """Stop them; what is under way in a thread ends by itself."""
         if self._scheduler is not None and self._scheduler.running:
+            # Ending cancels the job that happens to run, which APScheduler would log as an error of that job.
+            _EXECUTOR_LOGGER.disabled = True
             self._scheduler.shutdown(wait=False)
 
     async def replan(self) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
@@ -18,6 +19,9 @@ __all__ = ["SourceRead", "UnknownEntry", "read_source"]
 
 # As many pages are asked for in one statement.
 _AT_ONCE = 1000
+# After so many URLs this thread rests for a moment (seconds): it has no hurry, and the slot clock has.
+_AT_A_STRETCH = 20
+_REST = 0.002
 _NO_PAGES: NDArray[np.intp] = np.empty(0, np.intp)
 
 
@@ -115,6 +119,8 @@ def _look_up(
     entries = document.entries
     known: dict[int, int] = {}  # page to entry; two spellings of one URL are one page, and the first counts
     for number, url in enumerate(entries.url):
+        if number % _AT_A_STRETCH == 0:
+            time.sleep(_REST)
         name = request_fingerprint(url)
         page = index.page(name)
         if page >= 0:

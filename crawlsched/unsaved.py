@@ -43,6 +43,10 @@ class Unsaved:
         if self._batch.since is None:
             self._batch.since = now
 
+    def __len__(self) -> int:
+        """About how many rows wait to be written."""
+        return len(self._pages) + len(self._batch.announcements) + len(self._batch.observations)
+
     def page(self, page: int, now: float) -> None:
         """The page's columns have changed."""
         self._pages.add(page)

@@ -44,7 +44,10 @@ class Recorder:
         self = cls()
         self.crawler, self.times, self.begun = crawler, [], time.monotonic()
         self.started = float(os.environ["BENCH_STARTED"])
-        crawler.signals.connect(self.left, signals.request_reached_downloader)
+        # Plain Scrapy's own delays come after the downloader was reached, so there the answers are what can be timed.
+        paced_by_scrapy = crawler.settings.getfloat("DOWNLOAD_DELAY") > 0
+        moment = signals.response_downloaded if paced_by_scrapy else signals.request_reached_downloader
+        crawler.signals.connect(self.left, moment)
         crawler.signals.connect(self.closed, signals.spider_closed)
         return self
 
