@@ -37,18 +37,22 @@ class PageIndex:
     def __len__(self) -> int:
         return int(np.count_nonzero(self._pages >= 0)) + len(self._new)
 
-    def load(self, fingerprints: NDArray[np.uint8], pages: NDArray[np.integer]) -> None:
+    @staticmethod
+    def keys(fingerprints: NDArray[np.uint8]) -> NDArray[np.uint64]:
+        """Return the keys of many fingerprints (uint8, shape (n, 8 or more)), as `load` takes them."""
+        return np.ascontiguousarray(fingerprints[:, :8]).view(">u8").ravel().astype(np.uint64)
+
+    def load(self, keys: NDArray[np.uint64], pages: NDArray[np.int32]) -> None:
         """Add many pages at once.
 
         Parameters
         ----------
-        fingerprints : ndarray of uint8, shape (n, 8 or more)
-            The first bytes of request fingerprints.
-        pages : ndarray of int, shape (n,)
-            Their pages.
+        keys : ndarray of uint64, shape (n,)
+            The pages' `keys`.
+        pages : ndarray of int32, shape (n,)
+            The pages.
         """
-        keys = np.ascontiguousarray(fingerprints[:, :8]).view(">u8").ravel().astype(np.uint64)
-        self._merge(keys, pages.astype(np.int32))
+        self._merge(keys, pages)
 
     def add(self, fingerprint: bytes, page: int) -> None:
         """Add one page, or give a known fingerprint to another page."""
@@ -85,8 +89,9 @@ class PageIndex:
 
     def _merge(self, keys: NDArray[np.uint64], pages: NDArray[np.int32]) -> None:
         # New arrays are made and then put in place: a reader in another thread sees the old ones or the new ones.
-        kept = self._pages >= 0
-        keys = np.concatenate([self._keys[kept], keys])
-        pages = np.concatenate([self._pages[kept], pages])
+        if len(self._keys):
+            kept = self._pages >= 0
+            keys = np.concatenate([self._keys[kept], keys])
+            pages = np.concatenate([self._pages[kept], pages])
         order = np.argsort(keys, kind="stable")
         self._keys, self._pages = keys[order], pages[order]

@@ -128,7 +128,7 @@ class Database:
     """
 
     def __init__(
-        self, url: str, *, read_only: bool = False, cache_size: int = 16 * 2**20, busy_timeout: float | None = None
+        self, url: str, *, read_only: bool = False, cache_size: int = 8 * 2**20, busy_timeout: float | None = None
     ) -> None:
         self.text = url
         self.url = database_url(url)

@@ -61,6 +61,7 @@ class Recorder:
             "times": self.times,
             "stats": stats,
             "peak_memory": usage.ru_maxrss * 1024,
+            "memory": int(open("/proc/self/statm").read().split()[1]) * resource.getpagesize(),
             "cpu": usage.ru_utime + usage.ru_stime,
             "first_dispatch": (self.times[0] if self.times else 0.0) - self.started,
         }
@@ -288,10 +289,10 @@ def opening(n_pages: int) -> None:
             folder = Path(name)
             fill(folder, n, port)
             record = _crawl(folder, {"n": 0, "port": port, "refetch": "no"}, _ours(folder, "50/s", 5))
-            figures.append((record["first_dispatch"], record["peak_memory"]))
+            figures.append((record["memory"], record["peak_memory"]))
             print(f"{n:>10,} pages: first dispatch after {record['first_dispatch']:5.1f} s")
-    more = figures[1][1] - figures[0][1]
-    print(f"    {more / n_pages:.0f} bytes of peak memory a page (at most 200 wanted)")
+    memory, peak = ((large - small) / n_pages for small, large in zip(*figures, strict=True))
+    print(f"    {memory:.0f} bytes of memory a page while it crawls (at most 200 wanted); {peak:.0f} at the peak")
 
 
 def main() -> None:

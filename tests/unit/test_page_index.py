@@ -26,7 +26,8 @@ def test_any_history_agrees_with_a_dictionary(steps: list[tuple[str, int]]) -> N
             index.add(_name(number), page)
             known[number] = page
         else:
-            index.load(np.frombuffer(_name(number), np.uint8).reshape(1, 20), np.array([page]))
+            keys = PageIndex.keys(np.frombuffer(_name(number), np.uint8).reshape(1, 20))
+            index.load(keys, np.array([page], np.int32))
             known[number] = page
         for asked in range(31):
             assert index.page(_name(asked)) == known.get(asked, -1)
