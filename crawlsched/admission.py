@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from crawlsched.collection import Collection, FoundPage, host_of
+from crawlsched.collection import Collection, FoundPage
 from crawlsched.request_templates import RequestTemplate
 from crawlsched.settings import Settings
+from crawlsched.store import host_of
 
 __all__ = ["Admission"]
 

@@ -8,9 +8,10 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from crawlsched.admission import Admission
-from crawlsched.collection import Collection, FoundPage, host_of
+from crawlsched.collection import Collection, FoundPage
 from crawlsched.settings import Settings
 from crawlsched.source_reading import SourceRead, UnknownEntry, read_source
+from crawlsched.store import host_of
 
 __all__ = ["Announcing"]
 

@@ -7,7 +7,6 @@ import gc
 import logging
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
-from urllib.parse import urlsplit
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +23,7 @@ from crawlsched.sources import Sources
 from crawlsched.store import Host, Lease, NewPage, PageFacts, Store, WriteBehind
 from crawlsched.unsaved import Unsaved
 
-__all__ = ["Collection", "FoundPage", "host_of", "load_pages", "planner_for"]
+__all__ = ["Collection", "FoundPage", "load_pages", "planner_for"]
 
 logger = logging.getLogger(__name__)
 
@@ -122,8 +121,8 @@ class Collection:
         store, planner = self.store, self.planner
         blocks = load_pages(store, planner, self.hosts, now, self._fingerprinter)
         # Filled in place: at a hundred million pages a list of blocks and its concatenation would be gigabytes.
-        n_others, n = 0, 0
-        keys, pages = np.empty(store.next_page(), np.uint64), np.empty(store.next_page(), np.int32)
+        n_others, n, most = 0, 0, store.next_page()
+        keys, pages = np.empty(most, np.uint64), np.empty(most, np.int32)
         for block in blocks:
             part = slice(n, n := n + len(block["page"]))
             keys[part], pages[part] = PageIndex.keys(self._request_fingerprints(block)), block["page"]
@@ -271,8 +270,3 @@ def load_pages(
     for block in blocks:
         planner.load(block, block["log_likelihood"], now)
         yield block
-
-
-def host_of(url: str) -> str:
-    """Return the host of a URL, without its port, as Scrapy's downloader tells hosts apart."""
-    return urlsplit(url).hostname or ""

@@ -11,6 +11,7 @@ from scrapy.crawler import Crawler
 from scrapy.http import Response
 from scrapy.robotstxt import RobotParser
 from scrapy.utils.asyncio import AsyncioLoopingCall, CallLaterResult, call_later, create_looping_call
+from scrapy.utils.defer import deferred_from_coro
 from scrapy.utils.httpobj import urlparse_cached
 from twisted.internet.task import LoopingCall
 
@@ -164,8 +165,6 @@ class Refresh:
             self._start_working()
 
     def _close(self, reason: str) -> None:
-        from scrapy.utils.defer import deferred_from_coro
-
         engine = self._crawler.engine
         if engine is not None:
             deferred_from_coro(engine.close_spider_async(reason=reason))

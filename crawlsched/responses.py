@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 from scrapy import Request
 
 from crawlsched.change_detection import Fingerprint, compare
-from crawlsched.collection import Collection, FoundPage, host_of
+from crawlsched.collection import Collection, FoundPage
 from crawlsched.deliveries import Deliveries
 from crawlsched.request_templates import RequestTemplate
 from crawlsched.retry_after import retry_after
-from crawlsched.store import PageFacts
+from crawlsched.store import PageFacts, host_of
 from crawlsched.visits import Outcome, Visit, Visits
 
 __all__ = ["Fetched", "Responses"]
@@ -81,7 +81,7 @@ class Responses:
         bool or None
             Whether the content is new to the spider; None if there was no content.
         """
-        if self._was_forgotten(visit):
+        if self._was_forgotten(visit, now):
             return None
         status = fetched.status
         if status == 304:
@@ -103,13 +103,11 @@ class Responses:
             self.failed(visit, now, retry_at=retry_after(fetched.retry_after, now), fetched=fetched)
         return None
 
-    def _was_forgotten(self, visit: Visit) -> bool:
+    def _was_forgotten(self, visit: Visit, now: float) -> bool:
         # `crawlsched forget` may take a page away while it is being visited; then there is nothing left to learn.
         if visit.page < 0 or self._collection.knows(visit.page):
             return False
-        self._visits.resolve(visit.token, Outcome.DROPPED)
-        self._count("crawlsched/resolved")
-        self._count(f"crawlsched/resolved/{Outcome.DROPPED}")
+        self.end(visit, Outcome.DROPPED, now)
         return True
 
     def _not_modified(self, visit: Visit, fetched: Fetched, now: float) -> bool:
@@ -191,7 +189,7 @@ class Responses:
         self, visit: Visit, now: float, *, retry_at: float | None = None, fetched: Fetched | None = None
     ) -> None:
         """A visit ended with an error: the page is tried again later, ever more rarely."""
-        if self._was_forgotten(visit):
+        if self._was_forgotten(visit, now):
             return
         self.end(visit, Outcome.ERROR, now, fetched)
         if visit.source >= 0:
@@ -203,23 +201,21 @@ class Responses:
 
     def resolve(self, visit: Visit, outcome: Outcome, now: float) -> None:
         """A visit ended without a response."""
-        if self._was_forgotten(visit):
+        if self._was_forgotten(visit, now):
             return
-        if outcome is Outcome.ERROR or visit.page < 0:
-            self.failed(visit, now) if outcome is Outcome.ERROR else self._end_other(visit, outcome, now)
+        if outcome is Outcome.ERROR:
+            self.failed(visit, now)
             return
-        self.end(visit, outcome, now)
-        if outcome is Outcome.REFUSED:
-            self._planner.refused(visit.page, now)
-        else:
-            # Dropped by some other component. It would be picked again at once, so it backs off like an error.
-            self._planner.failed(visit.page, now)
-        self._collection.unsaved.page(visit.page, now)
-
-    def _end_other(self, visit: Visit, outcome: Outcome, now: float) -> None:
         self.end(visit, outcome, now)
         if visit.source >= 0:
             self._source_ended(visit.source, now)
+        elif visit.page >= 0:
+            if outcome is Outcome.REFUSED:
+                self._planner.refused(visit.page, now)
+            else:
+                # Dropped by some other component. It would be picked again at once, so it backs off like an error.
+                self._planner.failed(visit.page, now)
+            self._collection.unsaved.page(visit.page, now)
 
     def end(
         self,
@@ -236,7 +232,7 @@ class Responses:
         self._count("crawlsched/resolved")
         self._count(f"crawlsched/resolved/{outcome}")
         self._planner.release_host(visit.host)
-        if visit.page < 0:
+        if visit.page < 0 or not self._collection.knows(visit.page):
             return
         self._collection.unsaved.observation(
             now,

@@ -81,10 +81,9 @@ def test_wrong_settings_stop_the_start_with_a_sentence_each(site: Site, tmp_path
     assert site.requests == []
 
 
-@pytest.mark.parametrize("command", ["fetch", "parse"])
-def test_commands_for_single_urls_end_as_without_us(site: Site, tmp_path: Path, command: str) -> None:
-    """`scrapy fetch` and `scrapy parse` with a spider of the project fetch one URL and end."""
-    package = tmp_path / "shop"
+def _run_in_a_project(folder: Path, site: Site, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run a command of Scrapy's in a project that has the add-on and a spider."""
+    package = folder / "shop"
     package.mkdir()
     (package / "__init__.py").write_text("")
     (package / "settings.py").write_text(
@@ -92,16 +91,22 @@ def test_commands_for_single_urls_end_as_without_us(site: Site, tmp_path: Path, 
         "TELNETCONSOLE_ENABLED = False\nREMOTE_CONTROL_ENABLED = False\n"
     )
     (package / "spiders.py").write_text(SPIDER.format(url=site.url("/")))
-    (tmp_path / "scrapy.cfg").write_text("[settings]\ndefault = shop.settings\n")
-    ran = subprocess.run(
-        [sys.executable, "-m", "scrapy", command, "--spider", "test", site.url("/")],
-        cwd=tmp_path,
+    (folder / "scrapy.cfg").write_text("[settings]\ndefault = shop.settings\n")
+    return subprocess.run(
+        [sys.executable, "-m", "scrapy", *arguments],
+        cwd=folder,
         env=dict(os.environ),
         capture_output=True,
         text=True,
         timeout=30,
         check=False,
     )
+
+
+@pytest.mark.parametrize("command", ["fetch", "parse"])
+def test_commands_for_single_urls_end_as_without_us(site: Site, tmp_path: Path, command: str) -> None:
+    """`scrapy fetch` and `scrapy parse` with a spider of the project fetch one URL and end."""
+    ran = _run_in_a_project(tmp_path, site, command, "--spider", "test", site.url("/"))
     assert ran.returncode == 0
     assert "hello" in ran.stdout or "'url'" in ran.stdout
     assert len(site.visits("/")) == 1
@@ -110,23 +115,6 @@ def test_commands_for_single_urls_end_as_without_us(site: Site, tmp_path: Path, 
 
 def test_shell_is_a_shell(site: Site, tmp_path: Path) -> None:
     """`scrapy shell` fetches what it is told and nothing else."""
-    package = tmp_path / "shop"
-    package.mkdir()
-    (package / "__init__.py").write_text("")
-    (package / "settings.py").write_text(
-        "BOT_NAME = 'shop'\nSPIDER_MODULES = ['shop.spiders']\nADDONS = {'crawlsched.Addon': 500}\n"
-        "TELNETCONSOLE_ENABLED = False\nREMOTE_CONTROL_ENABLED = False\n"
-    )
-    (package / "spiders.py").write_text(SPIDER.format(url=site.url("/")))
-    (tmp_path / "scrapy.cfg").write_text("[settings]\ndefault = shop.settings\n")
-    ran = subprocess.run(
-        [sys.executable, "-m", "scrapy", "shell", "--spider", "test", "-c", "response.text", site.url("/")],
-        cwd=tmp_path,
-        env=dict(os.environ),
-        capture_output=True,
-        text=True,
-        timeout=30,
-        check=False,
-    )
+    ran = _run_in_a_project(tmp_path, site, "shell", "--spider", "test", "-c", "response.text", site.url("/"))
     assert "hello" in ran.stdout
     assert len(site.visits("/")) == 1
