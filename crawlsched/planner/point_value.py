@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Protocol
+from math import inf
+from typing import NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from crawlsched.crawl_value import elapsed_at_value, greedy, greedy_cis, greedy_ncis
+from crawlsched.crawl_value import elapsed_at_value
+from crawlsched.crawl_value.evaluation import evaluate
+from crawlsched.crawl_value.rules import evidence_of, natural_parameters
 from crawlsched.pages import Pages
 from crawlsched.planner.page_values import PosteriorValues
 
-__all__ = ["RULES", "KnownRates", "PointValue", "PointValues", "RuleValues"]
+__all__ = ["RULES", "KnownRates", "PointValue", "PointValues", "Rule", "RuleValues"]
 
 FloatArray = npt.NDArray[np.float64]
 IndexArray = npt.NDArray[np.intp]
@@ -20,12 +23,54 @@ BoolArray = npt.NDArray[np.bool_]
 
 # Values have to be finite; only a page that never changes and was announced by a rule that trusts blindly gets here.
 _HIGHEST = 1e300
+# Values and slopes are right to 1e-13 or so; bounds stay clear of that.
+_SLACK = 1.0 + 1e-10
+# GREEDY-CIS+ trusts announcements whose precision and recall are above these (section 6.7 of the paper).
+_LEAST_PRECISION, _LEAST_RECALL = 0.7, 0.6
 
-#: The rules by name, as functions of (elapsed, n_signals, change_rate, recall, false_signal_rate, importance).
-RULES: dict[str, Callable[..., Any]] = {
-    "greedy": lambda elapsed, n, rate, recall, false, weight: greedy(elapsed, rate, weight),
-    "greedy_cis": lambda elapsed, n, rate, recall, false, weight: greedy_cis(elapsed, n, rate, recall, weight),
-    "greedy_ncis": greedy_ncis,
+
+class Rule(NamedTuple):
+    """One of the papers' rules, as GREEDY-NCIS of what it makes of the announcements.
+
+    Attributes
+    ----------
+    ignores : callable
+        ``ignores(rates)`` says of which pages it does not listen to announcements; `rates` are change rates, recalls
+        and false signal rates, shape (3, n).
+    trusts : bool
+        Whether it takes every announcement that it listens to for a true one.
+    max_terms : float
+        Terms of the crawl value that it sums, as in G-NCIS-APPROX-j.
+    """
+
+    ignores: Callable[[FloatArray], BoolArray]
+    trusts: bool = False
+    max_terms: float = inf
+
+
+def _no_page(rates: FloatArray) -> BoolArray:
+    return np.zeros(rates.shape[1], bool)
+
+
+def _all_pages(rates: FloatArray) -> BoolArray:
+    return np.ones(rates.shape[1], bool)
+
+
+def _pages_with_bad_signals(rates: FloatArray) -> BoolArray:
+    change_rate, recall, false = rates
+    true = recall * change_rate
+    good: BoolArray = (true > _LEAST_PRECISION * (true + false)) & (recall > _LEAST_RECALL)
+    return ~good
+
+
+#: The rules by name.
+RULES: dict[str, Rule] = {
+    "greedy": Rule(_all_pages),
+    "greedy_cis": Rule(_no_page, trusts=True),
+    "greedy_cis_plus": Rule(_pages_with_bad_signals, trusts=True),
+    "greedy_ncis": Rule(_no_page),
+    "greedy_ncis_approx_1": Rule(_no_page, max_terms=1.0),
+    "greedy_ncis_approx_2": Rule(_no_page, max_terms=2.0),
 }
 
 
@@ -80,8 +125,6 @@ class PointValues:
         self._pages = pages
         self._estimates = estimates
         self._rule = RULES[rule]
-        self._takes_signals = rule != "greedy"
-        self._trusts_signals = rule == "greedy_cis"
         self._known = known
 
     def one(self, page: int) -> PointValue:
@@ -97,9 +140,9 @@ class PointValues:
             rates[:, unknown] = self._estimated(pages[unknown])
         columns = self._pages
         n_signals = columns.n_signals[pages].astype(np.float64)
-        if not self._takes_signals:
-            rates[1:], n_signals = 0.0, np.zeros(pages.size)
-        elif self._trusts_signals:
+        ignored = self._rule.ignores(rates)
+        rates[1:, ignored], n_signals[ignored] = 0.0, 0.0
+        if self._rule.trusts:
             rates[2] = 0.0
         crawled_at, importance = columns.crawled_at[pages], columns.importance[pages].astype(np.float64)
         horizon = self._estimates.parameters.discovery_horizon
@@ -109,17 +152,30 @@ class PointValues:
         weights = self._estimates.weights(pages)
         unsignalled = (weights * self._estimates.parameters.rates).sum(axis=1)
         signal_rate, signal_weight = self._estimates.signals(pages)
+        # An announcement says nothing of a page without a copy: its value waits for the first visit.
+        signal_rate[self._pages.crawled_at[pages] == -np.inf] = 0.0
         false = signal_rate * np.exp(-signal_weight)
         change_rate = unsignalled + signal_rate - false
         return np.stack([change_rate, (signal_rate - false) / change_rate, false])
 
 
 class RuleValues:
-    """The values of several pages by a rule; see `crawlsched.frontier.PageValues`."""
+    """The values of several pages by a rule; see `crawlsched.frontier.PageValues`.
+
+    Parameters
+    ----------
+    rule : Rule
+    rates : ndarray, shape (3, n)
+        Change rate, recall and false signal rate as the rule sees them.
+    n_signals, crawled_at, importance : ndarray, shape (n,)
+        As it sees them.
+    horizon : float
+        How far ahead a first crawl counts, seconds.
+    """
 
     def __init__(
         self,
-        rule: Callable[..., Any],
+        rule: Rule,
         rates: FloatArray,
         n_signals: FloatArray,
         crawled_at: FloatArray,
@@ -135,13 +191,30 @@ class RuleValues:
         self._never = crawled_at == -np.inf
         self.steady: BoolArray = self._never | (importance == 0.0)
         self._new = importance / (rates[0] + 1 / horizon)
+        with np.errstate(under="ignore", over="ignore"):
+            alpha, gamma, kappa = natural_parameters(*rates)
+            # A change rate of 0 leaves no room for a true announcement.
+            certain = (n_signals > 0) & (rates[0] > 0) if rule.trusts else np.zeros(n_signals.size, bool)
+            self._natural: tuple[FloatArray, FloatArray, FloatArray] = alpha, gamma, kappa
+            self._evidence: FloatArray = np.where(certain, np.inf, evidence_of(n_signals, kappa))
 
     def at(self, now: float) -> FloatArray:
         """Return the crawl values at a time."""
+        return self._terms(now)[0]
+
+    def _terms(self, now: float) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return crawl value, its slope in time, and a bound on the slope's slope."""
+        # V rises by μ α exp(-y) ψ(y) a second, y = α τ + κ n (Lemma 4 of the noisy-signals paper; of the sums up to
+        # term j too, where ψ is that of these terms), and ψ, the mean time until y is reached, by at most one second
+        # a second: while no announcement comes the slope rises by at most μ α exp(-y) a second.
+        alpha, gamma, kappa = self._natural
         elapsed = np.maximum(now - np.where(self._never, now, self._crawled_at), 0.0)
-        values = self._rule(elapsed, self._n_signals, *self._rates, self._importance)
-        finite: FloatArray = np.minimum(np.where(self._never, self._new, values), _HIGHEST)
-        return finite
+        with np.errstate(under="ignore", over="ignore"):
+            stale = alpha * elapsed + self._evidence
+            value, slope = evaluate(stale, alpha, gamma, kappa, self._rule.max_terms)
+            value = np.minimum(np.where(self._never, self._new, value * self._importance), _HIGHEST)
+            growth = np.where(self.steady, 0.0, alpha * self._importance)
+            return value, np.where(growth > 0.0, slope, 0.0) * growth, np.exp(-stale) * growth
 
     def one(self, row: int) -> PointValue:
         """Return the crawl value of one of the pages."""
@@ -150,10 +223,9 @@ class RuleValues:
         return PointValue(RuleValues(self._rule, *columns, self._horizon))
 
     def parabolas(self, after: float, until: float) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return value, slope and half curvature of parabolas that no crawl value exceeds: flat ones."""
-        values = self.at(until)
-        still = np.zeros(values.size)
-        return np.where(self.steady, values, values * (1 + 1e-10)), still, still
+        """Return value, slope and half curvature of parabolas that no crawl value exceeds."""
+        value, slope, curvature = self._terms(after)
+        return np.where(self.steady, value, value * _SLACK), slope * _SLACK, curvature * (0.5 * _SLACK)
 
     def crossings(self, values: FloatArray, after: float, where: BoolArray) -> FloatArray:
         """Return times before which the crawl values of the pages in `where` are below `values`."""

@@ -448,11 +448,25 @@ def test_known_rates_are_what_the_papers_rules_use() -> None:
     assert planner.pick(100.0, free).page == 1
 
 
+def test_an_announcement_does_not_change_what_a_page_without_a_copy_is_worth() -> None:
+    """It would go unnoticed until the first visit, and ties between new pages would be broken by it."""
+    planner = Planner(1.0, crawl_value="greedy")
+    planner.add(0, 0.0, n=2)
+    planner.signalled([0], 0, 1.0)
+    values = planner.frontier.values.many(np.arange(2)).at(2.0)
+    assert values[0] == values[1]
+    assert planner.pick(2.0, free).page == 0
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         ({"bandwidth": 0.0}, "bandwidth must be crawls per second above 0 and finite, got 0.0"),
-        ({"crawl_value": "best"}, "crawl_value must be one of posterior, greedy, greedy_cis, greedy_ncis, got 'best'"),
+        (
+            {"crawl_value": "best"},
+            "crawl_value must be one of posterior, greedy, greedy_cis, greedy_cis_plus, greedy_ncis, "
+            "greedy_ncis_approx_1, greedy_ncis_approx_2, got 'best'",
+        ),
         ({"min_crawl_interval": -1.0}, "min_crawl_interval must be seconds, 0 or more and finite, got -1.0"),
         ({"min_crawl_interval": 9.0, "max_crawl_interval": 5.0}, r"at least min_crawl_interval \(9.0\), got 5.0"),
         ({"discovery_horizon": np.inf}, "discovery_horizon must be seconds above 0 and finite, got inf"),

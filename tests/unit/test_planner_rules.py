@@ -1,0 +1,88 @@
+"""The papers' rules as the frontier asks for them: the library's own values, never above their parabolas."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from crawlsched.crawl_value import greedy, greedy_cis, greedy_cis_plus, greedy_ncis
+from crawlsched.pages import Pages
+from crawlsched.planner import Planner
+from crawlsched.planner.point_value import RULES, PointValues
+
+NOW = 1_000_000_000.0
+N = 40
+
+# As functions of (elapsed, n_signals, change_rate, recall, false_signal_rate, importance).
+PUBLISHED = {
+    "greedy": lambda tau, n, rate, recall, false, weight: greedy(tau, rate, weight),
+    "greedy_cis": lambda tau, n, rate, recall, false, weight: greedy_cis(tau, n, rate, recall, weight),
+    "greedy_cis_plus": greedy_cis_plus,
+    "greedy_ncis": greedy_ncis,
+    "greedy_ncis_approx_1": lambda *arguments: greedy_ncis(*arguments, max_terms=1),
+    "greedy_ncis_approx_2": lambda *arguments: greedy_ncis(*arguments, max_terms=2),
+}
+rules = pytest.mark.parametrize("rule", RULES)
+
+
+def pages_with_rates(rule: str, seed: int) -> tuple[PointValues, tuple[np.ndarray, ...]]:
+    """Return pages of all kinds, whose rates span twelve decades, and what `PUBLISHED` takes of them."""
+    rng = np.random.default_rng(seed)
+    planner = Planner(1.0, crawl_value=rule)
+    pages: Pages = planner.pages
+    rows = planner.add(0, NOW - 1e9, n=N)
+    pages.importance[rows] = rng.lognormal(0, 3, N) * (rng.random(N) < 0.95)
+    rate = 10.0 ** rng.uniform(-9, 3, N) * (rng.random(N) < 0.95)
+    recall = rng.choice([0.0, 1.0, *rng.random(6)], N)
+    false = rate * 10.0 ** rng.uniform(-3, 3, N) * (rng.random(N) < 0.7)
+    pages.crawled_at[rows] = NOW - np.minimum(10.0 ** rng.uniform(-4, 3, N) / np.maximum(rate, 1e-6), 1e9)
+    pages.n_signals[rows] = rng.poisson(rng.choice([0.0, 0.5, 30.0], N))
+    planner.set_rates(rows, rate, recall, false, NOW)
+    values = PointValues(pages, planner.values, rule, planner)
+    elapsed = NOW - pages.crawled_at[rows]
+    return values, (elapsed, pages.n_signals[rows], rate, recall, false, pages.importance[rows].astype(float))
+
+
+def test_every_rule_is_compared_with_the_published_one() -> None:
+    """None is left out below."""
+    assert set(PUBLISHED) == set(RULES)
+
+
+@rules
+@given(seed=st.integers(0, 10**6))
+@settings(max_examples=20, deadline=None)
+def test_the_value_is_that_of_the_library(rule: str, seed: int) -> None:
+    """One formula stands behind all rules; the functions for users say the same."""
+    values, arguments = pages_with_rates(rule, seed)
+    assert values.many(np.arange(N)).at(NOW) == pytest.approx(PUBLISHED[rule](*arguments), rel=1e-12, abs=0.0)
+
+
+@rules
+@given(seed=st.integers(0, 10**6), decades=st.floats(-3, 6))
+@settings(max_examples=30, deadline=None)
+def test_no_value_exceeds_its_parabola(rule: str, seed: int, decades: float) -> None:
+    """A parabola holds at every moment up to its end, whatever the rates, and a bound up to its own."""
+    values, _ = pages_with_rates(rule, seed)
+    ahead = 10.0**decades
+    many = values.many(np.arange(N))
+    value, slope, curve = many.parabolas(NOW, NOW + ahead)
+    assert (slope[many.steady] == 0).all()
+    assert (curve[many.steady] == 0).all()
+    for share in (0.0, 1e-6, 0.01, 0.1, 0.5, 1.0):
+        since = (NOW + share * ahead) - NOW  # as the clock can tell it
+        assert (many.at(NOW + since) <= value + since * (slope + since * curve)).all()
+    assert all(values.one(page).at(NOW + ahead) <= values.one(page).bound(NOW + ahead) for page in range(N))
+
+
+@rules
+@given(seed=st.integers(0, 10**6))
+@settings(max_examples=20, deadline=None)
+def test_a_parabola_is_close_for_a_while(rule: str, seed: int) -> None:
+    """In a thousandth of its time scale a page gains what its parabola says, to a twentieth of that."""
+    values, (elapsed, _, rate, _, false, _) = pages_with_rates(rule, seed)
+    for page in range(N):
+        many = values.many(np.array([page]))
+        value, slope, curve = many.parabolas(NOW, np.inf)
+        since = (NOW + 1e-3 / (rate[page] + false[page] + 1 / elapsed[page])) - NOW
+        gain = many.at(NOW + since) - many.at(NOW)
+        assert since * (slope + since * curve) <= 1.05 * gain + 1e-9 * value
