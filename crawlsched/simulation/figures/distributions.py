@@ -1,0 +1,54 @@
+"""Distributions that a figure's pages are drawn from, which say themselves what they are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = ["Beta", "Uniform"]
+
+FloatArray = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Uniform:
+    """The uniform distribution between two numbers.
+
+    Examples
+    --------
+    >>> print(Uniform(0.1, 0.6))
+    Unif(0.1, 0.6)
+    """
+
+    low: float
+    high: float
+
+    def draw(self, rng: np.random.Generator, n: int) -> FloatArray:
+        """Return `n` numbers."""
+        return rng.uniform(self.low, self.high, n)
+
+    def __str__(self) -> str:
+        return f"Unif({self.low:g}, {self.high:g})"
+
+
+@dataclass(frozen=True)
+class Beta:
+    """The beta distribution.
+
+    Examples
+    --------
+    >>> print(Beta(0.25, 0.25))
+    Beta(0.25, 0.25)
+    """
+
+    a: float
+    b: float
+
+    def draw(self, rng: np.random.Generator, n: int) -> FloatArray:
+        """Return `n` numbers from 0 to 1."""
+        return rng.beta(self.a, self.b, n)
+
+    def __str__(self) -> str:
+        return f"Beta({self.a:g}, {self.b:g})"

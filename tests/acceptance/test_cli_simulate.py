@@ -1,0 +1,130 @@
+"""`crawlsched simulate` as a user runs it: a figure's numbers, its picture, and whether its claim held."""
+
+import csv
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+Run = Callable[..., subprocess.CompletedProcess[str]]
+SMALL = ("--pages", "20", "30", "--horizon", "3", "--repetitions", "2")
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Run:
+    """Run the command in a process of its own, in an empty folder."""
+
+    def run_command(*arguments: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, "-m", "crawlsched.cli", "simulate", *arguments],
+            cwd=tmp_path,
+            env={**os.environ, "PYTHONPATH": str(ROOT), "COLUMNS": "120"},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+    return run_command
+
+
+def test_a_figure_writes_its_numbers_and_its_picture(run: Run, tmp_path: Path) -> None:
+    """Both files, the settings, the claim and a line for all of it; the folder is made."""
+    answer = run("noisy-signals-2", *SMALL, "--out", "some/figures")
+    assert answer.returncode == 0, answer.stderr
+    assert answer.stderr == ""
+    folder = tmp_path / "some" / "figures"
+    assert sorted(path.name for path in folder.iterdir()) == ["noisy-signals-2.csv", "noisy-signals-2.png"]
+    assert (folder / "noisy-signals-2.png").read_bytes().startswith(b"\x89PNG")
+    with open(folder / "noisy-signals-2.csv", newline="") as file:
+        rows = list(csv.DictReader(file))
+    accuracies = [row for row in rows if row["quantity"] == "accuracy"]
+    assert [(row["pages"], row["policy"]) for row in accuracies] == [
+        (pages, policy) for pages in ("20", "30") for policy in ("baseline", "GREEDY", "LDS")
+    ]
+    assert all(0 < float(row["mean"]) < 1 and float(row["standard_error"]) > 0 for row in accuracies)
+    assert "settings: repetitions 2; pages 20 30; horizon 3; seed 0; bandwidth R 100;" in answer.stdout
+    assert "noisy-signals-2: the paper's claim " in answer.stdout
+
+
+def test_the_same_seed_gives_the_same_file(run: Run, tmp_path: Path) -> None:
+    """Byte by byte; another seed gives another."""
+    for folder, seed in (("a", "5"), ("b", "5"), ("c", "6")):
+        assert run("noisy-signals-2", *SMALL, "--seed", seed, "--out", folder).returncode == 0
+    a, b, c = ((tmp_path / folder / "noisy-signals-2.csv").read_bytes() for folder in "abc")
+    assert a == b
+    assert a != c
+
+
+def test_a_claim_that_fails_is_reported_as_failed(run: Run) -> None:
+    """One crawl in all: no policy comes near the optimum of a crawl that goes on for ever."""
+    answer = run("noisy-signals-2", "--pages", "1000", "--horizon", "0.01", "--repetitions", "1", "--json")
+    assert answer.returncode == 0, answer.stderr
+    report = json.loads(answer.stdout)
+    assert report["held"] is False
+    assert [claim["held"] for claim in report["claims"]] == [False]
+    spoken = run("noisy-signals-2", "--pages", "1000", "--horizon", "0.01", "--repetitions", "1").stdout
+    assert "\nFAILED: GREEDY and LDS are on par" in spoken
+    assert "noisy-signals-2: the paper's claim FAILED in 1 of 1 parts." in spoken
+
+
+def test_all_figures_are_listed(run: Run) -> None:
+    """By `list` and by `--help`, a line each."""
+    listed, helped = run("list"), run("--help")
+    assert listed.returncode == helped.returncode == 0
+    for line in listed.stdout.splitlines():
+        assert f"  {line}" in helped.stdout.splitlines()
+    assert listed.stdout.startswith("noisy-signals-2 ")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["noisy-signals-1"], "FIGURE must be one of noisy-signals-2, "),
+        (["noisy-signals-2", "--pages", "0"], "pages must be whole numbers above 0, got 0."),
+        (
+            ["noisy-signals-2", "--out", "here.txt"],
+            "--out must be a folder that can be written to: here.txt: File exists.",
+        ),
+    ],
+)
+def test_what_is_not_possible_is_said_in_one_sentence(
+    run: Run, tmp_path: Path, arguments: list[str], sentence: str
+) -> None:
+    """On standard error, with exit code 1, and nothing is written."""
+    (tmp_path / "here.txt").touch()
+    answer = run(*arguments)
+    assert answer.returncode == 1
+    assert answer.stdout == ""
+    assert answer.stderr.count("\n") == 1
+    assert answer.stderr.startswith(sentence)
+    assert [path.name for path in tmp_path.iterdir()] == ["here.txt"]
+
+
+def test_an_interrupted_run_leaves_nothing_behind(tmp_path: Path) -> None:
+    """Ended by the keyboard in the middle of a run of hours, it has written nothing, and says 130."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", INTERRUPTED, "noisy-signals-2", "--out", str(tmp_path)],
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    stdout, stderr = process.communicate(timeout=60)
+    assert (process.returncode, stdout, stderr) == (130, "", "")
+    assert list(tmp_path.iterdir()) == []
+
+
+# An alarm that comes as ctrl-C does, in the first repetition.
+INTERRUPTED = """
+import signal, sys
+from crawlsched.cli import main
+import crawlsched.simulation.figures
+signal.signal(signal.SIGALRM, signal.default_int_handler)
+signal.setitimer(signal.ITIMER_REAL, 0.5)
+sys.exit(main(["simulate", *sys.argv[1:]]))
+"""

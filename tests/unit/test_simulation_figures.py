@@ -1,0 +1,100 @@
+"""Figures: settings that can be set, numbers that repeat, tables that are written whole."""
+
+import csv
+import io
+from math import isnan
+
+import numpy as np
+import pytest
+
+from crawlsched.simulation.figures import FIGURES, FigureError, Row, Settings, Table, repeat
+
+
+def silent(done: int, total: int) -> None:
+    """Show no progress."""
+
+
+def test_every_figure_has_a_name_of_its_own_paper() -> None:
+    """A figure's name ends with its number in the paper, and it says what it shows."""
+    for name, figure in FIGURES.items():
+        assert figure.name == name
+        number = name.rpartition("-")[2]
+        assert number in figure.paper
+        assert figure.title
+
+
+@pytest.mark.parametrize(
+    ("wrong", "sentence"),
+    [
+        ({"repetitions": 0}, "repetitions must be a whole number above 0, got 0."),
+        ({"pages": [10, 0]}, "pages must be whole numbers above 0, got 10, 0."),
+        ({"horizon": 0.0}, "horizon must be a number above 0 and finite, got 0.0."),
+        ({"horizon": float("nan")}, "horizon must be a number above 0 and finite, got nan."),
+        ({"seed": -1}, "seed must be a whole number, 0 or more, got -1."),
+        ({"history": "changes.csv"}, "noisy-signals-2 takes no history; leave --history out."),
+    ],
+)
+def test_a_setting_that_is_not_possible_is_refused_in_one_sentence(wrong: dict[str, object], sentence: str) -> None:
+    """The sentence names the setting, the value and what is allowed."""
+    with pytest.raises(FigureError) as caught:
+        FIGURES["noisy-signals-2"].with_settings(**wrong)  # type: ignore[arg-type]
+    assert str(caught.value) == sentence
+
+
+def test_what_is_not_set_is_as_the_figure_has_it() -> None:
+    """Only what is given differs from the figure's own settings; a number of pages named twice is one case."""
+    figure = FIGURES["noisy-signals-2"]
+    assert figure.with_settings() == figure.settings
+    some = figure.with_settings(pages=[30, 20, 30], seed=3)
+    assert some == Settings(figure.settings.repetitions, (30, 20), figure.settings.horizon, 3)
+
+
+def test_more_repetitions_leave_those_before_as_they_were() -> None:
+    """Every repetition and every case in it has random numbers of its own, which depend on the seed alone."""
+
+    def drawn(repetitions: int, seed: int) -> list[Row]:
+        measured = repeat(
+            Settings(repetitions, seed=seed),
+            ["repetition", "case"],
+            [1, 2],
+            lambda case, rng, repetition: {("draw", repetition, case): rng.random()},
+            silent,
+        )
+        return list(measured.rows)
+
+    assert drawn(5, seed=1)[:6] == drawn(3, seed=1)
+    assert len({row.mean for row in [*drawn(5, seed=1), *drawn(5, seed=2)]}) == 20
+
+
+def test_means_and_standard_errors_are_over_the_repetitions() -> None:
+    """The standard error is that of the mean; a single repetition has none, and progress ends at the end."""
+    steps: list[tuple[int, int]] = []
+    table = repeat(
+        Settings(3), ["case"], ["a"], lambda case, rng, k: {("x", case): [1.0, 2.0, 6.0][k]}, lambda *s: steps.append(s)
+    )
+    (row,) = table.rows
+    assert (row.mean, row.repetitions) == (3.0, 3)
+    assert row.standard_error == pytest.approx(np.std([1.0, 2.0, 6.0], ddof=1) / 3**0.5)
+    assert steps == [(0, 3), (1, 3), (2, 3), (3, 3)]
+    (alone,) = repeat(Settings(1), ["case"], ["a"], lambda case, rng, k: {("x", case): 4.0}, silent).rows
+    assert isnan(alone.standard_error)
+
+
+def test_a_table_is_written_with_all_digits() -> None:
+    """What is read back is what was there; there is no standard error of a single repetition."""
+    rows = (Row("x", (1, "a"), 1 / 3, 0.1, 2), Row("y", (2, ""), 2e-9, float("nan"), 1))
+    file = io.StringIO(newline="")
+    Table(("pages", "policy"), rows).write(file)
+    read = list(csv.DictReader(io.StringIO(file.getvalue())))
+    assert [float(line["mean"]) for line in read] == [1 / 3, 2e-9]
+    assert [line["standard_error"] for line in read] == ["0.1", ""]
+    assert [(line["quantity"], line["pages"], line["policy"]) for line in read] == [("x", "1", "a"), ("y", "2", "")]
+
+
+def test_a_table_finds_its_rows_by_their_labels() -> None:
+    """Some rows, or the only one."""
+    table = Table(("pages", "policy"), tuple(Row("x", (m, p), m + 0.5, 0.0, 2) for m in (1, 2) for p in "ab"))
+    assert [row.mean for row in table.some("x", policy="b")] == [1.5, 2.5]
+    assert table.one("x", pages=2, policy="a").labels == (2, "a")
+    with pytest.raises(KeyError, match="2 rows of x"):
+        table.one("x", pages=2)
