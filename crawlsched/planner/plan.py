@@ -323,14 +323,14 @@ def _demand(
     lowest = float((importance * (likelihood @ grid.gain[grid.elapsed.searchsorted(1.0)])).min())
     decades = max(1, int(np.ceil(np.log10(highest / max(lowest, highest * 1e-12)))))
     levels = np.geomspace(highest, highest * 10.0**-decades, decades * _DEMAND_POINTS_PER_DECADE)
+    # How often each page is crawled is how soon it reaches the threshold; those that never do are not crawled.
+    rate_of_cell = np.append(1 / grid.elapsed, 0.0)
     wanted = np.zeros(levels.size)
     for start in range(0, chosen.size, 1024):
-        part = slice(start, start + 1024)
-        values = likelihood[part] @ grid.gain.T
-        for number, level in enumerate(levels.tolist()):
-            cells = (values < (level / importance[part])[:, np.newaxis]).sum(axis=1)
-            reached = cells[cells < grid.elapsed.size]
-            wanted[number] += (1 / grid.elapsed[reached]).sum()
+        values = likelihood[start : start + 1024] @ grid.gain.T
+        thresholds = levels / importance[start : start + 1024, np.newaxis]
+        for row, aims in zip(values, thresholds, strict=True):
+            wanted += rate_of_cell[row.searchsorted(aims)]
     wanted *= snapshot.n_pages / chosen.size
     threshold = float(levels[min(int(wanted.searchsorted(bandwidth)), levels.size - 1)])
     return threshold, np.column_stack([levels, wanted])
