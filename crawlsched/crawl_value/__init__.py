@@ -13,12 +13,13 @@
 `undiscovered_value`       of a page that was never crawled
 =========================  ====================================================================================
 
-`use_compiled` says whether numba is used; by itself it is where it is installed and the arrays are large.
+`use_compiled` says whether numba is used; by itself it is where it is installed and the arrays are large, and after
+`prepare_compiled` for single pages too.
 Arrays in, arrays out (numpy broadcasting, float64), in seconds and per-second rates. ``docs/posterior_crawl_value.md``
 derives them. The functions whose names begin with ``unchecked_`` do not check their arguments.
 """
 
-from crawlsched.crawl_value.evaluation import use_compiled
+from crawlsched.crawl_value.evaluation import prepare_compiled, use_compiled
 from crawlsched.crawl_value.inverse import elapsed_at_value
 from crawlsched.crawl_value.noisy import noisy_value, unchecked_noisy_value
 from crawlsched.crawl_value.posterior import (
@@ -41,6 +42,7 @@ __all__ = [
     "merge_sources",
     "noisy_value",
     "posterior_value",
+    "prepare_compiled",
     "unchecked_greedy",
     "unchecked_noisy_value",
     "unchecked_posterior_value",

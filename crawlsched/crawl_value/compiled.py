@@ -1,49 +1,47 @@
-"""The algorithm of `crawlsched.crawl_value.terms` for one element after the other, compiled by numba.
+"""`crawlsched.crawl_value.elements` compiled by numba, and loops over arrays around it.
 
 Importing this module imports numba: `crawlsched.crawl_value.evaluation` does so only when the compiled code is wanted.
-Constants and tables are those of `terms`, and the tests hold both to the same values; numba does not notice when they
-change, so this file has to change with them. Only `_open_term` is another formula, the faster one here.
+numba does not notice when constants or functions of another module change, so its cache has to be deleted then.
 """
 
-import cmath
 import math
 from collections.abc import Callable
+from types import FunctionType, ModuleType
 from typing import Any, TypeVar, cast
 
 import numba
 import numpy as np
 
-from crawlsched.crawl_value import terms
-from crawlsched.crawl_value.integrals import (
-    LARGEST_EXPONENT,
-    RESIDUAL_COEFFICIENTS,
-    RESIDUAL_SERIES_BELOW,
-    SERIES_BELOW,
-    Array,
-)
-
-_NODES, _WEIGHTS, _STIRLING = terms.NODES, terms.WEIGHTS, terms.STIRLING
-_RESIDUAL = np.array(RESIDUAL_COEFFICIENTS)
-_CUBIC = np.array(terms.CUBIC_COEFFICIENTS)
-_SINCH = np.array(terms.SINCH_COEFFICIENTS)
-_NEGLIGIBLE, _LEAST_RATE, _LARGEST_RATIO = terms.NEGLIGIBLE, terms.LEAST_RATE, terms.LARGEST_RATIO
-_MOST_OSCILLATIONS, _FEWEST_SETTLED = terms.MOST_OSCILLATIONS, terms.FEWEST_SETTLED
-_SETTLED_EXPONENT, _ENDLESS = terms.SETTLED_EXPONENT, terms.ENDLESS
-_WIDTH, _ABOVE, _BELOW = terms.WIDTH, terms.ABOVE, terms.BELOW
-_STIRLING_FROM, _EPSILON = terms.STIRLING_FROM, terms.EPSILON
-
-# Up to here a series is faster than the 40 nodes of the quadrature, which numba evaluates one by one.
-_LONGEST_SERIES = 300.0
+from crawlsched.crawl_value import elements
+from crawlsched.crawl_value.integrals import Array
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
-def _compile(function: Function) -> Function:
+def compile_function(function: Function) -> Function:
+    """Return the function compiled; the compiled code is kept on disk if there is a folder for it."""
+    options: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
     try:
-        compiled: Any = numba.njit(cache=True, nogil=True, error_model="numpy")(function)
+        compiled: Any = numba.njit(cache=True, **options)(function)
     except RuntimeError:  # there is no folder in which to keep what was compiled
-        compiled = numba.njit(nogil=True, error_model="numpy")(function)
+        compiled = numba.njit(**options)(function)
     return cast(Function, compiled)
+
+
+def compiled_functions(module: ModuleType, known: dict[str, Any] | None = None) -> dict[str, Any]:
+    """Return compiled twins of a module's own functions, which call each other and those in `known`, by name."""
+    names = {**vars(module), **(known or {})}
+    twins = {}
+    for name, function in vars(module).items():
+        if isinstance(function, FunctionType) and function.__module__ == module.__name__:
+            twin = FunctionType(function.__code__, names, name)
+            twin.__module__, twin.__qualname__ = function.__module__, function.__qualname__
+            names[name] = twins[name] = compile_function(twin)
+    return twins
+
+
+ELEMENTS = compiled_functions(elements)
+_element_terms = ELEMENTS["element_terms"]
 
 
 def noisy_terms(y: Array, alpha: Array, gamma: Array, kappa: Array, max_terms: float = math.inf) -> tuple[Array, Array]:
@@ -60,197 +58,9 @@ def warm_up() -> None:
     noisy_terms(one, one, one, one)
 
 
-@_compile
-def _residual_one(y: float) -> float:
-    negative = math.expm1(-y)
-    if y >= RESIDUAL_SERIES_BELOW:
-        return -negative - y * (1.0 + negative)
-    series = 0.0
-    for k in range(_RESIDUAL.size - 1, -1, -1):
-        series = series * y + _RESIDUAL[k]
-    return (1.0 + negative) * y * y * series
-
-
-@_compile
-def _first_signal_integral(y: float, ratio: float) -> float:
-    x = (1.0 + ratio) * y
-    if x >= SERIES_BELOW:
-        return (-math.expm1(-y) + math.exp(-y) * math.expm1(-ratio * y) / ratio) / (1.0 + ratio)
-    z = power = y * y
-    series, factorial = z / 2.0, 2.0
-    for k in range(3, 17):
-        power *= y
-        z = x * z + power
-        factorial *= -k
-        series += z / factorial
-    return series
-
-
-@_compile
-def _sinch_minus_one(z: float) -> float:
-    if z > 1.0:
-        return math.sinh(z) / z - 1.0
-    square, series = z * z, 0.0
-    for k in range(_SINCH.size - 1, -1, -1):
-        series = series * square + _SINCH[k]
-    return square * series
-
-
-@_compile
-def _certain_terms(y: float, kappa: float, c: float, n: float) -> float:
-    per_term = math.log1p(1.0 / c)
-    mean = y - 0.5 * (n + 1.0) * kappa - 0.5 * (n + 3.0) * per_term
-    half = 0.5 * (kappa + per_term)
-    one = _sinch_minus_one(half)
-    excess = (_sinch_minus_one(n * half) - one) / (1.0 + one)
-    return n * (math.expm1(mean) + math.exp(mean) * excess)
-
-
-@_compile
-def _stirling(i: float) -> float:
-    if i < _STIRLING_FROM:
-        return float(_STIRLING[int(i)])
-    inverse = 1.0 / (i * i)
-    return 0.5 * math.log(2.0 * math.pi * i) + (1.0 / 12.0 - inverse * (1.0 / 360.0 - inverse / 1260.0)) / i
-
-
-@_compile
-def _open_term(i: float, x: float, c: float) -> tuple[float, float]:
-    if x <= 0.0:
-        return 0.0, 0.0
-    if i > _LONGEST_SERIES:
-        return _open_term_by_quadrature(i, x, c)
-    # The same expectation, with v < x written as "l > i events of a Poisson process before x":
-    # sum over k >= 1 of Poisson(i + 1 + k; x) ((1 + 1/c)^k - 1), all positive.
-    d = max((x - i) / i, _EPSILON - 1.0)
-    step = 1.0 / c
-    chance = math.exp((math.log1p(d) - d) * i - _stirling(i)) * x / (i + 1.0)
-    factor, raised, probability, gain, count = step, chance, chance, 0.0, i + 1.0
-    expected = x * (1.0 + step)
-    while True:
-        count += 1.0
-        chance *= x / count
-        raised *= expected / count
-        # For small c the factor may overflow; for large c the difference would cancel.
-        term = chance * factor if c > 1.0 else raised - chance
-        gain += term
-        probability += chance
-        factor += factor * step + step
-        if count > expected and term <= 1e-18 * gain:
-            return gain, probability
-
-
-@_compile
-def _open_term_by_quadrature(i: float, x: float, c: float) -> tuple[float, float]:
-    shape = i + 1.0
-    spread = _WIDTH * math.sqrt(shape)
-    shrink = c / (1.0 + c)
-    low = shrink * max(shape + _BELOW - spread, 0.0)
-    width = min(x, shrink * (shape + spread + _ABOVE)) - low
-    if width <= 0.0:
-        return 0.0, 0.0
-    gain, probability, offset = 0.0, 0.0, _stirling(i)
-    for node in range(_NODES.size):
-        v = low + width * _NODES[node]
-        d = max((v - i) / i, _EPSILON - 1.0)
-        density = math.exp((math.log1p(d) - d) * i - offset) * _WEIGHTS[node]
-        probability += density
-        gain += density * math.expm1(max((x - v) / c, 0.0))
-    return width * gain, width * probability
-
-
-@_compile
-def _n_certain(needed: float, smoothness: float) -> float:
-    excess = max(smoothness * (needed + 1.0) - _ABOVE, 0.0)
-    root = (math.sqrt(_WIDTH**2 + 4.0 * (1.0 + smoothness) * excess) - _WIDTH) / (2.0 * (1.0 + smoothness))
-    return float(min(np.floor(root * root), np.floor(needed) + 1.0))
-
-
-@_compile
-def _later_terms(y: float, kappa: float, c: float, certain: float, last: float) -> tuple[float, float]:
-    certain = min(certain, last + 1.0)
-    gain = announcements = 0.0
-    if certain > 1.0:
-        announcements = certain - 1.0
-        gain = _certain_terms(y, kappa, c, announcements)
-    i = max(certain, 1.0)
-    while i <= last:
-        term, probability = _open_term(i, c * max(y - i * kappa, 0.0), c)
-        gain += term
-        announcements += probability
-        i += 1.0
-    return gain, announcements
-
-
-@_compile
-def _cubic_residual(kappa: float) -> float:
-    if kappa > 1.0:
-        return 0.5 * kappa * kappa - kappa - math.expm1(-kappa)
-    series = 0.0
-    for k in range(_CUBIC.size - 1, -1, -1):
-        series = series * kappa + _CUBIC[k]
-    return series * kappa * kappa * kappa
-
-
-@_compile
-def _settled(y: float, alpha: float, gamma: float, kappa: float, c: float, oscillations: float) -> tuple[float, float]:
-    smoothness = c * kappa
-    ahead = 0.5 * kappa * smoothness / (1.0 + smoothness)
-    cubic = _cubic_residual(kappa)
-    start = c / (1.0 - c * math.expm1(-kappa)) * (ahead * (0.5 * kappa * kappa - cubic) - cubic)
-    value = _residual_one(y) - ahead * math.expm1(-y) + start
-    waves = swings = 0.0
-    for k in range(1, int(oscillations) + 1):
-        turn = complex(0.0, 2.0 * math.pi * k)
-        x = turn - cmath.log(1.0 + turn / smoothness)
-        for _ in range(3):
-            total = smoothness + x
-            x = x - (x - turn + cmath.log(total / smoothness)) * total / (total + 1.0)
-        swing = cmath.exp(x * (y / kappa)) / (x * (1.0 + smoothness + x))
-        waves += (swing / (kappa - x)).real
-        swings += swing.real
-    factor = 2.0 * kappa * (1.0 + smoothness)
-    rate = alpha + gamma * kappa
-    return (value - factor * kappa * math.exp(-y) * waves) / rate, math.exp(-y) * (y + ahead + factor * swings) / rate
-
-
-@_compile
-def _with_signals(y: float, alpha: float, gamma: float, kappa: float, max_terms: float) -> tuple[float, float]:
-    c = gamma / max(alpha, gamma / _LARGEST_RATIO)
-    needed = y / kappa
-    if needed > 1.0 and max_terms > 1.0:
-        smoothness = c * kappa
-        more = _WIDTH**2 + 4.0 * (1.0 + smoothness) * smoothness * (needed + 1.0)
-        root = (_WIDTH + math.sqrt(more)) / (2.0 * (1.0 + smoothness))
-        last = float(min(np.floor(needed), np.floor(root * root)))
-        exponent = _SETTLED_EXPONENT / needed
-        oscillations = np.floor(
-            0.5 + smoothness / (2.0 * math.pi) * math.sqrt(math.expm1(exponent) + exponent / smoothness)
-        )
-        if oscillations <= _MOST_OSCILLATIONS and needed >= _FEWEST_SETTLED and last < max_terms:
-            return _settled(y, alpha, gamma, kappa, c, oscillations)
-        certain = _n_certain(needed, smoothness)
-        last = certain - 1.0 if needed > _ENDLESS and last < max_terms else min(last, max_terms - 1.0)
-        gain, announcements = _later_terms(y, kappa, c, certain, last)
-    else:
-        gain = announcements = 0.0
-    weight = math.exp(-y) / gamma
-    value = _first_signal_integral(y, c) * c / gamma + weight * gain
-    return value, weight * (announcements - math.expm1(-c * y))
-
-
-@_compile
+@compile_function
 def _noisy_terms(
     y: Array, alpha: Array, gamma: Array, kappa: Array, max_terms: float, value: Array, slope: Array
 ) -> None:
     for n in range(y.size):
-        capped, weight = min(y[n], LARGEST_EXPONENT), kappa[n]
-        if max_terms < math.inf:
-            weight = max(weight, _NEGLIGIBLE)
-        heard = weight > _NEGLIGIBLE or max_terms < math.inf
-        if heard and gamma[n] > _NEGLIGIBLE * alpha[n] and gamma[n] > _LEAST_RATE:
-            value[n], slope[n] = _with_signals(capped, alpha[n], gamma[n], weight, max_terms)
-        elif alpha[n] > 0.0:
-            value[n], slope[n] = _residual_one(capped) / alpha[n], capped * math.exp(-capped) / alpha[n]
-        else:
-            value[n] = slope[n] = np.inf if capped > 0.0 else 0.0
+        value[n], slope[n] = _element_terms(y[n], alpha[n], gamma[n], kappa[n], max_terms)

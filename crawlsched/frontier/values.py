@@ -40,7 +40,11 @@ class PageValue(Protocol):
 
 
 class PageValues(Protocol):
-    """`PageValue` for several pages at once; `at` gives the same floating-point numbers, page by page."""
+    """`PageValue` for several pages at once.
+
+    Picks are decided by `PageValue.at`. What stands here agrees with it to rounding, and to the last bit for steady
+    values: bounds are higher by more than that, and crossing times earlier.
+    """
 
     def at(self, now: float) -> FloatArray:
         """Return the crawl values at a time."""

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from math import inf, sqrt
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from crawlsched.crawl_value.evaluation import COMPILED_FROM, evaluate
+from crawlsched.crawl_value.evaluation import COMPILED_FROM, Compilable, evaluate
+from crawlsched.planner import rows
 
 __all__ = ["Grid", "GrowingValue", "GrowingValues", "SignalledValue", "SignalledValues", "SteadyValue"]
 
@@ -17,6 +19,9 @@ BoolArray = npt.NDArray[np.bool_]
 # Values are sums with an error of some units in the last place of (elapsed * importance); bounds stay clear of that.
 _SLACK = 1.0 + 1e-10
 _SLACK_PER_SECOND = 1e-14
+
+#: `crawlsched.planner.rows`: what decides picks, and all that compiled code can do faster.
+ROWS = Compilable(rows)
 
 
 class Grid:
@@ -38,10 +43,15 @@ class Grid:
     """
 
     def __init__(self, rates: FloatArray) -> None:
-        self.rates = rates
+        self.rates: FloatArray = np.array(rates)  # never read-only: numba would compile everything once more for that
+        self._rates_as_list: list[float] = rates.tolist()
         self.elapsed: FloatArray = np.geomspace(1e-3, 1e11, 384)
         self.gain = gain(self.elapsed[:, np.newaxis], rates)
         self.slope: FloatArray = rates * np.exp(-rates * self.elapsed[:, np.newaxis])
+
+    def beside(self, weights: FloatArray) -> tuple[Any, Any]:
+        """Return weights and rates as `ROWS` takes them: lists of plain floats are faster, unless it is compiled."""
+        return (weights, self.rates) if ROWS.compiled else (weights.tolist(), self._rates_as_list)
 
 
 def gain(elapsed: FloatArray | float, rates: FloatArray) -> FloatArray:
@@ -70,6 +80,15 @@ def _with_slack(
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return value, slope and half curvature of parabolas that rounding cannot lift a crawl value above."""
     return values * _SLACK + weighted_elapsed * _SLACK_PER_SECOND, slope * _SLACK, curvature * (0.5 * _SLACK)
+
+
+def tangent_wait(aim: float, value: float, slope: float, curvature: float) -> float:
+    """Return in how many seconds, at the earliest, a value reaches `aim`; see `SignalledValues`."""
+    missing = aim - value
+    if missing <= 0:
+        return 0.0
+    rise = slope + sqrt(slope * slope + 2.0 * curvature * missing)
+    return 2.0 * missing / rise * (1 - 1e-9) if rise > 0 else inf
 
 
 class SteadyValue:
@@ -122,7 +141,7 @@ class GrowingValue:
         elapsed = now - self._crawled_at
         if elapsed <= 0:
             return 0.0
-        value = float(np.vecdot(self._weights, gain(elapsed, self._grid.rates))) * self._importance
+        value: float = ROWS.growing_value(*self._grid.beside(self._weights), elapsed) * self._importance
         return value if value > 0 else 0.0
 
     def bound(self, until: float, rough: bool = False) -> float:
@@ -130,10 +149,12 @@ class GrowingValue:
         return self.at(until) * _SLACK + self._importance * max(until - self._crawled_at, 0.0) * _SLACK_PER_SECOND
 
     def crossing(self, value: float, after: float) -> float:
-        """Return a time before which the crawl value is below `value`; O(T K)."""
-        # V is concave as a function of τ²/2 (its derivative by that is Σ w r exp(-r τ)), so a tangent at a time where V
-        # is still below the level reaches the level too early, and never too late.
+        """Return a time before which the crawl value is below `value`; O(T K), compiled O(K log T)."""
         grid, weights, aim = self._grid, self._weights, value / self._importance
+        if ROWS.compiled:
+            wait: float = ROWS.growing_crossing(weights, grid.elapsed, grid.gain, grid.slope, aim)
+            return max(after, self._crawled_at + wait)
+        # As `rows.growing_crossing`: by a tangent to V as a function of τ²/2.
         values = grid.gain @ weights
         cell = int(values.searchsorted(aim))
         if cell == 0:
@@ -178,21 +199,27 @@ class GrowingValues:
         """Return value, slope and half curvature of parabolas that no crawl value exceeds."""
         # The tangent of V as a function of τ²/2, in which it is concave.
         rates, elapsed = self._grid.rates, np.maximum(after - self._crawled_at, 0.0)
-        values, lost = gain_and_slope(elapsed[:, np.newaxis], rates)
-        lost += 1.0
-        lost *= rates
-        curvature = np.vecdot(self._weights, lost) * self._importance
+        if ROWS.compiled:
+            value, curvature = np.empty((2, elapsed.size))
+            ROWS.growing_many(self._weights, rates, elapsed, value, curvature)
+        else:
+            values, lost = gain_and_slope(elapsed[:, np.newaxis], rates)
+            lost += 1.0
+            lost *= rates
+            value, curvature = np.vecdot(self._weights, values), np.vecdot(self._weights, lost)
+        curvature *= self._importance
         return _with_slack(
-            np.vecdot(self._weights, values) * self._importance,
-            curvature * elapsed,
-            curvature,
-            self._importance * (until - self._crawled_at),
+            value * self._importance, curvature * elapsed, curvature, self._importance * (until - self._crawled_at)
         )
 
     def crossings(self, values: FloatArray, after: float, where: BoolArray) -> FloatArray:
         """Return times before which the crawl values of some pages are below `values`; O(K log T) a page."""
         grid, weights, start = self._grid, self._weights[where], self._crawled_at[where]
         aim = values / self._importance[where]
+        if ROWS.compiled:
+            wait = np.empty(aim.size)
+            ROWS.growing_crossings(weights, grid.elapsed, grid.gain, grid.slope, aim, wait)
+            return np.maximum(start + wait, after)
         low = np.full(aim.size, -1)
         high = np.full(aim.size, grid.elapsed.size)
         for _ in range(grid.elapsed.size.bit_length()):
@@ -230,7 +257,7 @@ class SignalledValue:
         Nats, above 0.
     """
 
-    __slots__ = ("_one", "_plain")
+    __slots__ = ("_columns", "_crawled_at", "_importance", "_plain")
     steady = False
 
     def __init__(
@@ -243,27 +270,36 @@ class SignalledValue:
         signal_rate: float,
         signal_weight: float,
     ) -> None:
-        columns = (np.array([x]) for x in (crawled_at, importance, evidence, signal_rate, signal_weight))
-        self._one = SignalledValues(grid, weights[np.newaxis], *columns)
-        # Without a signal so far the value is at most what it would be if none were ever to come.
-        self._plain = None if evidence > 0 else GrowingValue(grid, weights, crawled_at, importance)
+        # As if no signal were ever to come; without one so far the value is at most that.
+        self._plain = GrowingValue(grid, weights, crawled_at, importance)
+        self._crawled_at = crawled_at
+        self._importance = importance
+        self._columns = grid, weights, evidence, signal_rate, signal_weight
+
+    def _terms(self, now: float) -> tuple[float, float, float]:
+        """Return crawl value, its slope in time, and a bound on the slope's slope, per unit of importance."""
+        grid, weights, evidence, signal_rate, signal_weight = self._columns
+        elapsed = max(now - self._crawled_at, 0.0)
+        terms: tuple[float, float, float] = ROWS.signalled_terms(
+            *grid.beside(weights), elapsed, evidence, signal_rate, signal_weight
+        )
+        return terms
 
     def at(self, now: float) -> float:
         """Return the crawl value."""
-        return self._one.at(now).item()
+        return max(self._terms(now)[0], 0.0) * self._importance
 
     def bound(self, until: float, rough: bool = False) -> float:
         """Return what the crawl value does not exceed until then; a rough bound costs little."""
-        if rough and self._plain is not None:
+        if rough and not self._columns[2]:
             return self._plain.bound(until)
-        value, _, _ = self._one.parabolas(until, until)
-        return value.item()
+        return self.at(until) * _SLACK + self._importance * max(until - self._crawled_at, 0.0) * _SLACK_PER_SECOND
 
     def crossing(self, value: float, after: float) -> float:
-        """Return a time before which the crawl value is below `value`; O(K), and O(T K) before the first signal."""
-        if self._plain is not None:
+        """Return a time before which the crawl value is below `value`; as `GrowingValue` before the first signal."""
+        if not self._columns[2]:
             return self._plain.crossing(value, after)
-        return self._one.crossings(np.array([value]), after, np.ones(1, bool)).item()
+        return after + tangent_wait(value / self._importance, *self._terms(after))
 
 
 class SignalledValues:
@@ -327,6 +363,13 @@ class SignalledValues:
         """Return crawl value, its slope in time, and a bound on the slope's slope."""
         rates, size = self._grid.rates, self._grid.rates.size
         found = np.empty((3, rows.size))
+        if ROWS.compiled:
+            columns = self._evidence, self._signal_rate, self._signal_weight
+            elapsed = np.maximum(now - self._crawled_at[rows], 0.0)
+            ROWS.signalled_many(self._weights[rows], rates, elapsed, *(column[rows] for column in columns), found)
+            np.maximum(found[0], 0.0, out=found[0])
+            found *= self._importance[rows]
+            return found[0], found[1], found[2]
         # Always few enough for the same code, so that a page's value does not depend on how many are asked for.
         block = (COMPILED_FROM - 1) // size
         for start in range(0, rows.size, block):

@@ -1,17 +1,19 @@
 """Crawl values as the frontier asks for them: exact, bounded, never late."""
 
+from collections.abc import Callable, Iterator
+
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from crawlsched.crawl_value import greedy, posterior_value
+from crawlsched.crawl_value import greedy, posterior_value, use_compiled
 from crawlsched.estimators import Posterior
 from crawlsched.pages import Pages
 from crawlsched.planner import DEFAULT_GRID
 from crawlsched.planner.page_values import PosteriorValues
 from crawlsched.planner.parameters import Parameters
-from crawlsched.planner.posterior_value import Grid, GrowingValue, SignalledValue, gain
+from crawlsched.planner.posterior_value import ROWS, Grid, GrowingValue, SignalledValue, gain
 
 GRID = Grid(DEFAULT_GRID)
 NOW = 1_000_000_000.0
@@ -61,15 +63,55 @@ def test_the_gain_of_a_single_rate_is_greedy() -> None:
 @given(st.integers(0, 10_000))
 @settings(max_examples=25, deadline=None)
 def test_one_page_has_the_same_value_alone_as_among_others(seed: int) -> None:
-    """Ties could not be told otherwise: the same numbers to the last bit, however many pages are asked for."""
+    """What decides picks is the same to the last bit however it is asked for; numpy for many agrees to rounding."""
     values, rows = collection(seed)
     many = values.many(rows)
-    together = many.at(NOW)
     alone = [values.one(page).at(NOW) for page in rows.tolist()]
-    from_many = [many.one(row).at(NOW) for row in range(rows.size)]
-    assert together.tolist() == alone == from_many
+    assert [many.one(row).at(NOW) for row in range(rows.size)] == alone
+    together = many.at(NOW)
+    assert together == pytest.approx(alone, rel=1e-11, abs=0.0)
     assert np.isfinite(together).all()
     assert (together >= 0).all()
+
+
+@pytest.fixture
+def compiled() -> Iterator[Callable[[bool], None]]:
+    """Return a switch between compiled and plain code."""
+    pytest.importorskip("numba")
+    yield use_compiled
+    use_compiled(None)
+
+
+@given(seed=st.integers(0, 10_000))
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_compiled_code_gives_the_same_values_to_the_last_bit(compiled, seed: int) -> None:
+    """So that the same pages are picked with numba as without."""
+    values, rows = collection(seed)
+    found = []
+    for choice in (False, True):
+        compiled(choice)
+        assert ROWS.compiled is choice
+        found.append([values.one(page).at(NOW) for page in rows.tolist()])
+    assert found[0] == found[1]
+
+
+@given(seed=st.integers(0, 10_000), decades=st.floats(0.0, 3.0))
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_compiled_code_gives_the_same_bounds_and_crossings(compiled, seed: int, decades: float) -> None:
+    """Parabolas, bounds and crossing times decide no pick; they agree to far less than their slack."""
+    values, rows = collection(seed)
+    found = []
+    for choice in (False, True):
+        compiled(choice)
+        many, ones = values.many(rows), [values.one(page) for page in rows.tolist()]
+        parabolas = many.parabolas(NOW, NOW + 100.0)
+        if not choice:
+            levels = parabolas[0] * 10.0**decades + 1e-6
+        waits = many.crossings(levels, NOW, np.ones(rows.size, bool)) - NOW
+        alone = [one.crossing(level, NOW) - NOW for one, level in zip(ones, levels.tolist(), strict=True)]
+        bounds = [one.bound(NOW + 100.0, rough) for one in ones for rough in (False, True)]
+        found.append(np.concatenate([*parabolas, np.array(bounds), waits, np.array(alone)]))
+    assert found[1] == pytest.approx(found[0], rel=1e-6, abs=1e-6)
 
 
 @given(st.integers(0, 10_000), st.floats(-2, 6).map(lambda x: 10.0**x))
