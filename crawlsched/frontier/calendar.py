@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from array import array
-from heapq import heapify, heappop, heappush
+from heapq import heappop, heappush
 
 import numpy as np
 import numpy.typing as npt
 
+from crawlsched.frontier.buckets import Buckets
 from crawlsched.pages import grown
 
 __all__ = ["Calendar"]
@@ -15,17 +15,23 @@ __all__ = ["Calendar"]
 IndexArray = npt.NDArray[np.intp]
 FloatArray = npt.NDArray[np.float64]
 
-# Ticks are told apart exactly up to so many ticks ahead, and coarser in proportion beyond: an alarm rings up to 1/64 of
-# its distance early, and the 4-byte numbers of a page's bucket cover the age of the universe with 2000 buckets.
+# Alarms up to so many ticks ahead stand in buckets of one tick each, others in buckets that are wider in proportion to
+# their distance: 2000 buckets reach as far as 4-byte tick numbers do.
 _EXACT_BITS = 7
 # Further ahead an alarm rings early; whoever set it sets it again.
 _FURTHEST = 2**30
+_LAST_TICK = 2**32 - 1
+# Keys of buckets hold the width in their lowest bits.
+_WIDTH_BITS = 6
+_WIDTH = 2**_WIDTH_BITS - 1
+# What is in a wide bucket goes to narrower ones in parts of about so many alarms, before its first tick begins.
+_PART = 512
 #: No alarm is set.
 NONE = 0
 
 
 class Calendar:
-    """One alarm per page, in buckets of time.
+    """One alarm per page, in ticks of time.
 
     An alarm rings in the tick that contains its time or in an earlier one, never in a later one: being woken early
     costs a look at the page, being woken late would cost exactness.
@@ -39,47 +45,50 @@ class Calendar:
 
     Notes
     -----
-    A bucket is an array of page numbers. An entry counts only if the page's alarm, one 4-byte number, still names its
-    bucket, so that moving an alarm is O(1) and leaves a dead entry behind; when more than half of all entries are dead,
-    all buckets are swept, which is amortised O(1) an alarm. Memory: 4 bytes a page, and 4 to 8 for each alarm set.
+    A bucket is an array of page numbers, for a range of ticks that begins at a multiple of its width, a power of two.
+    An entry counts only if the page's alarm, one 4-byte number, is in the bucket's range, so that moving an alarm is
+    O(1) and leaves a dead entry behind (see `Buckets`). Before the range of a wide bucket begins, its alarms are moved
+    to narrower ones, some hundreds in each tick: each alarm is moved three times or so on its way, and no tick has to do
+    much more than any other. Memory: 4 bytes a page, and about 5 for each alarm set.
     """
 
     def __init__(self, tick: float, start: float) -> None:
         self.tick = tick
         self._start = start
         self._alarm: npt.NDArray[np.uint32] = np.zeros(0, np.uint32)
-        self._buckets: dict[int, array[int]] = {}
-        self._order: list[int] = []
-        self._entries = 0
-        self._live = 0
+        self._buckets = Buckets(self._alive)
+        # By the tick in which something is to be done about them, and those whose alarms are being moved.
+        self._order: list[tuple[int, int]] = []
+        self._moving: list[int] = []
+        self._living = 0
 
     def __len__(self) -> int:
         """Count the alarms that are set; O(1)."""
-        return self._live
+        return self._living
 
     def reserve(self, capacity: int) -> None:
-        """Make room for so many pages."""
+        """Make room for so many pages; O(n)."""
         self._alarm = grown(self._alarm, capacity)
 
     def number(self, time: float) -> int:
-        """Return the number of the tick that contains a time; at least 1."""
+        """Return the number of the tick that contains a time; at least 1. O(1)."""
         return max(1, int((time - self._start) / self.tick) + 1)
 
     def end(self, time: float) -> float:
-        """Return when the tick that contains a time ends."""
+        """Return when the tick that contains a time ends; O(1)."""
         return self._start + self.number(time) * self.tick
 
     def is_set(self, page: int) -> bool:
-        """Whether a page has an alarm."""
+        """Whether a page has an alarm; O(1)."""
         return bool(self._alarm[page] != NONE)
 
     def has_alarm(self, pages: IndexArray) -> npt.NDArray[np.bool_]:
-        """Whether each page has an alarm."""
+        """Whether each page has an alarm; O(n)."""
         has: npt.NDArray[np.bool_] = self._alarm[pages] != NONE
         return has
 
     def set_one(self, page: int, time: float, now: float) -> None:
-        """Set a page's alarm, instead of the one it may have; O(1).
+        """Set a page's alarm, instead of the one it may have; amortised O(1).
 
         Parameters
         ----------
@@ -94,19 +103,20 @@ class Calendar:
         # Bounded before it becomes an integer: a time may be anything up to the largest float.
         ahead = min((time - self._start) / self.tick + 1.0 - current, _FURTHEST)
         distance = int(ahead) if ahead > 1 else 1
-        bucket = current + distance
-        shift = distance.bit_length() - _EXACT_BITS
-        if shift > 0:
-            bucket = (bucket >> shift) << shift
+        alarm = min(current + distance, _LAST_TICK)
+        shift = max(distance.bit_length() - _EXACT_BITS, 0)
         old = self._alarm.item(page)
-        if old == bucket:
-            return
-        self._alarm[page] = bucket
-        self._live += old == NONE
-        self._bucket(bucket).append(page)
-        self._entries += 1
-        if self._entries > 2 * self._live + 1024:
-            self._sweep()
+        self._alarm[page] = alarm
+        if old == NONE:
+            self._living += 1
+        elif old >= alarm and old >> shift == alarm >> shift:
+            return  # The entry of the alarm before is in a bucket at least as wide, so it counts for this one too.
+        self._add_one(page, alarm >> shift << shift, shift)
+
+    def _add_one(self, page: int, start: int, shift: int) -> None:
+        key = start << _WIDTH_BITS | shift
+        if self._buckets.add_one(key, page):
+            self._note(key)
 
     def set(self, pages: IndexArray, times: FloatArray, now: float) -> None:
         """Set the alarms of distinct pages as `set_one` does; O(n log n)."""
@@ -114,89 +124,114 @@ class Calendar:
             return
         current = self.number(now)
         ahead = (times - self._start) / self.tick + (1.0 - current)
-        distance = np.clip(ahead, 1.0, _FURTHEST).astype(np.int64)
-        shift = np.maximum(np.frexp(distance)[1] - _EXACT_BITS, 0)
-        buckets = ((distance + current) >> shift) << shift
-        old = self._alarm[pages]
-        moved = np.flatnonzero(old != buckets)
-        self._live += int(np.count_nonzero(old == NONE))
-        self._alarm[pages] = buckets
-        moved = moved[np.argsort(buckets[moved], kind="stable")]
-        sorted_buckets, sorted_pages = buckets[moved], pages[moved].astype(np.uint32)
-        first = np.flatnonzero(np.diff(sorted_buckets, prepend=-1))
-        for begin, stop in zip(first.tolist(), [*first[1:].tolist(), moved.size], strict=True):
-            self._bucket(int(sorted_buckets[begin])).frombytes(sorted_pages[begin:stop].tobytes())
-        self._entries += moved.size
-        if self._entries > 2 * self._live + 1024:
-            self._sweep()
+        alarms = np.minimum(np.clip(ahead, 1.0, _FURTHEST).astype(np.int64) + current, _LAST_TICK)
+        self._living += pages.size - int(np.count_nonzero(self._alarm[pages]))
+        self._alarm[pages] = alarms
+        self._add(pages, alarms, current)
+
+    def _add(self, pages: IndexArray, alarms: npt.NDArray[np.int64], current: int) -> None:
+        """Put pages into the buckets of their alarms."""
+        if not pages.size:
+            return
+        shift = np.maximum(np.frexp(alarms - current)[1] - _EXACT_BITS, 0)
+        keys = (alarms >> shift << shift) << _WIDTH_BITS | shift
+        order = np.argsort(keys, kind="stable")
+        sorted_keys, sorted_pages = keys[order], pages[order].astype(np.uint32)
+        first = np.flatnonzero(np.diff(sorted_keys, prepend=-1))
+        for begin, stop in zip(first.tolist(), [*first[1:].tolist(), order.size], strict=True):
+            key = sorted_keys.item(begin)
+            if self._buckets.add(key, sorted_pages[begin:stop]):
+                self._note(key)
+
+    def _note(self, key: int) -> None:
+        start, shift = key >> _WIDTH_BITS, key & _WIDTH
+        heappush(self._order, (start - (1 << shift) if shift else start, key))
+
+    def _alive(self, key: int, pages: IndexArray) -> npt.NDArray[np.bool_]:
+        shift = key & _WIDTH
+        alive: npt.NDArray[np.bool_] = self._alarm[pages] >> shift == key >> _WIDTH_BITS >> shift
+        return alive
 
     def clear_one(self, page: int) -> None:
         """Take a page's alarm back, if it has one; O(1)."""
         if self._alarm.item(page) != NONE:
             self._alarm[page] = NONE
-            self._live -= 1
+            self._living -= 1
 
     def clear(self, pages: IndexArray) -> None:
         """Take the alarms of distinct pages back; O(n)."""
-        self._live -= int(np.count_nonzero(self._alarm[pages]))
+        self._living -= int(np.count_nonzero(self._alarm[pages]))
         self._alarm[pages] = NONE
 
     def due(self, now: float) -> IndexArray:
         """Take out and return the distinct pages whose alarms ring in the tick of `now` or before; O(their number)."""
         current = self.number(now)
-        if not self._order or self._order[0] > current:
+        found: list[IndexArray] = []
+        while self._order and self._order[0][0] <= current:
+            _, key = heappop(self._order)
+            if key & _WIDTH:
+                self._moving.append(key)
+            else:
+                found.append(self._buckets.pop(key))
+        if self._moving:
+            found += self._move(current)
+        self._buckets.sweep(self._living)
+        if not found:
             return np.empty(0, np.intp)
-        found = []
-        while self._order and self._order[0] <= current:
-            bucket = heappop(self._order)
-            entries = self._buckets.pop(bucket)
-            pages = np.frombuffer(entries, np.uint32).astype(np.intp)
-            self._entries -= pages.size
-            found.append(pages[self._alarm[pages] == bucket])
         # A page that left a bucket and came back stands in it twice.
-        due = np.unique(np.concatenate(found))
+        due = np.unique(np.concatenate(found)) if len(found) > 1 else found[0]
         self.clear(due)
         return due
 
+    def _move(self, current: int) -> list[IndexArray]:
+        """Move alarms of wide buckets to narrower ones; return the pages of those that ring by now."""
+        found: list[IndexArray] = []
+        still = []
+        for key in self._moving:
+            left, ticks = self._buckets.size(key), (key >> _WIDTH_BITS) - current
+            if ticks <= 0:
+                n = left
+            elif left > _PART * ticks:
+                n = -(-left // ticks)
+            else:  # The later the better: the nearer an alarm is, the narrower the bucket that it is moved to.
+                n = max(0, left - _PART * (ticks - 1))
+            if n:
+                pages = self._buckets.pop_some(key, n)
+                alarms = self._alarm[pages].astype(np.int64)
+                rings = alarms <= current
+                if rings.any():
+                    found.append(np.unique(pages[rings]))
+                    pages, alarms = pages[~rings], alarms[~rings]
+                self._add(pages, alarms, current)
+            if ticks > 0:
+                still.append(key)
+            else:
+                self._buckets.discard(key)
+        self._moving = still
+        return found
+
     def next_time(self) -> float:
-        """Return when the first bucket rings, POSIX seconds; inf if there is none. O(1)."""
-        return self._start + (self._order[0] - 1) * self.tick if self._order else np.inf
+        """Return a time until which nothing rings, after the tick of the last `due`; inf if there is none. O(1)."""
+        ticks = [key >> _WIDTH_BITS for key in self._moving]
+        if self._order:
+            ticks.append(self._order[0][0])
+        return self._start + (min(ticks) - 1) * self.tick if ticks else np.inf
 
     def soonest(self, n: int) -> IndexArray:
         """Return about `n` pages whose alarms ring soonest, not necessarily all of them distinct; O(n)."""
         found: list[IndexArray] = []
-        for bucket in sorted(self._order)[: 64 + n // 4]:
-            pages = np.frombuffer(self._buckets[bucket], np.uint32).astype(np.intp)
-            found.append(pages[self._alarm[pages] == bucket])
+        for key in sorted(self._buckets.keys())[: 64 + n // 4]:
+            found.append(self._buckets.pages(key))
             n -= found[-1].size
             if n <= 0:
                 break
         return np.concatenate(found) if found else np.empty(0, np.intp)
 
-    def _bucket(self, bucket: int) -> array[int]:
-        entries = self._buckets.get(bucket)
-        if entries is None:
-            entries = self._buckets[bucket] = array("I")
-            heappush(self._order, bucket)
-        return entries
-
-    def _sweep(self) -> None:
-        for bucket, entries in list(self._buckets.items()):
-            pages = np.frombuffer(entries, np.uint32)
-            living = np.unique(pages[self._alarm[pages] == bucket])
-            if living.size:
-                self._buckets[bucket] = array("I", living.tobytes())
-            else:
-                del self._buckets[bucket]
-        self._order = list(self._buckets)
-        heapify(self._order)
-        self._entries = sum(map(len, self._buckets.values()))
-
     def check(self) -> None:
         """Raise `AssertionError` unless every alarm stands in its bucket and all counts agree; O(n)."""
-        assert sorted(self._order) == sorted(self._buckets)
-        assert self._entries == sum(map(len, self._buckets.values()))
-        set_pages = np.flatnonzero(self._alarm)
-        assert self._live == set_pages.size
-        for page in set_pages.tolist():
-            assert page in self._buckets[int(self._alarm[page])]
+        self._buckets.check()
+        assert sorted([key for _, key in self._order] + self._moving) == sorted(self._buckets.keys())
+        alarmed = np.flatnonzero(self._alarm)
+        assert self._living == alarmed.size
+        inside = [self._buckets.pages(key) for key in self._buckets.keys()]
+        assert np.isin(alarmed, np.concatenate(inside) if inside else []).all()

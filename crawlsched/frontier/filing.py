@@ -60,7 +60,7 @@ class Filing:
         self._place: npt.NDArray[np.int32] = np.zeros(0, np.int32)
         self._cutoff = LOWEST
         self._ladders: dict[int, Ladder] = {}
-        self._shared = Ladder(-1, 0)
+        self._shared = Ladder(-1, 0, self._places)
         self._ladder_order: list[tuple[float, int, int]] = []
         # By host: its pages, and what its own cutoff has above LOWEST if it has a ladder of its own and is resting.
         self._pages_of_host: npt.NDArray[np.int32] = np.zeros(0, np.int32)
@@ -75,6 +75,9 @@ class Filing:
         self._resting_awake: dict[int, set[int]] = {}  # pages that would be awake if their host did not rest
         self._force_numbers = count()
         self._run_numbers = count()
+
+    def _places(self) -> npt.NDArray[np.int32]:
+        return self._place
 
     def __len__(self) -> int:
         """Count the pages in the frontier; O(n)."""
@@ -122,7 +125,7 @@ class Filing:
                 self._bar(page, until, now)
             pages = pages[~barred]
         if pages.size:
-            self._put(pages, falling=pages.size > _MOST_AWAKE)
+            self._put(pages, falling=False)
 
     def refile(self, pages: IndexArray, now: float) -> None:
         """File those of some pages that are in the frontier and not in flight: their values have changed."""
@@ -214,7 +217,7 @@ class Filing:
         if sign > 0:
             for host in np.unique(hosts[self._pages_of_host[hosts] > _SMALL_HOST]).tolist():
                 if host not in self._ladders:
-                    self._ladders[host] = Ladder(host, OWN_LADDER)
+                    self._ladders[host] = Ladder(host, OWN_LADDER, self._places)
 
     # -- not yet eligible, overdue
 
@@ -376,8 +379,7 @@ class Filing:
 
     def _note(self, ladder: Ladder) -> None:
         """Let the ladder be found when its best pages are the best of all."""
-        if ladder.entries > 2 * ladder.sleepers + 1024:
-            ladder.sweep(self._place)
+        ladder.sweep()
         bound = ladder.bound()
         if bound is not None and bound != ladder.noted:
             ladder.noted = bound

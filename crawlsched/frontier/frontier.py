@@ -202,7 +202,7 @@ class Frontier(Filing):
         return None
 
     def _open(self, ladder: Ladder) -> None:
-        pages, lowest = ladder.open(_OPENED, self._place)
+        pages, lowest = ladder.open(_OPENED)
         if lowest is not None:
             self._cutoff = min(self._cutoff, lowest - 1)
             if ladder.host >= 0:
@@ -233,7 +233,7 @@ class Frontier(Filing):
         assert not set(self._awake.living().tolist()) & waiting
         assert set(self._resting_awake) <= set(self._resting)
         ladders = [self._shared, *self._ladders.values()]
-        assert sum(ladder.check(self._place, self._pages.host) for ladder in ladders) == int((place > RUNNING).sum())
+        assert sum(ladder.check(self._pages.host) for ladder in ladders) == int((place > RUNNING).sum())
         eligible = pages[place > BARRED]
         values = self.values.many(eligible).at(now)
         for page, value in zip(eligible.tolist(), values.tolist(), strict=True):

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from array import array
+from collections.abc import Callable
 from heapq import heappop, heappush
 
 import numpy as np
 import numpy.typing as npt
 
+from crawlsched.frontier.buckets import Buckets
 from crawlsched.frontier.levels import value_at
 
 __all__ = ["AWAKE", "BARRED", "IN_FLIGHT", "LOWEST", "OUT", "OWN_LADDER", "RUNNING", "Ladder", "Run"]
@@ -83,35 +84,37 @@ class Ladder:
     offset : int
         Where a page stands is one number per page, the `place` column of the frontier: for a page asleep in this
         ladder its level plus `offset`. An entry counts only while that column agrees.
+    place : callable
+        Returns that column.
 
     Attributes
     ----------
-    entries, sleepers : int
-        Entries in all beds, and how many of them are alive.
+    sleepers : int
+        Pages asleep.
     """
 
-    def __init__(self, host: int, offset: int) -> None:
+    def __init__(self, host: int, offset: int, place: Callable[[], LevelArray]) -> None:
         self.host = host
         self.offset = offset
         #: The bound under which the frontier can find this ladder.
         self.noted: tuple[float, int] | None = None
-        self.entries = 0
         self.sleepers = 0
-        self._beds: dict[int, array[int]] = {}
+        self._place = place
+        self._beds = Buckets(self._is_asleep)
         self._sleepers: dict[int, int] = {}
         self._order: list[int] = []
         self._runs: list[tuple[float, int, int, Run]] = []
 
+    def _is_asleep(self, level: int, pages: IndexArray) -> npt.NDArray[np.bool_]:
+        asleep: npt.NDArray[np.bool_] = self._place()[pages] == level + self.offset
+        return asleep
+
     def add_one(self, page: int, level: int) -> None:
         """Put one page to sleep under a level; O(log(levels))."""
-        bed = self._beds.get(level)
-        if bed is None:
-            bed = self._beds[level] = array("I")
+        if self._beds.add_one(level, page):
             self._sleepers[level] = 0
             heappush(self._order, -level)
-        bed.append(page)
         self._sleepers[level] += 1
-        self.entries += 1
         self.sleepers += 1
 
     def add(self, pages: IndexArray, levels: LevelArray) -> None:
@@ -120,15 +123,11 @@ class Ladder:
         sorted_levels, sorted_pages = levels[order], pages[order].astype(np.uint32)
         first = np.flatnonzero(np.diff(sorted_levels, prepend=LOWEST))
         for begin, stop in zip(first.tolist(), [*first[1:].tolist(), order.size], strict=True):
-            level = int(sorted_levels[begin])
-            bed = self._beds.get(level)
-            if bed is None:
-                bed = self._beds[level] = array("I")
+            level = sorted_levels.item(begin)
+            if self._beds.add(level, sorted_pages[begin:stop]):
                 self._sleepers[level] = 0
                 heappush(self._order, -level)
-            bed.frombytes(sorted_pages[begin:stop].tobytes())
             self._sleepers[level] += stop - begin
-        self.entries += pages.size
         self.sleepers += pages.size
 
     def add_run(self, run: Run) -> None:
@@ -140,14 +139,9 @@ class Ladder:
         self._sleepers[level] -= n
         self.sleepers -= n
 
-    def sweep(self, place: LevelArray) -> None:
-        """Drop all dead entries, so that as many filings pass before the next time as there are pages; O(entries)."""
-        for level, bed in self._beds.items():
-            if len(bed) > self._sleepers[level]:
-                pages = np.frombuffer(bed, np.uint32)
-                self._beds[level] = array("I", np.unique(pages[place[pages] == level + self.offset]).tobytes())
-        self.entries = sum(map(len, self._beds.values()))
-        self.sleepers = sum(self._sleepers.values())
+    def sweep(self) -> None:
+        """Go on dropping dead entries, if there are many; amortised O(1) for each page put to sleep."""
+        self._beds.sweep(self.sleepers)
 
     def highest(self) -> int | None:
         """Return the highest level under which a page sleeps; None if there is none. Amortised O(log(levels))."""
@@ -157,7 +151,7 @@ class Ladder:
             if self._sleepers[level]:
                 return level
             heappop(order)
-            self.entries -= len(self._beds.pop(level))
+            self._beds.discard(level)
             del self._sleepers[level]
         return None
 
@@ -171,14 +165,12 @@ class Ladder:
         bed = (-value_at(level), _AFTER_ALL_PAGES)
         return bed if run is None or bed < run else run
 
-    def open(self, least: int, place: LevelArray) -> tuple[IndexArray, int | None]:
+    def open(self, least: int) -> tuple[IndexArray, int | None]:
         """Take out pages from the top: whole levels, as few as hold `least` pages, or the head of the best run.
 
         Parameters
         ----------
         least : int
-        place : ndarray of int32
-            Where each page stands.
 
         Returns
         -------
@@ -188,41 +180,39 @@ class Ladder:
             The lowest level that was opened; None for a run.
         """
         if self._runs and self.bound() == self._runs[0][:2]:
-            return self._head_of_run(least, place), None
+            return self._head_of_run(least), None
         found: list[IndexArray] = []
         n, lowest = 0, None
         while n < least and (level := self.highest()) is not None:
             if n and self._runs and -self._runs[0][0] >= value_at(level):
                 break
-            pages = np.frombuffer(self._beds.pop(level), np.uint32).astype(np.intp)
+            pages = self._beds.pop(level)
             self.sleepers -= self._sleepers.pop(level)
             heappop(self._order)
-            self.entries -= pages.size
-            pages = np.unique(pages[place[pages] == level + self.offset])
             n += pages.size
             found.append(pages)
             lowest = level
         return np.concatenate(found), lowest
 
-    def _head_of_run(self, least: int, place: LevelArray) -> IndexArray:
+    def _head_of_run(self, least: int) -> IndexArray:
         run = heappop(self._runs)[-1]
         pages = run.take(least)
         if len(run):
             self.add_run(run)
-        running: IndexArray = pages[place[pages] == RUNNING]
+        running: IndexArray = pages[self._place()[pages] == RUNNING]
         return running
 
     def top(self, n: int) -> IndexArray:
         """Return up to `n` pages of the best run, some of which may have left it."""
         return self._runs[0][-1].top(n) if self._runs else np.empty(0, np.intp)
 
-    def check(self, place: LevelArray, host: npt.NDArray[np.int32]) -> int:
+    def check(self, host: npt.NDArray[np.int32]) -> int:
         """Raise `AssertionError` unless the beds hold the pages that `place` says; return how many. O(n)."""
-        assert sorted(self._order) == sorted(-level for level in self._beds)
-        assert self.entries == sum(map(len, self._beds.values()))
+        self._beds.check()
+        assert sorted(self._order) == sorted(-level for level in self._beds.keys())
         assert self.sleepers == sum(self._sleepers.values())
-        for level, bed in self._beds.items():
-            asleep = {page for page in bed if place[page] == level + self.offset}
+        for level in self._beds.keys():
+            asleep = set(self._beds.pages(level).tolist())
             if self.offset:
                 asleep = {page for page in asleep if host[page] == self.host}
             assert self._sleepers[level] == len(asleep)

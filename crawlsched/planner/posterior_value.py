@@ -163,7 +163,16 @@ class GrowingValue:
             return inf
         below = grid.elapsed.item(cell - 1)
         rise = 2.0 * (aim - values.item(cell - 1)) / float(grid.slope[cell - 1].dot(weights))
-        return max(after, self._crawled_at + sqrt(below * below + rise) * (1 - 1e-9))
+        elapsed = sqrt(below * below + rise)
+        # A second tangent, where the first one reaches the level: among ten million pages the per mille that the table
+        # is off would be a thousand ticks, in each of which the page would be looked at again.
+        reached, lost = gain_and_slope(elapsed, grid.rates)
+        lost += 1.0
+        lost *= grid.rates
+        missing, slope = aim - float(np.vecdot(weights, reached)), float(np.vecdot(weights, lost))
+        if missing > 0.0 < slope:
+            elapsed = sqrt(elapsed * elapsed + 2.0 * missing / slope)
+        return max(after, self._crawled_at + elapsed * (1 - 1e-9))
 
 
 class GrowingValues:
@@ -231,8 +240,15 @@ class GrowingValues:
         cell = np.maximum(low, 0)
         below, slope = grid.elapsed[cell], np.vecdot(grid.slope[cell], weights)
         missing = np.maximum(aim - np.vecdot(grid.gain[cell], weights), 0.0)
-        with np.errstate(divide="ignore", over="ignore"):
-            time = start + np.sqrt(below * below + 2.0 * missing / slope) * (1 - 1e-9)
+        with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+            elapsed = np.sqrt(below * below + 2.0 * missing / slope)
+            # A second tangent, as for a single page.
+            reached, lost = gain_and_slope(elapsed[:, np.newaxis], grid.rates)
+            lost += 1.0
+            lost *= grid.rates
+            missing, slope = np.maximum(aim - np.vecdot(weights, reached), 0.0), np.vecdot(weights, lost)
+            elapsed = np.sqrt(elapsed * elapsed + 2.0 * np.where(missing > 0, missing / slope, 0.0))
+            time = start + elapsed * (1 - 1e-9)
         time = np.where(low < 0, after, np.where(low == grid.elapsed.size - 1, inf, time))
         return np.maximum(time, after)
 
