@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import numpy as np
 import numpy.typing as npt
@@ -59,9 +59,9 @@ class Buckets:
     def __len__(self) -> int:
         return len(self._buckets)
 
-    def keys(self) -> list[int]:
-        """Return the keys of all buckets; O(buckets)."""
-        return list(self._buckets)
+    def __iter__(self) -> Iterator[int]:
+        """Go through the keys of all buckets."""
+        return iter(self._buckets)
 
     def add_one(self, key: int, page: int) -> bool:
         """Put one page into a bucket; return whether the bucket is new. O(1)."""

@@ -48,8 +48,8 @@ class Calendar:
     A bucket is an array of page numbers, for a range of ticks that begins at a multiple of its width, a power of two.
     An entry counts only if the page's alarm, one 4-byte number, is in the bucket's range, so that moving an alarm is
     O(1) and leaves a dead entry behind (see `Buckets`). Before the range of a wide bucket begins, its alarms are moved
-    to narrower ones, some hundreds in each tick: each alarm is moved three times or so on its way, and no tick has to do
-    much more than any other. Memory: 4 bytes a page, and about 5 for each alarm set.
+    to narrower ones, some hundreds in each tick: each alarm is moved three times or so on its way, and no tick has to
+    do much more than any other. Memory: 4 bytes a page, and about 5 for each alarm set.
     """
 
     def __init__(self, tick: float, start: float) -> None:
@@ -220,7 +220,7 @@ class Calendar:
     def soonest(self, n: int) -> IndexArray:
         """Return about `n` pages whose alarms ring soonest, not necessarily all of them distinct; O(n)."""
         found: list[IndexArray] = []
-        for key in sorted(self._buckets.keys())[: 64 + n // 4]:
+        for key in sorted(self._buckets)[: 64 + n // 4]:
             found.append(self._buckets.pages(key))
             n -= found[-1].size
             if n <= 0:
@@ -230,8 +230,8 @@ class Calendar:
     def check(self) -> None:
         """Raise `AssertionError` unless every alarm stands in its bucket and all counts agree; O(n)."""
         self._buckets.check()
-        assert sorted([key for _, key in self._order] + self._moving) == sorted(self._buckets.keys())
+        assert sorted([key for _, key in self._order] + self._moving) == sorted(self._buckets)
         alarmed = np.flatnonzero(self._alarm)
         assert self._living == alarmed.size
-        inside = [self._buckets.pages(key) for key in self._buckets.keys()]
+        inside = [self._buckets.pages(key) for key in self._buckets]
         assert np.isin(alarmed, np.concatenate(inside) if inside else []).all()

@@ -209,9 +209,9 @@ class Ladder:
     def check(self, host: npt.NDArray[np.int32]) -> int:
         """Raise `AssertionError` unless the beds hold the pages that `place` says; return how many. O(n)."""
         self._beds.check()
-        assert sorted(self._order) == sorted(-level for level in self._beds.keys())
+        assert sorted(self._order) == sorted(-level for level in self._beds)
         assert self.sleepers == sum(self._sleepers.values())
-        for level in self._beds.keys():
+        for level in self._beds:
             asleep = set(self._beds.pages(level).tolist())
             if self.offset:
                 asleep = {page for page in asleep if host[page] == self.host}
