@@ -28,7 +28,7 @@ _CLOCK_SLACK = 1e-15
 # When more pages than this are awake on hosts that do not rest, all but the best _KEPT_AWAKE go to bed.
 _MOST_AWAKE = 192
 _KEPT_AWAKE = 64
-# A host with more pages than this gets a ladder of its own.
+# A host with more pages than this gets a ladder of its own when it rests for the first time.
 _SMALL_HOST = 512
 # Fewer pages than this are put into a ladder one by one.
 _FEW = 24
@@ -214,10 +214,6 @@ class Filing:
             self._pages_of_host = grown(self._pages_of_host, most + most // 2)
             self._cutoff_of_host = grown(self._cutoff_of_host, most + most // 2)
         np.add.at(self._pages_of_host, hosts, sign)
-        if sign > 0:
-            for host in np.unique(hosts[self._pages_of_host[hosts] > _SMALL_HOST]).tolist():
-                if host not in self._ladders:
-                    self._ladders[host] = Ladder(host, OWN_LADDER, self._places)
 
     # -- not yet eligible, overdue
 
@@ -466,6 +462,9 @@ class Filing:
     def rest_host(self, host: int, until: float) -> None:
         """Leave a host's pages out until a time, or until `release_host`; O(log hosts)."""
         self._resting[host] = until
+        if host not in self._ladders and self._pages_of_host.item(host) > _SMALL_HOST:
+            # Its pages move over as they are looked at; until then they are left out one by one.
+            self._ladders[host] = Ladder(host, OWN_LADDER, self._places)
         if until < np.inf:
             heappush(self._resting_order, (until, host))
         self._awake.rest(host, True)

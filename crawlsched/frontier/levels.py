@@ -12,11 +12,12 @@ __all__ = ["BOTTOM", "bed_level", "bed_levels", "level_above", "levels_above", "
 FloatArray = npt.NDArray[np.float64]
 LevelArray = npt.NDArray[np.int32]
 
-# Steps per factor of two: neighbouring levels differ by 0.017 %, so that even among ten million pages only some
-# thousand have their values between two of them.
-_STEPS = 4096.0
+# Steps per factor of two: neighbouring levels differ by 5e-6, so that even among ten million pages only some hundred
+# have their values within the eight steps in which all sleep under one level. More would not fit beside each other in
+# a 4-byte number (see `ladder`): values reach from 2**-1000 to 2**1000.
+_STEPS = 2.0**17
 #: The level of all values from 0 up to 2**-1000, which is its own value.
-BOTTOM = -1000 * 4096
+BOTTOM = -1000 * 2**17
 # A page on its way up sleeps until it has made 7/8 of the way (in levels) to where it would be awake: beginning twelve
 # factors of two below it is looked at six times. A page that the cutoff is coming down to has its bed 1/8 of the way
 # up, so that it is not looked at before the cutoff has made 7/8 of the way to it.
