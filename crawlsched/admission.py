@@ -97,9 +97,13 @@ class Admission:
             return 1.0
         return importance
 
-    def add_source(self, kind: str, url: str, now: float, parent: int | None = None) -> None:
-        """Take a source of ChangeSignals in, unless it is known."""
-        source = self._collection.sources.add(kind, url, host_of(url), now, parent)
+    def add_source(
+        self, kind: str, url: str, now: float, parent: int | None = None, named_by: str | None = None
+    ) -> None:
+        """Take a source of ChangeSignals in, unless it is known; `named_by` is the host whose robots.txt names it."""
+        is_new = self._collection.sources.number(kind, url) is None
+        source = self._collection.sources.add(kind, url, host_of(url), now, parent, named_by)
         if source is not None:
             self._collection.unsaved.source(source, now)
+        if is_new:
             self._count(f"crawlsched/sources/{kind}")

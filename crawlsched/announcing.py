@@ -10,8 +10,9 @@ import numpy as np
 from crawlsched.admission import Admission
 from crawlsched.collection import Collection, FoundPage
 from crawlsched.settings import Settings
+from crawlsched.sitemap_indexes import SKIPPED_FOR, SitemapIndexes
 from crawlsched.source_reading import SourceRead, UnknownEntry, read_source
-from crawlsched.store import host_of
+from crawlsched.store import Source, host_of
 
 __all__ = ["Announcing"]
 
@@ -54,6 +55,7 @@ class Announcing:
         self._collection = collection
         self._planner = collection.planner
         self._sources = collection.sources
+        self._indexes = SitemapIndexes(collection.sources)
         self._admission = admission
         self._settings = settings
         self._count = count
@@ -71,21 +73,32 @@ class Announcing:
             store=self._collection.store,
             max_bytes=self._settings.sitemap_max_bytes,
             max_entries=self._settings.sitemap_max_entries,
-            ancestors=self._ancestors(number),
+            ancestors=[above.url for above in self._above(number)],
+            hosts={host for source in (self._sources[number], *self._above(number)) for host in _spoken_for(source)},
         )
 
-    def _ancestors(self, number: int) -> list[str]:
-        ancestors: list[str] = []
+    def _above(self, number: int) -> list[Source]:
+        above: list[Source] = []
         parent = self._sources[number].parent
         # A chain in the store that bites its own tail ends at the limit of the reader.
-        while parent is not None and len(ancestors) <= _DEEPEST_INDEX:
-            ancestors.append(self._sources[parent].url)
-            parent = self._sources[parent].parent
-        return ancestors
+        while parent is not None and len(above) <= _DEEPEST_INDEX:
+            above.append(self._sources[parent])
+            parent = above[-1].parent
+        return above
 
     def nothing_new(self, number: int, now: float, *, ok: bool) -> None:
         """A source gave no new content: it has not changed, or (`ok` false) it failed."""
-        self._collection.unsaved.source(self._sources.polled(number, now, ok=ok), now)
+        self._count(f"crawlsched/sources/{'unchanged' if ok else 'failed'}")
+        if ok:
+            self._indexes.read(number, brought=False)
+            self._indexes.listed_again(number)
+        self._polled(number, now, ok=ok)
+
+    def _polled(self, number: int, now: float, *, ok: bool, **changes: object) -> None:
+        """A poll has ended: note that, and how long the source can be left alone."""
+        patience = SKIPPED_FOR if self._indexes.may_skip(number) else 1.0
+        polled = self._sources.polled(number, now, ok=ok, patience=patience, **changes)
+        self._collection.unsaved.source(polled, now)
 
     def arrived(
         self, number: int, read: SourceRead, etag: str | None, last_modified: str | None, now: float
@@ -94,22 +107,31 @@ class Announcing:
         source = self._sources[number]
         validators = {"etag": etag, "last_modified": last_modified}
         if read.digest == source.fingerprint:
-            self._collection.unsaved.source(self._sources.polled(number, now, ok=True, **validators), now)
+            self._sources.describe(number, **validators)
+            self.nothing_new(number, now, ok=True)
             return iter(())
+        self._count("crawlsched/sources/read")
         for problem in read.problems:
             logger.warning("%s: %s", source.url, problem)
             self._count(f"crawlsched/sources/problems/{problem.kind}", problem.count)
-        polled = self._sources.polled(
-            number,
-            now,
-            ok=read.usable,
-            n_entries=len(read.pages) + len(read.unknown),
-            problems={problem.kind: problem.count for problem in read.problems},
-        )
-        self._collection.unsaved.source(polled, now)
-        for child in read.children:
-            self._admission.add_source("sitemap", child, now, parent=number)
+        if read.usable:
+            self._list(number, source.host if source.kind == "robots" else None, read, now)
         return self._take_over(number, read, validators)
+
+    def _list(self, number: int, named_by: str | None, read: SourceRead, now: float) -> None:
+        """Take in the sitemaps that an index or a robots.txt names, and read those whose date there is new."""
+        for child in read.children:
+            known = self._sources.number("sitemap", child.url)
+            self._admission.add_source("sitemap", child.url, now, parent=number, named_by=named_by)
+            child_number = self._sources.number("sitemap", child.url)
+            assert child_number is not None
+            if self._sources[child_number].parent != number:
+                continue  # two indexes name it, and the first one's dates count
+            is_news = self._indexes.listed(child_number, child.lastmod)
+            self._collection.unsaved.source(self._sources[child_number], now)
+            if is_news and known is not None:
+                self._sources.poll(known)
+        self._indexes.listed_again(number)
 
     def _take_over(self, number: int, read: SourceRead, validators: dict[str, str | None]) -> Iterator[None]:
         """Take a sitemap's entries over, some at a time."""
@@ -124,8 +146,15 @@ class Announcing:
                 yield
         # Only now: after a crash in between the whole sitemap is read again, and no announcement is missed.
         if read.usable:
-            known = self._sources.describe(number, fingerprint=read.digest, **validators)
-            self._collection.unsaved.source(known, self._clock())
+            self._indexes.read(number, brought=bool(read.announced.any() or read.unknown))
+            self._sources.describe(number, fingerprint=read.digest, **validators)
+        self._polled(
+            number,
+            self._clock(),
+            ok=read.usable,
+            n_entries=len(read.pages) + len(read.unknown),
+            problems={problem.kind: problem.count for problem in read.problems},
+        )
 
     def _signalled(self, number: int, read: SourceRead, part: slice) -> None:
         """Announcements of known pages."""
@@ -137,6 +166,8 @@ class Announcing:
         if announced.any():
             taken = self._planner.signalled(pages[announced], number, now)
             self._count("crawlsched/change_signals/received", int(announced.sum()))
+            if n_backwards := int(read.backwards[part].sum()):
+                self._count("crawlsched/change_signals/backwards", n_backwards)
             self._count("crawlsched/change_signals/taken", taken)
         for page, lastmod, n in zip(pages.tolist(), read.lastmod[part], read.n_announced[part], strict=True):
             self._collection.unsaved.announcement(page, number, lastmod, n, now)
@@ -167,3 +198,8 @@ class Announcing:
         stated = entry.priority if self._settings.sitemap_priority else None
         importance = self._admission.importance(entry.url, {}, stated)
         return FoundPage(entry.url, entry.request_fingerprint, host_of(entry.url), importance)
+
+
+def _spoken_for(source: Source) -> list[str]:
+    """Return the hosts whose robots.txt let a source speak of their pages; its own host is always among them."""
+    return [source.host, *source.hosts]

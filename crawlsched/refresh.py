@@ -265,7 +265,7 @@ class Refresher:
             self.collection.save_host(number, now)
         if self.settings.sitemaps_from_robots:
             for sitemap in sitemaps:
-                self._admission.add_source("sitemap", sitemap, now)
+                self._admission.add_source("sitemap", sitemap, now, named_by=host)
 
     # -- ChangeSignals arrive
 

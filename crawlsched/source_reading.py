@@ -2,27 +2,45 @@
 
 from __future__ import annotations
 
+import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from crawlsched.change_signals import Limits, Problem, SitemapDocument, read_sitemap, robots_sitemaps
+from crawlsched.change_signals import (
+    Limits,
+    Problem,
+    SitemapChildren,
+    SitemapDocument,
+    SitemapEntries,
+    announcements,
+    read_sitemap,
+    robots_sitemaps,
+)
 from crawlsched.page_index import PageIndex
 from crawlsched.store import Source, Store
 
-__all__ = ["SourceRead", "UnknownEntry", "read_source"]
+__all__ = ["ListedSitemap", "SourceRead", "UnknownEntry", "read_source"]
 
 # As many pages are asked for in one statement.
 _AT_ONCE = 1000
 # After so many URLs this thread rests for a moment (seconds): it has no hurry, and the slot clock has.
 _AT_A_STRETCH = 20
 _REST = 0.002
+_DAY = 86_400.0
 _NO_PAGES: NDArray[np.intp] = np.empty(0, np.intp)
+
+
+class ListedSitemap(NamedTuple):
+    """A sitemap that an index or a robots.txt names."""
+
+    url: str
+    lastmod: float | None = None
 
 
 class UnknownEntry(NamedTuple):
@@ -44,31 +62,37 @@ class SourceRead:
         Of the body: the same bytes say the same.
     usable : bool
         Whether anything could be read.
-    children : list of str
-        Sitemaps that it names and that have to be read, too.
+    children : list of ListedSitemap
+        Sitemaps that it names.
     pages : ndarray of int
         Known pages that it names.
     announced : ndarray of bool
         Which of them it announces a change of: their lastmod differs from the stored one.
+    backwards : ndarray of bool
+        Those of the announced whose lastmod went back.
     lastmod, priority : list of float or None
         As it states them now, by page.
     n_announced : list of int
         How often each page's lastmod was seen to differ, this time included.
     unknown : list of UnknownEntry
         Entries whose URLs are no pages yet.
+    alike : float
+        Share of the known pages with a date that share the most frequent one.
     problems : sequence of Problem
         What was wrong with it.
     """
 
     digest: bytes
     usable: bool = True
-    children: list[str] = field(default_factory=list)
+    children: list[ListedSitemap] = field(default_factory=list)
     pages: NDArray[np.intp] = field(default_factory=lambda: _NO_PAGES)
     announced: NDArray[np.bool_] = field(default_factory=lambda: np.empty(0, bool))
+    backwards: NDArray[np.bool_] = field(default_factory=lambda: np.empty(0, bool))
     lastmod: list[float | None] = field(default_factory=list)
     priority: list[float | None] = field(default_factory=list)
     n_announced: list[int] = field(default_factory=list)
     unknown: list[UnknownEntry] = field(default_factory=list)
+    alike: float = 0.0
     problems: Sequence[Problem] = ()
 
 
@@ -83,10 +107,12 @@ def read_source(
     max_bytes: int,
     max_entries: int,
     ancestors: Sequence[str] = (),
+    hosts: Collection[str] = (),
 ) -> SourceRead:
     """Read a sitemap, an index of sitemaps, or a robots.txt.
 
-    `ancestors` are the URLs of the indexes above it: one that lists any of them is a loop.
+    `ancestors` are the URLs of the indexes above it: one that lists any of them is a loop. `hosts` are those whose
+    robots.txt name it, or an index above it: it may speak of their pages, too.
 
     Nothing is changed. The crawling thread goes on adding pages meanwhile; it looks again before it adds an entry that
     was unknown here.
@@ -95,13 +121,13 @@ def read_source(
     if digest == source.fingerprint:
         return SourceRead(digest)
     if source.kind == "robots":
-        return SourceRead(digest, children=robots_sitemaps(body, url))
+        return SourceRead(digest, children=[ListedSitemap(found) for found in robots_sitemaps(body, url)])
     limits = Limits(max_bytes=max_bytes, max_entries=max_entries)
-    document = read_sitemap(body, url, limits, ancestors=tuple(ancestors))
+    document = read_sitemap(body, url, limits, hosts=hosts, ancestors=tuple(ancestors))
     read = SourceRead(
         digest,
         usable=document.kind != "unknown",
-        children=list(document.children.url),
+        children=[ListedSitemap(*listed) for listed in _dated(document.children)],
         problems=document.problems,
     )
     _look_up(read, document, source, request_fingerprint, index, store)
@@ -128,28 +154,47 @@ def _look_up(
         else:
             read.unknown.append(UnknownEntry(url, name, entries.lastmod[number], entries.priority[number]))
     read.pages = np.fromiter(known, np.intp, len(known))
-    read.lastmod = [entries.lastmod[number] for number in known.values()]
     read.priority = [entries.priority[number] for number in known.values()]
-    _compare(read, source, store)
+    _compare(read, _chosen(entries, list(known.values())), source, store)
 
 
-def _compare(read: SourceRead, source: Source, store: Store) -> None:
-    """Find the announcements: a lastmod that differs from the stored one.
+def _dated(children: SitemapChildren) -> list[tuple[str, float | None]]:
+    return list(zip(children.url, children.lastmod, strict=True))
 
-    "Later than the last crawl" would miss changes, since a lastmod often lags publishing by days. The first sight of a
-    page announces nothing, and an entry without a date never does.
-    """
-    stated = np.array([np.nan if value is None else value for value in read.lastmod])
-    announced = np.zeros(len(stated), bool)
-    counts = np.zeros(len(stated), np.int64)
-    for start in range(0, len(stated), _AT_ONCE):
+
+def _chosen(entries: SitemapEntries, numbers: list[int]) -> SitemapEntries:
+    def of(column: list[Any]) -> list[Any]:
+        return [column[number] for number in numbers]
+
+    return SitemapEntries(**{name: of(getattr(entries, name)) for name in SitemapEntries.__slots__})
+
+
+def _compare(read: SourceRead, entries: SitemapEntries, source: Source, store: Store) -> None:
+    """Find the announcements (`change_signals.announcements` says what is one), and what is to be stored."""
+    previous: dict[str, float | None] = {}
+    counts = np.zeros(len(entries), np.int64)
+    for start in range(0, len(entries), _AT_ONCE):
         part = slice(start, start + _AT_ONCE)
         seen, before, n = store.announcements_for(read.pages[part], source.source)
-        announced[part] = seen & ~np.isnan(stated[part]) & ~np.isnan(before) & (stated[part] != before)
-        counts[part] = n + announced[part]
-        # An entry that lost its date keeps the one it had, so that a date which comes back is not news.
-        kept = np.isnan(stated[part]) & ~np.isnan(before)
-        stated[part] = np.where(kept, before, stated[part])
-    read.announced = announced
-    read.n_announced = counts.tolist()
-    read.lastmod = [None if np.isnan(value) else float(value) for value in stated]
+        counts[part] = n
+        for url, is_seen, lastmod in zip(entries.url[part], seen.tolist(), before.tolist(), strict=True):
+            if is_seen:
+                previous[url] = None if math.isnan(lastmod) else lastmod
+    found = announcements(entries, previous)
+    read.announced, read.backwards = np.zeros((2, len(entries)), bool)
+    read.announced[found.changed] = True
+    read.backwards[found.backwards] = True
+    read.n_announced = (counts + read.announced).tolist()
+    read.lastmod = [
+        _kept(previous.get(url), now, precision)
+        for url, now, precision in zip(entries.url, entries.lastmod, entries.precision, strict=True)
+    ]
+    n_dated = len(entries) - found.n_undated
+    read.alike = found.n_alike / n_dated if n_dated else 0.0
+
+
+def _kept(before: float | None, now: float | None, precision: str | None) -> float | None:
+    """Return the date to store: one that is lost, or that loses its time of day, would be news when it comes back."""
+    if now is None or (before is not None and precision == "day" and before // _DAY == now // _DAY):
+        return before
+    return now

@@ -62,11 +62,16 @@ class Sources:
             if source.kind in ("sitemap", "robots"):
                 heapq.heappush(self._polls, (source.next_poll_at or 0.0, source.source))
 
-    def add(self, kind: str, url: str, host: str, now: float, parent: int | None = None) -> Source | None:
-        """Add a source; None if it is known."""
-        if (kind, url) in self._numbers:
-            return None
-        source = Source(len(self._rows), kind, url, host, parent=parent, next_poll_at=now)
+    def add(
+        self, kind: str, url: str, host: str, now: float, parent: int | None = None, named_by: str | None = None
+    ) -> Source | None:
+        """Add a source that another names, or a host's robots.txt does; None if nothing of that is new."""
+        known = self.number(kind, url)
+        foreign = [named_by] if named_by and named_by != host else []
+        if known is not None:
+            hosts = self[known].hosts
+            return self.describe(known, hosts=[*hosts, *foreign]) if foreign and named_by not in hosts else None
+        source = Source(len(self._rows), kind, url, host, parent=parent, next_poll_at=now, hosts=foreign)
         self._put(source)
         if kind in ("sitemap", "robots"):
             heapq.heappush(self._polls, (now, source.source))
@@ -96,16 +101,15 @@ class Sources:
                 return number
         return None
 
-    def polled(self, number: int, now: float, *, ok: bool, **changes: object) -> Source:
-        """Note how a poll ended and when the next is to be; return the new row."""
+    def polled(self, number: int, now: float, *, ok: bool, patience: float = 1.0, **changes: object) -> Source:
+        """Note how a poll ended and when the next is to be, `patience` intervals later; return the new row."""
         if ok:
             self._failures.pop(number, None)
-            wait = self._interval
+            wait = self._interval * patience
         else:
             failures = self._failures[number] = self._failures.get(number, 0) + 1
             wait = min(self._interval * _BACKOFF**failures, max(self._interval, _LONGEST_INTERVAL))
-        changed = replace(self[number], polled_at=now, next_poll_at=now + wait, **changes)  # type: ignore[arg-type]
-        self._rows[number] = changed
+        changed = self.describe(number, polled_at=now, next_poll_at=now + wait, **changes)
         heapq.heappush(self._polls, (now + wait, number))
         return changed
 

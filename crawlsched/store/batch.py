@@ -73,6 +73,9 @@ class Source:
     n_entries: int = 0
     problems: dict[str, Any] = field(default_factory=dict)
     quality: dict[str, Any] = field(default_factory=dict)
+    hosts: list[str] = field(default_factory=list)
+    listed_lastmod: float | None = None
+    read_lastmod: float | None = None
 
 
 @dataclass

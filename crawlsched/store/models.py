@@ -188,6 +188,9 @@ sources = Table(
     Column("n_entries", BigInteger, nullable=False),
     Column("problems", Text, nullable=False),  # JSON
     Column("quality", Text, nullable=False),  # JSON
+    Column("hosts", Text),  # JSON: hosts whose robots.txt name it; NULL: none but its own
+    Column("listed_lastmod", Float(53)),  # what the index above it states
+    Column("read_lastmod", Float(53)),  # what that was when this source was last read
     PrimaryKeyConstraint("shard", "collection", "source"),
 )
 

@@ -130,7 +130,7 @@ def sources(connection: Connection, key: Key) -> list[Source]:
     """Give every source."""
     table = models.sources
     return [
-        Source(**{**values, "problems": from_json(values["problems"]), "quality": from_json(values["quality"])})
+        Source(**{**values, **{name: from_json(values[name] or "[]") for name in ("problems", "quality", "hosts")}})
         for values in _whole_rows(connection, table, key, table.c.source)
     ]
 

@@ -142,7 +142,7 @@ def groups(batch: Batch, key: tuple[int, int], dialect: Dialect, saved: Saved) -
 _OBSERVATION = ("id", "page", "time", "elapsed", "n_signals", "source", "changed", "outcome", "status", "size")
 _SOURCE = (
     *("source", "kind", "url", "host", "parent", "polled_at", "next_poll_at", "etag", "last_modified"),
-    *("fingerprint", "n_entries", "problems", "quality"),
+    *("fingerprint", "n_entries", "problems", "quality", "hosts", "listed_lastmod", "read_lastmod"),
 )
 _HOST = ("host", "rest_until", "crawl_delay", "robots_seen_at", "counts")
 _IDENTITY = (
@@ -161,7 +161,7 @@ def _announcement(item: Any) -> tuple[Any, ...]:
 
 
 def _source(source: Any) -> tuple[Any, ...]:
-    row = {**vars(source), "problems": to_json(source.problems), "quality": to_json(source.quality)}
+    row = {**vars(source), **{name: to_json(getattr(source, name)) for name in ("problems", "quality", "hosts")}}
     return tuple(row[name] for name in _SOURCE)
 
 

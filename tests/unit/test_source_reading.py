@@ -1,0 +1,112 @@
+"""Reading a source against what was stored: what announces a change, what only looks like it, and whose pages count."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from crawlsched.change_signals import parse_lastmod
+from crawlsched.page_index import PageIndex
+from crawlsched.source_reading import SourceRead, read_source
+from crawlsched.store import Batch, Source, Store
+
+MAP = "http://a.example/sitemap.xml"
+
+
+def _name(url: str) -> bytes:
+    return hashlib.sha1(url.encode()).digest()
+
+
+def _seconds(text: str) -> float:
+    parsed = parse_lastmod(text)
+    assert parsed is not None
+    return parsed[0]
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    store = Store.open(f"sqlite:///{tmp_path / 'crawl.db'}", "test")
+    yield store
+    store.close()
+
+
+def _read(store: Store, stored: str | None, now: str, hosts: tuple[str, ...] = (), url: str = "") -> SourceRead:
+    """Read a sitemap of one page whose lastmod was `stored` and is `now`."""
+    url = url or "http://a.example/page"
+    index = PageIndex()
+    index.add(_name(url), 0)
+    store.save(Batch(announcements={(0, 0): (None if stored is None else _seconds(stored), 3)}))
+    body = f"<urlset><url><loc>{url}</loc><lastmod>{now}</lastmod></url></urlset>".encode()
+    source = Source(0, "sitemap", MAP, "a.example")
+    limits = {"max_bytes": 10**6, "max_entries": 1000}
+    return read_source(source, MAP, body, request_fingerprint=_name, index=index, store=store, hosts=hosts, **limits)
+
+
+@pytest.mark.parametrize(
+    ("stored", "now", "announced", "backwards"),
+    [
+        ("2026-11-20", "2026-11-21", True, False),
+        ("2026-11-21", "2026-11-20", True, True),
+        ("2026-11-21", "2026-11-21T03:00:00Z", False, False),
+        ("2026-11-21T03:00:00Z", "2026-11-21", False, False),
+        ("2026-11-21T03:00:00Z", "2026-11-21T04:00:00Z", True, False),
+        ("2026-11-21T04:00:00Z", "2026-11-21T03:00:00Z", True, True),
+        ("2026-11-20", "2026-11-21T03:00:00Z", True, False),
+        (None, "2026-11-21", False, False),
+        ("2026-11-21", "soon", False, False),
+    ],
+)
+def test_what_announces_a_change(
+    store: Store, stored: str | None, now: str, announced: bool, backwards: bool
+) -> None:
+    """A date that differs announces, one that only becomes more or less precise does not, one that went back is told."""
+    read = _read(store, stored, now)
+    assert (read.announced.tolist(), read.backwards.tolist()) == ([announced], [backwards])
+    assert read.n_announced == [3 + announced]
+
+
+def test_a_time_of_day_that_comes_and_goes_is_no_news(store: Store) -> None:
+    """The more precise date is kept, so that the same time of day announces nothing when it comes back."""
+    exact = _seconds("2026-11-21T03:00:00Z")
+    assert _read(store, "2026-11-21", "2026-11-21T03:00:00Z").lastmod == [exact]
+    assert _read(store, "2026-11-21T03:00:00Z", "2026-11-21").lastmod == [exact]
+    assert _read(store, "2026-11-21T03:00:00Z", "nonsense").lastmod == [exact]
+
+
+def test_pages_of_another_host_count_if_its_robots_txt_names_the_sitemap(store: Store) -> None:
+    """Otherwise the entry is refused, and that is reported."""
+    url = "http://b.example/page"
+    refused = _read(store, "2026-11-20", "2026-11-21", url=url)
+    assert refused.pages.size == 0
+    assert [(problem.kind, problem.count) for problem in refused.problems] == [("other-host", 1)]
+    taken = _read(store, "2026-11-20", "2026-11-21", hosts=("b.example",), url=url)
+    assert taken.announced.tolist() == [True]
+    assert not taken.problems
+
+
+def test_a_site_that_stamps_all_its_pages_alike_is_seen(store: Store) -> None:
+    """Three of four dated pages share a date; a page without one does not count."""
+    urls = [f"http://a.example/{number}" for number in range(5)]
+    index = PageIndex()
+    for page, url in enumerate(urls):
+        index.add(_name(url), page)
+    dates = ["2026-11-20", "2026-11-20", "2026-11-20", "2026-11-01", ""]
+    entries = "".join(
+        f"<url><loc>{url}</loc><lastmod>{date}</lastmod></url>" for url, date in zip(urls, dates, strict=True)
+    )
+    read = read_source(
+        Source(0, "sitemap", MAP, "a.example"),
+        MAP,
+        f"<urlset>{entries}</urlset>".encode(),
+        request_fingerprint=_name,
+        index=index,
+        store=store,
+        max_bytes=10**6,
+        max_entries=1000,
+    )
+    assert read.alike == pytest.approx(0.75)
+    assert np.array_equal(read.pages, np.arange(5))
