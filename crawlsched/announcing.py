@@ -88,7 +88,7 @@ class Announcing:
 
     def nothing_new(self, number: int, now: float, *, ok: bool) -> None:
         """A source gave no new content: it has not changed, or (`ok` false) it failed."""
-        self._count(f"crawlsched/sources/{'unchanged' if ok else 'failed'}")
+        self._count("crawlsched/sources/unchanged" if ok else "crawlsched/sources/failed")
         if ok:
             self._indexes.read(number, brought=False)
             self._indexes.listed_again(number)

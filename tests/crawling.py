@@ -15,6 +15,9 @@ from typing import Any
 
 from crawlsched.store import Store
 
+# The tree that these tests belong to, wherever the environment's own installation lies.
+_ROOT = Path(__file__).parents[1]
+
 _CLOSER = '''
 import json
 from scrapy import signals
@@ -108,7 +111,7 @@ class Project:
         return subprocess.Popen(
             [sys.executable, "-W", "error", "-m", "scrapy", "runspider", self.file.name, *options],
             cwd=self.folder,
-            env={**os.environ, "PYTHONPATH": str(self.folder)},
+            env={**os.environ, "PYTHONPATH": f"{self.folder}{os.pathsep}{_ROOT}"},
             stdout=self._log,
             stderr=subprocess.STDOUT,
             text=True,

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from crawlsched.pages import LIVE, Pages
-from crawlsched.store import Batch, Lease, NewPage, Store
+from crawlsched.store import Batch, Lease, NewPage, Store, schema
 
 ROOT = Path(__file__).parents[2]
 HOSTS = ("127.0.0.1", "127.0.0.2")
@@ -163,13 +163,16 @@ def test_upgrade_makes_the_tables_and_check_agrees(run: Run, tmp_path: Path) -> 
     assert failed(run("db", "check", "--database", url)) == (
         "The database 'sqlite:///new.db' has no tables yet; run: crawlsched db upgrade"
     )
-    assert "has its tables now (revision 0001)" in run("db", "upgrade", "--database", url).stdout
+    assert f"has its tables now (revision {schema.head()})" in run("db", "upgrade", "--database", url).stdout
     before = (tmp_path / "new.db").read_bytes()
-    assert "is up to date (revision 0001)" in run("db", "upgrade", "--database", url).stdout
+    assert f"is up to date (revision {schema.head()})" in run("db", "upgrade", "--database", url).stdout
     assert (tmp_path / "new.db").read_bytes() == before
-    assert run("db", "check", "--database", url).stdout == "sqlite:///new.db is sound and up to date (revision 0001).\n"
+    assert (
+        run("db", "check", "--database", url).stdout
+        == f"sqlite:///new.db is sound and up to date (revision {schema.head()}).\n"
+    )
     report = json.loads(run("db", "check", "--database", url, "--json").stdout)
-    assert report == {"database": "sqlite:///new.db", "revision": "0001", "sound": True}
+    assert report == {"database": "sqlite:///new.db", "revision": schema.head(), "sound": True}
 
 
 def test_check_finds_damage(run: Run, database: str, tmp_path: Path) -> None:
@@ -244,7 +247,7 @@ def test_forget_needs_one_thing_to_forget(run: Run, database: str) -> None:
 
 def test_the_commands_work_on_both_databases(run: Run, database_url: str) -> None:
     """On PostgreSQL as on SQLite: upgrade, check, status, why, recrawl and forget."""
-    assert "(revision 0001)" in run("db", "upgrade", "--database", database_url).stdout
+    assert f"(revision {schema.head()})" in run("db", "upgrade", "--database", database_url).stdout
     assert "is sound" in run("db", "check", "--database", database_url).stdout
     store = Store.open(database_url, "news")
     fill(store, time.time())

@@ -150,3 +150,55 @@ def test_a_broken_sitemap_gives_what_can_be_read_and_a_reason(site: Site, tmp_pa
     assert crawl.stats["crawlsched/sources/problems/truncated"] == 1
     assert crawl.stats["crawlsched/sources/problems/html"] == 1
     assert f"{site.url('/html.xml')}: html (once" in crawl.log
+
+
+def test_a_sitemap_on_another_host_counts_if_robots_txt_names_it(tmp_path: Path) -> None:
+    """The pages of the host that names it become pages; those of a third host are refused by name."""
+    with Site(("127.0.0.1", "127.0.0.2")) as site:
+        page = site.page("/page", "<p>x</p>")
+        other = site.url("/sitemap.xml", "127.0.0.2")
+        site.page("/robots.txt", f"User-agent: *\nSitemap: {other}\n")
+        site.page("/sitemap.xml", _sitemap(f"<loc>{page}</loc>", "<loc>http://127.0.0.3/elsewhere</loc>"))
+        crawl = Project(
+            tmp_path,
+            SPIDER.format(urls=[site.page("/", "<p>start</p>")]),
+            ROBOTSTXT_OBEY="True",
+            CRAWLSCHED_SITEMAP_INTERVAL="2",
+            CLOSESPIDER_TIMEOUT="4",
+        ).run()
+    assert page in crawl.outcomes()
+    assert crawl.stats["crawlsched/sources/problems/other-host"] == 1
+    store = crawl.store()
+    sources = [(source.url, source.hosts) for source in store.sources() if source.kind == "sitemap"]
+    store.close()
+    assert (other, ["127.0.0.1"]) in sources
+
+
+def test_an_index_spares_the_sitemaps_that_it_says_are_unchanged(site: Site, tmp_path: Path) -> None:
+    """One of two sitemaps gets a new date in the index, and only that one is fetched again."""
+    dates = {"still": "2026-11-01", "moved": "2026-11-01"}
+    asked = []
+
+    def index(request: web.Request) -> web.Response:
+        asked.append(1)
+        dates["moved"] = "2026-11-01" if len(asked) < 3 else "2026-11-02"
+        listed = "".join(
+            f"<sitemap><loc>{site.url(f'/{name}.xml')}</loc><lastmod>{date}</lastmod></sitemap>"
+            for name, date in dates.items()
+        )
+        return web.Response(text=f"<sitemapindex>{listed}</sitemapindex>")
+
+    site.page("/index.xml", index)
+    for name in dates:
+        site.page(f"/{name}.xml", _sitemap(f"<loc>{site.page(f'/{name}', '<p>x</p>')}</loc>"))
+    Project(
+        tmp_path,
+        SPIDER.format(urls=[site.page("/", "<p>start</p>")]),
+        CRAWLSCHED_SITEMAP_URLS=site.url("/index.xml"),
+        CRAWLSCHED_SITEMAP_INTERVAL="1",
+        CRAWLSCHED_BANDWIDTH="10/s",
+        CLOSESPIDER_TIMEOUT="7",
+    ).run()
+    assert len(asked) >= 4
+    assert len(site.visits("/moved.xml")) == 2
+    assert len(site.visits("/still.xml")) == 1

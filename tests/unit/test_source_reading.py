@@ -60,10 +60,8 @@ def _read(store: Store, stored: str | None, now: str, hosts: tuple[str, ...] = (
         ("2026-11-21", "soon", False, False),
     ],
 )
-def test_what_announces_a_change(
-    store: Store, stored: str | None, now: str, announced: bool, backwards: bool
-) -> None:
-    """A date that differs announces, one that only becomes more or less precise does not, one that went back is told."""
+def test_what_announces_a_change(store: Store, stored: str | None, now: str, announced: bool, backwards: bool) -> None:
+    """A date that differs announces, one that only becomes more or less precise does not, one that went back shows."""
     read = _read(store, stored, now)
     assert (read.announced.tolist(), read.backwards.tolist()) == ([announced], [backwards])
     assert read.n_announced == [3 + announced]
