@@ -40,27 +40,13 @@ def compiled_functions(module: ModuleType, known: dict[str, Any] | None = None) 
     return twins
 
 
+#: The functions of `crawlsched.crawl_value.elements`, compiled.
 ELEMENTS = compiled_functions(elements)
-_element_terms = ELEMENTS["element_terms"]
 
 
 def noisy_terms(y: Array, alpha: Array, gamma: Array, kappa: Array, max_terms: float = math.inf) -> tuple[Array, Array]:
     """`terms.noisy_terms`, compiled."""
     value, slope = np.empty(y.shape), np.empty(y.shape)
-    y, alpha, gamma, kappa = (np.ascontiguousarray(part) for part in (y, alpha, gamma, kappa))
-    _noisy_terms(y, alpha, gamma, kappa, max_terms, value, slope)
+    columns = (np.ascontiguousarray(part) for part in (y, alpha, gamma, kappa))
+    ELEMENTS["many_terms"](*columns, max_terms, value, slope)
     return value, slope
-
-
-def warm_up() -> None:
-    """Compile now, or load what was compiled before."""
-    one = np.ones(1)
-    noisy_terms(one, one, one, one)
-
-
-@compile_function
-def _noisy_terms(
-    y: Array, alpha: Array, gamma: Array, kappa: Array, max_terms: float, value: Array, slope: Array
-) -> None:
-    for n in range(y.size):
-        value[n], slope[n] = _element_terms(y[n], alpha[n], gamma[n], kappa[n], max_terms)

@@ -8,6 +8,9 @@ library stands behind both. Constants are those of `terms`, and the tests hold t
 
 import cmath
 import math
+from typing import Any
+
+import numpy as np
 
 from crawlsched.crawl_value import terms
 from crawlsched.crawl_value.integrals import (
@@ -17,10 +20,14 @@ from crawlsched.crawl_value.integrals import (
     SERIES_BELOW,
 )
 
-__all__ = ["element_terms", "residual_one_of"]
+__all__ = ["EXAMPLES", "element_terms", "many_terms"]
 
 #: Arguments of the functions that are called from outside, as numba is to compile them.
-EXAMPLES = {"element_terms": (0.5, 0.1, 0.1, 1.0, math.inf), "residual_one_of": (0.5,)}
+_COLUMN = np.full(2, 0.5)
+EXAMPLES = {
+    "element_terms": (0.5, 0.1, 0.1, 1.0, math.inf),
+    "many_terms": (_COLUMN, _COLUMN, _COLUMN, _COLUMN, math.inf, np.empty(2), np.empty(2)),
+}
 
 _NODES: tuple[float, ...] = tuple(terms.NODES.tolist())
 _WEIGHTS: tuple[float, ...] = tuple(terms.WEIGHTS.tolist())
@@ -38,7 +45,7 @@ _STIRLING_FROM, _EPSILON = terms.STIRLING_FROM, terms.EPSILON
 _LONGEST_SERIES = 300.0
 
 
-def residual_one_of(y: float) -> float:
+def _residual_one(y: float) -> float:
     """R^1(y) = 1 - (1 + y) exp(-y), for y up to 40."""
     negative = math.expm1(-y)
     if y >= RESIDUAL_SERIES_BELOW:
@@ -166,7 +173,7 @@ def _settled(y: float, alpha: float, gamma: float, kappa: float, c: float, oscil
     ahead = 0.5 * kappa * smoothness / (1.0 + smoothness)
     cubic = _cubic_residual(kappa)
     start = c / (1.0 - c * math.expm1(-kappa)) * (ahead * (0.5 * kappa * kappa - cubic) - cubic)
-    value = residual_one_of(y) - ahead * math.expm1(-y) + start
+    value = _residual_one(y) - ahead * math.expm1(-y) + start
     waves = swings = 0.0
     for k in range(1, int(oscillations) + 1):
         turn = complex(0.0, 2.0 * math.pi * k)
@@ -213,6 +220,12 @@ def element_terms(y: float, alpha: float, gamma: float, kappa: float, max_terms:
     if gamma > _NEGLIGIBLE * alpha and gamma > _LEAST_RATE and (kappa > _NEGLIGIBLE or max_terms < math.inf):
         return _with_signals(y, alpha, gamma, kappa, max_terms)
     if alpha > 0.0:
-        return residual_one_of(y) / alpha, y * math.exp(-y) / alpha
+        return _residual_one(y) / alpha, y * math.exp(-y) / alpha
     endless = math.inf if y > 0.0 else 0.0
     return endless, endless
+
+
+def many_terms(y: Any, alpha: Any, gamma: Any, kappa: Any, max_terms: float, value: Any, slope: Any) -> None:
+    """Set what `element_terms` returns, for many elements."""
+    for n in range(len(y)):
+        value[n], slope[n] = element_terms(y[n], alpha[n], gamma[n], kappa[n], max_terms)

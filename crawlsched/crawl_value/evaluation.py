@@ -105,7 +105,6 @@ def prepare_compiled() -> bool:
     if _choice is not False and _loaded is None:
         compiled = _compiled()
         if compiled is not None:
-            compiled.warm_up()
             _loaded = compiled
     _switch_all()
     return _loaded is not None and _choice is not False

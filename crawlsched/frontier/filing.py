@@ -30,7 +30,7 @@ _MOST_AWAKE = 192
 _KEPT_AWAKE = 64
 # A host with more pages than this gets a ladder of its own when it rests for the first time.
 _SMALL_HOST = 512
-# Fewer pages than this are put into a ladder one by one.
+# Fewer pages than this are filed, or put into a ladder, one by one.
 _FEW = 24
 # More pages than this that would wake at once and whose values do not grow are sorted instead.
 _LEAST_RUN = 256
@@ -130,7 +130,12 @@ class Filing:
     def refile(self, pages: IndexArray, now: float) -> None:
         """File those of some pages that are in the frontier and not in flight: their values have changed."""
         inside = pages[pages < self._place.size]
-        self.file(inside[self._place[inside] > IN_FLIGHT], now)
+        inside = inside[self._place[inside] > IN_FLIGHT]
+        if inside.size < _FEW:
+            for page in inside.tolist():
+                self.file_one(page, now)
+        else:
+            self.file(inside, now)
 
     def file_one(self, page: int, now: float) -> None:
         """Do what `file` does for a single page that was filed before; O(log n)."""

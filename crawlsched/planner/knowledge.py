@@ -15,7 +15,8 @@ from crawlsched.planner.explanation import Observation
 from crawlsched.planner.page_values import PosteriorValues
 from crawlsched.planner.parameters import Parameters
 from crawlsched.planner.plan import FIRST_PRECISION, FIRST_SIGNAL_RATE, Plan
-from crawlsched.planner.point_value import RULES, KnownRates, PointValues
+from crawlsched.planner.point_value import KnownRates, PointValues
+from crawlsched.planner.rules import RULES
 
 __all__ = ["DEFAULT_GRID", "Knowledge", "positive"]
 
@@ -248,8 +249,8 @@ class Knowledge:
         return observation
 
     def _evidence(self, page: int, n_signals: int) -> float:
-        _, weight = self.values.signals(np.array([page]))
-        return float(weight[0]) * n_signals
+        _, weight = self.values.signals_one(page)
+        return weight * n_signals
 
     def failed(self, page: int, now: float, retry_at: float | None = None) -> None:
         """A visit did not reach content: the page backs off, at least until `retry_at`."""
@@ -342,8 +343,9 @@ class Knowledge:
         """
         now = self._at(now)
         rows = self._rows(pages)
-        self.covered(rows, source, now)
         columns = self.pages
+        if (columns.source[rows] != source).any():
+            self.covered(rows, source, now)
         late = now - columns.crawled_at[rows] >= self.signal_delay
         rows = rows[(columns.source[rows] == source) & late]
         if rows.size <= SLICE:
@@ -400,7 +402,7 @@ class Knowledge:
         rows = self._rows(pages)
         order = np.argsort(np.asarray(pages, np.intp), kind="stable")
         if self.known_rates is None:
-            self.known_rates = KnownRates()
+            self.known_rates = KnownRates(RULES[self._rule])
         columns = (
             np.broadcast_to(np.asarray(c, np.float64), order.shape) for c in (change_rate, recall, false_signal_rate)
         )

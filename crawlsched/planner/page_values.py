@@ -120,6 +120,25 @@ class PosteriorValues:
         rate[(weight == 0.0) | (self._pages.n_signals_total[pages] == 0)] = 0.0
         return rate, weight
 
+    def signals_one(self, page: int) -> tuple[float, float]:
+        """Return what `signals` returns, to the last bit, for one page."""
+        columns, parameters = self._pages, self.parameters_of(page)
+        source = columns.source.item(page)
+        if source < 0:
+            return 0.0, 0.0
+        weight: float = parameters.signal_weights.item(min(source, parameters.signal_weights.size - 1))
+        if weight < _LEAST_WEIGHT:
+            return 0.0, 0.0
+        rate: float = parameters.signal_rates.item(min(source, parameters.signal_rates.size - 1))
+        total = columns.n_signals_total.item(page)
+        if total == 0 or rate <= 0:
+            return 0.0, weight
+        time = max(columns.crawled_at.item(page) - columns.signalled_since.item(page), 0.0)
+        counted = max(float(total) - columns.n_signals.item(page), 0.0)
+        if not time < np.inf:
+            time = 0.0
+        return (counted + SIGNALS_OF_A_RATE) / (time + SIGNALS_OF_A_RATE / rate), weight
+
     def _own_rate(self, pages: IndexArray, towards: FloatArray) -> FloatArray:
         # Counted up to the last crawl: what has come since is evidence, and the rate must not change between events.
         columns = self._pages
@@ -141,7 +160,7 @@ class PosteriorValues:
             return SteadyValue(0.0)
         weights = self.weights_one(page)
         if pages.source.item(page) >= 0:
-            rate, weight = (column.item() for column in self.signals(np.array([page])))
+            rate, weight = self.signals_one(page)
             if weight > 0 and rate > 0:
                 evidence = weight * pages.n_signals.item(page)
                 return SignalledValue(self._grid, weights, crawled_at, importance, evidence, rate, weight)

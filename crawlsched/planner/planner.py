@@ -32,7 +32,7 @@ class Planner(Knowledge):
         Crawls per second.
     crawl_value : str
         ``"posterior"``, the expectation over what is still possible, or one of the papers' rules with estimated (or,
-        by `set_rates`, known) rates, a name in `crawlsched.planner.point_value.RULES`: ``"greedy"``, ...
+        by `set_rates`, known) rates, a name in `crawlsched.planner.rules.RULES`: ``"greedy"``, ...
     rates : array_like, optional
         Grid of change rates per second, increasing; `DEFAULT_GRID` by default.
     min_crawl_interval : float

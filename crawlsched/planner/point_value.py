@@ -1,21 +1,23 @@
-"""The papers' rules: crawl values of pages as if one number for each of their rates were the truth."""
+"""Crawl values by the papers' rules, as if one number for each of a page's rates were the truth."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from math import inf
-from typing import NamedTuple, Protocol
+from math import exp, inf
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from crawlsched.crawl_value import elapsed_at_value
-from crawlsched.crawl_value.evaluation import evaluate
-from crawlsched.crawl_value.rules import evidence_of, natural_parameters
+from crawlsched.crawl_value.evaluation import ELEMENTS, evaluate
+from crawlsched.crawl_value.rules import evidence_of
+from crawlsched.frontier import PageValue
 from crawlsched.pages import Pages
 from crawlsched.planner.page_values import PosteriorValues
+from crawlsched.planner.posterior_value import SteadyValue, tangent_wait
+from crawlsched.planner.rules import RULES, Rule
 
-__all__ = ["RULES", "KnownRates", "PointValue", "PointValues", "Rule", "RuleValues"]
+__all__ = ["KnownRates", "PointValue", "PointValues", "RuleValues"]
 
 FloatArray = npt.NDArray[np.float64]
 IndexArray = npt.NDArray[np.intp]
@@ -25,82 +27,54 @@ BoolArray = npt.NDArray[np.bool_]
 _HIGHEST = 1e300
 # Values and slopes are right to 1e-13 or so; bounds stay clear of that.
 _SLACK = 1.0 + 1e-10
-# GREEDY-CIS+ trusts announcements whose precision and recall are above these (section 6.7 of the paper).
-_LEAST_PRECISION, _LEAST_RECALL = 0.7, 0.6
-
-
-class Rule(NamedTuple):
-    """One of the papers' rules, as GREEDY-NCIS of what it makes of the announcements.
-
-    Attributes
-    ----------
-    ignores : callable
-        ``ignores(rates)`` says of which pages it does not listen to announcements; `rates` are change rates, recalls
-        and false signal rates, shape (3, n).
-    trusts : bool
-        Whether it takes every announcement that it listens to for a true one.
-    max_terms : float
-        Terms of the crawl value that it sums, as in G-NCIS-APPROX-j.
-    """
-
-    ignores: Callable[[FloatArray], BoolArray]
-    trusts: bool = False
-    max_terms: float = inf
-
-
-def _no_page(rates: FloatArray) -> BoolArray:
-    return np.zeros(rates.shape[1], bool)
-
-
-def _all_pages(rates: FloatArray) -> BoolArray:
-    return np.ones(rates.shape[1], bool)
-
-
-def _pages_with_bad_signals(rates: FloatArray) -> BoolArray:
-    change_rate, recall, false = rates
-    true = recall * change_rate
-    good: BoolArray = (true > _LEAST_PRECISION * (true + false)) & (recall > _LEAST_RECALL)
-    return ~good
-
-
-#: The rules by name.
-RULES: dict[str, Rule] = {
-    "greedy": Rule(_all_pages),
-    "greedy_cis": Rule(_no_page, trusts=True),
-    "greedy_cis_plus": Rule(_pages_with_bad_signals, trusts=True),
-    "greedy_ncis": Rule(_no_page),
-    "greedy_ncis_approx_1": Rule(_no_page, max_terms=1.0),
-    "greedy_ncis_approx_2": Rule(_no_page, max_terms=2.0),
-}
+# A crossing time is approached by so many tangents at most, until one adds less than this to the wait.
+_MOST_TANGENTS = 4
+_SHORT_STEP = 0.02
+# Up to so many pages plain Python is faster than numpy.
+_FEW = 32
 
 
 class KnownRates:
-    """The rates of pages where they are known, one column each; nan where they are not."""
+    """The rates of pages where they are known.
 
-    def __init__(self) -> None:
-        self._columns: FloatArray = np.full((3, 0), np.nan)
+    Parameters
+    ----------
+    rule : Rule
+        Sees them in its own way.
+    """
 
-    def set(self, pages: IndexArray, *columns: FloatArray) -> None:
-        """Set change rate, recall and false signal rate of distinct pages."""
+    def __init__(self, rule: Rule) -> None:
+        self._rule = rule
+        self._columns: FloatArray = np.full((6, 0), np.nan)
+
+    def set(self, pages: IndexArray, *rates: FloatArray) -> None:
+        """Set change rate, recall and false signal rate of distinct pages, ascending."""
         for name, column, most in zip(
-            ("change_rate", "recall", "false_signal_rate"), columns, (1e300, 1.0, 1e300), strict=True
+            ("change_rate", "recall", "false_signal_rate"), rates, (1e300, 1.0, 1e300), strict=True
         ):
             if not ((column >= 0) & (column <= most)).all():
                 raise ValueError(
                     f"{name} must be between 0 and {most:g}, got {column[~((column >= 0) & (column <= most))][0]!r}."
                 )
         if pages.size and int(pages[-1]) >= self._columns.shape[1]:
-            longer = np.full((3, int(pages[-1]) + 1 + self._columns.shape[1] // 2), np.nan)
+            longer = np.full((6, int(pages[-1]) + 1 + self._columns.shape[1] // 2), np.nan)
             longer[:, : self._columns.shape[1]] = self._columns
             self._columns = longer
-        self._columns[:, pages] = columns
+        self._columns[:, pages] = self._rule.heard(np.stack(rates))
 
     def get(self, pages: IndexArray) -> FloatArray:
-        """Return change rates, recalls and false signal rates, shape (3, n); nan where they are not known."""
-        found = np.full((3, pages.size), np.nan)
+        """Return what `Rule.heard` returned, shape (6, n); nan where rates are not known."""
+        found = np.full((6, pages.size), np.nan)
         inside = pages < self._columns.shape[1]
         found[:, inside] = self._columns[:, pages[inside]]
         return found
+
+    def one(self, page: int) -> list[float] | None:
+        """Return the same for one page; None if its rates are not known."""
+        if page >= self._columns.shape[1]:
+            return None
+        found: list[float] = self._columns[:, page].tolist()
+        return None if found[0] != found[0] else found
 
 
 class _HasKnownRates(Protocol):
@@ -127,26 +101,34 @@ class PointValues:
         self._rule = RULES[rule]
         self._known = known
 
-    def one(self, page: int) -> PointValue:
+    def one(self, page: int) -> PageValue:
         """Return the crawl value of a page as things stand."""
-        return PointValue(self.many(np.array([page])))
+        known = self._known.known_rates
+        seen = None if known is None else known.one(page)
+        if seen is None:
+            return self.many(np.array([page])).one(0)
+        columns = self._pages
+        return _point_value(
+            self._rule,
+            seen,
+            columns.n_signals.item(page),
+            columns.crawled_at.item(page),
+            columns.importance.item(page),
+            self._estimates.parameters.discovery_horizon,
+        )
 
     def many(self, pages: IndexArray) -> RuleValues:
         """Return the crawl values of pages as things stand."""
         known = self._known.known_rates
-        rates = np.full((3, pages.size), np.nan) if known is None else known.get(pages)
-        unknown = np.flatnonzero(np.isnan(rates[0]))
+        seen = np.full((6, pages.size), np.nan) if known is None else known.get(pages)
+        unknown = np.flatnonzero(np.isnan(seen[0]))
         if unknown.size:
-            rates[:, unknown] = self._estimated(pages[unknown])
+            seen[:, unknown] = self._rule.heard(self._estimated(pages[unknown]))
         columns = self._pages
         n_signals = columns.n_signals[pages].astype(np.float64)
-        ignored = self._rule.ignores(rates)
-        rates[1:, ignored], n_signals[ignored] = 0.0, 0.0
-        if self._rule.trusts:
-            rates[2] = 0.0
         crawled_at, importance = columns.crawled_at[pages], columns.importance[pages].astype(np.float64)
         horizon = self._estimates.parameters.discovery_horizon
-        return RuleValues(self._rule, rates, n_signals, crawled_at, importance, horizon)
+        return RuleValues(self._rule, seen, n_signals, crawled_at, importance, horizon)
 
     def _estimated(self, pages: IndexArray) -> FloatArray:
         weights = self._estimates.weights(pages)
@@ -165,10 +147,9 @@ class RuleValues:
     Parameters
     ----------
     rule : Rule
-    rates : ndarray, shape (3, n)
-        Change rate, recall and false signal rate as the rule sees them.
+    seen : ndarray, shape (6, n)
+        What `Rule.heard` returned.
     n_signals, crawled_at, importance : ndarray, shape (n,)
-        As it sees them.
     horizon : float
         How far ahead a first crawl counts, seconds.
     """
@@ -176,27 +157,21 @@ class RuleValues:
     def __init__(
         self,
         rule: Rule,
-        rates: FloatArray,
+        seen: FloatArray,
         n_signals: FloatArray,
         crawled_at: FloatArray,
         importance: FloatArray,
         horizon: float,
     ) -> None:
         self._rule = rule
-        self._rates = rates
+        self._seen = seen
         self._n_signals = n_signals
         self._crawled_at = crawled_at
         self._importance = importance
         self._horizon = horizon
         self._never = crawled_at == -np.inf
         self.steady: BoolArray = self._never | (importance == 0.0)
-        self._new = importance / (rates[0] + 1 / horizon)
-        with np.errstate(under="ignore", over="ignore"):
-            alpha, gamma, kappa = natural_parameters(*rates)
-            # A change rate of 0 leaves no room for a true announcement.
-            certain = (n_signals > 0) & (rates[0] > 0) if rule.trusts else np.zeros(n_signals.size, bool)
-            self._natural: tuple[FloatArray, FloatArray, FloatArray] = alpha, gamma, kappa
-            self._evidence: FloatArray = np.where(certain, np.inf, evidence_of(n_signals, kappa))
+        self._new = importance / (seen[0] + 1 / horizon)
 
     def at(self, now: float) -> FloatArray:
         """Return the crawl values at a time."""
@@ -207,20 +182,20 @@ class RuleValues:
         # V rises by μ α exp(-y) ψ(y) a second, y = α τ + κ n (Lemma 4 of the noisy-signals paper; of the sums up to
         # term j too, where ψ is that of these terms), and ψ, the mean time until y is reached, by at most one second
         # a second: while no announcement comes the slope rises by at most μ α exp(-y) a second.
-        alpha, gamma, kappa = self._natural
+        _, _, _, alpha, gamma, kappa = self._seen
         elapsed = np.maximum(now - np.where(self._never, now, self._crawled_at), 0.0)
         with np.errstate(under="ignore", over="ignore"):
-            stale = alpha * elapsed + self._evidence
-            value, slope = evaluate(stale, alpha, gamma, kappa, self._rule.max_terms)
+            stale = alpha * elapsed + evidence_of(self._n_signals, kappa)
+            value, slope = _evaluated(stale, alpha, gamma, kappa, self._rule.max_terms)
             value = np.minimum(np.where(self._never, self._new, value * self._importance), _HIGHEST)
             growth = np.where(self.steady, 0.0, alpha * self._importance)
             return value, np.where(growth > 0.0, slope, 0.0) * growth, np.exp(-stale) * growth
 
-    def one(self, row: int) -> PointValue:
+    def one(self, row: int) -> PageValue:
         """Return the crawl value of one of the pages."""
-        part = slice(row, row + 1)
-        columns = self._rates[:, part], self._n_signals[part], self._crawled_at[part], self._importance[part]
-        return PointValue(RuleValues(self._rule, *columns, self._horizon))
+        columns = (column.item(row) for column in (self._n_signals, self._crawled_at, self._importance))
+        n_signals, crawled_at, importance = columns
+        return _point_value(self._rule, self._seen[:, row].tolist(), n_signals, crawled_at, importance, self._horizon)
 
     def parabolas(self, after: float, until: float) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return value, slope and half curvature of parabolas that no crawl value exceeds."""
@@ -233,29 +208,105 @@ class RuleValues:
         aims = np.ones(where.size)
         aims[where] = values
         grows = where & ~self.steady
-        chosen = aims[grows], *self._rates[:, grows], self._importance[grows], self._n_signals[grows]
-        elapsed = elapsed_at_value(*chosen)
+        chosen = np.flatnonzero(grows).tolist()
+        if ELEMENTS.compiled or len(chosen) <= _FEW:
+            for row in chosen:
+                times[row] = self.one(row).crossing(aims.item(row), after)
+            return times[where]
+        # With fewer terms values are lower, and reached later.
+        heard = np.where(self._seen[5] > 0.0, self._n_signals, 0.0)
+        columns = aims[grows], *self._seen[:3, grows], self._importance[grows], heard[grows]
+        elapsed = elapsed_at_value(*columns)
         times[grows] = np.maximum(self._crawled_at[grows] + elapsed * (1 - 1e-8), after)
         return times[where]
 
 
+def _evaluated(
+    stale: FloatArray, alpha: FloatArray, gamma: FloatArray, kappa: FloatArray, max_terms: float
+) -> tuple[FloatArray, FloatArray]:
+    """Return values and their derivatives by y; of few pages one by one, which is faster than numpy."""
+    if ELEMENTS.compiled:
+        value, slope = np.empty((2, stale.size))
+        ELEMENTS.many_terms(stale, alpha, gamma, kappa, max_terms, value, slope)
+        return value, slope
+    if stale.size > _FEW:
+        return evaluate(stale, alpha, gamma, kappa, max_terms)
+    columns = zip(stale.tolist(), alpha.tolist(), gamma.tolist(), kappa.tolist(), strict=True)
+    terms = np.array([ELEMENTS.element_terms(*column, max_terms) for column in columns]).reshape(-1, 2)
+    return terms[:, 0], terms[:, 1]
+
+
+def _point_value(
+    rule: Rule, seen: list[float], n_signals: float, crawled_at: float, importance: float, horizon: float
+) -> PageValue:
+    if crawled_at == -inf:
+        return SteadyValue(min(importance / (seen[0] + 1 / horizon), _HIGHEST))
+    if importance == 0.0:
+        return SteadyValue(0.0)
+    change_rate, _, _, alpha, gamma, kappa = seen
+    evidence = kappa * n_signals if n_signals else 0.0
+    return PointValue(change_rate, alpha, gamma, kappa, rule.max_terms, evidence, crawled_at, importance)
+
+
 class PointValue:
-    """The value of one page by a rule; see `crawlsched.frontier.PageValue`."""
+    """The value of one page by a rule; see `crawlsched.frontier.PageValue`.
 
-    __slots__ = ("_one", "steady")
+    Parameters
+    ----------
+    change_rate, unsignalled_change_rate, signal_rate, signal_weight : float
+        As the rule sees them.
+    max_terms : float
+        Terms of the sum to use.
+    evidence : float
+        Nats that announcements since the last crawl take off the log-probability of freshness.
+    crawled_at : float
+        POSIX seconds.
+    importance : float
+        Above 0.
+    """
 
-    def __init__(self, one: RuleValues) -> None:
-        self._one = one
-        self.steady = bool(one.steady[0])
+    __slots__ = ("_change_rate", "_crawled_at", "_evidence", "_importance", "_natural")
+    steady = False
+
+    def __init__(
+        self,
+        change_rate: float,
+        unsignalled_change_rate: float,
+        signal_rate: float,
+        signal_weight: float,
+        max_terms: float,
+        evidence: float,
+        crawled_at: float,
+        importance: float,
+    ) -> None:
+        self._change_rate = change_rate
+        self._natural = unsignalled_change_rate, signal_rate, signal_weight, max_terms
+        self._evidence = evidence
+        self._crawled_at = crawled_at
+        self._importance = importance
 
     def at(self, now: float) -> float:
         """Return the crawl value at a time."""
-        return float(self._one.at(now)[0])
+        stale = self._natural[0] * max(now - self._crawled_at, 0.0) + self._evidence
+        value: float = ELEMENTS.element_terms(stale, *self._natural)[0] * self._importance
+        return min(value, _HIGHEST)
 
     def bound(self, until: float, rough: bool = False) -> float:
         """Return what the crawl value does not exceed until a time."""
-        return float(self._one.parabolas(until, until)[0][0])
+        return self.at(until) * _SLACK
 
     def crossing(self, value: float, after: float) -> float:
         """Return a time before which the crawl value is below `value`."""
-        return float(self._one.crossings(np.array([value]), after, np.ones(1, bool))[0])
+        # Each tangent (see `RuleValues`) reaches the value too early, and from there the next is closer.
+        aim, alpha = value / self._importance, self._natural[0]
+        if alpha == 0.0 or aim * self._change_rate >= 1.0:
+            return inf
+        stale, wait = alpha * max(after - self._crawled_at, 0.0) + self._evidence, 0.0
+        for _ in range(_MOST_TANGENTS):
+            now, rise = ELEMENTS.element_terms(stale, *self._natural)
+            step = tangent_wait(aim, now, alpha * rise, alpha * exp(-stale))
+            wait += step
+            stale += alpha * step
+            if step <= _SHORT_STEP * wait:
+                break
+        return after + wait

@@ -122,7 +122,8 @@ class PlannerArm:
             self._rates.observe(visit)
             if not self._knows:
                 self._tell_rates(np.array([visit.row]), now)
-        observation = self._planner.crawled(visit.row, now, visit.changed)
+        # Where rates are known there is nothing to learn.
+        observation = self._planner.crawled(visit.row, now, None if self._knows else visit.changed)
         if observation is not None and observation.source >= 0:
             self._visits.add(observation)
         self._n_crawls += 1

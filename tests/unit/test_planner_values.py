@@ -74,6 +74,16 @@ def test_one_page_has_the_same_value_alone_as_among_others(seed: int) -> None:
     assert (together >= 0).all()
 
 
+@given(st.integers(0, 10_000))
+@settings(max_examples=25, deadline=None)
+def test_one_page_has_the_same_signals_alone_as_among_others(seed: int) -> None:
+    """The rate and the weight of its announcements, to the last bit."""
+    values, rows = collection(seed)
+    values._pages.n_signals_total[rows[::7]] = 0
+    rates, weights = values.signals(rows)
+    assert [values.signals_one(page) for page in rows.tolist()] == list(zip(rates, weights, strict=True))
+
+
 @pytest.fixture
 def compiled() -> Iterator[Callable[[bool], None]]:
     """Return a switch between compiled and plain code."""

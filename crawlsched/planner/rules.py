@@ -1,0 +1,91 @@
+"""The papers' rules by name: what each makes of a page's rates and of its announcements."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import inf
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from crawlsched.crawl_value.rules import natural_parameters
+
+__all__ = ["RULES", "Rule"]
+
+FloatArray = npt.NDArray[np.float64]
+BoolArray = npt.NDArray[np.bool_]
+
+# GREEDY-CIS+ trusts announcements whose precision and recall are above these (section 6.7 of the paper).
+_LEAST_PRECISION, _LEAST_RECALL = 0.7, 0.6
+
+
+class Rule(NamedTuple):
+    """One of the papers' rules, as GREEDY-NCIS of what it makes of the announcements.
+
+    Attributes
+    ----------
+    ignores : callable
+        ``ignores(rates)`` says of which pages it does not listen to announcements; `rates` are change rates, recalls
+        and false signal rates, shape (3, n).
+    trusts : bool
+        Whether it takes every announcement that it listens to for a true one.
+    max_terms : float
+        Terms of the crawl value that it sums, as in G-NCIS-APPROX-j.
+    """
+
+    ignores: Callable[[FloatArray], BoolArray]
+    trusts: bool = False
+    max_terms: float = inf
+
+    def heard(self, rates: FloatArray) -> FloatArray:
+        """Return the rates of pages as the rule sees them.
+
+        Parameters
+        ----------
+        rates : ndarray, shape (3, n)
+            Change rate, recall, false signal rate.
+
+        Returns
+        -------
+        ndarray, shape (6, n)
+            Change rate, recall and false signal rate, then what follows from them: unsignalled change rate α, signal
+            rate γ and signal weight κ.
+        """
+        ignored = self.ignores(rates)
+        seen = rates.copy()
+        seen[1:, ignored] = 0.0
+        if self.trusts:
+            seen[2] = 0.0
+        with np.errstate(under="ignore", over="ignore"):
+            alpha, gamma, kappa = natural_parameters(*seen)
+        if self.trusts:
+            # A change rate of 0 leaves no room for a true announcement; a recall of 0 does: it is one all the same.
+            kappa = np.where(ignored | (seen[0] == 0.0), 0.0, np.inf)
+        return np.vstack([seen, alpha, gamma, kappa])
+
+
+def _no_page(rates: FloatArray) -> BoolArray:
+    return np.zeros(rates.shape[1], bool)
+
+
+def _all_pages(rates: FloatArray) -> BoolArray:
+    return np.ones(rates.shape[1], bool)
+
+
+def _pages_with_bad_signals(rates: FloatArray) -> BoolArray:
+    change_rate, recall, false = rates
+    true = recall * change_rate
+    good: BoolArray = (true > _LEAST_PRECISION * (true + false)) & (recall > _LEAST_RECALL)
+    return ~good
+
+
+#: The rules by name.
+RULES: dict[str, Rule] = {
+    "greedy": Rule(_all_pages),
+    "greedy_cis": Rule(_no_page, trusts=True),
+    "greedy_cis_plus": Rule(_pages_with_bad_signals, trusts=True),
+    "greedy_ncis": Rule(_no_page),
+    "greedy_ncis_approx_1": Rule(_no_page, max_terms=1.0),
+    "greedy_ncis_approx_2": Rule(_no_page, max_terms=2.0),
+}
