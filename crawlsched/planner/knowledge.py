@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from crawlsched.estimators import Posterior
-from crawlsched.frontier import CrawlValues, Frontier
+from crawlsched.frontier import Frontier
 from crawlsched.pages import ERROR, FREE, GONE, LIVE, MOVED, REFUSED, Pages, check_importance
 from crawlsched.planner.explanation import Observation
 from crawlsched.planner.page_values import PosteriorValues
@@ -76,6 +76,9 @@ class Knowledge:
         self.values = PosteriorValues(self.pages, self.posterior, self._first_parameters())
         self.known_rates: KnownRates | None = None
         self._rule = crawl_value
+        self.crawl_values: PosteriorValues | PointValues = self.values
+        if crawl_value != "posterior":
+            self.crawl_values = PointValues(self.pages, self.values, crawl_value, self)
         self._frontier: Frontier | None = None
         self.threshold = 0.0
         self.clipped = 0
@@ -106,13 +109,10 @@ class Knowledge:
         # Clocks may be set back; here time stands still until they have caught up.
         self._now = max(self._now, now)
         if self._frontier is None:
-            values: CrawlValues = self.values
-            if self._rule != "posterior":
-                values = PointValues(self.pages, self.values, self._rule, self)
             tick = float(np.clip(_PICKS_PER_TICK / self.bandwidth, *_TICK))
             self._frontier = Frontier(
                 self.pages,
-                values,
+                self.crawl_values,
                 tick=tick,
                 now=self._now,
                 min_crawl_interval=self.min_crawl_interval,

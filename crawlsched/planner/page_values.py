@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 
@@ -168,7 +170,10 @@ class PosteriorValues:
 
     def many(self, pages: IndexArray) -> PageValues:
         """Return the crawl values of pages as things stand; O(K) a page."""
-        crawled_at = self._pages.crawled_at[pages]
+        return self.supposing(pages, self._pages.crawled_at[pages], self._pages.n_signals[pages])
+
+    def supposing(self, pages: IndexArray, crawled_at: FloatArray, n_signals: npt.NDArray[Any]) -> PageValues:
+        """Return the crawl values of pages if they had last been crawled then, and announced so often since."""
         importance = self._pages.importance[pages].astype(np.float64)
         rate, weight = self.signals(pages)
         steady = (crawled_at == -np.inf) | (importance == 0.0)
@@ -181,7 +186,7 @@ class PosteriorValues:
             chosen = self.weights(pages[growing]), crawled_at[growing], importance[growing]
             parts.append((growing, GrowingValues(self._grid, *chosen)))
         if signalled.any():
-            evidence = weight[signalled] * self._pages.n_signals[pages[signalled]]
+            evidence = weight[signalled] * n_signals[signalled]
             chosen = self.weights(pages[signalled]), crawled_at[signalled], importance[signalled]
             noisy = SignalledValues(self._grid, *chosen, evidence, rate[signalled], weight[signalled])
             parts.append((signalled, noisy))

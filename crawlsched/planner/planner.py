@@ -53,6 +53,8 @@ class Planner(Knowledge):
     pages : Pages
     posterior : Posterior
         What is known of each page's change rate, a compact row per page.
+    crawl_values : PosteriorValues or PointValues
+        What pages are worth, by the rule that `crawl_value` names.
     frontier : Frontier
         Finds the best page.
     bandwidth : float

@@ -119,16 +119,18 @@ class PointValues:
 
     def many(self, pages: IndexArray) -> RuleValues:
         """Return the crawl values of pages as things stand."""
+        return self.supposing(pages, self._pages.crawled_at[pages], self._pages.n_signals[pages])
+
+    def supposing(self, pages: IndexArray, crawled_at: FloatArray, n_signals: npt.NDArray[Any]) -> RuleValues:
+        """Return the crawl values of pages if they had last been crawled then, and announced so often since."""
         known = self._known.known_rates
         seen = np.full((6, pages.size), np.nan) if known is None else known.get(pages)
         unknown = np.flatnonzero(np.isnan(seen[0]))
         if unknown.size:
             seen[:, unknown] = self._rule.heard(self._estimated(pages[unknown]))
-        columns = self._pages
-        n_signals = columns.n_signals[pages].astype(np.float64)
-        crawled_at, importance = columns.crawled_at[pages], columns.importance[pages].astype(np.float64)
+        importance = self._pages.importance[pages].astype(np.float64)
         horizon = self._estimates.parameters.discovery_horizon
-        return RuleValues(self._rule, seen, n_signals, crawled_at, importance, horizon)
+        return RuleValues(self._rule, seen, n_signals.astype(np.float64), crawled_at, importance, horizon)
 
     def _estimated(self, pages: IndexArray) -> FloatArray:
         weights = self._estimates.weights(pages)
