@@ -59,7 +59,7 @@ class Outlook:
     >>> outlook = Outlook(mean_interval=6000.0)
     >>> outlook.add(planner, pages, now=0.0)
     >>> round(outlook.freshness(1 / 60), 2), round(outlook.freshness(1 / 30), 2)
-    (0.74, 0.77)
+    (0.58, 0.62)
     """
 
     def __init__(self, mean_interval: float) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from math import exp, inf
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
