@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,7 +12,7 @@ from scrapy.utils.request import fingerprint
 from crawlsched.planner import Planner, plan
 from crawlsched.store import Batch, Lease, NewPage, ObservationRow, Source, Store
 
-__all__ = ["HOSTS", "Simulated", "crawl"]
+__all__ = ["HOSTS", "Simulated", "World", "crawl"]
 
 HOSTS = ("127.0.0.1", "127.0.0.2")
 HOUR = 3600.0
@@ -25,42 +26,62 @@ class Simulated:
     planner: Planner
     visits: list[ObservationRow]
     freshness: float
+    world: World
 
     def url(self, page: int) -> str:
         """Return a page's URL."""
         return f"http://{HOSTS[page % 2]}/page/{page}"
 
 
-def crawl(
-    store: Store, now: float, *, n_pages: int = 120, bandwidth: float = 20 / HOUR, days: float = 3.0
-) -> Simulated:
-    """Crawl simulated pages for some days that end now.
+class World:
+    """Pages that change and are announced, as they truly are.
 
     Even pages are on a host whose sitemap announces 70 % of the changes and nothing else; odd pages on one whose
     sitemap announces every page once in 6 hours, whatever happens.
     """
-    rng = np.random.default_rng(7)
+
+    def __init__(self, n_pages: int, seed: int) -> None:
+        self.rng = np.random.default_rng(seed)
+        self.rates = self.rng.lognormal(np.log(1 / (30 * HOUR)), 1.2, n_pages)
+        self.changed_since = np.zeros(n_pages, bool)
+
+    def planner(self, bandwidth: float, start: float) -> Planner:
+        """Return a planner that has just heard of the pages and their sitemaps."""
+        planner = Planner(bandwidth)
+        pages = planner.add(np.arange(self.rates.size) % 2, start)
+        for source in (0, 1):
+            planner.covered(pages[pages % 2 == source], source, start)
+        return planner
+
+    def slots(self, planner: Planner, start: float, n: int) -> Iterator[tuple[int, float, bool]]:
+        """Let the planner crawl in n slots; give page, time, and whether it had changed, before that is told."""
+        rng, n_pages, bandwidth = self.rng, self.rates.size, planner.bandwidth
+        pages = np.arange(n_pages)
+        for now in start + np.arange(1, n + 1) / bandwidth:
+            changes = rng.random(n_pages) < -np.expm1(-self.rates / bandwidth)
+            self.changed_since |= changes
+            honest = changes & (pages % 2 == 0) & (rng.random(n_pages) < 0.7)
+            babbling = (pages % 2 == 1) & (rng.random(n_pages) < 1 / (6 * HOUR * bandwidth))
+            planner.signalled(pages[honest], 0, now)
+            planner.signalled(pages[babbling], 1, now)
+            pick = planner.pick(now, lambda host, time: time)
+            assert pick is not None
+            yield pick.page, now, bool(self.changed_since[pick.page])
+            self.changed_since[pick.page] = False
+
+
+def crawl(
+    store: Store, now: float, *, n_pages: int = 120, bandwidth: float = 20 / HOUR, days: float = 3.0
+) -> Simulated:
+    """Crawl the pages of a `World` for some days that end now."""
     start = now - days * 24 * HOUR
-    planner = Planner(bandwidth)
-    rates = rng.lognormal(np.log(1 / (30 * HOUR)), 1.2, n_pages)
-    pages = planner.add(np.arange(n_pages) % 2, start)
-    for source in (0, 1):
-        planner.covered(pages[pages % 2 == source], source, start)
-    changed_since = np.zeros(n_pages, bool)
+    world = World(n_pages, seed=7)
+    planner = world.planner(bandwidth, start)
     visits: list[ObservationRow] = []
-    for now_ in start + np.arange(1, int(days * 24 * HOUR * bandwidth)) / bandwidth:
-        changes = rng.random(n_pages) < -np.expm1(-rates / bandwidth)
-        changed_since |= changes
-        honest = changes & (pages % 2 == 0) & (rng.random(n_pages) < 0.7)
-        babbling = (pages % 2 == 1) & (rng.random(n_pages) < 1 / (6 * HOUR * bandwidth))
-        planner.signalled(pages[honest], 0, now_)
-        planner.signalled(pages[babbling], 1, now_)
-        pick = planner.pick(now_, lambda host, time: time)
-        assert pick is not None
-        visits.append(_visit(planner, pick.page, now_, bool(changed_since[pick.page]), len(visits)))
-        changed_since[pick.page] = False
+    for page, time, changed in world.slots(planner, start, int(days * 24 * HOUR * bandwidth) - 1):
+        visits.append(_visit(planner, page, time, changed, len(visits)))
     _save(store, planner, visits, start, now)
-    return Simulated(store, planner, visits, freshness=1.0 - float(changed_since.mean()))
+    return Simulated(store, planner, visits, freshness=1.0 - float(world.changed_since.mean()), world=world)
 
 
 def _visit(planner: Planner, page: int, now: float, changed: bool, number: int) -> ObservationRow:

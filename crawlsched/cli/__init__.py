@@ -41,10 +41,23 @@ def main(argv: Sequence[str] | None = None) -> int:
 def add_commands(parser: argparse.ArgumentParser) -> None:
     """Add every command to a parser; `run` then takes what it has parsed."""
     # Each imports what it needs of Scrapy and SQL when it is run: their loading takes longer than most commands.
-    from crawlsched.cli import bandwidth, compare, db, forget, jobs, recrawl, replay, signal, simulate, status, why
+    from crawlsched.cli import (
+        bandwidth,
+        compare,
+        db,
+        forget,
+        jobs,
+        recrawl,
+        replay,
+        signal,
+        simulate,
+        status,
+        whatif,
+        why,
+    )
 
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True, prog=parser.prog)
-    for command in (status, why, bandwidth, recrawl, signal, forget, jobs, db, replay, compare, simulate):
+    for command in (status, why, whatif, bandwidth, recrawl, signal, forget, jobs, db, replay, compare, simulate):
         command.add_parser(commands)
 
 

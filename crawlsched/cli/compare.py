@@ -2,7 +2,6 @@
 
 import argparse
 import json
-from pathlib import Path
 from typing import Any
 
 from crawlsched.cli.history_options import (
@@ -12,9 +11,9 @@ from crawlsched.cli.history_options import (
     read_bandwidth,
     read_options,
 )
+from crawlsched.cli.picture import need_matplotlib, new_picture, save_picture
 from crawlsched.cli.replay import summary
 from crawlsched.cli.wording import say_table
-from crawlsched.exceptions import CrawlschedError
 
 __all__ = ["add_parser", "report", "say"]
 
@@ -53,7 +52,7 @@ def report(arguments: argparse.Namespace) -> dict[str, Any]:
     from crawlsched.simulation import open_text, replay
 
     if arguments.plot:
-        _need_matplotlib()
+        need_matplotlib()
     history, times = read_options(arguments)
     bandwidths = [read_bandwidth(text, history, times) for text in arguments.bandwidths]
     replays = []
@@ -93,21 +92,9 @@ def _short(bandwidth: float) -> str:
     return f"{bandwidth * 3600:.4g}/h" if bandwidth < 1 else f"{bandwidth:.4g}/s"
 
 
-def _need_matplotlib() -> None:
-    try:
-        import matplotlib  # noqa: F401
-    except ImportError:
-        raise CrawlschedError("--plot needs matplotlib; install crawlsched[plot].") from None
-
-
 def _draw(result: dict[str, Any], path: str) -> None:
     """Draw freshness against bandwidth, a line for each policy."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(8, 5), layout="constrained")
-    FigureCanvasAgg(figure)
-    axes = figure.add_subplot()
+    canvas, axes = new_picture()
     for name in result["policies"]:
         points = sorted(
             (one["bandwidth"], one["freshness"])
@@ -115,14 +102,5 @@ def _draw(result: dict[str, Any], path: str) -> None:
             if one["name"] == name and one["freshness"] is not None
         )
         axes.plot([x for x, _ in points], [y for _, y in points], marker="o", label=name)
-    axes.set_xscale("log")
-    axes.set_xlabel("bandwidth, crawls per second")
-    axes.set_ylabel("freshness")
-    axes.grid(visible=True, alpha=0.3)
     axes.legend()
-    if not Path(path).suffix:
-        path = f"{path}.png"
-    try:
-        figure.savefig(path)
-    except (OSError, ValueError) as error:
-        raise CrawlschedError(f"{path} cannot be drawn: {error}.".replace("..", ".")) from None
+    save_picture(canvas, path)

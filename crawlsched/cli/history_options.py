@@ -10,7 +10,7 @@ from crawlsched.settings import parse_bandwidth
 if TYPE_CHECKING:
     from crawlsched.simulation import History
 
-__all__ = ["ESTIMATORS_HELP", "POLICIES_HELP", "add_history_options", "read_bandwidth", "read_options"]
+__all__ = ["ESTIMATORS_HELP", "POLICIES_HELP", "add_history_options", "read_bandwidth", "read_multiple", "read_options"]
 
 # Named here too: the simulation is loaded when it is run, which takes longer than most commands.
 POLICIES_HELP = (
@@ -59,17 +59,30 @@ def read_options(arguments: argparse.Namespace) -> "tuple[History, dict[str, flo
 
 def read_bandwidth(text: str, history: "History", times: dict[str, float | None]) -> float:
     """Read a bandwidth, in crawls per second; ``0.3x`` is 0.3 times the history's total change rate."""
-    multiple = re.fullmatch(r"\s*([0-9.eE+-]+)\s*x\s*", text)
+    multiple = read_multiple(text)
     if multiple is None:
         try:
             return parse_bandwidth(text)
         except ValueError as error:
             raise CrawlschedError(str(error)) from None
-    total = float(history.hindsight_rates(history.window(**times)).sum())
-    try:
-        bandwidth = float(multiple[1]) * total
-    except ValueError:
-        bandwidth = 0.0
+    bandwidth = multiple * float(history.hindsight_rates(history.window(**times)).sum())
     if not bandwidth > 0.0:
         raise CrawlschedError(f"bandwidth must be above 0 times the changes in a history with changes, got {text!r}.")
     return bandwidth
+
+
+def read_multiple(text: str) -> float | None:
+    """Read a multiple such as ``0.3x``: 0 if there is no number before the x, and None if there is no x.
+
+    Examples
+    --------
+    >>> read_multiple("0.3x"), read_multiple("300/h")
+    (0.3, None)
+    """
+    multiple = re.fullmatch(r"\s*([0-9.eE+-]+)\s*x\s*", text)
+    if multiple is None:
+        return None
+    try:
+        return float(multiple[1])
+    except ValueError:
+        return 0.0

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from crawlsched.planner import Plan, Planner
     from crawlsched.store import Store
 
-__all__ = ["Totals", "add_up", "newest_plan", "planner_of_page"]
+__all__ = ["Totals", "add_up", "fresh_now", "newest_plan", "planner_of_page", "planners", "wanted"]
 
 # Pages in memory at once: a quarter of a gigabyte with all that is computed of them.
 _BLOCK = 100_000
@@ -23,7 +23,7 @@ _WANTED = (NEW, LIVE, ERROR)
 
 def planner_of_page(store: "Store", target: Target, page: int, now: float) -> "Planner":
     """Return a planner that knows a single page (its number is 0) and the newest plan."""
-    planner, _ = next(_planners(store, target, now, pages=[page]))
+    planner, _ = next(planners(store, target, now, pages=[page]))
     return planner
 
 
@@ -70,23 +70,19 @@ class Totals:
 def add_up(store: "Store", target: Target, n_sources: int, now: float) -> Totals:
     """Look at every stored page as the planner sees it."""
     totals = Totals(n_sources)
-    for planner, n_pages in _planners(store, target, now):
+    for planner, n_pages in planners(store, target, now):
         _add(totals, planner, np.arange(n_pages), now)
     return totals
 
 
 def _add(totals: Totals, planner: "Planner", rows: Any, now: float) -> None:
     columns = planner.pages
-    rows = rows[np.isin(columns.state[rows], _WANTED)]
-    weights = planner.values.weights(rows)
-    signal_rate, signal_weight = planner.values.signals(rows)
-    # The probability of freshness, exp(-α τ - κ n), expected over the rates α that are still possible.
-    elapsed = np.maximum(now - columns.crawled_at[rows], 0.0)
-    fresh = np.vecdot(weights, np.exp(-planner.posterior.rates * elapsed[:, np.newaxis]))
-    fresh *= np.exp(-signal_weight * columns.n_signals[rows])
+    rows = wanted(planner, rows)
     importance = columns.importance[rows].astype(np.float64)
     totals.importance += float(importance.sum())
-    totals.fresh += float(np.vecdot(importance, fresh))
+    weights = planner.values.weights(rows)
+    totals.fresh += float(np.vecdot(importance, fresh_now(planner, rows, now, weights)))
+    signal_rate, signal_weight = planner.values.signals(rows)
     # γ (1 - e^-κ) announcements a second are true, and the changes are those and the α that nobody announces.
     true = signal_rate * -np.expm1(-signal_weight)
     changes = weights @ planner.posterior.rates + true
@@ -97,7 +93,24 @@ def _add(totals: Totals, planner: "Planner", rows: Any, now: float) -> None:
     totals.changes += np.bincount(source, changes[covered], n)[:n]
 
 
-def _planners(
+def wanted(planner: "Planner", rows: Any) -> Any:
+    """Return those of the pages of which a fresh copy is wanted."""
+    return rows[np.isin(planner.pages.state[rows], _WANTED)]
+
+
+def fresh_now(planner: "Planner", rows: Any, now: float, weights: Any) -> Any:
+    """Return the probability that each page's copy is fresh: exp(-α τ - κ n), expected over the rates α still possible.
+
+    `weights` are the probabilities of these rates.
+    """
+    columns = planner.pages
+    _, signal_weight = planner.values.signals(rows)
+    elapsed = np.maximum(now - columns.crawled_at[rows], 0.0)
+    by_time = np.vecdot(weights, np.exp(-planner.posterior.rates * elapsed[:, np.newaxis]))
+    return by_time * np.exp(-signal_weight * columns.n_signals[rows])
+
+
+def planners(
     store: "Store", target: Target, now: float, pages: list[int] | None = None
 ) -> "Iterator[tuple[Planner, int]]":
     """Give a planner for each block of pages, in which they are numbered from 0, and how many there are."""

@@ -1,0 +1,238 @@
+"""``crawlsched whatif``: how fresh the pages would be at other bandwidths, and what a given freshness would take."""
+
+import argparse
+import math
+import time
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from crawlsched.cli.history_options import read_multiple
+from crawlsched.cli.picture import need_matplotlib, new_picture, save_picture
+from crawlsched.cli.planning import fresh_now, planners, wanted
+from crawlsched.cli.target import Target, common_options, find_target, open_store
+from crawlsched.cli.wording import say_count, say_share, say_table
+from crawlsched.exceptions import CrawlschedError
+from crawlsched.setting_values import SECONDS_PER, format_bandwidth, parse_bandwidth
+
+if TYPE_CHECKING:
+    from crawlsched.planner.outlook import Outlook
+    from crawlsched.store import Source, Store
+
+__all__ = ["add_parser", "report", "say"]
+
+# As many pages as a plan takes for its demand curve; of those with announcements, which take 20 ms each, fewer.
+_SAMPLE = 4096
+_SIGNALLED_SAMPLE = 512
+
+
+def add_parser(commands: Any) -> None:
+    """Add the command."""
+    parser = commands.add_parser(
+        "whatif",
+        help="how fresh would the pages be at other bandwidths? which would a given freshness take?",
+        parents=[common_options()],
+    )
+    parser.add_argument(
+        "--bandwidths",
+        metavar="X",
+        nargs="+",
+        default=["0.25x", "0.5x", "1x", "2x", "4x"],
+        help="each 300/h, 20000/d, or 2x for twice the present one (default: 0.25x 0.5x 1x 2x 4x)",
+    )
+    parser.add_argument(
+        "--freshness",
+        metavar="F",
+        nargs="+",
+        type=_share,
+        default=[0.8, 0.9, 0.95],
+        help="shares such as 0.9 or 90%% (default: 0.8 0.9 0.95)",
+    )
+    parser.add_argument("--plot", metavar="OUT.png", help="draw freshness against bandwidth (.png, .svg, .pdf)")
+    parser.set_defaults(report=report, say=say)
+
+
+def _share(text: str) -> float:
+    try:
+        share = float(text.removesuffix("%")) / (100.0 if text.endswith("%") else 1.0)
+    except ValueError:
+        share = math.nan
+    if not 0.0 < share < 1.0:
+        raise argparse.ArgumentTypeError(f"must be a share between 0 and 1, such as 0.9 or 90%, got {text!r}.")
+    return share
+
+
+def report(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Look at the pages as the planner sees them, and ask what other bandwidths would give."""
+    if arguments.plot:
+        need_matplotlib()
+    target = find_target(arguments)
+    now = time.time()
+    store = open_store(target)
+    try:
+        present = _present_bandwidth(store, target)
+        asked = [_read_bandwidth(text, present) for text in arguments.bandwidths]
+        polls = sum(_polls(source) for source in store.sources())
+        looked = _look(store, target, now, present)
+        outlook: Outlook = looked.pop("outlook")
+        result = {
+            "collection": store.name,
+            "shard": store.key[0],
+            "database": store.database.name,
+            "time": now,
+            "bandwidth": present,
+            "polls": polls,
+            **looked,
+            "bandwidths": [_at(outlook, bandwidth, present, polls) for bandwidth in asked],
+            "needed": [_needed(outlook, share, present, polls) for share in arguments.freshness],
+        }
+    finally:
+        store.close()
+    if arguments.plot:
+        _draw(result, outlook, arguments.plot)
+    return result
+
+
+def _present_bandwidth(store: "Store", target: Target) -> float:
+    owner = store.owner()
+    said = owner.status.get("bandwidth") if owner is not None else None
+    return float(said or target.settings.bandwidth)
+
+
+def _read_bandwidth(text: str, present: float) -> float:
+    multiple = read_multiple(text)
+    try:
+        bandwidth = parse_bandwidth(text) if multiple is None else multiple * present
+    except ValueError:
+        bandwidth = 0.0
+    if not 0.0 < bandwidth < math.inf:
+        raise CrawlschedError(
+            f"--bandwidths must be such as 5/s, 300/h or 20000/d, or 2x for twice the present one, got {text!r}."
+        )
+    return bandwidth
+
+
+def _polls(source: "Source") -> float:
+    """Return how often a source is read, per second."""
+    polled, following = source.polled_at, source.next_poll_at
+    return 1.0 / (following - polled) if polled is not None and following is not None and following > polled else 0.0
+
+
+def _look(store: "Store", target: Target, now: float, bandwidth: float) -> dict[str, Any]:
+    """Look at all pages of which a fresh copy is wanted, or at an even sample of them."""
+    from crawlsched.planner.outlook import Outlook
+
+    last = store.next_page()
+    every = max(1, -(-last // _SAMPLE))
+    sample = None if every == 1 else list(range(0, last, every))
+    outlook, signalled_pages = None, 0
+    totals = {"importance": 0.0, "fresh": 0.0, "pages": 0}
+    for planner, n_pages in planners(store, target, now, sample):
+        rows = wanted(planner, np.arange(n_pages))
+        if not rows.size:
+            continue
+        outlook = outlook or Outlook(rows.size * every / bandwidth)
+        importance = planner.pages.importance[rows].astype(np.float64)
+        totals["pages"] += rows.size
+        totals["importance"] += float(importance.sum())
+        totals["fresh"] += float(importance @ fresh_now(planner, rows, now, planner.values.weights(rows)))
+        _, weight = planner.values.signals(rows)
+        signalled = rows[weight > 0]
+        signalled_pages += signalled.size
+        of_these = max(1, -(-signalled.size // _SIGNALLED_SAMPLE))
+        chosen = signalled[::of_these]
+        outlook.add(planner, rows[weight == 0], now, every)
+        if chosen.size:
+            outlook.add(planner, chosen, now, every * signalled.size / chosen.size)
+    if outlook is None or not totals["importance"]:
+        raise CrawlschedError(
+            f"The collection {store.name!r} holds no page yet of which a fresh copy is wanted; crawl first."
+        )
+    return {
+        "outlook": outlook,
+        "pages": totals["pages"] * every,
+        "sample": totals["pages"],
+        "sample_with_signals": min(signalled_pages, _SIGNALLED_SAMPLE),
+        "pages_with_signals": signalled_pages * every,
+        "fresh_now": totals["fresh"] / totals["importance"],
+    }
+
+
+def _at(outlook: "Outlook", bandwidth: float, present: float, polls: float) -> dict[str, float]:
+    left = max(bandwidth - polls, 1e-3 * bandwidth)
+    return {
+        "bandwidth": bandwidth,
+        "times_present": bandwidth / present,
+        "freshness": outlook.freshness(left),
+        "freshness_in_turn": outlook.freshness_in_turn(left),
+    }
+
+
+def _needed(outlook: "Outlook", freshness: float, present: float, polls: float) -> dict[str, float | None]:
+    bandwidth = outlook.bandwidth(freshness) + polls
+    found = bandwidth if math.isfinite(bandwidth) else None
+    return {
+        "freshness": freshness,
+        "bandwidth": found,
+        "times_present": None if found is None else found / present,
+        "largest_useful": outlook.largest_bandwidth + polls,
+    }
+
+
+def say(report: dict[str, Any]) -> str:
+    """Say it in two tables."""
+    unit = format_bandwidth(report["bandwidth"]).partition("/")[2]
+    sitemaps = f", of which {_short(report['polls'], unit)} for sitemaps" if report["polls"] else ""
+    lines = [
+        f"{report['collection']}  ({report['database']})",
+        f"  {say_count(report['pages'], 'page')} to be kept fresh on {_short(report['bandwidth'], unit)}{sitemaps}",
+        f"  expected to be fresh now, by importance: {say_share(report['fresh_now'])}",
+        "",
+    ]
+    rows = [["bandwidth", "", "freshness", "all in turn"]]
+    for one in report["bandwidths"]:
+        shares = say_share(one["freshness"]), say_share(one["freshness_in_turn"])
+        rows.append([_short(one["bandwidth"], unit), f"{one['times_present']:.3g}x", *shares])
+    lines += ["in the long run, by what is known now", *say_table(rows, "rrrr")]
+    rows = [["freshness", "takes", ""]]
+    for one in report["needed"]:
+        rows.append([say_share(one["freshness"]), *_say_needed(one, unit)])
+    lines += ["", *say_table(rows, "rrr")]
+    if report["sample"] < report["pages"] or report["sample_with_signals"] < report["pages_with_signals"]:
+        lines += ["", _say_sample(report)]
+    return "\n".join(lines)
+
+
+def _say_needed(one: dict[str, Any], unit: str) -> list[str]:
+    if one["bandwidth"] is None:
+        return [f"not reached with {_short(one['largest_useful'], unit)}", ""]
+    return [_short(one["bandwidth"], unit), f"{one['times_present']:.3g}x"]
+
+
+def _say_sample(report: dict[str, Any]) -> str:
+    text = f"Computed from an even sample of {say_count(report['sample'], 'page')}"
+    if report["sample_with_signals"] < report["pages_with_signals"]:
+        text += f", {report['sample_with_signals']:,} of those with announcements"
+    return f"{text}."
+
+
+def _short(bandwidth: float, unit: str) -> str:
+    return f"{bandwidth * SECONDS_PER[unit]:,.4g}/{unit}"
+
+
+def _draw(report: dict[str, Any], outlook: "Outlook", path: str) -> None:
+    """Draw the curve, the asked bandwidths on it, and the same crawls made in turn."""
+    canvas, axes = new_picture()
+    asked = [one["bandwidth"] for one in report["bandwidths"]]
+    needed = [one["bandwidth"] for one in report["needed"] if one["bandwidth"] is not None]
+    ends = [*asked, *needed, report["bandwidth"]]
+    bandwidths = np.geomspace(min(ends) / 2, max(ends) * 2, 200)
+    curves = [_at(outlook, float(bandwidth), report["bandwidth"], report["polls"]) for bandwidth in bandwidths]
+    axes.plot(bandwidths, [one["freshness"] for one in curves], label="by crawl value")
+    axes.plot(bandwidths, [one["freshness_in_turn"] for one in curves], color="0.6", label="all pages in turn")
+    axes.plot(asked, [one["freshness"] for one in report["bandwidths"]], "o", color="C0")
+    axes.axvline(report["bandwidth"], color="0.3", linestyle=":", label="present bandwidth")
+    axes.set_ylim(0.0, 1.0)
+    axes.set_title(f"{report['collection']}: expected freshness by what is known now")
+    axes.legend(loc="lower right")
+    save_picture(canvas, path)

@@ -1,0 +1,221 @@
+"""An outlook says what the planner's thresholds cost and give: against closed forms, and crawls that went on."""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from crawlsched.bandwidth import refresh_rates, refresh_rates_with_signals
+from crawlsched.bandwidth.announced import AnnouncedGain
+from crawlsched.freshness import expected_freshness
+from crawlsched.planner import Planner, plan
+from crawlsched.planner.outlook import Outlook
+from crawlsched.planner.point_value import RULES
+from tests.simulated import HOUR, World
+
+NOW = 1e6
+RATES = np.geomspace(1e-4, 1.0, 32)
+
+
+def crawled(n_pages: int, seed: int = 0, surely: bool = True, **parameters: object) -> Planner:
+    """Return a planner whose pages have all been crawled now; their rates are known (or are what the prior says)."""
+    rng = np.random.default_rng(seed)
+    planner = Planner(1.0, rates=RATES, **parameters)  # type: ignore[arg-type]
+    pages = planner.add(0, NOW, rng.lognormal(0, 1, n_pages))
+    for page in pages.tolist():
+        planner.crawled(page, NOW, None)
+    if surely:
+        # 30 nats below the likeliest rate is as good as impossible.
+        rows = np.full((n_pages, RATES.size + 1), 60_000, np.uint16)
+        rows[pages, rng.integers(0, RATES.size, n_pages)] = 0
+        planner.posterior.unpack(pages, rows)
+    return planner
+
+
+def looked_at(planner: Planner, mean_interval: float = 100.0) -> Outlook:
+    outlook = Outlook(mean_interval)
+    outlook.add(planner, np.arange(len(planner.pages)), NOW)
+    return outlook
+
+
+def known_rates(planner: Planner) -> tuple[np.ndarray, np.ndarray]:
+    pages = np.arange(len(planner.pages))
+    weights = planner.values.weights(pages)
+    assert (weights.max(axis=1) > 1 - 1e-9).all()
+    return RATES[weights.argmax(axis=1)], planner.pages.importance[pages].astype(float)
+
+
+@pytest.mark.parametrize("rule", ["posterior", *RULES])
+@pytest.mark.parametrize("bandwidth", [0.2, 2.0, 20.0])
+def test_where_rates_are_known_it_is_the_optimum(rule: str, bandwidth: float) -> None:
+    """Without announcements every rule crawls at the rates that solve problem (5), and its freshness is theirs."""
+    planner = crawled(200, crawl_value=rule)
+    rates, importance = known_rates(planner)
+    outlook = looked_at(planner)
+    best = refresh_rates(rates, importance, bandwidth)
+    freshness = expected_freshness(best.rates, rates, importance)
+    assert outlook.freshness(bandwidth) == pytest.approx(freshness, abs=1e-3)
+    assert outlook.bandwidth(freshness) == pytest.approx(bandwidth, rel=1e-2)
+    in_turn = expected_freshness(np.full(200, bandwidth / 200), rates, importance)
+    assert outlook.freshness_in_turn(bandwidth) == pytest.approx(in_turn, abs=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("signal_rate", "signal_weight"),
+    [(0.1, 1.0), (0.03, 3.0), (0.5, 0.05), (0.005, 0.5)],
+    ids=["true ones", "surer ones", "many that say little", "few"],
+)
+def test_with_announcements_of_known_quality_it_is_the_optimum(signal_rate: float, signal_weight: float) -> None:
+    """The freshness is that of problem (4), solved by Theorem 1 of the noisy-signals paper."""
+    planner = crawled(40, seed=1)
+    pages = np.arange(40)
+    planner.covered(pages, 0, NOW)
+    planner.pages.signalled_since[pages] = 0.0
+    planner.pages.n_signals_total[pages] = round(signal_rate * NOW)
+    columns = {"signal_weights": np.full(2, signal_weight), "signal_rates": np.full(2, signal_rate)}
+    planner.values.begin_adoption(replace(planner.values.parameters, **columns))
+    planner.values.adopt_below(None)
+    unsignalled, importance = known_rates(planner)
+    rate, weight = planner.values.signals(pages)
+    change_rate = unsignalled - rate * np.expm1(-weight)
+    recall, false = 1 - unsignalled / change_rate, rate * np.exp(-weight)
+    outlook = looked_at(planner)
+    gain = AnnouncedGain.checked(change_rate, recall, false, importance)
+    for bandwidth in (0.1, 1.0, 10.0):
+        best = refresh_rates_with_signals(change_rate, recall, false, importance, bandwidth)
+        freshness = gain.total(best.rates).sum() / importance.sum()
+        assert outlook.freshness(bandwidth) == pytest.approx(freshness, abs=3e-3)
+
+
+def test_its_demand_is_that_of_the_plan() -> None:
+    """Without announcements, a bandwidth wants the same threshold in the outlook as in the plan's demand curve."""
+    planner = crawled(100, surely=False)
+    made = plan(planner.snapshot(), 1.0)
+    planner.adopt(made, NOW)
+    while planner.work(NOW):
+        pass
+    outlook = looked_at(planner)
+    thresholds, wanted = made.demand.T
+    from crawlsched.planner.outlook import _LEVELS
+
+    ours = np.interp(thresholds, _LEVELS, outlook._wanted[:-1])
+    told = (wanted > 0.05) & (wanted < 20)
+    assert told.sum() > 10
+    # The plan counts in whole steps of 9 % of elapsed time.
+    assert ours[told] == pytest.approx(wanted[told], rel=0.09)
+
+
+@given(st.integers(0, 1000), st.booleans(), st.sampled_from([0.0, 50.0]), st.sampled_from([None, 2000.0]))
+@settings(max_examples=10, deadline=None)
+def test_more_bandwidth_is_never_worse(seed: int, surely: bool, shortest: float, longest: float | None) -> None:
+    """Freshness is between 0 and 1, grows with bandwidth, and is not below that of crawling in turn."""
+    planner = crawled(30, seed, surely, min_crawl_interval=shortest, max_crawl_interval=longest)
+    outlook = looked_at(planner)
+    bandwidths = np.geomspace(1e-3, 10.0, 30)
+    fresh = np.array([outlook.freshness(bandwidth) for bandwidth in bandwidths])
+    assert ((fresh >= 0) & (fresh <= 1)).all()
+    assert (np.diff(fresh) >= -2e-3).all()
+    if not shortest:
+        in_turn = np.array([outlook.freshness_in_turn(bandwidth) for bandwidth in bandwidths])
+        assert (fresh >= in_turn - 2e-3).all()
+    for share in (0.3, 0.5):
+        bandwidth = outlook.bandwidth(share)
+        if outlook.freshness(1e-9) < share and np.isfinite(bandwidth):
+            assert outlook.freshness(bandwidth) == pytest.approx(share, abs=2e-3)
+
+
+def test_a_shortest_interval_bounds_what_can_be_used() -> None:
+    """30 pages that may be crawled once in 50 s cannot use more than 0.6 crawls a second."""
+    outlook = looked_at(crawled(30, min_crawl_interval=50.0))
+    assert outlook.largest_bandwidth == pytest.approx(30 / 50.0, rel=0.02)
+    assert outlook.freshness(10.0) == outlook.freshness(1000.0)
+    assert outlook.bandwidth(0.9999) == np.inf
+
+
+def test_a_longest_interval_that_asks_for_too_much_makes_it_crawl_in_turn() -> None:
+    """At half of what the longest interval asks for, the oldest goes first: all pages in turn."""
+    planner = crawled(30, max_crawl_interval=100.0)
+    outlook = looked_at(planner)
+    rates, importance = known_rates(planner)
+    in_turn = expected_freshness(np.full(30, 0.15 / 30), rates, importance)
+    assert outlook.freshness(0.15) == pytest.approx(in_turn, abs=1e-3)
+    assert outlook.freshness(0.6) > outlook.freshness_in_turn(0.6)
+
+
+def test_a_page_never_crawled_waits_for_its_first_crawl() -> None:
+    """Its copy is stale for ever where the bandwidth is too small for a first crawl, and above it is as any other's."""
+    planner = crawled(20, surely=False)
+    with_new = copy.deepcopy(planner)
+    # Of so little importance that a first crawl of it is worth less than a hundredth of one of the others.
+    new = with_new.add(0, NOW, np.full(1, 1e-5))
+    before, after = looked_at(planner), Outlook(100.0)
+    after.add(with_new, np.arange(21), NOW)
+    assert after.freshness(0.01) == pytest.approx(before.freshness(0.01), abs=1e-4)
+    value = with_new.crawl_values.many(new).at(NOW)[0]
+    alone = Outlook(100.0)
+    alone.add(with_new, new, NOW)
+    assert value > 0
+    assert alone.freshness(1e-12) < 1e-6
+    assert alone.freshness(10.0) > 0.5
+
+
+def test_a_sample_stands_for_all() -> None:
+    """Pages added once for ten each are as pages added ten times."""
+    planner = crawled(20)
+    ten_times, for_ten = Outlook(100.0), Outlook(100.0)
+    for _ in range(10):
+        ten_times.add(planner, np.arange(20), NOW)
+    for_ten.add(planner, np.arange(20), NOW, each=10.0)
+    for bandwidth in (0.1, 1.0, 10.0):
+        assert for_ten.freshness(bandwidth) == pytest.approx(ten_times.freshness(bandwidth))
+
+
+def test_wrong_arguments_are_one_sentence() -> None:
+    """The sentence names the argument."""
+    with pytest.raises(ValueError, match=r"^mean_interval must be seconds above 0 and finite, got 0\.$"):
+        Outlook(0)
+
+
+def go_on(
+    world: World, planner: Planner, now: float, days: float, learned: dict[str, list[float]]
+) -> tuple[float, float]:
+    """Crawl for some days and make three plans a day; return the time, and how fresh the pages were on the way."""
+    fresh = []
+    slots = int(days * 24 * HOUR * planner.bandwidth)
+    for number, (page, time, changed) in enumerate(world.slots(planner, now, slots), 1):
+        seen = planner.crawled(page, time, None if planner.pages.n_crawls[page] == 0 else changed)
+        if seen is not None:
+            for name, column in learned.items():
+                column.append(getattr(seen, name))
+        fresh.append(1.0 - world.changed_since.mean())
+        if number % int(8 * HOUR * planner.bandwidth) == 0 or number == slots:
+            columns = {name: np.array(column) for name, column in learned.items()}
+            planner.adopt(plan(planner.snapshot(), planner.bandwidth, columns), time)
+            while planner.work(time):
+                pass
+    return time, float(np.mean(fresh))
+
+
+def test_a_crawl_that_goes_on_at_another_bandwidth_is_as_fresh_as_it_said() -> None:
+    """After four days at 16 an hour, three more at 0.5, 1, 2 and 4 times that: within 0.03 of the freshness reached.
+
+    Half of the pages have announcements that are worth something. ``docs/whatif.md`` has more runs, and longer ones.
+    """
+    world, learned = World(100, seed=3), {name: [] for name in ("elapsed", "n_signals", "source", "changed")}
+    planner = world.planner(16 / HOUR, 0.0)
+    now, _ = go_on(world, planner, 0.0, 4.0, learned)
+    outlook = Outlook(100 / planner.bandwidth)
+    outlook.add(planner, np.arange(100), now)
+    for times in (0.5, 1.0, 2.0, 4.0):
+        its_world, its_planner, its = copy.deepcopy((world, planner, learned))
+        its_planner.set_bandwidth(times * planner.bandwidth, now)
+        settled, _ = go_on(its_world, its_planner, now, 1.0, its)
+        _, reached = go_on(its_world, its_planner, settled, 2.0, its)
+        said = outlook.freshness(its_planner.bandwidth)
+        assert said == pytest.approx(reached, abs=0.03)
+        assert abs(said - reached) < abs(outlook.freshness_in_turn(its_planner.bandwidth) - reached)
