@@ -143,7 +143,9 @@ class Outlook:
             return float(np.inf)
         at = int(fresh.searchsorted(freshness))
         if at == 0:
-            return float(wanted[0])
+            # Less than what the longest interval asks for: see `freshness`.
+            in_turn = self._fresh_in_turn[::-1] / self._importance
+            return float(min(wanted[0], self._pages / max(np.interp(freshness, in_turn, self._edges[::-1]), 1e-300)))
         share = (freshness - fresh[at - 1]) / (fresh[at] - fresh[at - 1])
         return float(wanted[at - 1] + share * (wanted[at] - wanted[at - 1]))
 

@@ -72,8 +72,8 @@ def test_where_rates_are_known_it_is_the_optimum(rule: str, bandwidth: float) ->
 )
 def test_with_announcements_of_known_quality_it_is_the_optimum(signal_rate: float, signal_weight: float) -> None:
     """The freshness is that of problem (4), solved by Theorem 1 of the noisy-signals paper."""
-    planner = crawled(40, seed=1)
-    pages = np.arange(40)
+    planner = crawled(20, seed=1)
+    pages = np.arange(20)
     planner.covered(pages, 0, NOW)
     planner.pages.signalled_since[pages] = 0.0
     planner.pages.n_signals_total[pages] = round(signal_rate * NOW)
@@ -125,7 +125,7 @@ def test_more_bandwidth_is_never_worse(seed: int, surely: bool, shortest: float,
         assert (fresh >= in_turn - 2e-3).all()
     for share in (0.3, 0.5):
         bandwidth = outlook.bandwidth(share)
-        if outlook.freshness(1e-9) < share and np.isfinite(bandwidth):
+        if outlook.freshness(1e-4) < share and np.isfinite(bandwidth):
             assert outlook.freshness(bandwidth) == pytest.approx(share, abs=2e-3)
 
 
@@ -202,20 +202,20 @@ def go_on(
 
 
 def test_a_crawl_that_goes_on_at_another_bandwidth_is_as_fresh_as_it_said() -> None:
-    """After four days at 16 an hour, three more at 0.5, 1, 2 and 4 times that: within 0.03 of the freshness reached.
+    """After three days at 16 an hour, some more at 0.5, 1, 2 and 4 times that: within 0.03 of the freshness reached.
 
     Half of the pages have announcements that are worth something. ``docs/whatif.md`` has more runs, and longer ones.
     """
     world, learned = World(100, seed=3), {name: [] for name in ("elapsed", "n_signals", "source", "changed")}
     planner = world.planner(16 / HOUR, 0.0)
-    now, _ = go_on(world, planner, 0.0, 4.0, learned)
+    now, _ = go_on(world, planner, 0.0, 3.0, learned)
     outlook = Outlook(100 / planner.bandwidth)
     outlook.add(planner, np.arange(100), now)
     for times in (0.5, 1.0, 2.0, 4.0):
         its_world, its_planner, its = copy.deepcopy((world, planner, learned))
         its_planner.set_bandwidth(times * planner.bandwidth, now)
-        settled, _ = go_on(its_world, its_planner, now, 1.0, its)
-        _, reached = go_on(its_world, its_planner, settled, 2.0, its)
+        settled, _ = go_on(its_world, its_planner, now, 1.0 / times**0.5, its)
+        _, reached = go_on(its_world, its_planner, settled, 2.0 / times**0.5, its)
         said = outlook.freshness(its_planner.bandwidth)
         assert said == pytest.approx(reached, abs=0.03)
         assert abs(said - reached) < abs(outlook.freshness_in_turn(its_planner.bandwidth) - reached)

@@ -1,0 +1,164 @@
+"""`crawlsched whatif`: over a real store, the freshness of other bandwidths and the bandwidth for a freshness."""
+
+import json
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import redirect_stderr, redirect_stdout
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from crawlsched.cli import main, whatif
+from crawlsched.planner.outlook import Outlook
+from crawlsched.store import Batch, Source, Store
+from tests.simulated import Simulated, crawl
+
+HOUR = 3600.0
+
+
+@pytest.fixture(scope="module")
+def database(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return f"sqlite:///{tmp_path_factory.mktemp('whatif')}/crawl.db"
+
+
+@pytest.fixture(scope="module")
+def simulated(database: str) -> Iterator[Simulated]:
+    """A collection of 120 pages that was crawled for three simulated days, 20 visits an hour, which end now."""
+    store = Store.open(database, "news")
+    yield crawl(store, time.time())
+    store.close()
+
+
+def run(*arguments: str) -> str:
+    """Run the command in this process."""
+    said = StringIO()
+    with redirect_stdout(said):
+        assert main(["whatif", *arguments]) == 0
+    return said.getvalue()
+
+
+def refusal(*arguments: str) -> str:
+    """Run the command in this process and return what it says on standard error, one sentence."""
+    said = StringIO()
+    with redirect_stderr(said):
+        assert main(["whatif", *arguments]) == 1
+    return said.getvalue()
+
+
+def report(*arguments: str) -> Any:
+    return json.loads(run(*arguments, "--json"))
+
+
+def test_it_is_the_outlook_of_the_planner_that_crawled(simulated: Simulated, database: str) -> None:
+    """What stands in the store gives the same numbers as the crawl's own planner, with its plan, in memory."""
+    found = report("--database", database, "--bandwidths", "0.5x", "20/h", "2x")
+    assert (found["pages"], found["sample"], found["bandwidth"]) == (120, 120, 20 / HOUR)
+    outlook = Outlook(120 / found["bandwidth"])
+    outlook.add(simulated.planner, np.arange(120), found["time"])
+    assert [one["bandwidth"] * HOUR for one in found["bandwidths"]] == pytest.approx([10, 20, 40])
+    for one in found["bandwidths"]:
+        assert one["freshness"] == pytest.approx(outlook.freshness(one["bandwidth"]), abs=1e-3)
+        assert one["freshness"] > one["freshness_in_turn"]
+    assert found["fresh_now"] == pytest.approx(simulated.freshness, abs=0.08)
+
+
+def test_the_bandwidth_for_a_freshness_gives_it(simulated: Simulated, database: str) -> None:
+    """Asked the other way round, the answer comes back."""
+    needed = report("--database", database, "--freshness", "0.85", "95%")["needed"]
+    assert [one["freshness"] for one in needed] == [0.85, 0.95]
+    again = [f"{one['bandwidth']:.12f}/s" for one in needed]
+    found = report("--database", database, "--bandwidths", *again)["bandwidths"]
+    assert [one["freshness"] for one in found] == pytest.approx([0.85, 0.95], abs=1e-3)
+
+
+def test_for_a_person_it_is_two_tables(simulated: Simulated, database: str) -> None:
+    """Bandwidths in the unit of the present one, and nothing of the machine."""
+    said = run("--database", database, "--bandwidths", "0.5x", "1x", "--freshness", "0.9", "0.99999999")
+    lines = [line.split() for line in said.splitlines()]
+    assert "  120 pages to be kept fresh on 20/h" in said.splitlines()
+    assert ["10/h", "0.5x"] in [words[:2] for words in lines]
+    assert ["20/h", "1x"] in [words[:2] for words in lines]
+    assert "not reached with" in said
+    assert not any(word in said for word in ("nan", "None", "inf", "{"))
+
+
+def test_floors_of_the_settings_count(simulated: Simulated, database: str) -> None:
+    """Pages that may be crawled once a day cannot use more than 5 crawls an hour, and are as stale as that makes them."""
+    free = report("--database", database, "--bandwidths", "1x")
+    # Outside of a project the settings are those that the crawl has left; `-s` is for a project's.
+    project = {"CRAWLSCHED_DATABASE_URL": database, "CRAWLSCHED_MIN_CRAWL_INTERVAL": "24h"}
+    bound = whatif.report(_arguments(project, "--bandwidths", "1x", "--collection", "news"))
+    assert bound["needed"][-1]["largest_useful"] * HOUR == pytest.approx(5.0, rel=0.02)
+    assert bound["bandwidths"][0]["freshness"] < free["bandwidths"][0]["freshness"] - 0.05
+
+
+def _arguments(project: dict[str, str], *arguments: str) -> Any:
+    import argparse
+
+    parser = argparse.ArgumentParser()
+    whatif.add_parser(parser.add_subparsers())
+    parsed = parser.parse_args(["whatif", *arguments])
+    parsed.project_settings = project
+    return parsed
+
+
+def test_sitemaps_take_their_share(simulated: Simulated, database: str, tmp_path: Path) -> None:
+    """A sitemap that is read every half hour takes 2 of the 20 requests an hour."""
+    url = f"sqlite:///{tmp_path}/crawl.db"
+    store = Store.open(url, "news")
+    now = time.time()
+    crawl(store, now, n_pages=20, days=1.0)
+    polled = Source(0, "sitemap", "http://127.0.0.1/sitemap.xml", "127.0.0.1", polled_at=now, next_poll_at=now + 1800)
+    store.save(Batch(since=now, sources={0: polled}))
+    store.close()
+    found = report("--database", url, "--bandwidths", "20/h")
+    assert found["polls"] * HOUR == pytest.approx(2.0)
+    assert "on 20/h, of which 2/h for sitemaps" in run("--database", url)
+
+
+def test_a_large_store_is_sampled(simulated: Simulated, database: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """From every third page the numbers are near those of all, and the output says that it is a sample."""
+    whole = report("--database", database)
+    monkeypatch.setattr(whatif, "_SAMPLE", 40)
+    sampled = report("--database", database)
+    assert (sampled["sample"], sampled["pages"]) == (40, 120)
+    for one, other in zip(sampled["bandwidths"], whole["bandwidths"], strict=True):
+        assert one["freshness"] == pytest.approx(other["freshness"], abs=0.06)
+    assert "Computed from an even sample of 40 pages." in run("--database", database)
+
+
+def test_the_picture_is_written(simulated: Simulated, database: str, tmp_path: Path) -> None:
+    """With --plot there is a picture of what the name ends in, and without an ending a PNG."""
+    pytest.importorskip("matplotlib")
+    run("--database", database, "--plot", str(tmp_path / "curve.svg"))
+    run("--database", database, "--plot", str(tmp_path / "curve"))
+    assert (tmp_path / "curve.svg").read_text().startswith("<?xml")
+    assert (tmp_path / "curve.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_mistakes_are_one_sentence(
+    simulated: Simulated, database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The sentence says what is wrong and what is allowed."""
+    for text in ("3y", "0x", "-1/h", "x"):
+        assert refusal("--database", database, f"--bandwidths={text}") == (
+            f"--bandwidths must be such as 5/s, 300/h or 20000/d, or 2x for twice the present one, got {text!r}.\n"
+        )
+    url = f"sqlite:///{tmp_path}/empty.db"
+    Store.open(url, "news").close()
+    assert refusal("--database", url) == (
+        "The collection 'news' holds no page yet of which a fresh copy is wanted; crawl first.\n"
+    )
+    nowhere = str(tmp_path / "no" / "curve.png")
+    assert refusal("--database", database, "--plot", nowhere).startswith(f"{nowhere} cannot be drawn: ")
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    assert refusal("--database", database, "--plot", "curve.png") == (
+        "--plot needs matplotlib; install crawlsched[plot].\n"
+    )
+    with redirect_stderr(StringIO()) as said, pytest.raises(SystemExit):
+        main(["whatif", "--database", database, "--freshness", "1.2"])
+    assert "must be a share between 0 and 1, such as 0.9 or 90%, got '1.2'." in said.getvalue()
