@@ -20,7 +20,7 @@ IndexArray = npt.NDArray[np.intp]
 _LEVELS: FloatArray = np.geomspace(1e-12, 1e15, 27 * 16 + 1)
 _LOG_LEVELS: FloatArray = np.log(_LEVELS)
 # Elapsed times that are looked at, in mean intervals between two crawls of a page, and how many per factor of 10.
-_SHORTEST, _LONGEST, _PER_DECADE = 1e-3, 1e4, 12
+_SHORTEST, _LONGEST, _PER_DECADE = 1e-3, 1e4, 8
 # So many announcements are counted one by one; more come in such numbers that five stand for all.
 _COUNTED = 24
 _MANY = 9.0

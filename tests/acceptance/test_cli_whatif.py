@@ -27,9 +27,9 @@ def database(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 @pytest.fixture(scope="module")
 def simulated(database: str) -> Iterator[Simulated]:
-    """A collection of 120 pages that was crawled for three simulated days, 20 visits an hour, which end now."""
+    """A collection of 30 pages that was crawled for three simulated days, 5 visits an hour, which end now."""
     store = Store.open(database, "news")
-    yield crawl(store, time.time())
+    yield crawl(store, time.time(), n_pages=30, bandwidth=5 / HOUR)
     store.close()
 
 
@@ -55,15 +55,15 @@ def report(*arguments: str) -> Any:
 
 def test_it_is_the_outlook_of_the_planner_that_crawled(simulated: Simulated, database: str) -> None:
     """What stands in the store gives the same numbers as the crawl's own planner, with its plan, in memory."""
-    found = report("--database", database, "--bandwidths", "0.5x", "20/h", "2x")
-    assert (found["pages"], found["sample"], found["bandwidth"]) == (120, 120, 20 / HOUR)
-    outlook = Outlook(120 / found["bandwidth"])
-    outlook.add(simulated.planner, np.arange(120), found["time"])
-    assert [one["bandwidth"] * HOUR for one in found["bandwidths"]] == pytest.approx([10, 20, 40])
+    found = report("--database", database, "--bandwidths", "0.5x", "5/h", "2x")
+    assert (found["pages"], found["sample"], found["bandwidth"]) == (30, 30, 5 / HOUR)
+    outlook = Outlook(30 / found["bandwidth"])
+    outlook.add(simulated.planner, np.arange(30), found["time"])
+    assert [one["bandwidth"] * HOUR for one in found["bandwidths"]] == pytest.approx([2.5, 5, 10])
     for one in found["bandwidths"]:
         assert one["freshness"] == pytest.approx(outlook.freshness(one["bandwidth"]), abs=1e-3)
         assert one["freshness"] > one["freshness_in_turn"]
-    assert found["fresh_now"] == pytest.approx(simulated.freshness, abs=0.08)
+    assert found["fresh_now"] == pytest.approx(simulated.freshness, abs=0.15)
 
 
 def test_the_bandwidth_for_a_freshness_gives_it(simulated: Simulated, database: str) -> None:
@@ -79,20 +79,20 @@ def test_for_a_person_it_is_two_tables(simulated: Simulated, database: str) -> N
     """Bandwidths in the unit of the present one, and nothing of the machine."""
     said = run("--database", database, "--bandwidths", "0.5x", "1x", "--freshness", "0.9", "0.99999999")
     lines = [line.split() for line in said.splitlines()]
-    assert "  120 pages to be kept fresh on 20/h" in said.splitlines()
-    assert ["10/h", "0.5x"] in [words[:2] for words in lines]
-    assert ["20/h", "1x"] in [words[:2] for words in lines]
+    assert "  30 pages to be kept fresh on 5/h" in said.splitlines()
+    assert ["2.5/h", "0.5x"] in [words[:2] for words in lines]
+    assert ["5/h", "1x"] in [words[:2] for words in lines]
     assert "not reached with" in said
     assert not any(word in said for word in ("nan", "None", "inf", "{"))
 
 
 def test_floors_of_the_settings_count(simulated: Simulated, database: str) -> None:
-    """Pages that may be crawled once a day cannot use more than 5 crawls an hour, and are as stale as that makes them."""
+    """Pages that may be crawled once a day cannot use more than 1.25 crawls an hour: it shows."""
     free = report("--database", database, "--bandwidths", "1x")
     # Outside of a project the settings are those that the crawl has left; `-s` is for a project's.
     project = {"CRAWLSCHED_DATABASE_URL": database, "CRAWLSCHED_MIN_CRAWL_INTERVAL": "24h"}
     bound = whatif.report(_arguments(project, "--bandwidths", "1x", "--collection", "news"))
-    assert bound["needed"][-1]["largest_useful"] * HOUR == pytest.approx(5.0, rel=0.02)
+    assert bound["needed"][-1]["largest_useful"] * HOUR == pytest.approx(1.25, rel=0.02)
     assert bound["bandwidths"][0]["freshness"] < free["bandwidths"][0]["freshness"] - 0.05
 
 
@@ -107,28 +107,28 @@ def _arguments(project: dict[str, str], *arguments: str) -> Any:
 
 
 def test_sitemaps_take_their_share(simulated: Simulated, database: str, tmp_path: Path) -> None:
-    """A sitemap that is read every half hour takes 2 of the 20 requests an hour."""
+    """A sitemap that is read every half hour takes 2 of the 5 requests an hour."""
     url = f"sqlite:///{tmp_path}/crawl.db"
     store = Store.open(url, "news")
     now = time.time()
-    crawl(store, now, n_pages=20, days=1.0)
+    crawl(store, now, n_pages=10, days=1.0, bandwidth=5 / HOUR)
     polled = Source(0, "sitemap", "http://127.0.0.1/sitemap.xml", "127.0.0.1", polled_at=now, next_poll_at=now + 1800)
     store.save(Batch(since=now, sources={0: polled}))
     store.close()
-    found = report("--database", url, "--bandwidths", "20/h")
+    found = report("--database", url, "--bandwidths", "5/h")
     assert found["polls"] * HOUR == pytest.approx(2.0)
-    assert "on 20/h, of which 2/h for sitemaps" in run("--database", url)
+    assert "on 5/h, of which 2/h for sitemaps" in run("--database", url)
 
 
 def test_a_large_store_is_sampled(simulated: Simulated, database: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """From every third page the numbers are near those of all, and the output says that it is a sample."""
+    """From every other page the numbers are near those of all, and the output says that it is a sample."""
     whole = report("--database", database)
-    monkeypatch.setattr(whatif, "_SAMPLE", 40)
+    monkeypatch.setattr(whatif, "_SAMPLE", 15)
     sampled = report("--database", database)
-    assert (sampled["sample"], sampled["pages"]) == (40, 120)
+    assert (sampled["sample"], sampled["pages"]) == (15, 30)
     for one, other in zip(sampled["bandwidths"], whole["bandwidths"], strict=True):
-        assert one["freshness"] == pytest.approx(other["freshness"], abs=0.06)
-    assert "Computed from an even sample of 40 pages." in run("--database", database)
+        assert one["freshness"] == pytest.approx(other["freshness"], abs=0.1)
+    assert "Computed from an even sample of 15 pages" in run("--database", database)
 
 
 def test_the_picture_is_written(simulated: Simulated, database: str, tmp_path: Path) -> None:
