@@ -2,7 +2,7 @@
 
 import argparse
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypedDict
 
 from crawlsched.exceptions import CrawlschedError
 from crawlsched.settings import parse_bandwidth
@@ -15,12 +15,20 @@ __all__ = ["ESTIMATORS_HELP", "POLICIES_HELP", "add_history_options", "read_band
 # Named here too: the simulation is loaded when it is run, which takes longer than most commands.
 POLICIES_HELP = (
     "round_robin, uniform, proportional, square_root, lds, poisson, harmonic, nutch, stormcrawler, greedy, greedy_cis, "
-    "greedy_ncis, posterior"
+    "greedy_ncis, greedy_cis_plus, greedy_ncis_approx_1, greedy_ncis_approx_2, posterior"
 )
 ESTIMATORS_HELP = (
     "naive, bias_reduced, uniform_prior, maximum_likelihood, moment_matching, last_modified, law_of_large_numbers, "
     "stochastic_approximation, momentum, frequency_classes, gamma_posterior, posterior, known, hindsight"
 )
+
+
+class Times(TypedDict):
+    """The part of a history that is replayed."""
+
+    start: float | None
+    end: float | None
+    measure_from: float | None
 
 
 def add_history_options(parser: argparse.ArgumentParser) -> None:
@@ -47,7 +55,7 @@ def _time(text: str) -> float:
         raise argparse.ArgumentTypeError(f"must be POSIX seconds, such as 1700000000, got {text!r}.") from None
 
 
-def read_options(arguments: argparse.Namespace) -> "tuple[History, dict[str, float | None]]":
+def read_options(arguments: argparse.Namespace) -> "tuple[History, Times]":
     """Read the history, and the times as `crawlsched.simulation.replay` takes them."""
     from crawlsched.simulation import read_history
 
@@ -57,7 +65,7 @@ def read_options(arguments: argparse.Namespace) -> "tuple[History, dict[str, flo
     return history, {"start": arguments.start, "end": arguments.end, "measure_from": arguments.measure_from}
 
 
-def read_bandwidth(text: str, history: "History", times: dict[str, float | None]) -> float:
+def read_bandwidth(text: str, history: "History", times: Times) -> float:
     """Read a bandwidth, in crawls per second; ``0.3x`` is 0.3 times the history's total change rate."""
     multiple = read_multiple(text)
     if multiple is None:

@@ -50,7 +50,7 @@ class _Lines:
 
     def __call__(self, done: int, total: int) -> None:
         now = monotonic()
-        if now - self._last < _PAUSE or not done:
+        if now - self._last < _PAUSE or done in (0, total):
             return
         self._last = now
         left = (now - self._began) * (total - done) / done

@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from crawlsched.simulation.history import FloatArray, History, IndexArray, Window
 
-__all__ = ["freshness"]
+__all__ = ["fresh_spans", "freshness"]
 
 
 def freshness(history: History, window: Window, rows: npt.ArrayLike, times: npt.ArrayLike) -> float:
@@ -31,6 +31,24 @@ def freshness(history: History, window: Window, rows: npt.ArrayLike, times: npt.
     -----
     A copy is fresh from its crawl to the first change after it; a change at the time of the crawl has been seen.
     """
+    copy_rows, copy_times, fresh_until = fresh_spans(history, window, rows, times)
+    fresh = np.maximum(fresh_until - np.maximum(copy_times, window.measure_from), 0.0)
+    begins, ends = history.lives(window)
+    living = np.where(begins < ends, np.maximum(ends - np.maximum(begins, window.measure_from), 0.0), 0.0)
+    total = float(np.sum(history.importance * living))
+    return float(np.sum(history.importance[copy_rows] * fresh)) / total if total > 0 else float("nan")
+
+
+def fresh_spans(
+    history: History, window: Window, rows: npt.ArrayLike, times: npt.ArrayLike
+) -> tuple[IndexArray, FloatArray, FloatArray]:
+    """Return row of each copy, from when it was fresh, and until when: those that pages begin with, and those crawled.
+
+    Parameters
+    ----------
+    history, window, rows, times
+        As for `freshness`.
+    """
     begins, ends = history.lives(window)
     there = np.flatnonzero(begins < ends)
     copy_rows = np.concatenate([there, np.asarray(rows, np.intp)])
@@ -41,11 +59,7 @@ def freshness(history: History, window: Window, rows: npt.ArrayLike, times: npt.
     until = ends[copy_rows]
     followed = copy_rows[1:] == copy_rows[:-1]
     until[:-1][followed] = copy_times[1:][followed]
-    fresh_until = np.minimum(until, _next_changes(history, copy_rows, copy_times))
-    fresh = np.maximum(fresh_until - np.maximum(copy_times, window.measure_from), 0.0)
-    living = np.maximum(ends - np.maximum(begins, window.measure_from), 0.0)
-    total = float(np.sum(history.importance[there] * living[there]))
-    return float(np.sum(history.importance[copy_rows] * fresh)) / total if total > 0 else float("nan")
+    return copy_rows, copy_times, np.minimum(until, _next_changes(history, copy_rows, copy_times))
 
 
 def _next_changes(history: History, rows: IndexArray, times: FloatArray) -> FloatArray:

@@ -39,6 +39,8 @@ class PlannerArm:
     setting : Setting
     rule : str
         The planner's `crawl_value`.
+    signal_delay : float
+        Announcements are discarded so many seconds after a crawl.
 
     Notes
     -----
@@ -47,9 +49,9 @@ class PlannerArm:
     estimator learns them; otherwise it learns by itself, and plans are made at intervals counted in crawls.
     """
 
-    def __init__(self, setting: Setting, rule: str) -> None:
+    def __init__(self, setting: Setting, rule: str, signal_delay: float = 0.0) -> None:
         self._setting = setting
-        self._planner = Planner(setting.bandwidth, crawl_value=rule, rates=_grid(setting))
+        self._planner = Planner(setting.bandwidth, crawl_value=rule, rates=_grid(setting), signal_delay=signal_delay)
         self._planner.reserve(setting.importance.size)
         # In float32 two pages of different importance can be worth the same, which is no tie here.
         self._planner.pages.importance = self._planner.pages.importance.astype(np.float64)

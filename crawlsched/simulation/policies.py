@@ -35,6 +35,9 @@ POLICIES = (
     "greedy",
     "greedy_cis",
     "greedy_ncis",
+    "greedy_cis_plus",
+    "greedy_ncis_approx_1",
+    "greedy_ncis_approx_2",
     "posterior",
 )
 #: What `estimator` may be: an estimator, ``known`` (the history's columns) or ``hindsight`` (changes by life).
@@ -43,7 +46,7 @@ ESTIMATOR_NAMES = (*ESTIMATORS, "known", "hindsight")
 _WITHOUT_RATES = ("round_robin", "uniform", "nutch", "stormcrawler")
 _INTERVALS = {"uniform": same_interval, "nutch": nutch_interval, "stormcrawler": stormcrawler_interval}
 _ORDERS: dict[str, Callable[[Setting], Order]] = {"lds": LowDiscrepancy, "poisson": AtRandom}
-_OF_PAPERS = ("greedy", "greedy_cis", "greedy_ncis")
+_OF_PAPERS = tuple(name for name in POLICIES if name.startswith("greedy"))
 _GIVEN = ("known", "hindsight")
 
 
@@ -61,7 +64,13 @@ def default_estimator(policy: str) -> str | None:
 
 
 def make_arm(
-    history: History, window: Window, bandwidth: float, policy: str, estimator: str | None, seed: int
+    history: History,
+    window: Window,
+    bandwidth: float,
+    policy: str,
+    estimator: str | None,
+    seed: int,
+    signal_delay: float = 0.0,
 ) -> tuple[Arm, str | None]:
     """Return the arm for a policy, and the estimator that it does use."""
     _check(policy, estimator)
@@ -76,7 +85,7 @@ def make_arm(
         return PlannedRates(setting, DIVISIONS[policy], order, setting.rates), used
     # A posterior without any uncertainty left is the noisy-signals rule with known rates.
     rule = "greedy_ncis" if policy == "posterior" and used in _GIVEN else policy
-    return PlannerArm(setting, rule), used
+    return PlannerArm(setting, rule, signal_delay), used
 
 
 def _check(policy: str, estimator: str | None) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from math import inf
 from time import perf_counter
@@ -16,7 +17,7 @@ from crawlsched.simulation.policies import make_arm
 from crawlsched.simulation.slots import slot_times
 from crawlsched.simulation.truth import Truth
 
-__all__ = ["Replayed", "replay"]
+__all__ = ["Replayed", "crawl", "replay"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,6 +63,7 @@ def replay(
     end: float | None = None,
     measure_from: float | None = None,
     seed: int = 0,
+    signal_delay: float = 0.0,
 ) -> Replayed:
     """Let a policy crawl a history.
 
@@ -78,6 +80,9 @@ def replay(
         See `History.window`.
     seed : int
         Of the one policy that draws at random, ``poisson``.
+    signal_delay : float
+        The planner's policies discard announcements so many seconds after a crawl (GREEDY-NCIS-D of the noisy-signals
+        paper).
 
     Returns
     -------
@@ -112,22 +117,25 @@ def replay(
         raise ReplayError(f"bandwidth must be crawls per second above 0 and finite, got {bandwidth!r}.")
     window = history.window(start, end, measure_from)
     began = perf_counter()
-    arm, used = make_arm(history, window, bandwidth, policy, estimator, seed)
-    rows, times, changed = _crawl(history, window, bandwidth, arm)
+    if not 0.0 <= signal_delay < inf:
+        raise ReplayError(f"signal_delay must be seconds, 0 or more and finite, got {signal_delay!r}.")
+    arm, used = make_arm(history, window, bandwidth, policy, estimator, seed, signal_delay)
+    rows, times, changed = crawl(history, window, slot_times(window, bandwidth), arm)
     share = freshness(history, window, rows, times)
     return Replayed(share, policy, used, bandwidth, perf_counter() - began, rows, times, changed)
 
 
-def _crawl(
-    history: History, window: Window, bandwidth: float, arm: Arm
+def crawl(
+    history: History, window: Window, slots: Iterable[float], arm: Arm
 ) -> tuple[IndexArray, FloatArray, npt.NDArray[np.bool_]]:
+    """Let an arm crawl a history at given times; return rows, times, and whether each crawl found a change."""
     begins = np.maximum(history.birth, window.start)
     truth = Truth(history, begins)
     events = _Events(history, window, begins, arm)
     rows: list[int] = []
     times: list[float] = []
     changed: list[bool] = []
-    for now in slot_times(window, bandwidth):
+    for now in slots:
         if now >= events.next_time:
             events.happen(now)
         row = arm.pick(now)

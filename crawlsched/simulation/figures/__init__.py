@@ -4,12 +4,29 @@ A figure is a `Figure`: its settings as printed, how it is simulated, what the p
 Each module holds figures of one arrangement in a tuple ``FIGURES``; `FIGURES` here has them all by name.
 """
 
-from crawlsched.simulation.figures import accuracy
+from crawlsched.simulation.figures import (
+    accuracy,
+    bandwidth_change,
+    corrupted_signals,
+    crawl_rates,
+    signal_estimates,
+    value_function,
+)
 from crawlsched.simulation.figures.figure import Claim, Figure, FigureError, Progress, Settings
 from crawlsched.simulation.figures.repeating import repeat
 from crawlsched.simulation.figures.table import Row, Table
 
 __all__ = ["FIGURES", "Claim", "Figure", "FigureError", "Progress", "Row", "Settings", "Table", "repeat"]
 
-#: All figures by name, in the order of the papers.
-FIGURES: dict[str, Figure] = {figure.name: figure for module in (accuracy,) for figure in module.FIGURES}
+
+def _place(figure: Figure) -> tuple[str, int]:
+    paper, _, number = figure.name.rpartition("-")
+    return paper, int(number)
+
+
+_MODULES = accuracy, value_function, crawl_rates, bandwidth_change, signal_estimates, corrupted_signals
+
+#: All figures by name, paper by paper and by number.
+FIGURES: dict[str, Figure] = {
+    figure.name: figure for figure in sorted((f for module in _MODULES for f in module.FIGURES), key=_place)
+}

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Beta", "Uniform"]
+__all__ = ["Beta", "LogNormal", "Uniform"]
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -52,3 +52,24 @@ class Beta:
 
     def __str__(self) -> str:
         return f"Beta({self.a:g}, {self.b:g})"
+
+
+@dataclass(frozen=True)
+class LogNormal:
+    """The lognormal distribution, by its median and the standard deviation of the logarithm.
+
+    Examples
+    --------
+    >>> print(LogNormal(0.05, 1.5))
+    lognormal with median 0.05 and sigma 1.5
+    """
+
+    median: float
+    sigma: float
+
+    def draw(self, rng: np.random.Generator, n: int) -> FloatArray:
+        """Return `n` numbers above 0."""
+        return rng.lognormal(np.log(self.median), self.sigma, n)
+
+    def __str__(self) -> str:
+        return f"lognormal with median {self.median:g} and sigma {self.sigma:g}"

@@ -9,7 +9,7 @@ import numpy as np
 from crawlsched.simulation.figures.distributions import Beta, Uniform
 from crawlsched.simulation.history import FloatArray, History, IndexArray
 
-__all__ = ["Instances", "poisson_events"]
+__all__ = ["Instances", "history_of", "poisson_events"]
 
 UNIT = Uniform(0.0, 1.0)
 
@@ -41,37 +41,51 @@ class Instances:
         return {name: str(value) for name, value in said.items()}
 
     def draw(self, rng: np.random.Generator, n_pages: int, horizon: float) -> History:
-        """Draw an instance, and what happens in it from 0 to the horizon.
-
-        Changes, those announced among them, and false announcements come as independent Poisson processes.
-        """
+        """Draw an instance, and what happens in it from 0 to the horizon."""
         change_rate = self.change_rate.draw(rng, n_pages)
         importance = self.importance.draw(rng, n_pages)
-        none = np.zeros(n_pages)
-        recall = none if self.recall is None else self.recall.draw(rng, n_pages)
-        false = none if self.false_signal_rate is None else self.false_signal_rate.draw(rng, n_pages)
-        change_rows, change_times = poisson_events(rng, change_rate, horizon)
-        signal_rows = signal_times = None
-        if self.recall is not None:
-            announced = rng.random(change_rows.size) < recall[change_rows]
-            false_rows, false_times = poisson_events(rng, false, horizon)
-            signal_rows = np.concatenate([change_rows[announced], false_rows])
-            signal_times = np.concatenate([change_times[announced], false_times])
-            by_time = np.lexsort((signal_rows, signal_times))
-            signal_rows, signal_times = signal_rows[by_time], signal_times[by_time]
-        return History(
-            page=np.arange(n_pages),
-            birth=none,
-            end=np.full(n_pages, np.inf),
-            importance=importance,
-            change_rows=change_rows,
-            change_times=change_times,
-            signal_rows=signal_rows,
-            signal_times=signal_times,
-            change_rate=change_rate,
-            recall=recall,
-            false_signal_rate=false,
-        )
+        if self.recall is None:
+            return history_of(rng, importance, change_rate, None, None, horizon)
+        recall = self.recall.draw(rng, n_pages)
+        false = None if self.false_signal_rate is None else self.false_signal_rate.draw(rng, n_pages)
+        return history_of(rng, importance, change_rate, recall, false, horizon)
+
+
+def history_of(
+    rng: np.random.Generator,
+    importance: FloatArray,
+    change_rate: FloatArray,
+    recall: FloatArray | None,
+    false_signal_rate: FloatArray | None,
+    horizon: float,
+) -> History:
+    """Draw what happens to pages from 0 to the horizon; None where nothing is announced, or nothing false.
+
+    Changes, those announced among them, and false announcements come as independent Poisson processes.
+    """
+    none = np.zeros(importance.size)
+    change_rows, change_times = poisson_events(rng, change_rate, horizon)
+    signal_rows = signal_times = None
+    if recall is not None:
+        announced = rng.random(change_rows.size) < recall[change_rows]
+        false_rows, false_times = poisson_events(rng, none if false_signal_rate is None else false_signal_rate, horizon)
+        signal_rows = np.concatenate([change_rows[announced], false_rows])
+        signal_times = np.concatenate([change_times[announced], false_times])
+        by_time = np.lexsort((signal_rows, signal_times))
+        signal_rows, signal_times = signal_rows[by_time], signal_times[by_time]
+    return History(
+        page=np.arange(importance.size),
+        birth=none,
+        end=np.full(importance.size, np.inf),
+        importance=importance,
+        change_rows=change_rows,
+        change_times=change_times,
+        signal_rows=signal_rows,
+        signal_times=signal_times,
+        change_rate=change_rate,
+        recall=none if recall is None else recall,
+        false_signal_rate=none if false_signal_rate is None else false_signal_rate,
+    )
 
 
 def poisson_events(rng: np.random.Generator, rates: FloatArray, horizon: float) -> tuple[IndexArray, FloatArray]:
