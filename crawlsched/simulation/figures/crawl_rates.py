@@ -183,8 +183,8 @@ def _blind_trust_costs_crawls(table: Table) -> list[Claim]:
         claims += [
             Claim(
                 share >= 0.05,
-                f"at m = {pages} GREEDY-CIS crawls some pages with many announcements half as often again as GREEDY-NCIS "
-                f"and as the optimum without announcements; {share:.1%} of these pages",
+                f"at m = {pages} GREEDY-CIS crawls some pages with many announcements half as often again as "
+                f"GREEDY-NCIS and as the optimum without announcements; {share:.1%} of these pages",
             ),
             Claim(
                 idle[0] > idle[1],
