@@ -30,7 +30,7 @@ _MOST_AWAKE = 192
 _KEPT_AWAKE = 64
 # A host with more pages than this gets a ladder of its own when it rests for the first time.
 _SMALL_HOST = 512
-# Fewer pages than this are filed, or put into a ladder, one by one.
+# Fewer pages than this are put into a ladder one by one.
 _FEW = 24
 # More pages than this that would wake at once and whose values do not grow are sorted instead.
 _LEAST_RUN = 256
@@ -131,7 +131,7 @@ class Filing:
         """File those of some pages that are in the frontier and not in flight: their values have changed."""
         inside = pages[pages < self._place.size]
         inside = inside[self._place[inside] > IN_FLIGHT]
-        if inside.size < _FEW:
+        if inside.size <= self.values.few:
             for page in inside.tolist():
                 self.file_one(page, now)
         else:

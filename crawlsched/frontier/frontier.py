@@ -10,8 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from crawlsched.frontier.filing import Filing
-from crawlsched.frontier.ladder import AWAKE, BARRED, IN_FLIGHT, OUT, OWN_LADDER, RUNNING, Ladder
+from crawlsched.frontier.ladder import AFTER_ALL_PAGES, AWAKE, BARRED, IN_FLIGHT, OUT, OWN_LADDER, RUNNING, Ladder
 from crawlsched.frontier.levels import value_at
+from crawlsched.frontier.values import PageValue
 
 __all__ = ["Frontier", "Pick"]
 
@@ -38,6 +39,16 @@ class Pick(NamedTuple):
     page: int
     crawl_value: float
     reason: str
+
+
+def _is_before(
+    key: tuple[float, int], value: PageValue, best: tuple[float, int], best_value: PageValue, now: float
+) -> bool:
+    """Whether a page goes before the best one so far; where their values leave a doubt, by their exact values."""
+    doubt = max(value.doubt, best_value.doubt)
+    if doubt and abs(key[0] - best[0]) <= -2.0 * doubt * min(key[0], best[0]):
+        return (-value.exact(now), key[1]) < (-best_value.exact(now), best[1])
+    return key < best
 
 
 class Frontier(Filing):
@@ -163,22 +174,27 @@ class Frontier(Filing):
     def _best(self, now: float, host_free_at: HostFreeAt, free: set[int]) -> tuple[float, int] | None:
         """Branch and bound: look at pages and ladders, highest bound first, until no bound is left above the best."""
         best: tuple[float, int] | None = None
+        best_value: PageValue | None = None
+        limit = best  # what cannot be before it is no better than the best page, whatever doubt its value leaves
         bounds = self._awake.bounds(now)
         while True:
             while bounds.size:
                 row = int(bounds.argmax())
                 bound = bounds.item(row)
                 page = self._awake.page(row)
-                if bound < 0 or (best is not None and (-bound, page) > best):
+                if bound < 0 or (limit is not None and (-bound, page) > limit):
                     break
                 bounds[row] = -np.inf
                 if self._is_free(self._awake.host(row), now, host_free_at, free):
-                    candidate = (-self._awake.value(row).at(now), page)
-                    best = candidate if best is None or candidate < best else best
+                    value = self._awake.value(row)
+                    candidate = (-value.at(now), page)
+                    if best is None or best_value is None or _is_before(candidate, value, best, best_value, now):
+                        best, best_value = candidate, value
+                        limit = best if not value.doubt else (best[0] * (1.0 - value.doubt), AFTER_ALL_PAGES)
                 else:
                     bounds[self._awake.rows_of(self._awake.host(row))] = -np.inf
             ladder = self._highest_ladder()
-            if ladder is None or (best is not None and best < ladder[:2]):
+            if ladder is None or (limit is not None and limit < ladder[:2]):
                 return best
             self._open(ladder[2])
             bounds = self._awake.bounds(now)

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from crawlsched.frontier.buckets import Buckets
 from crawlsched.frontier.levels import value_at
 
-__all__ = ["AWAKE", "BARRED", "IN_FLIGHT", "LOWEST", "OUT", "OWN_LADDER", "RUNNING", "Ladder", "Run"]
+__all__ = ["AFTER_ALL_PAGES", "AWAKE", "BARRED", "IN_FLIGHT", "LOWEST", "OUT", "OWN_LADDER", "RUNNING", "Ladder", "Run"]
 
 # Where a page stands, as one number: its level if it sleeps in the shared ladder, that plus OWN_LADDER if it sleeps in
 # its host's own, or one of these.
@@ -32,7 +32,8 @@ FloatArray = npt.NDArray[np.float64]
 LevelArray = npt.NDArray[np.int32]
 
 LOWEST = -(2**30)
-_AFTER_ALL_PAGES = 2**62
+#: Stands for a page in keys (-value, page) that come after those of all pages of that value.
+AFTER_ALL_PAGES = 2**62
 
 
 class Run:
@@ -162,7 +163,7 @@ class Ladder:
         if level is None:
             return run
         # A sleeper's value is strictly below its level, so this key stands after those of all pages of that value.
-        bed = (-value_at(level), _AFTER_ALL_PAGES)
+        bed = (-value_at(level), AFTER_ALL_PAGES)
         return bed if run is None or bed < run else run
 
     def open(self, least: int) -> tuple[IndexArray, int | None]:

@@ -22,6 +22,13 @@ class PageValue(Protocol):
     def at(self, now: float) -> float:
         """Return the crawl value at a time."""
 
+    def exact(self, now: float) -> float:
+        """Return the crawl value by which two pages are compared whose values as `at` gives them leave a doubt."""
+
+    @property
+    def doubt(self) -> float:
+        """How far `at` may be from `exact`, as a share of it: 0 where it is the same."""
+
     def bound(self, until: float, rough: bool = False) -> float:
         """Return what the crawl value as `at` gives it does not exceed until a time.
 
@@ -42,7 +49,7 @@ class PageValue(Protocol):
 class PageValues(Protocol):
     """`PageValue` for several pages at once.
 
-    Picks are decided by `PageValue.at`. What stands here agrees with it to rounding, and to the last bit for steady
+    Picks are decided by `PageValue.exact`. What stands here agrees with it to rounding, and to the last bit for steady
     values: bounds are higher by more than that, and crossing times earlier.
     """
 
@@ -75,3 +82,7 @@ class CrawlValues(Protocol):
 
     def many(self, pages: IndexArray) -> PageValues:
         """Return the crawl values of pages as things stand."""
+
+    @property
+    def few(self) -> int:
+        """Up to how many pages are dealt with faster one by one than together."""

@@ -13,6 +13,7 @@ from crawlsched.frontier import PageValue, PageValues
 from crawlsched.pages import Pages
 from crawlsched.planner.parameters import Parameters
 from crawlsched.planner.posterior_value import (
+    ROWS,
     Grid,
     GrowingValue,
     GrowingValues,
@@ -31,6 +32,8 @@ BoolArray = npt.NDArray[np.bool_]
 SIGNALS_OF_A_RATE = 2.0
 # With less than this a signal tells nothing, and its page is treated as one without signals.
 _LEAST_WEIGHT = 1e-4
+# Up to so many pages compiled code is faster one by one.
+_FEW_COMPILED = 24
 
 
 class PosteriorValues:
@@ -150,6 +153,11 @@ class PosteriorValues:
         return (counted + SIGNALS_OF_A_RATE) / (time + SIGNALS_OF_A_RATE / towards)
 
     # -- what a page is worth
+
+    @property
+    def few(self) -> int:
+        """Up to how many pages are dealt with faster one by one than together."""
+        return _FEW_COMPILED if ROWS.compiled else 1
 
     def one(self, page: int) -> PageValue:
         """Return the crawl value of a page as things stand; O(K)."""

@@ -101,6 +101,11 @@ class PointValues:
         self._rule = RULES[rule]
         self._known = known
 
+    @property
+    def few(self) -> int:
+        """Up to how many pages are dealt with faster one by one than together."""
+        return _FEW
+
     def one(self, page: int) -> PageValue:
         """Return the crawl value of a page as things stand."""
         known = self._known.known_rates
@@ -269,6 +274,7 @@ class PointValue:
 
     __slots__ = ("_change_rate", "_crawled_at", "_evidence", "_importance", "_natural")
     steady = False
+    doubt = 0.0
 
     def __init__(
         self,
@@ -292,6 +298,10 @@ class PointValue:
         stale = self._natural[0] * max(now - self._crawled_at, 0.0) + self._evidence
         value: float = ELEMENTS.element_terms(stale, *self._natural)[0] * self._importance
         return min(value, _HIGHEST)
+
+    def exact(self, now: float) -> float:
+        """Return the crawl value: compiled or not, it is the same to the last bit."""
+        return self.at(now)
 
     def bound(self, until: float, rough: bool = False) -> float:
         """Return what the crawl value does not exceed until a time."""

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from crawlsched.crawl_value.evaluation import COMPILED_FROM, Compilable, evaluate
+from crawlsched.crawl_value.evaluation import COMPILED_FROM, Compilable
+from crawlsched.crawl_value.terms import noisy_terms
 from crawlsched.planner import rows
 
 __all__ = ["Grid", "GrowingValue", "GrowingValues", "SignalledValue", "SignalledValues", "SteadyValue"]
@@ -19,6 +20,8 @@ BoolArray = npt.NDArray[np.bool_]
 # Values are sums with an error of some units in the last place of (elapsed * importance); bounds stay clear of that.
 _SLACK = 1.0 + 1e-10
 _SLACK_PER_SECOND = 1e-14
+# Compiled values with signals agree with numpy's to about 1e-14 of themselves.
+_DOUBT = 1e-12
 
 #: `crawlsched.planner.rows`: what decides picks, and all that compiled code can do faster.
 ROWS = Compilable(rows)
@@ -96,11 +99,16 @@ class SteadyValue:
 
     __slots__ = ("_value",)
     steady = True
+    doubt = 0.0
 
     def __init__(self, value: float) -> None:
         self._value = value
 
     def at(self, now: float) -> float:
+        """Return the crawl value."""
+        return self._value
+
+    def exact(self, now: float) -> float:
         """Return the crawl value."""
         return self._value
 
@@ -129,6 +137,7 @@ class GrowingValue:
 
     __slots__ = ("_crawled_at", "_grid", "_importance", "_weights")
     steady = False
+    doubt = 0.0
 
     def __init__(self, grid: Grid, weights: FloatArray, crawled_at: float, importance: float) -> None:
         self._grid = grid
@@ -143,6 +152,10 @@ class GrowingValue:
             return 0.0
         value: float = ROWS.growing_value(*self._grid.beside(self._weights), elapsed) * self._importance
         return value if value > 0 else 0.0
+
+    def exact(self, now: float) -> float:
+        """Return the crawl value: compiled or not, it is the same to the last bit."""
+        return self.at(now)
 
     def bound(self, until: float, rough: bool = False) -> float:
         """Return what the crawl value does not exceed until then."""
@@ -273,7 +286,7 @@ class SignalledValue:
         Nats, above 0.
     """
 
-    __slots__ = ("_columns", "_crawled_at", "_importance", "_plain")
+    __slots__ = ("_crawled_at", "_importance", "_natural", "_of_time", "_plain", "_terms_of_time")
     steady = False
 
     def __init__(
@@ -290,32 +303,53 @@ class SignalledValue:
         self._plain = GrowingValue(grid, weights, crawled_at, importance)
         self._crawled_at = crawled_at
         self._importance = importance
-        self._columns = grid, weights, evidence, signal_rate, signal_weight
+        self._natural = evidence, signal_rate, signal_weight
+        self._of_time = -inf
+        self._terms_of_time = 0.0, 0.0, 0.0
+
+    @property
+    def doubt(self) -> float:
+        """How far `at` may be from `exact`, as a share of it; 0 if it is the same."""
+        return _DOUBT if ROWS.compiled else 0.0
 
     def _terms(self, now: float) -> tuple[float, float, float]:
-        """Return crawl value, its slope in time, and a bound on the slope's slope, per unit of importance."""
-        grid, weights, evidence, signal_rate, signal_weight = self._columns
-        elapsed = max(now - self._crawled_at, 0.0)
-        terms: tuple[float, float, float] = ROWS.signalled_terms(
-            *grid.beside(weights), elapsed, evidence, signal_rate, signal_weight
-        )
-        return terms
+        """Return crawl value, its slope in time, and a bound on the slope's slope."""
+        if now != self._of_time:
+            if ROWS.compiled:
+                grid, weights, importance = self._plain._grid, self._plain._weights, self._importance
+                elapsed = max(now - self._crawled_at, 0.0)
+                value, slope, curvature = ROWS.signalled_terms(weights, grid.rates, elapsed, *self._natural)
+                self._terms_of_time = max(value, 0.0) * importance, slope * importance, curvature * importance
+            else:
+                self._terms_of_time = self._by_numpy(now)
+            self._of_time = now
+        return self._terms_of_time
+
+    def _by_numpy(self, now: float) -> tuple[float, float, float]:
+        columns = (np.array([x]) for x in (self._crawled_at, self._importance, *self._natural))
+        one = SignalledValues(self._plain._grid, self._plain._weights[np.newaxis], *columns)
+        value, slope, curvature = one.terms_by_numpy(now, np.zeros(1, np.intp))
+        return value.item(), slope.item(), curvature.item()
 
     def at(self, now: float) -> float:
         """Return the crawl value."""
-        return max(self._terms(now)[0], 0.0) * self._importance
+        return self._terms(now)[0]
+
+    def exact(self, now: float) -> float:
+        """Return the crawl value as it is without compiled code."""
+        return self._by_numpy(now)[0]
 
     def bound(self, until: float, rough: bool = False) -> float:
         """Return what the crawl value does not exceed until then; a rough bound costs little."""
-        if rough and not self._columns[2]:
+        if rough and not self._natural[0]:
             return self._plain.bound(until)
         return self.at(until) * _SLACK + self._importance * max(until - self._crawled_at, 0.0) * _SLACK_PER_SECOND
 
     def crossing(self, value: float, after: float) -> float:
         """Return a time before which the crawl value is below `value`; as `GrowingValue` before the first signal."""
-        if not self._columns[2]:
+        if not self._natural[0]:
             return self._plain.crossing(value, after)
-        return after + tangent_wait(value / self._importance, *self._terms(after))
+        return after + tangent_wait(value, *self._terms(after))
 
 
 class SignalledValues:
@@ -377,15 +411,20 @@ class SignalledValues:
 
     def _terms(self, now: float, rows: npt.NDArray[np.intp]) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return crawl value, its slope in time, and a bound on the slope's slope."""
-        rates, size = self._grid.rates, self._grid.rates.size
-        found = np.empty((3, rows.size))
         if ROWS.compiled:
+            rates, found = self._grid.rates, np.empty((3, rows.size))
             columns = self._evidence, self._signal_rate, self._signal_weight
             elapsed = np.maximum(now - self._crawled_at[rows], 0.0)
             ROWS.signalled_many(self._weights[rows], rates, elapsed, *(column[rows] for column in columns), found)
             np.maximum(found[0], 0.0, out=found[0])
             found *= self._importance[rows]
             return found[0], found[1], found[2]
+        return self.terms_by_numpy(now, rows)
+
+    def terms_by_numpy(self, now: float, rows: npt.NDArray[np.intp]) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return the same without compiled code."""
+        rates, size = self._grid.rates, self._grid.rates.size
+        found = np.empty((3, rows.size))
         # Always few enough for the same code, so that a page's value does not depend on how many are asked for.
         block = (COMPILED_FROM - 1) // size
         for start in range(0, rows.size, block):
@@ -394,7 +433,7 @@ class SignalledValues:
             stale = elapsed[:, np.newaxis] * rates + self._evidence[part, np.newaxis]
             alpha = np.tile(rates, part.size)
             gamma, kappa = self._signal_rate[part].repeat(size), self._signal_weight[part].repeat(size)
-            value, slope = evaluate(stale.ravel(), alpha, gamma, kappa)
+            value, slope = noisy_terms(stale.ravel(), alpha, gamma, kappa)
             weights, shape = self._weights[part], stale.shape
             sums = found[:, start : start + block]
             sums[0] = np.maximum(np.vecdot(weights, value.reshape(shape)), 0.0)
