@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from crawlsched.crawl_value import prepare_compiled
 from crawlsched.pages import LIVE
 from crawlsched.planner import DEFAULT_GRID, Observation, Plan, Planner, plan
 from crawlsched.simulation.arm import NO_PAGE, Setting
@@ -27,6 +28,8 @@ _VISIT_COLUMNS = (
     ("source", "q", np.intp),
     ("changed", "b", np.bool_),
 )
+# From so many crawls on it is worth half a second to load compiled code, where numba is installed.
+_WORTH_LOADING = 10_000
 _SOURCE = 0
 _HOST = 0
 
@@ -50,6 +53,8 @@ class PlannerArm:
     """
 
     def __init__(self, setting: Setting, rule: str, signal_delay: float = 0.0) -> None:
+        if setting.bandwidth * (setting.window.end - setting.window.start) >= _WORTH_LOADING:
+            prepare_compiled()
         self._setting = setting
         self._planner = Planner(setting.bandwidth, crawl_value=rule, rates=_grid(setting), signal_delay=signal_delay)
         self._planner.reserve(setting.importance.size)
