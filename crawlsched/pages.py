@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["ERROR", "FREE", "GONE", "LIVE", "MOVED", "NEW", "REFUSED", "STATE_NAMES", "Pages"]
+__all__ = ["ERROR", "FREE", "GONE", "LIVE", "MOVED", "NEW", "REFUSED", "STATE_NAMES", "Pages", "distinct"]
 
 #: A row that holds no page: never given out, or forgotten.
 FREE = 0
@@ -235,6 +235,20 @@ def grown(column: npt.NDArray[Any], size: int) -> npt.NDArray[Any]:
     longer = np.zeros(size, column.dtype)
     longer[: column.size] = column
     return longer
+
+
+def distinct(rows: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
+    """Return the rows without repetitions, ascending; O(n log n), or O(n) where they are so already.
+
+    What `numpy.unique` does, which takes half a second for a million rows since it hashes them.
+    """
+    if not bool((rows[1:] > rows[:-1]).all()):
+        rows = np.sort(rows)
+        first = np.empty(rows.size, bool)
+        first[:1] = True
+        np.not_equal(rows[1:], rows[:-1], out=first[1:])
+        rows = rows[first]
+    return rows
 
 
 def check_importance(importance: npt.ArrayLike) -> npt.NDArray[np.float64]:

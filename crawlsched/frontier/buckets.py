@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterator
 import numpy as np
 import numpy.typing as npt
 
+from crawlsched.pages import distinct
+
 __all__ = ["Buckets"]
 
 IndexArray = npt.NDArray[np.intp]
@@ -88,7 +90,7 @@ class Buckets:
     def pop(self, key: int) -> IndexArray:
         """Take a bucket out; return its distinct living pages, ascending. O(n log n)."""
         pages = self._take(key)
-        return np.unique(pages[self._alive(key, pages)])
+        return distinct(pages[self._alive(key, pages)])
 
     def pop_some(self, key: int, n: int) -> IndexArray:
         """Take the last `n` entries out of a bucket; return those alive, not all of them distinct. O(n)."""
@@ -160,7 +162,7 @@ class Buckets:
         part = self._rest[:_WHOLE]
         self._rest = self._rest[_WHOLE:]
         pages = part.astype(np.intp)
-        living = np.unique(pages[self._alive(key, pages)]).astype(np.uint32)
+        living = distinct(pages[self._alive(key, pages)]).astype(np.uint32)
         self._buckets[key].frombytes(living.tobytes())
         self.entries -= part.size - living.size
         self._due -= max(part.size, _FEW)

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from crawlsched.frontier.buckets import Buckets
-from crawlsched.pages import grown
+from crawlsched.pages import distinct, grown
 
 __all__ = ["Calendar"]
 
@@ -179,7 +179,7 @@ class Calendar:
         if not found:
             return np.empty(0, np.intp)
         # A page that left a bucket and came back stands in it twice.
-        due = np.unique(np.concatenate(found)) if len(found) > 1 else found[0]
+        due = distinct(np.concatenate(found)) if len(found) > 1 else found[0]
         self.clear(due)
         return due
 
@@ -200,7 +200,7 @@ class Calendar:
                 alarms = self._alarm[pages].astype(np.int64)
                 rings = alarms <= current
                 if rings.any():
-                    found.append(np.unique(pages[rings]))
+                    found.append(distinct(pages[rings]))
                     pages, alarms = pages[~rings], alarms[~rings]
                 self._add(pages, alarms, current)
             if ticks > 0:

@@ -30,6 +30,11 @@ _MOST_AWAKE = 192
 _KEPT_AWAKE = 64
 # A host with more pages than this gets a ladder of its own when it rests for the first time.
 _SMALL_HOST = 512
+# Of what the cutoff is above where it has been for some time, 1/64 is made up for in each tick.
+_CALMNESS = 6
+# Beds with more sleepers than this are thinned out when the cutoff will be there in so many ticks.
+_CROWD = 256
+_FORESEEN = 64
 # Fewer pages than this are put into a ladder one by one.
 _FEW = 24
 # More pages than this that would wake at once and whose values do not grow are sorted instead.
@@ -59,6 +64,12 @@ class Filing:
         self._until = self._calendar.end(now)  # bounds hold until then
         self._place: npt.NDArray[np.int32] = np.zeros(0, np.int32)
         self._cutoff = LOWEST
+        # Where the cutoff has been for some time, or lower: pages sleep in view of that, and not of a passing rise.
+        self._calm = LOWEST
+        # How fast the cutoff falls, levels a tick, and the crowded beds that it is coming down to, highest last.
+        self._fall = 0.0
+        self._cutoff_before = LOWEST
+        self._crowded: list[tuple[Ladder, int]] = []
         self._ladders: dict[int, Ladder] = {}
         self._shared = Ladder(-1, 0, self._places)
         self._ladder_order: list[tuple[float, int, int]] = []
@@ -99,7 +110,7 @@ class Filing:
             if self._max is not None:
                 self._deadlines.reserve(capacity)
 
-    def file(self, pages: IndexArray, now: float) -> None:
+    def file(self, pages: IndexArray, now: float, falling: bool = False) -> None:
         """Put distinct pages where they belong now, wherever they were; O(log n) a page, in numpy.
 
         Parameters
@@ -108,6 +119,8 @@ class Filing:
             Pages that are new or back from a visit.
         now : float
             POSIX seconds.
+        falling : bool
+            Whether the values picked may be falling soon: then pages sleep where they are not disturbed by that.
         """
         if not pages.size:
             return
@@ -125,17 +138,19 @@ class Filing:
                 self._bar(page, until, now)
             pages = pages[~barred]
         if pages.size:
-            self._put(pages, falling=False)
+            self._put(pages, falling)
+            if pages.size > _MOST_AWAKE and not falling:
+                self._calm = self._cutoff
 
     def refile(self, pages: IndexArray, now: float) -> None:
-        """File those of some pages that are in the frontier and not in flight: their values have changed."""
+        """File those of some pages that are in the frontier and not in flight: their values have changed. As `file`."""
         inside = pages[pages < self._place.size]
         inside = inside[self._place[inside] > IN_FLIGHT]
         if inside.size <= self.values.few:
             for page in inside.tolist():
                 self.file_one(page, now)
         else:
-            self.file(inside, now)
+            self.file(inside, now, falling=inside.size > _MOST_AWAKE)
 
     def file_one(self, page: int, now: float) -> None:
         """Do what `file` does for a single page that was filed before; O(log n)."""
@@ -283,7 +298,10 @@ class Filing:
             if awake.all():
                 return
         asleep = ~awake
-        sleepers, levels = pages[asleep], bed_levels(levels[asleep], cutoffs[asleep], falling | descending[asleep])
+        sleepers, levels, cutoffs = pages[asleep], levels[asleep], cutoffs[asleep]
+        below = levels < self._calm
+        cutoffs[below] = self._calm
+        levels = bed_levels(levels, cutoffs, falling | descending[asleep] | ~below)
         self._put_to_bed(sleepers, levels, hosts[asleep])
         ring = values.crossings(values_at(levels) * (1 - _SLACK), self._until, asleep)
         rings = ring < np.inf
@@ -299,7 +317,7 @@ class Filing:
         if level > cutoff:
             self._put(np.array([page]), falling=False)
             return
-        bed = bed_level(level, cutoff)
+        bed = bed_level(level, self._calm if level < self._calm else cutoff)
         self._place[page] = bed + ladder.offset
         ladder.add_one(page, bed)
         self._note(ladder)
@@ -414,8 +432,10 @@ class Filing:
     def _turn(self, now: float) -> None:
         """Begin the tick of `now`: all pages that are awake or whose alarms ring are put where they belong."""
         self._until = self._calendar.end(now)
+        self._calm += (self._cutoff - self._calm >> _CALMNESS) + 1 if self._calm < self._cutoff else 0
         for host in self._resting:
             self._set_aside(host)
+        self._foresee()
         pages = self._awake.living()
         self._awake.clear()
         if self._max is not None:
@@ -438,6 +458,19 @@ class Filing:
             self._put(pages, falling=False)
         for host in list(self._resting_awake):
             self._put_worst_to_bed(host)
+
+    def _foresee(self) -> None:
+        """Find the crowded beds that the cutoff will have come down to in the next ticks, if it is falling."""
+        fallen, self._cutoff_before = self._cutoff_before - self._cutoff, self._cutoff
+        self._fall = max(0.0, self._fall + (fallen - self._fall) / 8)
+        self._crowded = []
+        if self._fall >= 1 and self._cutoff > LOWEST:
+            deep = self._cutoff - int(_FORESEEN * self._fall)
+            ladders = [self._shared] + [ladder for ladder in self._ladders.values() if ladder.host not in self._resting]
+            for ladder in ladders:
+                if ladder.sleepers > _CROWD:
+                    self._crowded += [(ladder, level) for level in ladder.crowded(deep, _CROWD)]
+            self._crowded.sort(key=lambda crowd: crowd[1])
 
     def _set_aside(self, host: int) -> None:
         """Keep the pages of a host that rests elsewhere, where they need no bounds."""

@@ -21,6 +21,8 @@ HostFreeAt = Callable[[int, float], float]
 
 # So many pages at least are looked at when a ladder is opened, since numpy needs some to be worth its while.
 _OPENED = 48
+# So many are looked at with each pick, of the beds that the cutoff is coming down to.
+_THINNED = 64
 _PLACE_NAMES = {OUT: "out", IN_FLIGHT: "in flight", BARRED: "barred", AWAKE: "awake", RUNNING: "in a run"}
 
 
@@ -159,6 +161,8 @@ class Frontier(Filing):
         if best is None:
             return None
         self._send_off(best[1])
+        if self._crowded:
+            self._thin_out()
         return Pick(best[1], -best[0], "value")
 
     def _is_free(self, host: int, now: float, host_free_at: HostFreeAt, free: set[int]) -> bool:
@@ -221,6 +225,7 @@ class Frontier(Filing):
         pages, lowest = ladder.open(_OPENED)
         if lowest is not None:
             self._cutoff = min(self._cutoff, lowest - 1)
+            self._calm = min(self._calm, self._cutoff)
             if ladder.host >= 0:
                 self._cutoff_of_host[ladder.host] = 0
         ladder.noted = None
@@ -229,6 +234,17 @@ class Frontier(Filing):
         if pages.size:
             self._put(pages, falling=True)
         self._note(ladder)
+
+    def _thin_out(self) -> None:
+        """Look at some pages of a bed that the cutoff is coming down to, so that not all have to be looked at then."""
+        ladder, level = self._crowded[-1]
+        pages = ladder.take(level, _THINNED)
+        if pages.size:
+            self._place[pages] = IN_FLIGHT
+            self._calendar.clear(pages)
+            self._put(pages, falling=True)
+        else:
+            self._crowded.pop()
 
     def _send_off(self, page: int) -> None:
         self._leave_one(page)

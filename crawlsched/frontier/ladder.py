@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from crawlsched.frontier.buckets import Buckets
 from crawlsched.frontier.levels import value_at
+from crawlsched.pages import distinct
 
 __all__ = ["AFTER_ALL_PAGES", "AWAKE", "BARRED", "IN_FLIGHT", "LOWEST", "OUT", "OWN_LADDER", "RUNNING", "Ladder", "Run"]
 
@@ -194,6 +195,18 @@ class Ladder:
             found.append(pages)
             lowest = level
         return np.concatenate(found), lowest
+
+    def crowded(self, above: int, least: int) -> list[int]:
+        """Return the levels above one under which at least so many pages sleep, highest last; O(levels)."""
+        return sorted(level for level, n in self._sleepers.items() if n >= least and level > above)
+
+    def take(self, level: int, n: int) -> IndexArray:
+        """Take up to `n` distinct pages out of a bed, which may be gone; O(n)."""
+        if level not in self._beds:
+            return np.empty(0, np.intp)
+        pages = distinct(self._beds.pop_some(level, n))
+        self.leave(level, pages.size)
+        return pages
 
     def _head_of_run(self, least: int) -> IndexArray:
         run = heappop(self._runs)[-1]

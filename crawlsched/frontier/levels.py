@@ -22,6 +22,8 @@ BOTTOM = -1000 * 2**17
 # factors of two below it is looked at six times. A page that the cutoff is coming down to has its bed 1/8 of the way
 # up, so that it is not looked at before the cutoff has made 7/8 of the way to it.
 _SHARE = 8
+# Beds are rounded to 1/32 of their distance from the cutoff or less.
+_BED_BITS = 6
 
 
 def level_above(value: float) -> int:
@@ -60,11 +62,11 @@ def bed_level(level: int, cutoff: int) -> int:
 
     Notes
     -----
-    Beds are rounded up to multiples of a power of two, 1/16 of their distance from the cutoff or less, so that there
-    are few of them.
+    Beds are rounded up to multiples of a power of two, 1/32 of their distance from the cutoff or less: there are some
+    thousands of them.
     """
     left = (cutoff - level) // _SHARE
-    shift = left.bit_length() - 4
+    shift = left.bit_length() - _BED_BITS
     if shift <= 0:
         return cutoff - left
     return min(cutoff, -((left - cutoff) >> shift << shift))
@@ -87,6 +89,6 @@ def bed_levels(
     way = cutoffs - levels
     part = way // _SHARE
     left = np.where(falling, way - part, part)
-    shift = np.maximum(np.frexp(part)[1] - 4, 0)
+    shift = np.maximum(np.frexp(part)[1] - _BED_BITS, 0)
     beds: LevelArray = np.minimum(cutoffs, -(((left - cutoffs) >> shift) << shift)).astype(np.int32)
     return beds

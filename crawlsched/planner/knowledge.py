@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from crawlsched.estimators import Posterior
 from crawlsched.frontier import Frontier
-from crawlsched.pages import ERROR, FREE, GONE, LIVE, MOVED, REFUSED, Pages, check_importance
+from crawlsched.pages import ERROR, FREE, GONE, LIVE, MOVED, REFUSED, Pages, check_importance, distinct
 from crawlsched.planner.explanation import Observation
 from crawlsched.planner.page_values import PosteriorValues
 from crawlsched.planner.parameters import Parameters
@@ -201,7 +201,7 @@ class Knowledge:
         self.posterior.unpack(rows, np.zeros((rows.size, self.posterior.rates.size + 1), np.uint16))
 
     def _rows(self, pages: npt.ArrayLike) -> IndexArray:
-        rows = np.unique(np.asarray(pages, np.intp))
+        rows = distinct(np.asarray(pages, np.intp).reshape(-1))
         if rows.size and not (rows[0] >= 0 and rows[-1] < self.pages.n):
             raise ValueError(f"pages must hold row numbers from 0 to {self.pages.n - 1}, got {pages!r}.")
         return rows
