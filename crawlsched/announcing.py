@@ -164,7 +164,9 @@ class Announcing:
             return
         self._planner.covered(pages, number, now)
         if announced.any():
-            taken = self._planner.signalled(pages[announced], number, now)
+            # The poll under way is noted at its end, so this is when the source was read before.
+            since = self._sources[number].polled_at
+            taken = self._planner.signalled(pages[announced], number, now, since)
             self._count("crawlsched/change_signals/received", int(announced.sum()))
             if n_backwards := int(read.backwards[part].sum()):
                 self._count("crawlsched/change_signals/backwards", n_backwards)

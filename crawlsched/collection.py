@@ -217,7 +217,7 @@ class Collection:
         """Hand what is not yet written to the writing thread."""
         if not self.write_behind.in_flight:
             self.facts.written(self.unsaved.number - 1)
-        batch = self.unsaved.take(self.planner.columns)
+        batch = self.unsaved.take(self.planner.columns, self.planner.further.stored)
         if batch is not None:
             self.write_behind.submit(batch)
 
@@ -270,3 +270,4 @@ def load_pages(
     for block in blocks:
         planner.load(block, block["log_likelihood"], now)
         yield block
+    planner.load_further(store.further_sources(), now)

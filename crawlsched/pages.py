@@ -46,6 +46,7 @@ _COLUMNS: tuple[tuple[str, str, float], ...] = (
     ("n_signals_total", "u4", 0),
     ("signalled_since", "f8", _NAN),
     ("source", "i4", -1),
+    ("further", "i4", 0),
 )
 
 
@@ -87,7 +88,9 @@ class Pages:
     signalled_since : ndarray of float64
         When a source first covered the page, POSIX seconds; nan: none does.
     source : ndarray of int32
-        The source that covers the page; -1: none does.
+        The first source that covers the page; -1: none does.
+    further : ndarray of int32
+        Where the planner keeps what further sources say, counted from 1; 0: there is none.
 
     Examples
     --------
@@ -112,6 +115,7 @@ class Pages:
     n_signals_total: npt.NDArray[np.uint32]
     signalled_since: npt.NDArray[np.float64]
     source: npt.NDArray[np.int32]
+    further: npt.NDArray[np.int32]
 
     #: Names of the columns, in order.
     names = tuple(name for name, _, _ in _COLUMNS)

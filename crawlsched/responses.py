@@ -240,6 +240,7 @@ class Responses:
             elapsed=None if observation is None else observation.elapsed,
             n_signals=0 if observation is None else observation.n_signals,
             source=-1 if observation is None else observation.source,
+            further=() if observation is None else observation.further,
             changed=None if observation is None else observation.changed,
             outcome=str(outcome),
             status=None if fetched is None else fetched.status,

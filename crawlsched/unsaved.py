@@ -114,17 +114,24 @@ class Unsaved:
         for key in [key for key in batch.announcements if key[0] in gone]:
             del batch.announcements[key]
 
-    def take(self, columns: Callable[[NDArray[np.intp]], dict[str, Any]]) -> Batch | None:
+    def take(
+        self,
+        columns: Callable[[NDArray[np.intp]], dict[str, Any]],
+        further: Callable[[NDArray[np.intp]], dict[tuple[int, int], tuple[int, int, float, int, float | None]]],
+    ) -> Batch | None:
         """Return what has been collected as a batch, and begin the next; None if there is nothing.
 
         Parameters
         ----------
         columns : callable
             Gives the stored columns of the pages it is asked for (`Planner.columns`).
+        further : callable
+            Gives what further sources say of them (`FurtherSources.stored`).
         """
         batch = self._batch
         if self._pages:
-            batch.columns = columns(np.fromiter(self._pages, np.intp, len(self._pages)))
+            pages = np.fromiter(self._pages, np.intp, len(self._pages))
+            batch.columns, batch.further_sources = columns(pages), further(pages)
         elif not len(batch):
             return None
         self._begin()

@@ -4,6 +4,7 @@ Bytes in, facts out: nothing here fetches, reads a clock or touches a database.
 """
 
 from crawlsched.change_signals.announcements import Announcements, announcements
+from crawlsched.change_signals.attribution import attributed
 from crawlsched.change_signals.change_signal import SOURCE_KINDS, ChangeSignal
 from crawlsched.change_signals.entries import SitemapChildren, SitemapEntries, SitemapEntry
 from crawlsched.change_signals.lastmod import parse_lastmod
@@ -24,6 +25,7 @@ __all__ = [
     "SitemapEntries",
     "SitemapEntry",
     "announcements",
+    "attributed",
     "parse_lastmod",
     "read_sitemap",
     "robots_sitemaps",

@@ -107,7 +107,7 @@ def fresh_now(planner: "Planner", rows: Any, now: float, weights: Any) -> Any:
     _, signal_weight = planner.values.signals(rows)
     elapsed = np.maximum(now - columns.crawled_at[rows], 0.0)
     by_time = np.vecdot(weights, np.exp(-planner.posterior.rates * elapsed[:, np.newaxis]))
-    return by_time * np.exp(-signal_weight * columns.n_signals[rows])
+    return by_time * np.exp(-signal_weight * planner.values.heard(rows))
 
 
 def planners(
@@ -127,10 +127,13 @@ def planners(
         settings = replace(settings, **status.get("planner", {}))
     first = planner_for(settings)
     grid, n_rates = first.grid, first.posterior.rates.size
+    several = store.further_sources()
     for block in store.load(_BLOCK, host_number=host_number, grid=grid, n_rates=n_rates, pages=pages):
         planner = planner_for(settings)
         n_pages = len(block["page"])
         planner.load({**block, "page": np.arange(n_pages)}, block["log_likelihood"], now)
+        numbers = dict(zip(block["page"].tolist(), range(n_pages), strict=True)) if several else {}
+        planner.load_further([(numbers[page], *rest) for page, *rest in several if page in numbers], now)
         if plan is not None:
             planner.adopt(plan, now)
             while planner.work(now):

@@ -110,7 +110,7 @@ def _visit(row: "ObservationRow") -> dict[str, Any]:
         "status": row.status,
         "changed": row.changed,
         "elapsed": row.elapsed,
-        "n_signals": row.n_signals,
+        "n_signals": row.n_signals + sum(n for _, n in row.further),
     }
 
 

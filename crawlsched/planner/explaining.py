@@ -24,7 +24,7 @@ def explain(planner: Planner, page: int, now: float) -> Explanation:
     signal_rate, signal_weight = (float(column[0]) for column in planner.values.signals(rows))
     unsignalled = float(weights @ planner.posterior.rates)
     announced = float(-signal_rate * np.expm1(-signal_weight))
-    crawled_at, n_signals = pages.crawled_at.item(page), pages.n_signals.item(page)
+    crawled_at, n_signals = pages.crawled_at.item(page), planner.values.heard_one(page)
     elapsed = now - crawled_at
     prior = planner.values.prior_one(page)
     low, high = (planner.posterior.quantile(page, q, prior) + announced for q in (0.05, 0.95))
@@ -43,7 +43,7 @@ def explain(planner: Planner, page: int, now: float) -> Explanation:
         precision=float(-np.expm1(-signal_weight)),
         recall=announced / (unsignalled + announced),
         elapsed=elapsed,
-        n_signals=n_signals,
+        n_signals=sum(n for _, n, _, _ in planner.further.counts(page)) or pages.n_signals.item(page),
         expected_freshness=_freshness(planner, weights, elapsed, signal_weight * n_signals),
         crawl_value=crawl_value,
         threshold=planner.threshold,

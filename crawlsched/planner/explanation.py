@@ -27,6 +27,8 @@ class Observation:
         What they took off the log-probability of freshness, nats.
     changed : bool
         Whether the page had changed.
+    further : tuple of (int, int)
+        Further sources that cover the page, and how many ChangeSignals each of them made.
     """
 
     page: int
@@ -36,6 +38,7 @@ class Observation:
     source: int
     evidence: float
     changed: bool
+    further: tuple[tuple[int, int], ...] = ()
 
 
 @dataclass(frozen=True)

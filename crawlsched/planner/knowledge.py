@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 import numpy as np
 import numpy.typing as npt
@@ -12,6 +12,8 @@ from crawlsched.estimators import Posterior
 from crawlsched.frontier import Frontier
 from crawlsched.pages import ERROR, FREE, GONE, LIVE, MOVED, REFUSED, Pages, check_importance, distinct
 from crawlsched.planner.explanation import Observation
+from crawlsched.planner.further_sources import FurtherSources
+from crawlsched.planner.listening import Listening
 from crawlsched.planner.page_values import PosteriorValues
 from crawlsched.planner.parameters import Parameters
 from crawlsched.planner.plan import FIRST_PRECISION, FIRST_SIGNAL_RATE, Plan
@@ -73,7 +75,9 @@ class Knowledge:
         self.pages = Pages()
         self.posterior = Posterior(0, DEFAULT_GRID if rates is None else rates, dtype=np.uint16)
         self.grid = self.posterior.rates_id
-        self.values = PosteriorValues(self.pages, self.posterior, self._first_parameters())
+        self.further = FurtherSources(self.pages)
+        self.values = PosteriorValues(self.pages, self.posterior, self._first_parameters(), self.further)
+        self._listening = Listening(self.pages, self.further, self.values)
         self.known_rates: KnownRates | None = None
         self._rule = crawl_value
         self.crawl_values: PosteriorValues | PointValues = self.values
@@ -177,7 +181,8 @@ class Knowledge:
         """
         now = self._at(now)
         pages = np.asarray(columns["page"], np.intp)
-        self.pages.set_rows(pages, columns)
+        # Numbers of rows that another planner has given out; `load_further` brings what they stand for.
+        self.pages.set_rows(pages, {name: column for name, column in columns.items() if name != "further"})
         self._grow()
         future = pages[self.pages.crawled_at[pages] > now]
         self.clipped += future.size
@@ -191,12 +196,24 @@ class Knowledge:
         for start in range(0, filed.size, SLICE * 8):
             self.frontier.file(filed[start : start + SLICE * 8], now)
 
+    def load_further(self, rows: Iterable[tuple[int, int, int, int, float, int, float | None]], now: float) -> None:
+        """Take in from a store what several sources say of the same pages, once the pages are there."""
+        loaded = set()
+        for row in rows:
+            page = row[0]
+            if page < self.pages.n and self.pages.state.item(page) != FREE:
+                self.further.load(*row)
+                loaded.add(page)
+        if loaded:
+            self._refile(np.array(sorted(loaded), np.intp), self._at(now))
+
     def remove(self, pages: npt.ArrayLike) -> None:
         """Forget pages; their numbers are not given out again. O(1) a page."""
         rows = self._rows(pages)
         self._in_flight.difference_update(rows.tolist())
         if self._frontier is not None:
             self._frontier.discard(rows)
+        self.further.free(rows)
         self.pages.free(rows)
         self.posterior.unpack(rows, np.zeros((rows.size, self.posterior.rates.size + 1), np.uint16))
 
@@ -230,17 +247,18 @@ class Knowledge:
         crawled_at, state = columns.crawled_at.item(page), columns.state.item(page)
         observation = None
         if changed is not None and now > crawled_at > -np.inf and state not in (GONE, MOVED):
-            n_signals = columns.n_signals.item(page)
-            evidence = self._evidence(page, n_signals) if n_signals else 0.0
+            n_signals, source = columns.n_signals.item(page), columns.source.item(page)
+            further = tuple((other, n) for other, n, _, _ in self.further.counts(page)[1:])
+            evidence = self._evidence(page) if n_signals or further else 0.0
             self.posterior.update_one(page, now - crawled_at, changed, evidence)
-            source = columns.source.item(page)
-            observation = Observation(page, now, now - crawled_at, n_signals, source, evidence, changed)
+            observation = Observation(page, now, now - crawled_at, n_signals, source, evidence, changed, further)
         if changed:
             columns.n_changes[page] += 1
             columns.changed_at[page] = now
         columns.n_crawls[page] += 1
         columns.crawled_at[page] = now
         columns.n_signals[page] = 0
+        self.further.crawled(page)
         columns.state[page] = LIVE
         if columns.n_errors.item(page):
             columns.n_errors[page] = 0
@@ -248,9 +266,9 @@ class Knowledge:
         self._return(page, now)
         return observation
 
-    def _evidence(self, page: int, n_signals: int) -> float:
+    def _evidence(self, page: int) -> float:
         _, weight = self.values.signals_one(page)
-        return weight * n_signals
+        return weight * self.values.heard_one(page)
 
     def failed(self, page: int, now: float, retry_at: float | None = None) -> None:
         """A visit did not reach content: the page backs off, at least until `retry_at`."""
@@ -300,27 +318,11 @@ class Knowledge:
     # -- ChangeSignals and importance
 
     def covered(self, pages: npt.ArrayLike, source: int, now: float) -> None:
-        """A source names these pages; the first time is no announcement. O(log n) a page.
+        """A source names these pages; the first time is no announcement. O(1) a page."""
+        self._at(now)
+        self._listening.cover(self._rows(pages), source, now)
 
-        A page keeps its source, unless that has turned out to be worth less than half of the new one.
-        """
-        now = self._at(now)
-        rows = self._rows(pages)
-        rows = rows[self.pages.state[rows] != FREE]
-        current = self.pages.source[rows]
-        weights = self.values.parameters.signal_weights
-        worth = self.values.parameters.of_source(weights, np.maximum(current, 0))
-        better = (current != source) & (2 * worth < weights[min(source, weights.size - 1)])
-        taken_over = rows[(current < 0) | better]
-        self.pages.source[taken_over] = source
-        self.pages.signalled_since[taken_over] = now
-        # A source changes a page's value by what it announces; naming 50,000 new pages must cost next to nothing.
-        announced = taken_over[self.pages.n_signals_total[taken_over] > 0]
-        self.pages.n_signals[taken_over] = 0
-        self.pages.n_signals_total[taken_over] = 0
-        self._refile(announced, now)
-
-    def signalled(self, pages: npt.ArrayLike, source: int, now: float) -> int:
+    def signalled(self, pages: npt.ArrayLike, source: int, now: float, since: float | None = None) -> int:
         """A source announces changes of these pages, once each.
 
         Parameters
@@ -329,39 +331,36 @@ class Knowledge:
         source : int
         now : float
             POSIX seconds.
+        since : float, optional
+            When the source was read before, POSIX seconds: what another source has announced since then may be the
+            same change. The signal delay before `now` by default.
 
         Returns
         -------
         int
-            How many were taken: not those within the signal delay after a crawl, nor those of pages for which another
-            source counts, since two sources that announce the same change are one announcement.
+            How many were taken: not those within the signal delay after a crawl.
 
         Notes
         -----
-        More than a thousand at once come into force in slices over the next picks; a page visited before its slice has
-        been seen by that visit.
+        More than 256 at once come into force in slices over the next picks; a page visited before its slice has been
+        seen by that visit.
         """
         now = self._at(now)
         rows = self._rows(pages)
-        columns = self.pages
-        if (columns.source[rows] != source).any():
-            self.covered(rows, source, now)
-        late = now - columns.crawled_at[rows] >= self.signal_delay
-        rows = rows[(columns.source[rows] == source) & late]
+        if (self.pages.source[rows] != source).any():
+            self._listening.cover(rows, source, now)
+        rows = rows[now - self.pages.crawled_at[rows] >= self.signal_delay]
+        before = (now if since is None else min(since, now)) - self.signal_delay
         if rows.size <= SLICE:
-            self._take_signals(rows, now)
+            self._take_signals(rows, source, now, before)
         else:
-            self._in_slices(rows, lambda part, _: self._take_signals(part, now))
+            self._in_slices(rows, lambda part, _: self._take_signals(part, source, now, before))
         return int(rows.size)
 
-    def _take_signals(self, rows: IndexArray, announced_at: float) -> None:
-        columns = self.pages
-        rows = rows[(columns.crawled_at[rows] <= announced_at) & (columns.state[rows] != FREE)]
-        rows = rows[columns.n_signals[rows] < 0xFFFF]
-        columns.n_signals[rows] += 1
-        columns.n_signals_total[rows] += 1
+    def _take_signals(self, rows: IndexArray, source: int, announced_at: float, since: float) -> None:
+        rows = self._listening.take(rows, source, announced_at, since)
         # Of a page never crawled there is no copy that could go stale.
-        self.frontier.refile(rows[columns.crawled_at[rows] > -np.inf], self._now)
+        self.frontier.refile(rows[self.pages.crawled_at[rows] > -np.inf], self._now)
 
     def set_importance(self, pages: npt.ArrayLike, importance: npt.ArrayLike, now: float) -> None:
         """Set the weights of distinct pages; O(log n) a page."""

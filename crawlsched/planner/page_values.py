@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from crawlsched.crawl_value.sources import merge_sources
 from crawlsched.estimators import Posterior
 from crawlsched.estimators.probabilities import posterior_probabilities
 from crawlsched.frontier import PageValue, PageValues
 from crawlsched.pages import Pages
+from crawlsched.planner.further_sources import FurtherSources
 from crawlsched.planner.parameters import Parameters
 from crawlsched.planner.posterior_value import (
     ROWS,
@@ -46,10 +49,15 @@ class PosteriorValues:
         A row per page.
     parameters : Parameters
         In force for all pages; while `adopted` is not None only for those before it.
+    further : FurtherSources, optional
+        What sources beside its first one say of a page; nothing by default.
     """
 
-    def __init__(self, pages: Pages, posterior: Posterior, parameters: Parameters) -> None:
+    def __init__(
+        self, pages: Pages, posterior: Posterior, parameters: Parameters, further: FurtherSources | None = None
+    ) -> None:
         self._pages = pages
+        self._further = FurtherSources(pages) if further is None else further
         self._posterior = posterior
         self._grid = Grid(posterior.rates)
         self.parameters = parameters
@@ -123,11 +131,15 @@ class PosteriorValues:
         rows = np.flatnonzero((weight > 0) & (rate > 0))
         rate[rows] = self._own_rate(pages[rows], rate[rows])
         rate[(weight == 0.0) | (self._pages.n_signals_total[pages] == 0)] = 0.0
+        for row in np.flatnonzero(self._pages.further[pages]).tolist():
+            rate[row], weight[row], _ = self._of_several(int(pages[row]))
         return rate, weight
 
     def signals_one(self, page: int) -> tuple[float, float]:
         """Return what `signals` returns, to the last bit, for one page."""
         columns, parameters = self._pages, self.parameters_of(page)
+        if columns.further.item(page):
+            return self._of_several(page)[:2]
         source = columns.source.item(page)
         if source < 0:
             return 0.0, 0.0
@@ -143,6 +155,41 @@ class PosteriorValues:
         if not time < np.inf:
             time = 0.0
         return (counted + SIGNALS_OF_A_RATE) / (time + SIGNALS_OF_A_RATE / rate), weight
+
+    def heard(self, pages: IndexArray) -> FloatArray:
+        """Return how many announcements, of the weight that `signals` gives, there were since the last crawl.
+
+        A whole number, unless several sources cover the page: evidence is the sum of their κ n.
+        """
+        n: FloatArray = self._pages.n_signals[pages].astype(np.float64)
+        for row in np.flatnonzero(self._pages.further[pages]).tolist():
+            n[row] = self.heard_one(int(pages[row]))
+        return n
+
+    def heard_one(self, page: int) -> float:
+        """Return what `heard` returns for one page."""
+        if not self._pages.further.item(page):
+            return float(self._pages.n_signals.item(page))
+        _, weight, evidence = self._of_several(page)
+        return evidence / weight if weight > 0 else 0.0
+
+    def _of_several(self, page: int) -> tuple[float, float, float]:
+        """Return signal rate, signal weight and evidence of a page that several sources cover."""
+        parameters, crawled_at = self.parameters_of(page), self._pages.crawled_at.item(page)
+        rates, weights, evidence = [], [], 0.0
+        for source, n_signals, n_total, since in self._further.counts(page):
+            number = min(source, parameters.signal_weights.size - 1)
+            weight = parameters.signal_weights.item(number)
+            if weight < _LEAST_WEIGHT or n_total == 0:
+                continue
+            time = max(crawled_at - since, 0.0) if crawled_at > -np.inf else 0.0
+            counted = max(n_total - n_signals, 0) + SIGNALS_OF_A_RATE
+            rates.append(counted / (time + SIGNALS_OF_A_RATE / parameters.signal_rates.item(number)))
+            weights.append(weight)
+            evidence += weight * n_signals
+        if len(rates) <= 1:
+            return (rates[0], weights[0], evidence) if rates else (0.0, 0.0, 0.0)
+        return *_merged(tuple(rates), tuple(weights)), evidence
 
     def _own_rate(self, pages: IndexArray, towards: FloatArray) -> FloatArray:
         # Counted up to the last crawl: what has come since is evidence, and the rate must not change between events.
@@ -172,13 +219,13 @@ class PosteriorValues:
         if pages.source.item(page) >= 0:
             rate, weight = self.signals_one(page)
             if weight > 0 and rate > 0:
-                evidence = weight * pages.n_signals.item(page)
+                evidence = weight * self.heard_one(page)
                 return SignalledValue(self._grid, weights, crawled_at, importance, evidence, rate, weight)
         return GrowingValue(self._grid, weights, crawled_at, importance)
 
     def many(self, pages: IndexArray) -> PageValues:
         """Return the crawl values of pages as things stand; O(K) a page."""
-        return self.supposing(pages, self._pages.crawled_at[pages], self._pages.n_signals[pages])
+        return self.supposing(pages, self._pages.crawled_at[pages], self.heard(pages))
 
     def supposing(self, pages: IndexArray, crawled_at: FloatArray, n_signals: npt.NDArray[Any]) -> PageValues:
         """Return the crawl values of pages if they had last been crawled then, and announced so often since."""
@@ -208,6 +255,13 @@ class PosteriorValues:
                 rows = np.flatnonzero(steady if part is None else steady & part)
                 values[rows] = parameters.new_values[parameters.groups(hosts[rows])] * importance[rows]
         return values
+
+
+@lru_cache(maxsize=8192)
+def _merged(rates: tuple[float, ...], weights: tuple[float, ...]) -> tuple[float, float]:
+    # Between two crawls of a page they stay as they are, and are asked for often.
+    rate, weight = merge_sources(rates, weights)
+    return float(rate), float(weight)
 
 
 class MixedValues:

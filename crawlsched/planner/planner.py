@@ -156,6 +156,9 @@ class Planner(Knowledge):
         sample = visited[:: max(1, -(-visited.size // _SAMPLE))]
         sources = np.flatnonzero(columns.source[:n] >= 0)
         sources = sources[:: max(1, -(-sources.size // _SAMPLE))]
+        further, others = self.further, self.further.everything()
+        since = np.concatenate([columns.signalled_since[sources], further.signalled_since[others]])
+        n_total = np.concatenate([columns.n_signals_total[sources], further.n_signals_total[others]])
         return Snapshot(
             rates=self.posterior.rates,
             discovery_horizon=self.discovery_horizon,
@@ -165,9 +168,9 @@ class Planner(Knowledge):
             log_likelihood=self.posterior.packed(sample)[:, :-1],
             hosts=columns.host[sample],
             importance=columns.importance[sample].astype(np.float64),
-            sources=columns.source[sources],
-            n_signals_total=columns.n_signals_total[sources].astype(np.float64),
-            signalled_for=np.maximum(self._now - columns.signalled_since[sources], 0.0),
+            sources=np.concatenate([columns.source[sources], further.source[others]]),
+            n_signals_total=n_total.astype(np.float64),
+            signalled_for=np.maximum(self._now - since, 0.0),
         )
 
     def adopt(self, plan: Plan, now: float) -> None:

@@ -116,7 +116,7 @@ class PointValues:
         return _point_value(
             self._rule,
             seen,
-            columns.n_signals.item(page),
+            self._estimates.heard_one(page),
             columns.crawled_at.item(page),
             columns.importance.item(page),
             self._estimates.parameters.discovery_horizon,
@@ -124,7 +124,7 @@ class PointValues:
 
     def many(self, pages: IndexArray) -> RuleValues:
         """Return the crawl values of pages as things stand."""
-        return self.supposing(pages, self._pages.crawled_at[pages], self._pages.n_signals[pages])
+        return self.supposing(pages, self._pages.crawled_at[pages], self._estimates.heard(pages))
 
     def supposing(self, pages: IndexArray, crawled_at: FloatArray, n_signals: npt.NDArray[Any]) -> RuleValues:
         """Return the crawl values of pages if they had last been crawled then, and announced so often since."""

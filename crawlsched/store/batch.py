@@ -37,6 +37,7 @@ class ObservationRow(NamedTuple):
     outcome: str  # one of models.OUTCOMES
     status: int | None = None
     size: int | None = None
+    further: tuple[tuple[int, int], ...] = ()  # (source, ChangeSignals) of every further source
 
 
 class PageFacts(NamedTuple):
@@ -111,6 +112,8 @@ class Batch:
         Digest to data (JSON). Add a template with every new page that names it; what is there already is left.
     announcements : dict of (page, source) to (lastmod, n)
         The last announced lastmod (POSIX seconds or None) and how often it was seen to differ.
+    further_sources : dict of (page, source) to (n_signals, n_signals_total, signalled_since, n_heard, signalled_at)
+        What the sources of a page have announced, where there are several.
     sources, hosts : dict
         Whole rows, by number and by name; they replace what is there.
     tombstones : dict of (kind, value) to float
@@ -127,6 +130,7 @@ class Batch:
     observations: list[ObservationRow] = field(default_factory=list)
     templates: dict[bytes, Mapping[str, Any]] = field(default_factory=dict)
     announcements: dict[tuple[int, int], tuple[float | None, int]] = field(default_factory=dict)
+    further_sources: dict[tuple[int, int], tuple[int, int, float, int, float | None]] = field(default_factory=dict)
     sources: dict[int, Source] = field(default_factory=dict)
     hosts: dict[str, Host] = field(default_factory=dict)
     tombstones: dict[tuple[str, str], float] = field(default_factory=dict)
@@ -147,6 +151,7 @@ class Batch:
             + len(self.observations)
             + len(self.templates)
             + len(self.announcements)
+            + len(self.further_sources)
             + len(self.sources)
             + len(self.hosts)
             + len(self.tombstones)
@@ -171,7 +176,10 @@ class Batch:
         for page, changes in other.contents.items():
             self.contents[page] = {**self.contents.get(page, {}), **changes}
         self.observations += other.observations
-        for name in ("new_pages", "templates", "announcements", "sources", "hosts", "tombstones", "finished"):
+        for name in (
+            *("new_pages", "templates", "announcements", "further_sources"),
+            *("sources", "hosts", "tombstones", "finished"),
+        ):
             getattr(self, name).update(getattr(other, name))
         return self
 
@@ -185,6 +193,7 @@ class Batch:
             contents={page: changes for page, changes in self.contents.items() if page not in pages},
             observations=[row for row in self.observations if row.page not in pages],
             announcements={key: value for key, value in self.announcements.items() if key[0] not in pages},
+            further_sources={key: value for key, value in self.further_sources.items() if key[0] not in pages},
         )
 
     def _merge_columns(self, other: "Batch") -> None:

@@ -55,7 +55,7 @@ def leave_tombstone(connection: Connection, key: Key, kind: str, value: str, now
 
 def delete_pages(connection: Connection, key: Key, pages: np.ndarray) -> None:
     """Delete pages and all that is known of them."""
-    for table in (models.observations, models.announcements, models.pages):
+    for table in (models.observations, models.announcements, models.further_sources, models.pages):
         connection.execute(
             delete(table).where(
                 table.c.shard == key[0],

@@ -153,6 +153,7 @@ observations = Table(
     Column("outcome", Text, nullable=False),
     Column("status", Integer),
     Column("size", BigInteger),
+    Column("further", Text),  # JSON: (source, ChangeSignals) of every further source; NULL: there is none
     PrimaryKeyConstraint("shard", "collection", "id"),
     Index(None, "shard", "collection", "time"),
     Index(None, "page", "shard", "collection", "time"),  # with the time, or "the newest of a page" reads them all
@@ -167,6 +168,23 @@ announcements = Table(
     Column("source", Integer, nullable=False, autoincrement=False),
     Column("lastmod", Float(53)),  # the last one announced; NULL: named without one
     Column("n", BigInteger, nullable=False),  # how often it was seen to differ
+    PrimaryKeyConstraint("shard", "collection", "page", "source"),
+    sqlite_with_rowid=False,
+)
+
+# What the sources of a page have announced, where there are several; the other numbers
+# of the first one stand in `pages`, and only how often and when it announced something counts here.
+further_sources = Table(
+    "further_sources",
+    metadata,
+    *_key(),
+    Column("page", BigInteger, nullable=False, autoincrement=False),
+    Column("source", Integer, nullable=False, autoincrement=False),
+    Column("n_signals", Integer, nullable=False),  # since the last crawl
+    Column("n_signals_total", BigInteger, nullable=False),
+    Column("signalled_since", Float(53), nullable=False),
+    Column("n_heard", BigInteger, nullable=False),  # also what counted for another source
+    Column("signalled_at", Float(53)),  # NULL: never
     PrimaryKeyConstraint("shard", "collection", "page", "source"),
     sqlite_with_rowid=False,
 )

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from sqlalchemy import Connection, func, select
 
+from crawlsched.change_signals import attributed
 from crawlsched.store import models
 from crawlsched.store.batch import Host, ObservationRow, PageFacts, Source
 from crawlsched.store.database import among
@@ -76,18 +77,26 @@ def announcements_for(
 
 
 def signal_observations(connection: Connection, key: Key, since: float, limit: int) -> dict[str, np.ndarray]:
-    """Give the newest observations of pages that a source covers."""
+    """Give the newest observations of pages that sources cover, once for each source they tell something of."""
     table = models.observations
     names = ("page", "elapsed", "n_signals", "source", "changed")
     rows = connection.execute(
-        select(*[table.c[name] for name in names])
+        select(*[table.c[name] for name in names], table.c.further)
         .where(*_own(table, key), table.c.time >= since, table.c.source >= 0)
         .where(table.c.changed.is_not(None), table.c.elapsed.is_not(None))
         .order_by(table.c.time.desc())
         .limit(limit)
     ).all()
+    told: list[Any] = []
+    for *row, further in rows:
+        if further is None:
+            told.append(row)
+            continue
+        page, elapsed, n_signals, source, changed = row
+        heard = attributed([(source, n_signals), *map(tuple, from_json(further))])
+        told.extend((page, elapsed, n, one, changed) for one, n in heard)
     types = (np.int64, np.float64, np.int64, np.int64, bool)
-    columns = zip(*rows, strict=True) if rows else [()] * len(names)
+    columns = zip(*told, strict=True) if told else [()] * len(names)
     return {name: np.array(c, dtype=t) for name, c, t in zip(names, columns, types, strict=True)}
 
 
@@ -100,10 +109,21 @@ def observations_of(connection: Connection, key: Key, page: int, limit: int) -> 
         .order_by(table.c.time.desc(), table.c.id.desc())
         .limit(limit)
     )
-    return [
-        ObservationRow(**{**row._asdict(), "changed": None if row.changed is None else bool(row.changed)})
-        for row in rows
-    ]
+    return [_observation(row._asdict()) for row in rows]
+
+
+def _observation(row: dict[str, Any]) -> ObservationRow:
+    changed = None if row["changed"] is None else bool(row["changed"])
+    further = tuple((source, n) for source, n in from_json(row["further"] or "[]"))
+    return ObservationRow(**{**row, "changed": changed, "further": further})
+
+
+def further_sources(connection: Connection, key: Key) -> list[tuple[int, int, int, int, float, int, float | None]]:
+    """Give page, source and the other columns of `models.further_sources`, where a page has several sources."""
+    table = models.further_sources
+    names = ("page", "source", "n_signals", "n_signals_total", "signalled_since", "n_heard", "signalled_at")
+    rows = connection.execute(select(*[table.c[name] for name in names]).where(*_own(table, key)))
+    return [tuple(row) for row in rows]
 
 
 def announcements_of(connection: Connection, key: Key, page: int) -> list[tuple[int, float | None, int]]:

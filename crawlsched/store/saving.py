@@ -17,7 +17,7 @@ import numpy as np
 from sqlalchemy import Connection, Dialect, Table
 
 from crawlsched.store import models
-from crawlsched.store.batch import Batch, NewPage
+from crawlsched.store.batch import Batch, NewPage, ObservationRow
 from crawlsched.store.database import is_row_error, reason
 from crawlsched.store.rows import clean, column_values, digest, likelihood_rows, plain, to_json, url_digest
 from crawlsched.store.statements import ROWS_AT_ONCE, Statement, insert, updating, upsert
@@ -125,10 +125,11 @@ def groups(batch: Batch, key: tuple[int, int], dialect: Dialect, saved: Saved) -
     made.add(insert, models.request_templates, ("digest", "data"), batch.templates.items(), _template)
     _add_pages(made, batch)
     _add_contents(made, batch)
-    made.add(insert, models.observations, _OBSERVATION, batch.observations, tuple)
+    made.add(insert, models.observations, ObservationRow._fields, batch.observations, _observation)
     made.add(
         upsert, models.announcements, ("page", "source", "lastmod", "n"), batch.announcements.items(), _announcement
     )
+    made.add(upsert, models.further_sources, _FURTHER, batch.further_sources.items(), lambda item: (*item[0], *item[1]))
     made.add(upsert, models.sources, _SOURCE, batch.sources.values(), _source)
     made.add(upsert, models.hosts, _HOST, batch.hosts.values(), _host)
     made.add(insert, models.tombstones, ("kind", "digest", "value", "created_at"), batch.tombstones.items(), _tombstone)
@@ -139,7 +140,7 @@ def groups(batch: Batch, key: tuple[int, int], dialect: Dialect, saved: Saved) -
     return made.all
 
 
-_OBSERVATION = ("id", "page", "time", "elapsed", "n_signals", "source", "changed", "outcome", "status", "size")
+_FURTHER = ("page", "source", "n_signals", "n_signals_total", "signalled_since", "n_heard", "signalled_at")
 _SOURCE = (
     *("source", "kind", "url", "host", "parent", "polled_at", "next_poll_at", "etag", "last_modified"),
     *("fingerprint", "n_entries", "problems", "quality", "hosts", "listed_lastmod", "read_lastmod"),
@@ -152,6 +153,10 @@ _IDENTITY = (
 
 def _template(item: tuple[bytes, Any]) -> tuple[Any, ...]:
     return item[0], to_json(dict(item[1]))
+
+
+def _observation(row: ObservationRow) -> tuple[Any, ...]:
+    return (*row[:-1], to_json(row.further) if row.further else None)
 
 
 def _announcement(item: Any) -> tuple[Any, ...]:

@@ -222,6 +222,10 @@ class Store:
         """Give the newest observations of pages with a source: page, elapsed, n_signals, source, changed."""
         return self._read(reading.signal_observations, since, limit)
 
+    def further_sources(self) -> list[tuple[int, int, int, int, float, int, float | None]]:
+        """Give what each source has announced of a page with several; written back by `Batch.further_sources`."""
+        return self._read(reading.further_sources)
+
     def sources(self) -> list[Source]:
         """Give every source of ChangeSignals; written back by `Batch.sources`."""
         return self._read(reading.sources)

@@ -46,8 +46,8 @@ def test_rows_between_loaded_pages_are_free() -> None:
 
 
 def test_a_row_takes_few_bytes() -> None:
-    """All columns together take 68 bytes a page."""
-    assert Pages().bytes_per_row == 68
+    """All columns together take 72 bytes a page."""
+    assert Pages().bytes_per_row == 72
 
 
 def test_columns_are_copied_by_name() -> None:

@@ -179,16 +179,6 @@ def test_many_announcements_at_once_come_into_force_in_slices() -> None:
     assert planner.pages.n_signals[:3000].tolist() == [1] * 3000
 
 
-def test_a_source_does_not_count_where_another_does() -> None:
-    """Two sources that announce the same change are one announcement."""
-    planner = Planner(1.0)
-    planner.add(0, 0.0)
-    planner.covered([0], 0, 0.0)
-    planner.covered([0], 1, 0.0)
-    assert planner.signalled([0], 1, 5.0) == 0
-    assert planner.signalled([0], 0, 5.0) == 1
-
-
 def observations(rng: np.random.Generator, n: int = 4000) -> dict[str, np.ndarray]:
     """Two sources: an honest one, and one that announces every page at each visit."""
     source = rng.integers(0, 2, n)

@@ -1,0 +1,41 @@
+"""Attribution: of which source's announcements a visit tells something, where several sources cover its page."""
+
+from collections.abc import Iterable
+
+__all__ = ["attributed"]
+
+
+def attributed(heard: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Return the sources whose quality can be learned from one visit, and their announcements before it.
+
+    Parameters
+    ----------
+    heard : iterable of (int, int)
+        Each source that covers the page, with the announcements it made since the visit before.
+
+    Returns
+    -------
+    list of (int, int)
+        All of them, if none announced anything; only the one that did, if the others did not; and none, if several did.
+
+    Notes
+    -----
+    With announcements n_s of sources s that each announce different changes, a page is fresh with probability
+    exp(-(α τ + Σ κ_s n_s)). The number n_s of one source does not depend on what the others did, so visits at which all
+    others are silent are a fair sample for it: there the probability is exp(-(α τ + κ_s n_s)), and one source's α and
+    κ_s are fitted as if it were alone (Appendix E of [1]_).
+
+    References
+    ----------
+    .. [1] Busa-Fekete et al. (2025), "Scalable crawling with noisy change-indicating signals".
+
+    Examples
+    --------
+    >>> attributed([(3, 0), (5, 0)]), attributed([(3, 0), (5, 2)]), attributed([(3, 1), (5, 2)])
+    ([(3, 0), (5, 0)], [(5, 2)], [])
+    """
+    all_of_them = list(heard)
+    loud = [(source, n) for source, n in all_of_them if n]
+    if not loud:
+        return all_of_them
+    return loud if len(loud) == 1 else []

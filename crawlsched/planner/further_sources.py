@@ -1,0 +1,250 @@
+"""Further sources: what sources beside its first one announce of a page; a row for each, for such pages only."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from crawlsched.pages import Pages, grown
+
+__all__ = ["COLUMNS", "MOST_SOURCES", "FurtherSources", "Heard"]
+
+IndexArray = npt.NDArray[np.intp]
+
+#: So many sources count for one page; what others say of it is not heard.
+MOST_SOURCES = 8
+_NEVER = -np.inf
+_MOST_SIGNALS = 0xFFFF
+# Name and type of what is kept of a page and a source, as a store holds it: 34 bytes with the link to the next.
+COLUMNS: tuple[tuple[str, str], ...] = (
+    ("source", "i4"),
+    ("n_signals", "u2"),
+    ("n_signals_total", "u4"),
+    ("signalled_since", "f8"),
+    ("n_heard", "u4"),
+    ("signalled_at", "f8"),
+)
+
+
+class Heard(NamedTuple):
+    """What one source has announced of a page.
+
+    Attributes
+    ----------
+    row : int
+        Row of the table; -1 for the page's first source, whose counts are columns of `Pages`.
+    source : int
+    n_signals : int
+        Announcements since the last crawl.
+    n_heard : int
+        All its announcements since `since`, also those that counted for another source.
+    since : float
+        When a second source came to the page, or this one if it came later, POSIX seconds.
+    signalled_at : float
+        The last announcement, POSIX seconds; -inf: there was none since then.
+    """
+
+    row: int
+    source: int
+    n_signals: int
+    n_heard: int
+    since: float
+    signalled_at: float
+
+
+class FurtherSources:
+    """Rows of pages that more than one source covers, chained from `Pages.further`.
+
+    Parameters
+    ----------
+    pages : Pages
+        Holds the first source of each page.
+
+    Notes
+    -----
+    The first row of a chain is that of the page's first source; of it only `n_heard` and `signalled_at` count, by which
+    announcements of the same change are recognised.
+
+    Examples
+    --------
+    >>> pages = Pages()
+    >>> rows = pages.add(host=np.zeros(2, int), now=0.0)
+    >>> further = FurtherSources(pages)
+    >>> pages.source[rows] = 5
+    >>> further.cover(rows, 6, now=10.0)
+    array([0, 1])
+    >>> further.of(0)
+    [Heard(row=-1, source=5, n_signals=0, n_heard=0, since=10.0, signalled_at=-inf),
+     Heard(row=1, source=6, n_signals=0, n_heard=0, since=10.0, signalled_at=-inf)]
+    """
+
+    source: npt.NDArray[np.int32]
+    n_signals: npt.NDArray[np.uint16]
+    n_signals_total: npt.NDArray[np.uint32]
+    signalled_since: npt.NDArray[np.float64]
+    n_heard: npt.NDArray[np.uint32]
+    signalled_at: npt.NDArray[np.float64]
+
+    def __init__(self, pages: Pages) -> None:
+        self._pages = pages
+        self._n = 0
+        self._free: list[int] = []
+        self._next: npt.NDArray[np.int32] = np.empty(0, np.int32)
+        for name, dtype in COLUMNS:
+            setattr(self, name, np.empty(0, dtype))
+
+    def __len__(self) -> int:
+        return self._n - len(self._free)
+
+    # -- rows come and go
+
+    def cover(self, pages: IndexArray, source: int, now: float) -> IndexArray:
+        """Let a source count for distinct pages that have another first one; return those for which that is new."""
+        absent, length = np.ones(pages.size, bool), np.zeros(pages.size, np.intp)
+        at = self._pages.further[pages].astype(np.intp) - 1
+        while (live := at >= 0).any():
+            absent[live] &= self.source[at[live]] != source
+            length[live] += 1
+            at[live] = self._next[at[live]]
+        new: IndexArray = pages[absent & (length < MOST_SOURCES) & (self._pages.source[pages] != source)]
+        for page in new.tolist():
+            if not self._pages.further.item(page):
+                head = self._put(self._pages.source.item(page), 0, 0, now, 0, _NEVER)
+                self._pages.further[page] = head + 1
+            self._insert(page, self._put(source, 0, 0, now, 0, _NEVER))
+        return new
+
+    def load(
+        self, page: int, source: int, n_signals: int, n_total: int, since: float, n_heard: int, at: float | None
+    ) -> None:
+        """Take over a row of a store; that of the page's first source stands there, too."""
+        row = self._put(source, n_signals, n_total, since, n_heard, _NEVER if at is None else at)
+        head = self._pages.further.item(page) - 1
+        if head < 0 or source == self._pages.source.item(page):
+            self._next[row] = head
+            self._pages.further[page] = row + 1
+        else:
+            self._insert(page, row)
+
+    def free(self, pages: IndexArray) -> None:
+        """Forget pages."""
+        for page in pages[self._pages.further[pages] > 0].tolist():
+            self._free.extend(self._rows(page))
+            self._pages.further[page] = 0
+
+    def _insert(self, page: int, row: int) -> None:
+        head = self._pages.further.item(page) - 1
+        self._next[row] = self._next[head]
+        self._next[head] = row
+
+    def _put(self, source: int, n_signals: int, n_total: int, since: float, n_heard: int, at: float) -> int:
+        row = self._free.pop() if self._free else self._n
+        if row == self._n:
+            self._n += 1
+        if row >= self.source.size:
+            size = max(1024, row + row // 4)
+            self._next = grown(self._next, size)
+            for name, _ in COLUMNS:
+                setattr(self, name, grown(getattr(self, name), size))
+        for (name, _), value in zip(COLUMNS, (source, n_signals, n_total, since, n_heard, at), strict=True):
+            getattr(self, name)[row] = value
+        self._next[row] = -1
+        return row
+
+    # -- what is known
+
+    def _rows(self, page: int) -> list[int]:
+        rows, row = [], self._pages.further.item(page) - 1
+        while row >= 0:
+            rows.append(row)
+            row = self._next.item(row)
+        return rows
+
+    def of(self, page: int) -> list[Heard]:
+        """Return what each source of a page has announced, its first source first; nothing for a page with only one."""
+        rows = self._rows(page)
+        if not rows:
+            return []
+        first = self._heard(rows[0])._replace(row=-1, n_signals=self._pages.n_signals.item(page))
+        return [first, *map(self._heard, rows[1:])]
+
+    def _heard(self, row: int) -> Heard:
+        return Heard(
+            row,
+            self.source.item(row),
+            self.n_signals.item(row),
+            self.n_heard.item(row),
+            self.signalled_since.item(row),
+            self.signalled_at.item(row),
+        )
+
+    def counts(self, page: int) -> list[tuple[int, int, int, float]]:
+        """Return source, n_signals, n_signals_total and signalled_since of each source of a page, its first one first.
+
+        Nothing for a page with only one.
+        """
+        rows = self._rows(page)
+        return [_counts(self._pages, page), *(_counts(self, row) for row in rows[1:])] if rows else []
+
+    def everything(self) -> IndexArray:
+        """Return the rows of all pages' further sources, without those of their first ones."""
+        pages = self._pages
+        heads = pages.further[: pages.n]
+        kept = np.zeros(self._n, bool)
+        at = heads[heads > 0].astype(np.intp) - 1
+        at = self._next[at].astype(np.intp)
+        while (at := at[at >= 0]).size:
+            kept[at] = True
+            at = self._next[at].astype(np.intp)
+        return np.flatnonzero(kept)
+
+    def stored(self, pages: IndexArray) -> dict[tuple[int, int], tuple[int, int, float, int, float | None]]:
+        """Return the rows of some pages as a store keeps them, by page and source."""
+        found = {}
+        for page in pages[self._pages.further[pages] > 0].tolist():
+            for row in self._rows(page):
+                at = self.signalled_at.item(row)
+                found[page, self.source.item(row)] = (
+                    self.n_signals.item(row),
+                    self.n_signals_total.item(row),
+                    self.signalled_since.item(row),
+                    self.n_heard.item(row),
+                    None if at == _NEVER else at,
+                )
+        return found
+
+    # -- announcements and crawls
+
+    def announced(self, page: int, source: int, at: float) -> None:
+        """Note when a source announced a change of a page, whatever it counts for."""
+        rows = self._rows(page)
+        row = rows[0] if source == self._pages.source.item(page) else self._row(rows, source)
+        self.n_heard[row] += 1
+        self.signalled_at[row] = at
+
+    def _row(self, rows: list[int], source: int) -> int:
+        return next(row for row in rows[1:] if self.source.item(row) == source)
+
+    def count(self, page: int, source: int, by: int) -> None:
+        """Count an announcement of a source for a page, or (`by` -1) give it to another source."""
+        columns: Pages | FurtherSources
+        if source == self._pages.source.item(page):
+            columns, row = self._pages, page
+        else:
+            columns, row = self, self._row(self._rows(page), source)
+        n_signals = columns.n_signals.item(row) + by
+        if 0 <= n_signals <= _MOST_SIGNALS:
+            columns.n_signals[row] = n_signals
+            columns.n_signals_total[row] = max(columns.n_signals_total.item(row) + by, 0)
+
+    def crawled(self, page: int) -> None:
+        """A visit has seen whatever was announced of a page."""
+        for row in self._rows(page):
+            self.n_signals[row] = 0
+
+
+def _counts(columns: Pages | FurtherSources, row: int) -> tuple[int, int, int, float]:
+    source, n_signals = columns.source.item(row), columns.n_signals.item(row)
+    return source, n_signals, columns.n_signals_total.item(row), columns.signalled_since.item(row)
