@@ -7,7 +7,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from crawlsched.frontier import filing, frontier
+from crawlsched.frontier import buckets, calendar, filing, frontier
 from crawlsched.pages import FREE
 from crawlsched.planner import Planner, plan
 
@@ -215,14 +215,20 @@ class Histories(RuleBasedStateMachine):
 
 
 class SmallLimits(Histories):
-    """The same with limits so small that ladders, runs and cutoffs are used even by some dozen pages."""
+    """The same with limits so small that ladders, runs, cutoffs and sweeps are used even by some dozen pages."""
 
     limits = (
         (filing, "_MOST_AWAKE", 6),
         (filing, "_KEPT_AWAKE", 2),
         (filing, "_SMALL_HOST", 5),
         (filing, "_LEAST_RUN", 4),
+        (filing, "_CROWD", 2),
         (frontier, "_OPENED", 2),
+        (frontier, "_THINNED", 1),
+        (calendar, "_PART", 2),
+        (buckets, "_LEAST_DEAD", 0),
+        (buckets, "_WHOLE", 4),
+        (buckets, "_FEW", 1),
     )
 
     def __init__(self) -> None:
