@@ -121,7 +121,12 @@ class Awake:
         rows: BoolArray = self._hosts == host
         return rows
 
-    def of_host(self, host: int) -> IndexArray:
-        """Return the pages of a host; O(n)."""
-        pages: IndexArray = self.pages[(self._hosts == host) & (self._bounds[1] > _OUT)]
-        return pages
+    def take_resting(self) -> tuple[IndexArray, npt.NDArray[np.int32]]:
+        """Take out the pages of hosts that rest; return them and their hosts. O(n)."""
+        rows = np.flatnonzero((self._bounds[4] == _OUT) & (self._bounds[1] > _OUT))
+        self._bounds[1:4, rows] = [[_OUT], [0.0], [0.0]]
+        return self.pages[rows], self._hosts[rows]
+
+    def has_resting(self) -> bool:
+        """Whether a host that rests has a page; O(n)."""
+        return bool(((self._bounds[4] == _OUT) & (self._bounds[1] > _OUT)).any())

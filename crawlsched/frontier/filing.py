@@ -76,6 +76,7 @@ class Filing:
         # By host: its pages, and what its own cutoff has above LOWEST if it has a ladder of its own and is resting.
         self._pages_of_host: npt.NDArray[np.int32] = np.zeros(0, np.int32)
         self._cutoff_of_host: npt.NDArray[np.int32] = np.zeros(0, np.int32)
+        self._rests: npt.NDArray[np.bool_] = np.zeros(0, np.bool_)
         self._resting: dict[int, float] = {}
         self._resting_order: list[tuple[float, int]] = []
         self._soon: list[tuple[float, int]] = []
@@ -233,6 +234,7 @@ class Filing:
         if most > self._pages_of_host.size:
             self._pages_of_host = grown(self._pages_of_host, most + most // 2)
             self._cutoff_of_host = grown(self._cutoff_of_host, most + most // 2)
+            self._rests = grown(self._rests, most + most // 2)
         np.add.at(self._pages_of_host, hosts, sign)
 
     # -- not yet eligible, overdue
@@ -370,7 +372,7 @@ class Filing:
         self._place[woken] = AWAKE
         hosts = self._pages.host[woken]
         if self._resting:
-            resting = np.isin(hosts, np.fromiter(self._resting, np.intp, len(self._resting)))
+            resting = self._rests[hosts]
             for host, page in zip(hosts[resting].tolist(), woken[resting].tolist(), strict=True):
                 self._resting_awake.setdefault(host, set()).add(page)
             rows, woken, hosts = rows[~resting], woken[~resting], hosts[~resting]
@@ -433,8 +435,8 @@ class Filing:
         """Begin the tick of `now`: all pages that are awake or whose alarms ring are put where they belong."""
         self._until = self._calendar.end(now)
         self._calm += (self._cutoff - self._calm >> _CALMNESS) + 1 if self._calm < self._cutoff else 0
-        for host in self._resting:
-            self._set_aside(host)
+        if self._resting:
+            self._set_aside()
         self._foresee()
         pages = self._awake.living()
         self._awake.clear()
@@ -472,13 +474,11 @@ class Filing:
                     self._crowded += [(ladder, level) for level in ladder.crowded(deep, _CROWD)]
             self._crowded.sort(key=lambda crowd: crowd[1])
 
-    def _set_aside(self, host: int) -> None:
-        """Keep the pages of a host that rests elsewhere, where they need no bounds."""
-        pages = self._awake.of_host(host).tolist()
-        if pages:
-            self._resting_awake.setdefault(host, set()).update(pages)
-            for page in pages:
-                self._awake.discard(page)
+    def _set_aside(self) -> None:
+        """Keep the pages of hosts that rest elsewhere, where they need no bounds; O(A)."""
+        pages, hosts = self._awake.take_resting()
+        for page, host in zip(pages.tolist(), hosts.tolist(), strict=True):
+            self._resting_awake.setdefault(host, set()).add(page)
 
     def _put_worst_to_bed(self, host: int) -> None:
         """Raise the cutoff of a host that rests, where too many of its pages would be awake."""
@@ -500,6 +500,7 @@ class Filing:
     def rest_host(self, host: int, until: float) -> None:
         """Leave a host's pages out until a time, or until `release_host`; O(log hosts)."""
         self._resting[host] = until
+        self._rests[host] = True
         if host not in self._ladders and self._pages_of_host.item(host) > _SMALL_HOST:
             # Its pages move over as they are looked at; until then they are left out one by one.
             self._ladders[host] = Ladder(host, OWN_LADDER, self._places)
@@ -511,6 +512,7 @@ class Filing:
         """Let a host's pages take part again; O(its awake pages)."""
         if self._resting.pop(host, None) is None:
             return
+        self._rests[host] = False
         self._awake.rest(host, False)
         waiting = self._resting_awake.pop(host, None)
         if waiting:

@@ -95,11 +95,12 @@ class Frontier(Filing):
 
     def waits_for_host(self) -> bool:
         """Whether some page could go if its host did not rest; O(resting hosts)."""
+        if self._awake.has_resting():
+            return True
         for host in self._resting:
             ladder = self._ladders.get(host)
             if (
                 self._resting_awake.get(host)
-                or self._awake.of_host(host).size
                 or self._forced.has_host(host)
                 or self._overdue.has_host(host)
                 or (ladder is not None and ladder.bound() is not None)
