@@ -19,6 +19,7 @@ IndexArray = npt.NDArray[np.intp]
 
 # Pages whose likelihoods a snapshot copies at most.
 _SAMPLE = 100_000
+_GOLDEN = 0.6180339887498949
 # The threshold that is reported follows the values picked with this weight for the newest.
 _THRESHOLD_STEP = 0.02
 
@@ -150,12 +151,13 @@ class Planner(Knowledge):
         self.bandwidth = positive("bandwidth", bandwidth, "crawls per second")
 
     def snapshot(self) -> Snapshot:
-        """Copy what `plan` needs: at most 100,000 pages' rows, evenly chosen. O(n), about 10 ms for 1,000,000 pages."""
+        """Copy what `plan` needs: the rows of about 100,000 pages at most, evenly chosen.
+
+        Two comparisons of all pages, half a nanosecond each, and the copies: about 20 ms for 10,000,000 pages.
+        """
         columns, n = self.pages, self.pages.n
-        visited = np.flatnonzero(columns.n_crawls[:n])
-        sample = visited[:: max(1, -(-visited.size // _SAMPLE))]
-        sources = np.flatnonzero(columns.source[:n] >= 0)
-        sources = sources[:: max(1, -(-sources.size // _SAMPLE))]
+        n_visited, sample = _evenly(columns.n_crawls[:n] != 0, _SAMPLE)
+        _, sources = _evenly(columns.source[:n] >= 0, _SAMPLE)
         further, others = self.further, self.further.everything()
         since = np.concatenate([columns.signalled_since[sources], further.signalled_since[others]])
         n_total = np.concatenate([columns.n_signals_total[sources], further.n_signals_total[others]])
@@ -163,7 +165,7 @@ class Planner(Knowledge):
             rates=self.posterior.rates,
             discovery_horizon=self.discovery_horizon,
             time=self._now if np.isfinite(self._now) else 0.0,
-            n_pages=int(visited.size),
+            n_pages=n_visited,
             pages=sample,
             log_likelihood=self.posterior.packed(sample)[:, :-1],
             hosts=columns.host[sample],
@@ -231,3 +233,16 @@ class Planner(Knowledge):
         """Return why a page is crawled when it is."""
         self._rows(page)
         return explain(self, page, self._at(now))
+
+
+def _evenly(flags: npt.NDArray[np.bool_], most: int) -> tuple[int, IndexArray]:
+    """Return how many flags are set, and the rows of about `most` of these at most, ascending."""
+    count = int(np.count_nonzero(flags))
+    if count <= 4 * most:
+        rows = np.flatnonzero(flags)
+        return count, rows[:: max(1, -(-count // most))]
+    # One row of each stretch of equal length, at places that follow no period which pages or hosts may have.
+    length = count / most
+    stretch = np.arange(int(flags.size / length))
+    rows = ((stretch + stretch * _GOLDEN % 1) * length).astype(np.intp)
+    return count, rows[flags[rows]]

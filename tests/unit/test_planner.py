@@ -479,3 +479,28 @@ def test_pages_that_do_not_exist_are_refused() -> None:
         planner.set_importance([1, 1], 2.0, 1.0)
     with pytest.raises(ValueError, match="crawl_value must be one of greedy"):
         planner.set_rates([0], 1.0)
+
+
+def test_a_snapshot_of_very_many_pages_is_an_even_sample_without_periods(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of more visited pages than are copied about as many come from each host, though pages go round the hosts."""
+    monkeypatch.setattr("crawlsched.planner.planner._SAMPLE", 1000)
+    planner, n = Planner(1.0), 20_000
+    planner.load(
+        {
+            "page": np.arange(n),
+            "state": np.full(n, 2),
+            "host": np.arange(n) % 20,
+            "crawled_at": np.full(n, 1.0),
+            "importance": np.ones(n),
+            "first_seen": np.zeros(n),
+            "n_crawls": np.arange(n) % 4,
+        },
+        None,
+        2.0,
+    )
+    snapshot = planner.snapshot()
+    assert snapshot.n_pages == 15_000
+    assert 900 <= snapshot.pages.size <= 1100
+    assert (np.diff(snapshot.pages) > 0).all()
+    assert (planner.pages.n_crawls[snapshot.pages] > 0).all()
+    assert np.bincount(snapshot.hosts, minlength=20)[1:4].min() > 25
