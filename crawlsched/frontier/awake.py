@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 import numpy.typing as npt
 
@@ -14,6 +16,15 @@ FloatArray = npt.NDArray[np.float64]
 BoolArray = npt.NDArray[np.bool_]
 
 _OUT = -np.inf
+
+
+class _Single(NamedTuple):
+    """One page value in the place of several."""
+
+    value: PageValue
+
+    def one(self, row: int) -> PageValue:
+        return self.value
 
 
 class Awake:
@@ -35,7 +46,7 @@ class Awake:
         self._hosts: npt.NDArray[np.int32] = np.empty(0, np.int32)
         # Rows: when the parabola begins, value there, slope, half the curvature, and 0 or -inf for a host that rests.
         self._bounds: FloatArray = np.empty((5, 0))
-        self._values: list[PageValues] = []
+        self._values: list[PageValues | _Single] = []
         self._whence: npt.NDArray[np.int32] = np.empty((2, 0), np.int32)
 
     def living(self) -> IndexArray:
@@ -80,6 +91,20 @@ class Awake:
         order = pages.argsort(kind="stable")
         self.pages, self._hosts = pages[order], hosts[order]
         self._bounds, self._whence = fresh[:, order], whence[:, order]
+
+    def add_one(
+        self, page: int, host: int, parabola: tuple[float, float, float], after: float, value: PageValue
+    ) -> None:
+        """Do what `add` does for a single page; O(n)."""
+        row = int(self.pages.searchsorted(page, side="right"))
+        bounds, whence = np.empty((5, self.pages.size + 1)), np.empty((2, self.pages.size + 1), np.int32)
+        bounds[:, :row], bounds[:, row + 1 :] = self._bounds[:, :row], self._bounds[:, row:]
+        whence[:, :row], whence[:, row + 1 :] = self._whence[:, :row], self._whence[:, row:]
+        bounds[:, row], whence[:, row] = (after, *parabola, 0.0), (len(self._values), 0)
+        self._values.append(_Single(value))
+        self.pages = np.concatenate([self.pages[:row], (page,), self.pages[row:]])
+        self._hosts = np.concatenate([self._hosts[:row], np.array([host], np.int32), self._hosts[row:]])
+        self._bounds, self._whence = bounds, whence
 
     def bounds(self, now: float) -> FloatArray:
         """Return what the crawl values do not exceed now, one per row; -inf for pages that are out. O(n)."""

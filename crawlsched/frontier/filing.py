@@ -153,6 +153,11 @@ class Filing:
         else:
             self.file(inside, now, falling=inside.size > _MOST_AWAKE)
 
+    def refile_one(self, page: int, now: float) -> None:
+        """Do what `refile` does for a single page."""
+        if page < self._place.size and self._place.item(page) > IN_FLIGHT:
+            self.file_one(page, now)
+
     def file_one(self, page: int, now: float) -> None:
         """Do what `file` does for a single page that was filed before; O(log n)."""
         if page >= self._place.size or self._place[page] == OUT:
@@ -316,8 +321,14 @@ class Filing:
         host = self._pages.host.item(page)
         ladder = self._ladders.get(host, self._shared)
         cutoff = max(self._cutoff, LOWEST + self._cutoff_of_host.item(host))
-        if level > cutoff:
+        if level > cutoff and (value.steady or host in self._resting):
             self._put(np.array([page]), falling=False)
+            return
+        if level > cutoff:
+            level = level_above(value.bound(self._until))
+        if level > cutoff:
+            self._place[page] = AWAKE
+            self._awake.add_one(page, host, value.parabola(self._now, self._until), self._now, value)
             return
         bed = bed_level(level, self._calm if level < self._calm else cutoff)
         self._place[page] = bed + ladder.offset

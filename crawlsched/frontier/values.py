@@ -35,6 +35,9 @@ class PageValue(Protocol):
         For a steady value it is the value itself. A rough bound may be higher than need be, for speed.
         """
 
+    def parabola(self, after: float, until: float) -> tuple[float, float, float]:
+        """Return value, slope and half curvature of a parabola that the crawl value does not exceed until a time."""
+
     def crossing(self, value: float, after: float) -> float:
         """Return a time before which the crawl value is below `value`, at least `after`; inf if it is for ever.
 
@@ -82,6 +85,9 @@ class CrawlValues(Protocol):
 
     def many(self, pages: IndexArray) -> PageValues:
         """Return the crawl values of pages as things stand."""
+
+    def hears(self, page: int) -> bool:
+        """Whether one more ChangeSignal changes what a page is worth."""
 
     @property
     def few(self) -> int:

@@ -32,6 +32,8 @@ DEFAULT_GRID: FloatArray = np.geomspace(1 / (3 * 365 * DAY), 1 / 3, 32)
 
 # So many pages of a plan or of many signals are worked on between two picks: about a millisecond.
 SLICE = 256
+# Up to so many announcements at once are taken one by one.
+_FEW = 16
 _LONGEST_ERROR_INTERVAL = DAY
 _LONGEST_GONE_INTERVAL = 30 * DAY
 # The picks of one tick of the frontier, and the lengths that a tick may have, seconds.
@@ -351,11 +353,29 @@ class Knowledge:
             self._listening.cover(rows, source, now)
         rows = rows[now - self.pages.crawled_at[rows] >= self.signal_delay]
         before = (now if since is None else min(since, now)) - self.signal_delay
+        if rows.size <= min(_FEW, self.frontier.values.few):
+            for page in rows.tolist():
+                self._take_signal(page, source, now, before)
+            return int(rows.size)
         if rows.size <= SLICE:
             self._take_signals(rows, source, now, before)
         else:
             self._in_slices(rows, lambda part, _: self._take_signals(part, source, now, before))
         return int(rows.size)
+
+    def _take_signal(self, page: int, source: int, announced_at: float, since: float) -> None:
+        """Do what `_take_signals` does for one page, for which arrays would cost more than all the rest."""
+        columns = self.pages
+        n_signals = columns.n_signals.item(page)
+        if columns.source.item(page) != source or columns.further.item(page) or n_signals == 0xFFFF:
+            self._take_signals(np.array([page]), source, announced_at, since)
+        elif columns.crawled_at.item(page) <= announced_at:
+            changes = self.frontier.values.hears(page)
+            columns.n_signals[page] = n_signals + 1
+            columns.n_signals_total[page] += 1
+            # Of a page never crawled there is no copy that could go stale.
+            if changes and columns.crawled_at.item(page) > -np.inf:
+                self.frontier.refile_one(page, self._now)
 
     def _take_signals(self, rows: IndexArray, source: int, announced_at: float, since: float) -> None:
         rows = self._listening.take(rows, source, announced_at, since)

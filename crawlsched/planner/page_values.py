@@ -201,6 +201,10 @@ class PosteriorValues:
 
     # -- what a page is worth
 
+    def hears(self, page: int) -> bool:
+        """Whether one more ChangeSignal changes what a page is worth."""
+        return self._pages.source.item(page) >= 0
+
     @property
     def few(self) -> int:
         """Up to how many pages are dealt with faster one by one than together."""

@@ -101,6 +101,13 @@ class PointValues:
         self._rule = RULES[rule]
         self._known = known
 
+    def hears(self, page: int) -> bool:
+        """Whether one more ChangeSignal changes what a page is worth."""
+        known = self._known.known_rates
+        seen = None if known is None else known.one(page)
+        # After the first certain announcement no other adds anything.
+        return seen is None or (seen[5] > 0.0 and (seen[5] < inf or not self._pages.n_signals.item(page)))
+
     @property
     def few(self) -> int:
         """Up to how many pages are dealt with faster one by one than together."""
@@ -306,6 +313,15 @@ class PointValue:
     def bound(self, until: float, rough: bool = False) -> float:
         """Return what the crawl value does not exceed until a time."""
         return self.at(until) * _SLACK
+
+    def parabola(self, after: float, until: float) -> tuple[float, float, float]:
+        """Return value, slope and half curvature of a parabola that the crawl value does not exceed."""
+        alpha, importance = self._natural[0], self._importance
+        stale = alpha * max(after - self._crawled_at, 0.0) + self._evidence
+        value, slope = ELEMENTS.element_terms(stale, *self._natural)
+        growth = alpha * importance * _SLACK
+        rise = slope * growth if growth > 0.0 else 0.0
+        return min(value * importance, _HIGHEST) * _SLACK, rise, 0.5 * exp(-stale) * growth
 
     def crossing(self, value: float, after: float) -> float:
         """Return a time before which the crawl value is below `value`."""

@@ -116,6 +116,10 @@ class SteadyValue:
         """Return the crawl value."""
         return self._value
 
+    def parabola(self, after: float, until: float) -> tuple[float, float, float]:
+        """Return the crawl value, and 0 twice."""
+        return self._value, 0.0, 0.0
+
     def crossing(self, value: float, after: float) -> float:
         """Return inf."""
         return inf
@@ -160,6 +164,14 @@ class GrowingValue:
     def bound(self, until: float, rough: bool = False) -> float:
         """Return what the crawl value does not exceed until then."""
         return self.at(until) * _SLACK + self._importance * max(until - self._crawled_at, 0.0) * _SLACK_PER_SECOND
+
+    def parabola(self, after: float, until: float) -> tuple[float, float, float]:
+        """Return value, slope and half curvature of a parabola that the crawl value does not exceed."""
+        elapsed = max(after - self._crawled_at, 0.0)
+        value, curvature = ROWS.growing_terms(*self._grid.beside(self._weights), elapsed)
+        slack = self._importance * max(until - self._crawled_at, 0.0) * _SLACK_PER_SECOND
+        value, curvature = value * self._importance * _SLACK + slack, curvature * self._importance * _SLACK
+        return value, curvature * elapsed, 0.5 * curvature
 
     def crossing(self, value: float, after: float) -> float:
         """Return a time before which the crawl value is below `value`; O(T K), compiled O(K log T)."""
@@ -344,6 +356,12 @@ class SignalledValue:
         if rough and not self._natural[0]:
             return self._plain.bound(until)
         return self.at(until) * _SLACK + self._importance * max(until - self._crawled_at, 0.0) * _SLACK_PER_SECOND
+
+    def parabola(self, after: float, until: float) -> tuple[float, float, float]:
+        """Return value, slope and half curvature of a parabola that the crawl value does not exceed."""
+        value, slope, curvature = self._terms(after)
+        slack = self._importance * max(until - self._crawled_at, 0.0) * _SLACK_PER_SECOND
+        return value * _SLACK + slack, slope * _SLACK, curvature * (0.5 * _SLACK)
 
     def crossing(self, value: float, after: float) -> float:
         """Return a time before which the crawl value is below `value`; as `GrowingValue` before the first signal."""

@@ -15,7 +15,16 @@ import numpy as np
 from crawlsched.crawl_value.elements import element_terms
 from crawlsched.crawl_value.integrals import LARGEST_EXPONENT
 
-__all__ = ["growing_crossing", "growing_many", "growing_value", "signalled_many", "signalled_terms"]
+__all__ = [
+    "EXAMPLES",
+    "growing_crossing",
+    "growing_crossings",
+    "growing_many",
+    "growing_terms",
+    "growing_value",
+    "signalled_many",
+    "signalled_terms",
+]
 
 # Rows are lists here and arrays when compiled.
 Row = Any
@@ -31,6 +40,18 @@ def growing_value(weights: Row, rates: Row, elapsed: float) -> float:
         lost = math.expm1(minus_x)
         total += weights[k] * ((lost * minus_x - lost + minus_x) / rate)
     return total
+
+
+def growing_terms(weights: Row, rates: Row, elapsed: float) -> tuple[float, float]:
+    """Return `growing_value`, and its slope by τ²/2: Σ w r exp(-r τ)."""
+    total = slope = 0.0
+    for k in range(len(rates)):
+        rate = rates[k]
+        minus_x = max(rate * -elapsed, -50.0)
+        lost = math.expm1(minus_x)
+        total += weights[k] * ((lost * minus_x - lost + minus_x) / rate)
+        slope += weights[k] * ((lost + 1.0) * rate)
+    return total, slope
 
 
 def signalled_terms(
@@ -96,14 +117,7 @@ def growing_crossing(weights: Row, rates: Row, elapsed: Row, gains: Rows, slopes
 def growing_many(weights: Rows, rates: Row, elapsed: Row, value: Row, curvature: Row) -> None:
     """Set values, and slopes by τ²/2, of many pages without ChangeSignals, per unit of importance."""
     for n in range(len(elapsed)):
-        total = slope = 0.0
-        for k in range(len(rates)):
-            minus_x = max(rates[k] * -elapsed[n], -50.0)
-            lost = math.expm1(minus_x)
-            total += weights[n, k] * ((lost * minus_x - lost + minus_x) / rates[k])
-            slope += weights[n, k] * ((lost + 1.0) * rates[k])
-        value[n] = total
-        curvature[n] = slope
+        value[n], curvature[n] = growing_terms(weights[n], rates, elapsed[n])
 
 
 def growing_crossings(
@@ -128,6 +142,7 @@ _ROW, _ROWS = np.full(2, 0.5), np.full((2, 2), 0.5)
 #: Arguments of the functions that are called from outside, as numba is to compile them.
 EXAMPLES = {
     "growing_value": (_ROW, _ROW, 1.0),
+    "growing_terms": (_ROW, _ROW, 1.0),
     "signalled_terms": (_ROW, _ROW, 1.0, 1.0, 1.0, 1.0),
     "growing_crossing": (_ROW, _ROW, _ROW, _ROWS, _ROWS, 1.0),
     "growing_many": (_ROWS, _ROW, _ROW, _ROW.copy(), _ROW.copy()),

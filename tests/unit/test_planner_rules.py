@@ -72,7 +72,27 @@ def test_no_value_exceeds_its_parabola(rule: str, seed: int, decades: float) -> 
     for share in (0.0, 1e-6, 0.01, 0.1, 0.5, 1.0):
         since = (NOW + share * ahead) - NOW  # as the clock can tell it
         assert (many.at(NOW + since) <= value + since * (slope + since * curve)).all()
-    assert all(values.one(page).at(NOW + ahead) <= values.one(page).bound(NOW + ahead) for page in range(N))
+    for page in range(N):
+        one = values.one(page)
+        value, slope, curve = one.parabola(NOW, NOW + ahead)
+        assert one.at(NOW + since) <= value + since * (slope + since * curve)
+        assert one.at(NOW + ahead) <= one.bound(NOW + ahead)
+        level = one.at(NOW + ahead) * (1 + 1e-9)
+        assert one.crossing(level, NOW) >= NOW
+        assert one.at(min(one.crossing(level, NOW), NOW + 1e12)) <= level * (1 + 1e-9)
+
+
+@rules
+@given(seed=st.integers(0, 10**6))
+@settings(max_examples=20, deadline=None)
+def test_an_announcement_that_is_not_heard_changes_nothing(rule: str, seed: int) -> None:
+    """Where a rule says that one more announcement does not count, the page is worth the same with it."""
+    values, _ = pages_with_rates(rule, seed)
+    for page in range(N):
+        before = values.one(page).at(NOW)
+        hears = values.hears(page)
+        values._pages.n_signals[page] += 1
+        assert hears or values.one(page).at(NOW) == before
 
 
 @rules

@@ -138,6 +138,9 @@ def test_no_value_exceeds_its_bounds(seed: int, ahead: float) -> None:
         assert (many.at(NOW + since) <= value + since * (slope + since * curve)).all()
     for page in rows.tolist()[:20]:
         one = values.one(page)
+        value, slope, curve = one.parabola(NOW, NOW + ahead)
+        assert one.at(NOW + since) <= value + since * (slope + since * curve)
+        assert (slope == curve == 0.0) or not one.steady
         for rough in (False, True):
             assert one.at(NOW + ahead) <= one.bound(NOW + ahead, rough)
 
