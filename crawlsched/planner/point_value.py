@@ -10,7 +10,6 @@ import numpy.typing as npt
 
 from crawlsched.crawl_value import elapsed_at_value
 from crawlsched.crawl_value.evaluation import ELEMENTS, evaluate
-from crawlsched.crawl_value.rules import evidence_of
 from crawlsched.frontier import PageValue
 from crawlsched.pages import Pages
 from crawlsched.planner.page_values import PosteriorValues
@@ -199,7 +198,7 @@ class RuleValues:
         _, _, _, alpha, gamma, kappa = self._seen
         elapsed = np.maximum(now - np.where(self._never, now, self._crawled_at), 0.0)
         with np.errstate(under="ignore", over="ignore"):
-            stale = alpha * elapsed + evidence_of(self._n_signals, kappa)
+            stale = alpha * elapsed + np.where(self._n_signals > 0.0, kappa, 0.0) * self._n_signals
             value, slope = _evaluated(stale, alpha, gamma, kappa, self._rule.max_terms)
             value = np.minimum(np.where(self._never, self._new, value * self._importance), _HIGHEST)
             growth = np.where(self.steady, 0.0, alpha * self._importance)
