@@ -59,7 +59,7 @@ def report(arguments: argparse.Namespace) -> dict[str, Any]:
     if arguments.figure == "list":
         return {"figures": _figures()}
     if arguments.figure not in FIGURES:
-        raise CrawlschedError(f"FIGURE must be one of {', '.join(FIGURES)}, or list, got {arguments.figure!r}.")
+        raise CrawlschedError(f"FIGURE must be a name that `crawlsched simulate list` shows, got {arguments.figure!r}.")
     figure = FIGURES[arguments.figure]
     settings = figure.with_settings(
         arguments.repetitions,

@@ -2,6 +2,7 @@
 
 import csv
 import io
+import re
 from math import isnan
 
 import numpy as np
@@ -15,12 +16,13 @@ def silent(done: int, total: int) -> None:
 
 
 def test_every_figure_has_a_name_of_its_own_paper() -> None:
-    """A figure's name ends with its number in the paper, and it says what it shows."""
+    """A figure's name begins with its paper's, and it says in one line what it shows."""
+    papers = {"noisy-signals", "online-estimators", "optimal-freshness", "frequency-of-change"}
     for name, figure in FIGURES.items():
         assert figure.name == name
-        number = name.rpartition("-")[2]
-        assert number in figure.paper
+        assert any(re.fullmatch(rf"{paper}-(table-)?\d+", name) for paper in papers)
         assert figure.title
+        assert "\n" not in figure.title
 
 
 @pytest.mark.parametrize(
