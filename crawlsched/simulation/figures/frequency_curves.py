@@ -62,7 +62,7 @@ class _Curves:
     checked: Sequence[tuple[str, int, float]]
 
     def run(self, settings: Settings, progress: Progress) -> Table:
-        (n_pages,) = settings.pages
+        n_pages = settings.n_pages
 
         def measure(case: tuple[str, int, float], rng: np.random.Generator, repetition: int) -> Any:
             name, n, ratio = case

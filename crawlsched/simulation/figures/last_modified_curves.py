@@ -94,7 +94,7 @@ class _Exact:
     checked: Sequence[tuple[int, float]]
 
     def run(self, settings: Settings, progress: Progress) -> Table:
-        (n_pages,) = settings.pages
+        n_pages = settings.n_pages
 
         def measure(case: tuple[int, float], rng: np.random.Generator, repetition: int) -> Any:
             n, ratio = case
@@ -208,7 +208,7 @@ _ENOUGH = {0.1: 50, 0.2: 50, 0.5: 50, 1.0: 50, 2.0: 50, 3.0: 50, 4.0: 80, 5.0: 1
 
 def _compare(visits: dict[float, int]) -> Callable[[Settings, Progress], Table]:
     def run(settings: Settings, progress: Progress) -> Table:
-        (n_pages,) = settings.pages
+        n_pages = settings.n_pages
 
         def measure(case: tuple[float, int], rng: np.random.Generator, repetition: int) -> Any:
             ratio, n = case

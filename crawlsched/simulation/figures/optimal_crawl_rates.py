@@ -72,8 +72,7 @@ def mean_freshness(rates: FloatArray, change_rate: FloatArray, importance: Float
 
 def _adapt(settings: Settings, progress: Progress) -> Table:
     """Estimate in rounds of 50 visits to each page, and divide the bandwidth anew after each."""
-    assert settings.horizon is not None
-    rounds = int(settings.horizon)
+    rounds = settings.steps
     truth = np.where(np.arange(_PAGES) < _FAST, _FAST_RATE, _SLOW_RATE)
     importance = np.where(np.arange(_PAGES) < _FAST, 2.0, 1.0)
     best = best_rates(truth, importance, _BANDWIDTH)
@@ -149,10 +148,9 @@ def _draw_with_errors(axes: Any, table: Table, quantity: str, color: str, name: 
 
 def _optimize(settings: Settings, progress: Progress) -> Table:
     """Estimate all pages' change rates from visits at equal rates; divide the bandwidth by the estimates at each k."""
-    assert settings.horizon is not None
-    (n_pages,) = settings.pages
+    n_pages = settings.n_pages
     bandwidth = _B * n_pages / _N
-    marks = marks_up_to(int(settings.horizon))
+    marks = marks_up_to(settings.steps)
 
     def measure(case: int, rng: np.random.Generator, repetition: int) -> dict[tuple[Label, ...], float]:
         truth = rng.random(n_pages)
@@ -188,11 +186,11 @@ def _optimal_claims(table: Table) -> list[Claim]:
         Claim(
             max(lost["LLN"], lost["SA"]) < lost["Naive"],
             "(b) in the end the freshness of LLN and SA is closer to the optimum's "
-            f"{said(fresh[OPTIMUM])}: lost are {', '.join(f'{name} {value:.4f}' for name, value in lost.items())}",
+            f"{said(fresh[OPTIMUM])}: lost are {', '.join(f'{name} {value:.2g}' for name, value in lost.items())}",
         ),
         Claim(
             max(lost.values()) < 0.05,
-            f"(b) freshness does not vary much: the most that is lost in the end is {max(lost.values()):.4f}",
+            f"(b) freshness does not vary much: the most that is lost in the end is {max(lost.values()):.2g}",
         ),
     ]
 
@@ -208,6 +206,10 @@ def _draw_optimal(table: Table, canvas: Any) -> None:
         axes.plot([float(table.label(row, "visits")) for row in best], [row.mean for row in best], ":", color="black",
                   label=OPTIMUM)  # fmt: skip
         axes.set(xlabel="visits k", ylabel=quantity)
+    for axes in (left, right):
+        axes.set_xscale("log")
+    optimum = table.some(FRESHNESS, estimator=OPTIMUM)[0].mean
+    right.set_ylim(0.8 * optimum, 1.05 * optimum)
     left.set_title("(a) optimal crawl rate of one page")
     right.set_title("(b) freshness")
     left.legend()
@@ -239,7 +241,7 @@ FIGURES = (
         name="optimal-freshness-2",
         paper=f"{CONFERENCE}, Figure 2",
         title="optimal crawl rates and freshness by estimated change rates",
-        settings=Settings(50, (_N,), 2000),
+        settings=Settings(20, (_N,), 10_000),
         run=_optimize,
         claims=_optimal_claims,
         draw=_draw_optimal,

@@ -1,4 +1,4 @@
-"""Figure 15 and Table I of "Estimating frequency of change": changes that are not random, and what estimates are for."""
+"""Figure 15 and Table I of "Estimating frequency of change": changes of another kind, and what estimates are for."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _MEDIAN_RATE, _SIGMA = 1 / 700, 5.0
 
 def _gamma_changes(settings: Settings, progress: Progress) -> Table:
     """Let pages change once a second with gamma distributed intervals, and visit them every second."""
-    (n_pages,) = settings.pages
+    n_pages = settings.n_pages
 
     def measure(shape: float, rng: np.random.Generator, repetition: int) -> dict[tuple[Label, ...], float]:
         changed = _visited_every_second(rng, shape, n_pages)
@@ -102,7 +102,7 @@ def _draw_15(table: Table, canvas: Any) -> None:
 
 def _crawl_by_policy(settings: Settings, progress: Progress) -> Table:
     """Count the changes that visits find with each policy, all with one visit a week and page on average."""
-    (n_pages,) = settings.pages
+    n_pages = settings.n_pages
 
     def measure(case: int, rng: np.random.Generator, repetition: int) -> dict[tuple[Label, ...], float]:
         rates = rng.lognormal(np.log(_MEDIAN_RATE), _SIGMA, n_pages)
@@ -169,7 +169,7 @@ def _claims_table(table: Table) -> list[Claim]:
         ),
         Claim(
             share[_OURS].mean > share[_NAIVE].mean,
-            f"our estimator finds more than the naive one: {more:.1%} more (18 % by the paper's table, 35 % by its text)",
+            f"our estimator finds more than the naive one: {more:.1%} more (18 % by the paper's table, 35 by its text)",
         ),
     ]
 
@@ -182,8 +182,8 @@ def _draw_table(table: Table, canvas: Any) -> None:
     bars = axes.bar(
         names, [row.mean for row in rows], yerr=[np.nan_to_num(row.standard_error) for row in rows], capsize=4
     )
-    axes.bar_label(bars, [f"{row.mean:.0%}" for row in rows], padding=3)
-    axes.plot(names, [1.0, 1.93, 2.28], "k_", markersize=40, label="in the paper")
+    axes.bar_label(bars, [f"{row.mean:.0%}" for row in rows], label_type="center", color="white")
+    axes.plot(names, [1.0, 1.93, 2.28], "kD", markersize=5, label="in the paper")
     axes.set(ylabel="changes detected, share of uniform")
     axes.set_ylim(0, 2.6)
     axes.legend(loc="upper left")

@@ -19,7 +19,7 @@ from crawlsched.simulation.figures.estimating import (
     random_visits,
 )
 from crawlsched.simulation.figures.figure import Claim, Figure, Progress, Settings
-from crawlsched.simulation.figures.online_estimators import CONFERENCE, JOURNAL, said
+from crawlsched.simulation.figures.online_estimators import CONFERENCE, JOURNAL, judged, said
 from crawlsched.simulation.figures.table import Row, Table
 
 __all__ = ["FIGURES"]
@@ -40,8 +40,7 @@ class _StepSizes:
     panels: Mapping[str, _Panel]
 
     def run(self, settings: Settings, progress: Progress) -> Table:
-        assert settings.horizon is not None
-        marks = marks_up_to(int(settings.horizon))
+        marks = marks_up_to(settings.steps)
         visits = random_visits(settings, self.change_rate, self.crawl_rate, marks[-1])
         rows: list[Row] = []
         for number, (name, panel) in enumerate(self.panels.items(), 1):
@@ -105,10 +104,11 @@ def _journal_claims(table: Table) -> list[Claim]:
     return [
         _law_is_slowest_with_the_largest_alpha(table, "a"),
         Claim(best == "η = 0.5", f"(b) SA is best with η = 0.5: errors in the end {_list(plain)}"),
-        Claim(
+        judged(
             min(early, key=lambda name: early[name].mean) == "β = 0.4" and by_beta == sorted(by_beta, reverse=True),
             f"(c) SAM with β = 0.4 comes close first, and fluctuates most, and ever less as β grows: errors after "
             f"{_early_mark(table)} visits {_list(early)}; deviations in the end {_list(spread)}",
+            *by_beta,
         ),
         Claim(best_beta == "β = 0.6", f"(c) SAM is best with β = 0.6: errors in the end {_list(beta)}"),
         Claim(
@@ -116,10 +116,11 @@ def _journal_claims(table: Table) -> list[Claim]:
             f"(d) a larger η makes SAM converge faster: error after {_early_mark(table)} visits {fast.mean:.5g} with "
             f"{last_eta} and {slow.mean:.5g} with {first}",
         ),
-        Claim(
+        judged(
             rough > smooth,
             f"(d) and fluctuate more: mean deviation over the second half {rough:.4g} with {last_eta} and {smooth:.4g} "
             f"with {first}",
+            rough,
         ),
     ]
 
