@@ -114,10 +114,10 @@ def _quantile_rows(traces: _Traces) -> list[Row]:
 def _claims(table: Table) -> list[Claim]:
     rows = table.some(TRAJECTORY, p="")
     theory = [float(table.label(row, "visits")) for row in rows]
-    found = [row.mean for row in rows]
-    line = np.polyfit(theory, found, 1)
+    quantiles = [row.mean for row in rows]
+    line = np.polyfit(theory, quantiles, 1)
     # Changes at regular intervals have one quantile only, and no correlation.
-    straight = np.corrcoef(theory, found)[0, 1] if np.ptp(found) > 1e-9 * max(found) else 0.0
+    straight = np.corrcoef(theory, quantiles)[0, 1] if np.ptp(quantiles) > 1e-9 * max(quantiles) else 0.0
     claims = [
         Claim(
             bool(straight > _STRAIGHT and 0.9 < line[0] < 1.1),

@@ -59,7 +59,7 @@ def last_modified_moments(ratio: float, n: int, corrected: bool = True) -> tuple
     >>> [round(last_modified_moments(r, 2, corrected=False)[0] / r, 3) for r in (1e-4, 50.0)]
     [1.386, 2.0]
     >>> round(last_modified_moments(1.0, 2)[0], 2)
-    1.01
+    0.99
     """
     nodes, weights = _nodes()
     u = (nodes + 1) / 2
@@ -75,7 +75,7 @@ def last_modified_moments(ratio: float, n: int, corrected: bool = True) -> tuple
         density = np.exp(-s * (n - k)) * transform**k
         mean += chance * amount * float(density @ ds)
         square += chance * amount**2 * float((density * s) @ ds)
-    return mean, float(np.sqrt(max(square - mean**2, 0.0)))
+    return float(mean), float(np.sqrt(max(square - mean**2, 0.0)))
 
 
 @cache
