@@ -227,7 +227,15 @@ class Knowledge:
 
     # -- what a visit found
 
-    def crawled(self, page: int, now: float, changed: bool | None) -> Observation | None:
+    def crawled(
+        self,
+        page: int,
+        now: float,
+        changed: bool | None,
+        *,
+        doubt: float = 0.0,
+        time_since_modified: float | None = None,
+    ) -> Observation | None:
         """A visit reached content.
 
         Parameters
@@ -237,6 +245,8 @@ class Knowledge:
             POSIX seconds.
         changed : bool or None
             Whether the content differs from what the visit before saw; None where that cannot be told.
+        doubt, time_since_modified
+            As for `Posterior.update_one`.
 
         Returns
         -------
@@ -252,7 +262,9 @@ class Knowledge:
             n_signals, source = columns.n_signals.item(page), columns.source.item(page)
             further = tuple((other, n) for other, n, _, _ in self.further.counts(page)[1:])
             evidence = self._evidence(page) if n_signals or further else 0.0
-            self.posterior.update_one(page, now - crawled_at, changed, evidence)
+            self.posterior.update_one(
+                page, now - crawled_at, changed, evidence, doubt=doubt, time_since_modified=time_since_modified
+            )
             observation = Observation(page, now, now - crawled_at, n_signals, source, evidence, changed, further)
         if changed:
             columns.n_changes[page] += 1

@@ -116,6 +116,11 @@ class Planner(Knowledge):
             self._work.popleft()
         return bool(self._work)
 
+    def hold(self, page: int) -> None:
+        """Keep a page in flight although its visit has ended: it is fetched once more. `release` lets it go."""
+        self.frontier.discard(np.array([page]))
+        self._in_flight.add(page)
+
     def in_flight(self, page: int) -> bool:
         """Whether a page is being visited."""
         return page in self._in_flight
