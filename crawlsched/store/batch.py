@@ -37,9 +37,9 @@ class ObservationRow(NamedTuple):
     outcome: str  # one of models.OUTCOMES
     status: int | None = None
     size: int | None = None
-    further: tuple[tuple[int, int], ...] = ()  # (source, ChangeSignals) of every further source
     changed_share: float | None = None  # of the page's blocks
     similarity: float | None = None  # of its text to the one before
+    further: tuple[tuple[int, int], ...] = ()  # (source, ChangeSignals) of every further source
 
 
 class PageFacts(NamedTuple):
