@@ -25,6 +25,8 @@ __all__ = ["Before", "Body", "Content", "is_current", "is_quick", "read_content"
 # Bodies larger than this are read in a thread, so that the slot clock is not held up; below it the hand-over to a
 # thread costs more than the work.
 _QUICK_BELOW = 16_384
+# Of a longer text the beginning is measured.
+_SKETCHED = 1_000_000
 
 
 class Body(NamedTuple):
@@ -130,7 +132,7 @@ def _read(body: Body, recipe: Recipe, masks: NoiseMasks, before: Before | None, 
     fingerprint = Fingerprint.of(recipe_id, content)
     if isinstance(content, bytes) or (before is not None and fingerprint.digest == before.digest):
         return Content(body.url, fingerprint, None, is_html=is_html)
-    return Content(body.url, fingerprint, content, sketch(content), is_html=is_html)
+    return Content(body.url, fingerprint, content, sketch(content[:_SKETCHED]), is_html=is_html)
 
 
 def _living(

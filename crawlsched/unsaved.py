@@ -87,7 +87,7 @@ class Unsaved:
 
     def text(self, page: int, text: KeptText, now: float) -> None:
         """The page has another text, which is to be kept."""
-        self._batch.texts[page] = text
+        self._batch.texts[page] = text.after(self._batch.texts.get(page))
         self._touch(now)
 
     def mask(self, template: str, data: Mapping[str, Any], now: float) -> None:

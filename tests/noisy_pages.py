@@ -7,7 +7,7 @@ import inspect
 import pydoc
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field
 from pathlib import Path
 from random import Random
 
@@ -39,6 +39,9 @@ class Counts:
     seen: int = 0
     visits: int = 0
     probes: int = 0
+
+    def __add__(self, other: Counts) -> Counts:
+        return Counts(*(one + two for one, two in zip(astuple(self), astuple(other), strict=True)))
 
     @property
     def false_share(self) -> float:

@@ -9,8 +9,12 @@ from crawlsched.change_detection.decoding import decoded
 from crawlsched.change_detection.noise import NoiseMask
 from crawlsched.change_detection.recipe_kind import Recipe, checked_keys, keys_id, short_digest
 from crawlsched.change_detection.selectors import SELECTION_VERSION, PageParts
+from crawlsched.change_detection.visible_text import visible_text
 
 __all__ = ["LivingBlocks"]
+
+# What is larger counts by its text as a whole: no page for people is, and cutting 100 MB would take a minute.
+_MAX_BYTES = 2_000_000
 
 
 class LivingBlocks(Recipe):
@@ -75,8 +79,8 @@ class LivingBlocks(Recipe):
         return f"{self.id}/{mask.rules_id}" if mask.rules_id else self.id
 
     def blocks(self, body: bytes, content_type: str | None, encoding: str | None) -> PageBlocks | None:
-        """Return the blocks of a body, from which a mask can learn; None if it is not HTML."""
-        if content_kind(body, content_type, encoding) != "html":
+        """Return the blocks of a body, from which a mask can learn; None if it is not HTML, or more than 2 MB."""
+        if len(body) > _MAX_BYTES or content_kind(body, content_type, encoding) != "html":
             return None
         markup = decoded(body, content_type, encoding)
         if self._parts is not None:
@@ -84,5 +88,6 @@ class LivingBlocks(Recipe):
         return page_blocks(markup, self._links, self._images)
 
     def other_content(self, body: bytes, content_type: str | None, encoding: str | None) -> bytes | str:
-        """Return what counts of a body that is not HTML."""
-        return content_of(body, content_type, encoding, ignore_keys=self._ignore_keys)
+        """Return what counts of a body that is not cut into blocks."""
+        html_text = visible_text if self._parts is None else self._parts.text
+        return content_of(body, content_type, encoding, html_text, self._ignore_keys)

@@ -1,5 +1,7 @@
 """A batch: what the crawling thread has learned since the last one, to be written in one transaction."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
@@ -63,17 +65,23 @@ class PageFacts(NamedTuple):
 
 
 class KeptText(NamedTuple):
-    """The text of a page, compressed, and that of the content before."""
+    """The text of a page, compressed, and that of the content before (None: what the store has)."""
 
     seen_at: float
     text: bytes
     before_seen_at: float | None = None
     before: bytes | None = None
 
+    def after(self, earlier: KeptText | None) -> KeptText:
+        """Return this text with an earlier one before it, unless it has one."""
+        if earlier is None or self.before is not None:
+            return self
+        return self._replace(before_seen_at=earlier.seen_at, before=earlier.text)
+
 
 #: Parts of a batch whose rows are whole: a later one takes the place of the one before.
 _REPLACED = (
-    *("new_pages", "traces", "texts", "masks", "templates", "announcements", "further_sources"),
+    *("new_pages", "traces", "masks", "templates", "announcements", "further_sources"),
     *("sources", "hosts", "tombstones", "finished"),
 )
 
@@ -191,7 +199,7 @@ class Batch:
             + len(self.finished)
         )
 
-    def merge(self, other: "Batch") -> "Batch":
+    def merge(self, other: Batch) -> Batch:
         """Join a later batch to this one; where both speak of the same row the later one counts.
 
         Returns
@@ -209,11 +217,13 @@ class Batch:
         for page, changes in other.contents.items():
             self.contents[page] = {**self.contents.get(page, {}), **changes}
         self.observations += other.observations
+        for page, text in other.texts.items():
+            self.texts[page] = text.after(self.texts.get(page))
         for name in _REPLACED:
             getattr(self, name).update(getattr(other, name))
         return self
 
-    def without(self, pages: "set[int]") -> "Batch":
+    def without(self, pages: set[int]) -> Batch:
         """Give the batch without what it says of some pages."""
         kept = [index for index, page in enumerate(self.columns.get("page", ())) if page not in pages]
         return replace(
@@ -228,7 +238,7 @@ class Batch:
             further_sources={key: value for key, value in self.further_sources.items() if key[0] not in pages},
         )
 
-    def _merge_columns(self, other: "Batch") -> None:
+    def _merge_columns(self, other: Batch) -> None:
         if not other.columns or not self.columns:
             self.columns, self.grid = (other.columns, other.grid) if other.columns else (self.columns, self.grid)
             return

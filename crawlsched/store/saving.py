@@ -126,7 +126,7 @@ def groups(batch: Batch, key: tuple[int, int], dialect: Dialect, saved: Saved) -
     _add_pages(made, batch)
     _add_contents(made, batch)
     made.add(upsert, models.page_traces, ("page", *models.TRACE_COLUMNS), batch.traces.items(), _trace)
-    made.add(replacing_text, models.page_texts, ("page", "seen_at", "text"), batch.texts.items(), _text)
+    made.add(replacing_text, models.page_texts, ("page", *KeptText._fields), batch.texts.items(), _text)
     made.add(upsert, models.noise_masks, ("template", "data"), batch.masks.items(), _template)
     made.add(insert, models.observations, ObservationRow._fields, batch.observations, _observation)
     made.add(
@@ -159,7 +159,7 @@ def _trace(item: tuple[int, Any]) -> tuple[Any, ...]:
 
 
 def _text(item: tuple[int, KeptText]) -> tuple[Any, ...]:
-    return item[0], item[1].seen_at, item[1].text
+    return item[0], *item[1]
 
 
 def _template(item: tuple[Any, Any]) -> tuple[Any, ...]:

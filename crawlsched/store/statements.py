@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
-from sqlalchemy import Dialect, Insert, Table, bindparam, update
+from sqlalchemy import Dialect, Insert, Table, bindparam, func, update
 from sqlalchemy.dialects import postgresql, sqlite
 
 __all__ = ["ROWS_AT_ONCE", "Statement", "insert", "replacing_text", "updating", "upsert"]
@@ -70,8 +70,8 @@ def replacing_text(table: Table, columns: tuple[str, ...], dialect: Dialect) -> 
     compiled = statement.on_conflict_do_update(
         index_elements=[column.name for column in table.primary_key],
         set_={
-            "before": table.c.text,
-            "before_seen_at": table.c.seen_at,
+            "before": func.coalesce(statement.excluded.before, table.c.text),
+            "before_seen_at": func.coalesce(statement.excluded.before_seen_at, table.c.seen_at),
             "text": statement.excluded.text,
             "seen_at": statement.excluded.seen_at,
         },
