@@ -121,20 +121,3 @@ def test_noise_that_stopped_flickering_returns(site: Site, tmp_path: Path) -> No
     mask = store.noise_mask("127.0.0.1/news/#")
     store.close()
     assert mask["n_probes"] >= 5
-
-
-def test_pages_that_wait_for_a_second_fetch_are_not_lost_at_the_end(site: Site, tmp_path: Path) -> None:
-    """A crawl that ends between the two fetches leaves the page as it was; the next one finds the change."""
-    fetches = itertools.count()
-
-    def answer(request: web.Request) -> web.Response:
-        text = "one" if next(fetches) == 0 else "two"
-        return web.Response(text=f"<p>{text} and more words</p>", content_type="text/html")
-
-    url = site.page("/a", answer)
-    first = project(site, tmp_path, [url], TEST_CLOSE_AFTER_RESOLVED="1")
-    first.run()
-    second = first.run(TEST_CLOSE_AFTER_RESOLVED="3")
-    seen = (tmp_path / "seen.txt").read_text().splitlines()
-    assert seen[:2] == [f"{url} True"] * 2
-    assert second.outcomes()[url].count("changed") == 2
