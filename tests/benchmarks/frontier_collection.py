@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from crawlsched.crawl_value import elapsed_at_value
 from crawlsched.planner import Planner
-from crawlsched.planner.point_value import KnownRates
+from crawlsched.planner.point_value import RULES, KnownRates
 from crawlsched.planner.posterior_value import Grid, GrowingValues
 
 __all__ = ["START", "collection", "pages_in_blocks"]
@@ -15,6 +16,8 @@ START = 1_000_000_000.0
 BLOCK = 16_384
 # What announcements are worth: four of five changes are announced, and two of three announcements are true.
 RECALL, PRECISION = 0.8, 2 / 3
+# More announcements than this between two crawls are left out.
+_MOST_SIGNALS = 12
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -54,44 +57,99 @@ def collection(
     planner = Planner(bandwidth, crawl_value=crawl_value)
     planner.reserve(n)
     if crawl_value != "posterior":
-        planner.known_rates = KnownRates()
+        planner.known_rates = KnownRates(RULES[crawl_value])
         planner.known_rates.set(np.array([n - 1]), *np.full((3, 1), 1.0))  # room for all at once
-    grid = Grid(planner.posterior.rates)
     threshold = None
     for pages in pages_in_blocks(n):
-        true = bandwidth / n * np.exp(rng.normal(0.0, 1.7, pages.size))
-        steps, weights = _learned(planner.posterior.rates, true)
-        importance = 1.0 + rng.pareto(1.5, pages.size)
-        values = GrowingValues(grid, weights, np.zeros(pages.size), importance)
+        drawn = _Drawn(rng, planner.posterior.rates, bandwidth / n, pages.size, signalled, crawl_value == "posterior")
         if threshold is None:
-            threshold = _threshold(values, bandwidth * pages.size / n, pages.size)
-        interval = np.minimum(_intervals(values, threshold, pages.size), 20 * n / bandwidth)
-        elapsed = rng.random(pages.size) * interval
-        announced = rng.random(pages.size) < signalled
-        signal_rate = true * RECALL / PRECISION
-        n_signals = np.where(announced, rng.poisson(signal_rate * elapsed * 0.3), 0)
-        # A page that was announced is worth more at once: it has not been left alone for long since then.
-        elapsed = np.where(n_signals > 0, elapsed / (1 + n_signals), elapsed)
+            threshold = drawn.threshold(bandwidth * pages.size / n)
+        elapsed, n_signals = drawn.steady_state(threshold)
         known_for = 20 * n / bandwidth
+        before = np.where(drawn.announced, rng.poisson(drawn.signal_rate * known_for), 0)
         columns = {
             "page": pages,
             "state": np.full(pages.size, 2, np.uint8),
-            "importance": importance,
+            "importance": drawn.importance,
             "host": hosts[pages] if isinstance(hosts, np.ndarray) else rng.integers(0, hosts, pages.size),
             "crawled_at": START - elapsed,
             "first_seen": np.full(pages.size, START - known_for),
             "n_crawls": np.full(pages.size, 4),
             "n_signals": n_signals,
-            "n_signals_total": np.where(announced, rng.poisson(signal_rate * known_for) + n_signals, 0),
-            "signalled_since": np.where(announced, START - known_for, np.nan),
-            "source": np.where(announced, 0, -1),
+            "n_signals_total": before + n_signals,
+            "signalled_since": np.where(drawn.announced, START - known_for, np.nan),
+            "source": np.where(drawn.announced, 0, -1),
         }
         planner.pages.set_rows(pages, columns)
         if crawl_value != "posterior":
-            recall, false = np.where(announced, RECALL, 0.0), np.where(announced, signal_rate * (1 - PRECISION), 0.0)
-            planner.set_rates(pages, true, recall, false)
-        planner.load(columns, steps, START)
+            planner.set_rates(pages, drawn.change_rate, drawn.recall, drawn.false_signal_rate)
+        planner.load(columns, drawn.steps, START)
     return planner
+
+
+class _Drawn:
+    """Pages drawn at random, and where they stand when each is crawled as soon as its value reaches a threshold."""
+
+    def __init__(
+        self, rng: np.random.Generator, rates: FloatArray, mean: float, n: int, signalled: float, learned: bool
+    ) -> None:
+        self._rng = rng
+        self.change_rate = mean * np.exp(rng.normal(0.0, 1.7, n))
+        self.importance = 1.0 + rng.pareto(1.5, n)
+        self.announced = rng.random(n) < signalled
+        self.recall = np.where(self.announced, RECALL, 0.0)
+        self.signal_rate = np.where(self.announced, self.change_rate * RECALL / PRECISION, 0.0)
+        self.false_signal_rate = self.signal_rate * (1 - PRECISION)
+        self.steps, weights = _learned(rates, self.change_rate)
+        self._values = GrowingValues(Grid(rates), weights, np.zeros(n), self.importance) if learned else None
+        # What an announcement takes off the log-probability of freshness, in seconds of waiting for one.
+        weight = np.where(self.announced, -np.log1p(-PRECISION), 0.0)
+        self._jump = weight / ((1 - self.recall) * self.change_rate)
+        self._longest = 20 / mean
+
+    def _waits(self, threshold: float) -> FloatArray:
+        """Return after how long each page's value reaches the threshold if nothing is announced."""
+        n = self.change_rate.size
+        wait = elapsed_at_value(threshold, self.change_rate, self.recall, self.false_signal_rate, self.importance)
+        if self._values is not None:
+            learned = self._values.crossings(np.full(n, threshold), 0.0, np.ones(n, bool))
+            wait = np.where(self.announced, wait, learned)
+        return np.minimum(wait, self._longest)
+
+    def _cycles(self, wait: FloatArray) -> FloatArray:
+        """Return how long each page takes from a crawl to the next, once."""
+        state, time = np.zeros(wait.size), np.zeros(wait.size)
+        with np.errstate(divide="ignore"):
+            scale = np.where(self.announced, 1 / self.signal_rate, np.inf)
+        for _ in range(_MOST_SIGNALS):
+            step = self._rng.exponential(1.0, wait.size) * scale
+            step = np.minimum(step, np.maximum(wait - state, 0.0))
+            time += step
+            state += step + self._jump
+        return time
+
+    def threshold(self, bandwidth: float) -> float:
+        """Return the threshold at which the pages want just the bandwidth."""
+        low, high = 1e-12, 1e18
+        for _ in range(50):
+            middle = (low * high) ** 0.5
+            wanted = (1 / np.maximum(self._cycles(self._waits(middle)), 1e-9)).sum()
+            low, high = (middle, high) if wanted > bandwidth else (low, middle)
+        return high
+
+    def steady_state(self, threshold: float) -> tuple[FloatArray, npt.NDArray[np.int64]]:
+        """Return how long ago each page was crawled, and how often it has been announced since."""
+        wait = self._waits(threshold)
+        elapsed, n_signals = self._rng.random(wait.size) * wait, np.zeros(wait.size, np.int64)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            # Of the announced: at most so many announcements before it is crawled, one fewer the longer it has waited.
+            room = np.where(self.announced, (wait - elapsed) / self._jump, 0.0)
+        came = np.where(self.announced, self._rng.poisson(self.signal_rate * elapsed), 0)
+        fits = came < room
+        n_signals[fits] = came[fits]
+        # Those that would have been crawled at an announcement have been, and are somewhere in a shorter cycle.
+        elapsed = np.where(fits | ~self.announced, elapsed, elapsed * self._rng.random(wait.size) / (1 + came))
+        return elapsed, n_signals
 
 
 def _learned(rates: FloatArray, true: FloatArray) -> tuple[npt.NDArray[np.uint16], FloatArray]:
@@ -102,18 +160,3 @@ def _learned(rates: FloatArray, true: FloatArray) -> tuple[npt.NDArray[np.uint16
     weights = np.exp(steps / -2048)
     weights /= weights.sum(axis=1, keepdims=True)
     return steps, weights
-
-
-def _intervals(values: GrowingValues, threshold: float, n: int) -> FloatArray:
-    """Return how long each page takes to come up to the threshold."""
-    return values.crossings(np.full(n, threshold), 0.0, np.ones(n, bool))
-
-
-def _threshold(values: GrowingValues, bandwidth: float, n: int) -> float:
-    """Return the threshold at which the pages want just the bandwidth."""
-    low, high = 1e-12, 1e18
-    for _ in range(60):
-        middle = (low * high) ** 0.5
-        wanted = (1 / np.maximum(_intervals(values, middle, n), 1e-9)).sum()
-        low, high = (middle, high) if wanted > bandwidth else (low, middle)
-    return high
