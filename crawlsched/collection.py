@@ -6,6 +6,7 @@ import ctypes
 import gc
 import logging
 from collections.abc import Callable, Iterator, Sequence
+from random import Random
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,6 +14,8 @@ from numpy.typing import NDArray
 
 from crawlsched.aside import Aside
 from crawlsched.hosts import Hosts
+from crawlsched.kept_texts import TextBudget
+from crawlsched.noise import NoiseMasks
 from crawlsched.page_facts import FactsCache
 from crawlsched.page_index import PageIndex
 from crawlsched.pages import FREE, NEW
@@ -20,8 +23,10 @@ from crawlsched.planner import Plan, Planner
 from crawlsched.request_templates import RequestTemplate
 from crawlsched.settings import Settings
 from crawlsched.sources import Sources
-from crawlsched.store import Host, Lease, NewPage, PageFacts, Store, WriteBehind
+from crawlsched.store import TRACE_COLUMNS, Host, KeptText, Lease, NewPage, PageFacts, Store, WriteBehind
 from crawlsched.unsaved import Unsaved
+from crawlsched.validators import ValidatorTrials
+from crawlsched.wrong_pages import WrongPages
 
 __all__ = ["Collection", "FoundPage", "load_pages", "planner_for"]
 
@@ -34,6 +39,8 @@ _READ_AHEAD_SECONDS = 1.5
 _READ_AHEAD_LEAST = 64
 _READ_AHEAD_MOST = 1_500
 _LOADED_AT_ONCE = 5_000
+# When there is no more room for texts, the oldest go until so much of it is used.
+_TEXTS_LEFT = 0.9
 
 
 class FoundPage(NamedTuple):
@@ -60,17 +67,26 @@ class Collection:
         Gives the 20-byte request fingerprint of a URL.
     fingerprinter : str
         Names the class that makes them.
+    rng : random.Random
+        Chooses which visits put validators on trial.
 
     Attributes
     ----------
-    planner, hosts, sources, index, facts, unsaved
+    planner, hosts, sources, index, facts, masks, unsaved
         What is known, in memory; only the crawling thread changes it.
+    validators, wrong_pages
+        What is thought of the hosts' validators, and what they serve in the place of pages.
     store : Store
         What is on disk.
     """
 
     def __init__(
-        self, settings: Settings, spider: str, request_fingerprint: Callable[[str], bytes], fingerprinter: str
+        self,
+        settings: Settings,
+        spider: str,
+        request_fingerprint: Callable[[str], bytes],
+        fingerprinter: str,
+        rng: Random,
     ) -> None:
         self.settings = settings
         self.hosts = Hosts()
@@ -79,6 +95,8 @@ class Collection:
         self.facts = FactsCache()
         self.aside = Aside()
         self.planner = planner_for(settings)
+        self.validators = ValidatorTrials(rng, settings.validator_trials)
+        self.wrong_pages = WrongPages(rng, enabled=settings.wrong_pages)
         self._spider = spider
         self._request_fingerprint = request_fingerprint
         self._fingerprinter = fingerprinter
@@ -139,7 +157,11 @@ class Collection:
             number = self.hosts.number(host.host)
             self.hosts.rest(number, host.rest_until)
             self.hosts.set_crawl_delay(number, host.crawl_delay)
+            self.validators.load(number, host.counts.get("validators", {}))
+            self.wrong_pages.load(number, host.counts.get("wrong_pages", []))
         self.sources.load(store.sources())
+        self.masks = NoiseMasks(store.noise_mask, store.masked_templates())
+        self.texts = TextBudget(self.settings.kept_texts_bytes, store.bytes_of_texts())
         self.unsaved = Unsaved(planner.grid, store.next_observation())
         if (newest := store.newest_plan()) is not None:
             planner.adopt(Plan.from_dict(newest.data, self.hosts.number), now)
@@ -193,8 +215,22 @@ class Collection:
 
     def put_facts(self, facts: PageFacts, now: float) -> None:
         """Take over what a visit taught about a page's content."""
+        known = self.facts.get(facts.page)
+        if known == facts:
+            return
         self.facts.put(facts, self.unsaved.number)
         self.unsaved.content(facts, now)
+        if known is None or any(getattr(known, name) != getattr(facts, name) for name in TRACE_COLUMNS):
+            self.unsaved.trace(facts, now)
+
+    def keep_mask(self, template: str, now: float) -> None:
+        """Write down what was learned of a template's noise."""
+        self.unsaved.mask(template, self.masks.save(template, self.unsaved.number), now)
+
+    def keep_text(self, page: int, packed_text: bytes, now: float) -> None:
+        """Keep what a page says now, if there is room."""
+        if self.texts.take(len(packed_text)):
+            self.unsaved.text(page, KeptText(now, packed_text), now)
 
     def read_ahead(self, now: float) -> None:
         """Fetch the facts of the pages that are likely to be picked soon."""
@@ -217,9 +253,13 @@ class Collection:
         """Hand what is not yet written to the writing thread."""
         if not self.write_behind.in_flight:
             self.facts.written(self.unsaved.number - 1)
+            self.masks.written(self.unsaved.number - 1)
         batch = self.unsaved.take(self.planner.columns, self.planner.further.stored)
         if batch is not None:
             self.write_behind.submit(batch)
+        if self.texts.is_full:
+            room = int(_TEXTS_LEFT * self.texts.limit)
+            self.aside.run("deleting old texts", lambda: self.store.prune_texts(room), self.texts.refill)
 
     def must_wait(self, now: float) -> bool:
         """Whether the store is so far behind that no more may be crawled until it has caught up."""
@@ -227,9 +267,10 @@ class Collection:
         return oldest is not None and now - oldest > _LONGEST_UNSAVED
 
     def save_host(self, host: int, now: float) -> None:
-        """Write down what a host asked for."""
+        """Write down what a host asked for, and what was learned of it."""
         name = self.hosts.names[host]
-        row = Host(name, self.hosts.rest_until(host), self.hosts.crawl_delay.get(host), robots_seen_at=now)
+        counts = {"validators": self.validators.to_dict(host), "wrong_pages": self.wrong_pages.to_list(host)}
+        row = Host(name, self.hosts.rest_until(host), self.hosts.crawl_delay.get(host), now, counts)
         self.unsaved.host(row, now)
 
 

@@ -6,7 +6,7 @@ way in it sees the decoded body of the final response, after redirects and retri
 
 from __future__ import annotations
 
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 from typing import Any, Self
 
 from scrapy import Request
@@ -15,15 +15,11 @@ from scrapy.exceptions import IgnoreRequest
 from scrapy.http import Response
 from scrapy.utils.asyncio import run_in_thread
 
-from crawlsched.change_detection import Fingerprint
-from crawlsched.refresh import Fetched, NotForTheSpider, Refresher
+from crawlsched.refresh import Body, Content, Fetched, ForSpider, NotForTheSpider, Refresher
 from crawlsched.visits import Outcome, Visit
 
 __all__ = ["RefreshMiddleware"]
 
-# Bodies larger than this are fingerprinted in a thread, so that the slot clock is not held up; below it the hand-over
-# to a thread costs more than the work.
-_IN_A_THREAD_FROM = 16_384
 _WITH_CONTENT = range(200, 300)
 _VALIDATORS = ("If-None-Match", "If-Modified-Since")
 
@@ -35,7 +31,6 @@ class RefreshMiddleware:
         self._crawler = crawler
         self._refresher = refresher
         self._visits = refresher.visits
-        self._take = refresher.recipe.fingerprint
         self._conditional = refresher.settings.conditional_requests
         self._callback_on_unchanged = refresher.settings.callback_on_unchanged
         # A cached answer would tell nothing about the page as it is now.
@@ -65,6 +60,8 @@ class RefreshMiddleware:
                 if value and name not in request.headers:
                     request.headers[name] = value.encode("latin-1", "ignore")
                     visit.validated = True
+            if visit.validated:
+                visit.sent = (etag, last_modified)
 
     def process_response(self, request: Request, response: Response) -> Response | Awaitable[Response]:
         """Resolve the visit; keep from the spider what did not change."""
@@ -76,22 +73,29 @@ class RefreshMiddleware:
             return response
         if visit.source >= 0:
             return self._source_fetched(visit, response)
-        if len(response.body) >= _IN_A_THREAD_FROM and response.status in _WITH_CONTENT:
-            return self._judged_in_a_thread(visit, request, response)
-        fingerprint = self._take(*_content(response)) if response.status in _WITH_CONTENT else None
-        return self._judged(visit, request, response, fingerprint)
+        if response.status not in _WITH_CONTENT:
+            return self._judged(visit, request, response, None)
+        read, is_quick = self._refresher.reading(visit, _body(response), request.meta.get("crawlsched_recipe"))
+        if is_quick:
+            return self._judged(visit, request, response, read())
+        return self._judged_in_a_thread(visit, request, response, read)
 
-    async def _judged_in_a_thread(self, visit: Visit, request: Request, response: Response) -> Response:
-        fingerprint = await run_in_thread(self._take, *_content(response))
+    async def _judged_in_a_thread(
+        self, visit: Visit, request: Request, response: Response, read: Callable[[], Content]
+    ) -> Response:
+        content = await run_in_thread(read)
         if visit.outcome is not None:  # given up while the thread was at work
             return response
-        return self._judged(visit, request, response, fingerprint)
+        return self._judged(visit, request, response, content)
 
-    def _judged(self, visit: Visit, request: Request, response: Response, fingerprint: Fingerprint | None) -> Response:
-        fetched = _fetched(request, response, fingerprint)
-        changed = self._refresher.crawled(visit, fetched, self._refresher.clock())
-        if changed is None:  # gone, refused, error: the spider gets it as from plain Scrapy
+    def _judged(self, visit: Visit, request: Request, response: Response, content: Content | None) -> Response:
+        fetched = _fetched(request, response, content)
+        found = self._refresher.crawled(visit, fetched, self._refresher.clock())
+        if found is None:  # gone, refused, error: the spider gets it as from plain Scrapy
             return response
+        if found is ForSpider.NOTHING:
+            raise NotForTheSpider(f"{response.url} told us something, and is nothing for the spider.")
+        changed = found is ForSpider.CHANGED
         request.meta["crawlsched_changed"] = changed
         if changed or (self._callback_on_unchanged and response.status != 304):
             response.flags.append("crawlsched-changed" if changed else "crawlsched-unchanged")
@@ -125,22 +129,23 @@ class RefreshMiddleware:
         return status in listed
 
 
-def _content(response: Response) -> tuple[bytes, str | None, str | None, str]:
+def _body(response: Response) -> Body:
     """Return what a recipe is given."""
-    return response.body, _text(response, "Content-Type"), getattr(response, "encoding", None), response.url
+    return Body(response.body, _text(response, "Content-Type"), getattr(response, "encoding", None), response.url)
 
 
-def _fetched(request: Request, response: Response, fingerprint: Fingerprint | None) -> Fetched:
+def _fetched(request: Request, response: Response, content: Content | None) -> Fetched:
     hops: list[Any] = request.meta.get("redirect_reasons", [])
     moved = bool(hops) and all(reason in (301, 308) for reason in hops)
     return Fetched(
         status=response.status,
-        fingerprint=fingerprint,
+        content=content,
         etag=_text(response, "ETag"),
         last_modified=_text(response, "Last-Modified"),
         size=len(response.body),
         moved_to=request if moved else None,
         retry_after=_text(response, "Retry-After"),
+        date=_text(response, "Date"),
     )
 
 

@@ -4,7 +4,10 @@ This is the table of contents of the system. Each flow is one method here; how i
 
 * *a request is made* by the spider: `requested` (`admission`)
 * *a slot ticks*: `next_page`, `next_source` (`planner`, `sources`)
-* *a response arrives*: `crawled`; without one: `failed`, `resolve` (`responses`); through the spider: `deliveries`
+* *a response arrives*: `reading` (`content_reading`, in a thread if it is large), then `crawled` (`responses`,
+  `judging`); without one: `failed`, `resolve`; through the spider: `deliveries`
+* *a visit is in doubt*: `next_probe` (`probes`), then as for any response; that teaches what is noise (`noise`), and
+  what is served in the place of pages (`wrong_pages`)
 * *ChangeSignals arrive*: `read_source` (in a thread), then `source_read` (`source_reading`, `announcing`)
 * *re-planning*: `snapshot`, then `planner.plan` (in a thread, by `jobs`), then `adopt`
 """
@@ -15,6 +18,8 @@ import logging
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
+from functools import partial
+from random import Random
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 from weakref import WeakKeyDictionary
 
@@ -22,13 +27,17 @@ from scrapy import Request
 from scrapy.exceptions import IgnoreRequest
 from scrapy.utils.python import global_object_name
 
-from crawlsched import change_detection
 from crawlsched.admission import Admission
 from crawlsched.announcing import Announcing
 from crawlsched.collection import Collection
 from crawlsched.commands import obey
+from crawlsched.content_reading import Body, Content, is_current, is_quick, read_content
+from crawlsched.judging import kept_of
+from crawlsched.noise import NoiseMasks
 from crawlsched.planner import Plan, Snapshot
-from crawlsched.responses import Fetched, Responses
+from crawlsched.probes import Probes
+from crawlsched.recipes import Recipes, meant_for
+from crawlsched.responses import Fetched, ForSpider, Responses
 from crawlsched.retry_after import retry_after
 from crawlsched.settings import Settings
 from crawlsched.slot_clock import SlotClock
@@ -39,7 +48,7 @@ from crawlsched.visits import Outcome, Visit, Visits
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
-__all__ = ["Fetched", "NotForTheSpider", "Refresher"]
+__all__ = ["Body", "Content", "Fetched", "ForSpider", "NotForTheSpider", "Refresher"]
 
 logger = logging.getLogger(__name__)
 
@@ -47,6 +56,8 @@ _SOURCE_OUTCOMES = {304: Outcome.NOT_MODIFIED, 404: Outcome.GONE, 410: Outcome.G
 # Long work rests when so many rows wait for the next flush: handing them over takes some milliseconds of the crawling
 # thread, writing them about a tenth of a second of the other.
 _MOST_ROWS_PER_FLUSH = 1_200
+# A second fetch that found no slot for so long would come too late: by then the page itself may have changed.
+_LONGEST_PROBE = 60.0
 # A visit whose end nobody announced is looked for this often.
 _SWEEP_INTERVAL = 5.0
 
@@ -73,6 +84,8 @@ class Refresher:
         Gives the 20-byte request fingerprint of a URL.
     clock : callable
         Gives POSIX seconds and never goes back.
+    rng : random.Random
+        Chooses which visits are probed.
     """
 
     _of: ClassVar[WeakKeyDictionary[Any, Refresher]] = WeakKeyDictionary()
@@ -85,6 +98,7 @@ class Refresher:
         count: Callable[..., None],
         request_fingerprint: Callable[[str], bytes],
         clock: Callable[[], float],
+        rng: Random,
         fingerprinter: str = "",
         obeys_robots: bool = True,
     ) -> None:
@@ -92,14 +106,13 @@ class Refresher:
         self.clock = clock
         self.count = count
         self.request_fingerprint = request_fingerprint
-        self.collection = Collection(settings, spider, request_fingerprint, fingerprinter)
+        self.collection = Collection(settings, spider, request_fingerprint, fingerprinter, rng)
         self.planner = self.collection.planner
         self.hosts = self.collection.hosts
         self.sources = self.collection.sources
         self.visits = Visits()
-        self.recipe = change_detection.recipe(
-            settings.fingerprint, keep=settings.fingerprint_keep, drop=settings.fingerprint_drop
-        )
+        self.recipes = Recipes(settings)
+        self.probes = Probes(rng, enabled=settings.probes)
         self.slots = SlotClock(settings.bandwidth, clock())
         self.is_open = False
         self.on_work: Callable[[], None] | None = None
@@ -119,9 +132,11 @@ class Refresher:
         self._responses = Responses(
             self.collection,
             self.visits,
+            self.probes,
             count,
             request_fingerprint,
             lambda source, now: self._announcing.nothing_new(source, now, ok=False),
+            settings.min_change,
         )
         self.deliveries = self._responses.deliveries
 
@@ -145,6 +160,7 @@ class Refresher:
             count=crawler.stats.inc_value,
             request_fingerprint=lambda url: crawler.request_fingerprinter.fingerprint(Request(url)),
             clock=lambda: offset + time.monotonic(),
+            rng=Random(),
             fingerprinter=global_object_name(type(crawler.request_fingerprinter)),
             obeys_robots=crawler.settings.getbool("ROBOTSTXT_OBEY"),
         )
@@ -171,8 +187,8 @@ class Refresher:
 
     def start_slots(self) -> None:
         """Let the grid of slots begin now: the time that loading took is not paid back."""
-        # What it has brought about meanwhile is looked at before the first slot, and not in it.
-        self.planner.catch_up(self.clock())
+        # The first reading takes ten times as long as the next, for what it loads; the first slot is not to pay for it.
+        read_content(Body(b"<p>", "text/html", None, ""), self.recipes.of(""), NoiseMasks(lambda template: None))
         self.slots = SlotClock(self.planner.bandwidth, self.clock())
 
     def close(self) -> None:
@@ -220,16 +236,35 @@ class Refresher:
         self.count("crawlsched/dispatched")
         return visit, source.url
 
+    def next_probe(self, now: float, host_free_at: Callable[[int, float], float]) -> tuple[Visit, PageFacts] | None:
+        """Return what has to be fetched before a visit can be judged, longest asked for first, and begin its visit."""
+        while (probe := self.probes.next_due(lambda host: host_free_at(host, now) <= now)) is not None:
+            if not self.collection.knows(probe.page):  # forgotten meanwhile
+                self.probes.ended(probe)
+                continue
+            facts = self.collection.facts_of(probe.page)
+            facts = facts._replace(url=probe.impossible_url or facts.url)
+            visit = self.visits.open(page=probe.page, host=probe.host, url=facts.url, now=now)
+            visit.probe = probe
+            self.count("crawlsched/dispatched")
+            self.count("crawlsched/dispatched/probe")
+            return visit, facts
+        return None
+
     def validators(self, visit: Visit) -> tuple[str | None, str | None]:
         """Return the ETag and Last-Modified with which a visit may be made conditional."""
         if visit.source >= 0:
             source = self.sources[visit.source]
             return source.etag, source.last_modified
         facts = self.collection.facts_of(visit.page)
-        # A change that has not been delivered must come back as content, and another recipe has to see it, too.
-        if facts.pending_fingerprint is not None or facts.fingerprint is None or facts.recipe != self.recipe.id:
+        recipe = self.recipes.of(facts.url, meant_for(facts.template_data))
+        # A change that has not been delivered must come back as content, and so must the second fetch of a probe; and
+        # another recipe has to see it, too.
+        if facts.pending_fingerprint is not None or facts.fingerprint is None or visit.probe is not None:
             return None, None
-        return facts.etag, facts.last_modified
+        if not is_current(facts.recipe, recipe, self.collection.masks, facts.url):
+            return None, None
+        return self.collection.validators.to_send(visit.host, facts.etag, facts.last_modified)
 
     def must_wait(self, now: float) -> bool:
         """Whether nothing may be dispatched until the store has caught up."""
@@ -237,8 +272,24 @@ class Refresher:
 
     # -- a response arrives
 
-    def crawled(self, visit: Visit, fetched: Fetched, now: float) -> bool | None:
-        """A visit got a response; return whether its content is new to the spider, None if there was none."""
+    def reading(self, visit: Visit, body: Body, meant: object) -> tuple[Callable[[], Content], bool]:
+        """Return what reads a response, and whether it is quick enough for this thread; it changes nothing."""
+        recipe = self.recipes.of(body.url, meant)
+        facts = self.collection.facts_of(visit.page) if self.collection.knows(visit.page) else None
+        before = kept_of(facts) if facts is not None else None
+        first = visit.probe.first.blocks if visit.probe is not None else None
+        if visit.probe is not None and visit.probe.impossible_url is not None:
+            # By the URL of the page that may have been replaced, so that the two can be compared.
+            body, recipe = body._replace(url=visit.probe.first.url), self.recipes.of(visit.probe.first.url, meant)
+            before = first = None
+        text_bytes = self.settings.kept_text_bytes
+        read = partial(
+            read_content, body, recipe, self.collection.masks, before=before, first=first, text_bytes=text_bytes
+        )
+        return read, is_quick(body, recipe)
+
+    def crawled(self, visit: Visit, fetched: Fetched, now: float) -> ForSpider | None:
+        """A visit got a response; return what its content is to the spider, None if there was none."""
         return self._responses.crawled(visit, fetched, now)
 
     def failed(self, visit: Visit, now: float, *, retry_at: float | None = None) -> None:
@@ -337,6 +388,9 @@ class Refresher:
         for visit in self.visits.older_than(now - self.settings.visit_timeout):
             self.resolve(visit, Outcome.DROPPED, now)
         self.deliveries.give_up(now - self.settings.visit_timeout)
+        for probe in self.probes.give_up(now - _LONGEST_PROBE):
+            if self.collection.knows(probe.page):
+                self.planner.release(probe.page, now)
 
     def heartbeat(self, now: float) -> bool:
         """Tell the store that this process lives; return False once another has taken its place."""

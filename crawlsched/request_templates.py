@@ -29,6 +29,8 @@ _PASSING_META = frozenset(
     }
 )
 _OWN_META = "crawlsched_"
+# What a page's later visits have to know, too.
+_KEPT_META = frozenset({"crawlsched_recipe"})
 # Attributes of a request that a page's template keeps, with the values that need not be written down.
 _KEPT: dict[str, Any] = {
     "callback": None,
@@ -82,11 +84,7 @@ def template_of(request: Request, spider: Spider) -> RequestTemplate | None:
     if _is_plain(request):
         return None
     attributes = request.to_dict(spider=spider)
-    attributes["meta"] = {
-        key: value
-        for key, value in attributes["meta"].items()
-        if key not in _PASSING_META and not str(key).startswith(_OWN_META)
-    }
+    attributes["meta"] = {key: value for key, value in attributes["meta"].items() if not _is_passing(key)}
     data = {name: attributes[name] for name, plain in _KEPT.items() if attributes.get(name) not in (plain, None)}
     if "_class" in attributes:
         data["class"] = attributes["_class"]
@@ -145,8 +143,12 @@ def _is_plain(request: Request) -> bool:
         and not request.flags
         and not request.dont_filter
         and request.encoding == "utf-8"
-        and all(key in _PASSING_META or str(key).startswith(_OWN_META) for key in request.meta)
+        and all(_is_passing(key) for key in request.meta)
     )
+
+
+def _is_passing(key: Any) -> bool:
+    return key in _PASSING_META or (str(key).startswith(_OWN_META) and key not in _KEPT_META)
 
 
 def _request_class(path: str) -> str:

@@ -3,39 +3,64 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
+from enum import StrEnum
 from typing import Any, NamedTuple
 
 from scrapy import Request
 
-from crawlsched.change_detection import Fingerprint, compare
 from crawlsched.collection import Collection, FoundPage
+from crawlsched.content_reading import Content
 from crawlsched.deliveries import Deliveries
+from crawlsched.judging import ChangeSize, Verdict, judged, rebaselined
+from crawlsched.probes import Probe, Probes
 from crawlsched.request_templates import RequestTemplate
 from crawlsched.retry_after import retry_after
-from crawlsched.store import PageFacts, host_of
+from crawlsched.store import TRACE_COLUMNS, PageFacts, host_of
+from crawlsched.validators import seconds_since
 from crawlsched.visits import Outcome, Visit, Visits
+from crawlsched.wrong_pages import Suspicion
 
-__all__ = ["Fetched", "Responses"]
+__all__ = ["Fetched", "ForSpider", "Responses"]
 
 _GONE = frozenset({404, 410})
 _REFUSED = frozenset({401, 403, 407, 451})
 _MOVED_FOR_GOOD = frozenset({301, 308})
+_NOTHING_KEPT: dict[str, Any] = {
+    **dict.fromkeys(("fingerprint", "pending_fingerprint", "recipe", "etag", "last_modified")),
+    **dict.fromkeys(TRACE_COLUMNS, b""),
+}
+
+
+class ForSpider(StrEnum):
+    """What a response with content is to the spider."""
+
+    CHANGED = "changed"
+    UNCHANGED = "unchanged"
+    #: It was for us alone: the page is fetched again at once, or another one was served in its place.
+    NOTHING = "nothing"
 
 
 class Fetched(NamedTuple):
     """What a response said, as far as the refresher cares.
 
-    `fingerprint` is None where there was no content; `moved_to` is the final request if every redirect on the way was
+    `content` is None where there was none; `moved_to` is the final request if every redirect on the way was
     permanent.
     """
 
     status: int
-    fingerprint: Fingerprint | None
+    content: Content | None
     etag: str | None
     last_modified: str | None
     size: int
     moved_to: Request | None
     retry_after: str | None
+    date: str | None = None
+
+    @property
+    def validators(self) -> tuple[str | None, str | None]:
+        """ETag and Last-Modified."""
+        return self.etag, self.last_modified
 
 
 class Responses:
@@ -49,47 +74,53 @@ class Responses:
         The pages.
     visits : Visits
         The open visits.
+    probes : Probes
+        What is to be fetched a second time.
     count : callable
         ``count(name, n=1)`` adds to a statistic.
     request_fingerprint : callable
         Gives the 20-byte request fingerprint of a URL.
     source_ended : callable
         Told of a source whose visit brought nothing: its number, the time.
+    min_change : float
+        A smaller change counts as none; see `judging.judged`.
     """
 
     def __init__(
         self,
         collection: Collection,
         visits: Visits,
+        probes: Probes,
         count: Callable[..., None],
         request_fingerprint: Callable[[str], bytes],
         source_ended: Callable[[int, float], None],
+        min_change: float = 0.0,
     ) -> None:
         self.deliveries = Deliveries(delivered=self._delivered, failed=self._delivery_failed)
         self._collection = collection
         self._planner = collection.planner
         self._visits = visits
+        self._probes = probes
+        self._min_change = min_change
         self._count = count
         self._request_fingerprint = request_fingerprint
         self._source_ended = source_ended
 
-    def crawled(self, visit: Visit, fetched: Fetched, now: float) -> bool | None:
-        """A visit got a response.
-
-        Returns
-        -------
-        bool or None
-            Whether the content is new to the spider; None if there was no content.
-        """
+    def crawled(self, visit: Visit, fetched: Fetched, now: float) -> ForSpider | None:
+        """A visit got a response; return what its content is to the spider, None if there was none."""
         if self._was_forgotten(visit, now):
             return None
+        if visit.probe is not None and visit.probe.impossible_url is not None:
+            return self._impossible_answered(visit, visit.probe, now, fetched)
         status = fetched.status
         if status == 304:
             return self._not_modified(visit, fetched, now)
-        if fetched.fingerprint is not None:
+        if fetched.content is not None:
+            if visit.probe is not None and not visit.probe.is_held:
+                return self._probed(visit, fetched, fetched.content, now)
             if fetched.moved_to is not None:
-                return self._moved(visit, fetched.moved_to, fetched, fetched.fingerprint, now)
-            return self._seen(visit, visit.page, fetched, fetched.fingerprint, now)
+                return self._moved(visit, fetched.moved_to, fetched, fetched.content, now)
+            return self._seen(visit, visit.page, fetched, fetched.content, now)
         if status in _GONE:
             self.end(visit, Outcome.GONE, now, fetched)
             self._planner.gone(visit.page, now)
@@ -110,54 +141,125 @@ class Responses:
         self.end(visit, Outcome.DROPPED, now)
         return True
 
-    def _not_modified(self, visit: Visit, fetched: Fetched, now: float) -> bool:
+    def _not_modified(self, visit: Visit, fetched: Fetched, now: float) -> ForSpider:
         known = self._collection.facts_of(visit.page).fingerprint is not None
-        self._observe(visit, Outcome.NOT_MODIFIED, visit.page, False if known else None, fetched, now)
-        return False
+        doubt = self._collection.validators.doubt(visit.host, *visit.sent)
+        # A 304 that our validators did not bring, or that came of validators which lie, says nothing.
+        changed = False if known and doubt is not None else None
+        self._observe(visit, Verdict(Outcome.NOT_MODIFIED, changed), visit.page, fetched, now, doubt=doubt or 0.0)
+        return ForSpider.UNCHANGED
 
-    def _seen(self, visit: Visit, page: int, fetched: Fetched, fingerprint: Fingerprint, now: float) -> bool:
+    def _seen(self, visit: Visit, page: int, fetched: Fetched, content: Content, now: float) -> ForSpider:
         """Content was seen at a page: did it change since it was last seen, and is it new to the spider?"""
         facts = self._collection.facts_of(page)
-        last_seen = facts.pending_fingerprint or facts.fingerprint
-        previous = Fingerprint(facts.recipe, last_seen) if last_seen and facts.recipe else None
-        changed = compare(previous, fingerprint)
-        # Another recipe says nothing about the page: its new fingerprint is kept, and the spider is left alone.
-        new_to_spider = bool(changed) or facts.pending_fingerprint is not None or previous is None
-        outcome = Outcome.CHANGED if new_to_spider else Outcome.UNCHANGED
-        if page != visit.page:
-            outcome = Outcome.MOVED
-        self._observe(visit, outcome, page, changed, fetched, now)
-        if new_to_spider:
-            # Not delivered yet: the fingerprint that counts is written when callback and pipelines have finished.
-            facts = facts._replace(
-                pending_fingerprint=fingerprint.digest,
-                recipe=fingerprint.recipe,
-                etag=fetched.etag,
-                last_modified=fetched.last_modified,
-            )
-            self._collection.put_facts(facts, now)
-            self.deliveries.begin(visit.token, page, now)
+        verdict = judged(facts, content, fetched.validators, self._min_change)
+        self._take_note(content, now)
+        is_probed = False
+        if page == visit.page:
+            suspicion = self._collection.wrong_pages.suspect(visit.host, facts, content, verdict)
+            if suspicion is Suspicion.WRONG:
+                return self._wrong(visit, fetched, content, now)
+            if suspicion is Suspicion.ASK and visit.probe is None:
+                return self._put_off(
+                    visit, fetched, content, now, self._collection.wrong_pages.impossible_url(facts.url)
+                )
+            is_probed = self._probes.is_wanted(content, verdict.changed)
+            if is_probed and verdict.changed:
+                # Noise that is not known yet may have made it look so; the second fetch will tell.
+                return self._put_off(visit, fetched, content, now)
+            self._try_validators(visit, facts, fetched, verdict, now)
         else:
-            self._keep_content(facts, fetched, fingerprint, now)
-        return new_to_spider
+            verdict = verdict._replace(outcome=Outcome.MOVED)
+        self._observe(visit, verdict, page, fetched, now)
+        self._collection.put_facts(verdict.facts or facts, now)
+        if is_probed:
+            self._planner.hold(page)
+            self._probes.ask(Probe(page, visit.host, content, False, visit.validated, now))
+        if verdict.is_new:
+            if content.packed_text is not None:
+                self._collection.keep_text(page, content.packed_text, now)
+            self.deliveries.begin(visit.token, page, now)
+            return ForSpider.CHANGED
+        return ForSpider.UNCHANGED
 
-    def _keep_content(self, facts: PageFacts, fetched: Fetched, fingerprint: Fingerprint, now: float) -> None:
-        kept = facts._replace(
-            fingerprint=fingerprint.digest,
-            recipe=fingerprint.recipe,
-            etag=fetched.etag,
-            last_modified=fetched.last_modified,
-        )
-        if kept != facts:
-            self._collection.put_facts(kept, now)
+    def _put_off(
+        self, visit: Visit, fetched: Fetched, content: Content, now: float, impossible_url: str | None = None
+    ) -> ForSpider:
+        """Ask for another fetch before the page is judged; until then it is in flight, and what was kept stays."""
+        self.end(visit, Outcome.PROBED, now, fetched)
+        self._probes.ask(Probe(visit.page, visit.host, content, True, visit.validated, now, impossible_url))
+        return ForSpider.NOTHING
 
-    def _moved(self, visit: Visit, to: Request, fetched: Fetched, fingerprint: Fingerprint, now: float) -> bool:
+    def _take_note(self, content: Content, now: float) -> None:
+        """Count what content says beside whether it changed, and write down what was learned from it."""
+        if content.fingerprint.is_empty:
+            self._count("crawlsched/content/empty")
+        if content.is_surprised is not None:
+            assert content.template is not None
+            self._collection.keep_mask(content.template, now)
+            self._count("crawlsched/probes/made")
+            if content.is_surprised:
+                self._count("crawlsched/probes/noise_found")
+
+    def _try_validators(self, visit: Visit, facts: PageFacts, fetched: Fetched, verdict: Verdict, now: float) -> None:
+        """Content came that nobody had made conditional: did the validators move as it did?"""
+        if visit.validated or verdict.changed is None or (visit.probe is not None and visit.probe.was_conditional):
+            return
+        before = facts.etag, facts.last_modified
+        is_other = bool(verdict.changed) or verdict.size is not None
+        if self._collection.validators.compared(visit.host, before, fetched.validators, changed=is_other):
+            self._count("crawlsched/validators/trials")
+            self._collection.save_host(visit.host, now)
+
+    def _probed(self, visit: Visit, fetched: Fetched, content: Content, now: float) -> ForSpider:
+        """A second fetch taught what is noise, and nothing else: whether the page changed was judged by the first."""
+        self._take_note(content, now)
+        facts = self._collection.facts_of(visit.page)
+        if facts.recipe != content.fingerprint.recipe:
+            self._collection.put_facts(rebaselined(facts, content, fetched.validators), now)
+        self.end(visit, Outcome.PROBED, now, fetched)
+        self._planner.release(visit.page, now)
+        return ForSpider.NOTHING
+
+    def _impossible_answered(self, visit: Visit, probe: Probe, now: float, fetched: Fetched | None = None) -> ForSpider:
+        """A host was asked for a page that cannot exist: what it answers with is served in the place of pages."""
+        content = None if fetched is None else fetched.content
+        is_wrong = content is not None and content.fingerprint == probe.first.fingerprint
+        self.end(visit, Outcome.WRONG if is_wrong else Outcome.PROBED, now, fetched)
+        if content is not None:
+            self._learn_wrong(visit.host, content, now)
+        if is_wrong:
+            self._planner.failed(visit.page, now)
+            self._collection.unsaved.page(visit.page, now)
+        else:
+            self._probes.ask(replace(probe, impossible_url=None, asked_at=now))
+        return ForSpider.NOTHING
+
+    def _wrong(self, visit: Visit, fetched: Fetched, content: Content, now: float) -> ForSpider:
+        """Another page was served in the place of this one: nothing is learned, and it backs off as after an error."""
+        self.end(visit, Outcome.WRONG, now, fetched)
+        self._learn_wrong(visit.host, content, now)
+        self._planner.failed(visit.page, now)
+        return ForSpider.NOTHING
+
+    def _learn_wrong(self, host: int, content: Content, now: float) -> None:
+        if content.fingerprint.is_empty:  # pages that scripts draw have no text, and are none the worse for it
+            return
+        digest = content.fingerprint.digest
+        for page in self._collection.wrong_pages.learn(host, digest):
+            facts = self._collection.facts_of(page) if self._collection.knows(page) else None
+            if facts is not None and digest == (facts.pending_fingerprint or facts.fingerprint):
+                # It was taken for this page's content. What comes next is new to the spider, and no observation.
+                self._collection.put_facts(facts._replace(**_NOTHING_KEPT), now)
+        self._collection.save_host(host, now)
+
+    def _moved(self, visit: Visit, to: Request, fetched: Fetched, content: Content, now: float) -> ForSpider:
         """Every redirect was permanent: the page lives elsewhere now, and what came is that page's content."""
         old = self._collection.facts_of(visit.page)
         name = self._request_fingerprint(to.url)
         page = self._collection.index.page(name)
         if page == visit.page:  # an address that this project's fingerprinter takes for the same
-            return self._seen(visit, page, fetched, fingerprint, now)
+            return self._seen(visit, page, fetched, content, now)
         self._planner.moved(visit.page, now)
         self._collection.put_facts(old._replace(moved_to=to.url), now)
         if page < 0:
@@ -169,27 +271,30 @@ class Responses:
         elif self._planner.in_flight(page):
             # The page itself is being visited at this moment; that visit will tell.
             self.end(visit, Outcome.MOVED, now, fetched)
-            return False
-        return self._seen(visit, page, fetched, fingerprint, now)
+            return ForSpider.UNCHANGED
+        return self._seen(visit, page, fetched, content, now)
 
     def _observe(
-        self, visit: Visit, outcome: Outcome, page: int, changed: bool | None, fetched: Fetched, now: float
+        self, visit: Visit, verdict: Verdict, page: int, fetched: Fetched, now: float, doubt: float = 0.0
     ) -> None:
         """Learn from a visit that reached content."""
-        observation = self._planner.crawled(page, now, changed)
+        since = None
+        if verdict.changed and self._collection.validators.tells_time(visit.host):
+            since = seconds_since(fetched.last_modified, fetched.date, now)
+        observation = self._planner.crawled(page, now, verdict.changed, doubt=doubt, time_since_modified=since)
         self._collection.unsaved.page(page, now)
-        if observation is None:
-            self.end(visit, outcome, now, fetched)
-            return
-        if changed:
+        if observation is not None and verdict.changed:
             self._count("crawlsched/changes_found")
-        self.end(visit, outcome, now, fetched, observation=observation)
+        self.end(visit, verdict.outcome, now, fetched, observation=observation, size=verdict.size)
 
     def failed(
         self, visit: Visit, now: float, *, retry_at: float | None = None, fetched: Fetched | None = None
     ) -> None:
         """A visit ended with an error: the page is tried again later, ever more rarely."""
         if self._was_forgotten(visit, now):
+            return
+        if visit.probe is not None and visit.probe.impossible_url is not None:
+            self._impossible_answered(visit, visit.probe, now)
             return
         self.end(visit, Outcome.ERROR, now, fetched)
         if visit.source >= 0:
@@ -203,7 +308,7 @@ class Responses:
         """A visit ended without a response."""
         if self._was_forgotten(visit, now):
             return
-        if outcome is Outcome.ERROR:
+        if outcome is Outcome.ERROR or (visit.probe is not None and visit.probe.impossible_url is not None):
             self.failed(visit, now)
             return
         self.end(visit, outcome, now)
@@ -225,6 +330,7 @@ class Responses:
         fetched: Fetched | None = None,
         *,
         observation: Any = None,
+        size: ChangeSize | None = None,
     ) -> None:
         """Resolve a visit: the one place where it is counted and written down."""
         if self._visits.resolve(visit.token, outcome) is None or not visit.tracked:
@@ -232,6 +338,8 @@ class Responses:
         self._count("crawlsched/resolved")
         self._count(f"crawlsched/resolved/{outcome}")
         self._planner.release_host(visit.host)
+        if visit.probe is not None:
+            self._probes.ended(visit.probe)
         if visit.page < 0 or not self._collection.knows(visit.page):
             return
         self._collection.unsaved.observation(
@@ -245,6 +353,8 @@ class Responses:
             outcome=str(outcome),
             status=None if fetched is None else fetched.status,
             size=None if fetched is None else fetched.size,
+            changed_share=None if size is None else size.changed_share,
+            similarity=None if size is None else size.similarity,
         )
         self._collection.unsaved.page(visit.page, now)
 

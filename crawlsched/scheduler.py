@@ -1,6 +1,7 @@
 """The Scrapy scheduler: at each slot of one fixed rate, the request that is worth most.
 
-What goes out at a slot, in this order: redirects and retries of requests already under way; sitemaps that are due;
+What goes out at a slot, in this order: redirects and retries of requests already under way; second fetches of pages
+that were fetched a moment ago; sitemaps that are due;
 then, in turn where both have something, the requests of the fallback scheduler and the pages, best crawl value first.
 """
 
@@ -26,6 +27,7 @@ from crawlsched.refresh import NotForTheSpider, Refresher
 from crawlsched.request_templates import RequestTemplate, build_request, template_of
 from crawlsched.settings import parse_bandwidth
 from crawlsched.slot_clock import SlotClock
+from crawlsched.store import PageFacts
 from crawlsched.visits import Outcome, Visit
 
 if TYPE_CHECKING:
@@ -258,7 +260,7 @@ class Scheduler(BaseScheduler):
         if (request := self._next_continuation(now)) is not None:
             self._hand_over(request)
             return True
-        if self._give_source(now):
+        if self._give_probe(now) or self._give_source(now):
             return True
         givers = (self._give_fallback, self._give_page)
         if self._fallback_had_the_last_slot:
@@ -303,23 +305,29 @@ class Scheduler(BaseScheduler):
         self._hand_over(request)
         return True
 
+    def _give_probe(self, now: float) -> bool:
+        due = self._refresher.next_probe(now, self._hosts.free_at)
+        return due is not None and self._send_page(*due, now)
+
     def _give_page(self, now: float) -> bool:
         for _ in range(_REFUSALS_PER_SLOT):
             due = self._refresher.next_page(now, self._hosts.free_at)
             if due is None:
                 return False
-            visit, facts = due
-            try:
-                request = build_request(facts.url, facts.template_data, self._spider)
-            except ValueError as error:
-                logger.error("The request for %s cannot be made again: %s", facts.url, error)
-                self._refresher.failed(visit, now)
-                continue
-            request.meta["crawlsched_page"] = visit.page
-            if self._send(visit, request):
+            if self._send_page(*due, now):
                 self._fallback_had_the_last_slot = False
                 return True
         return False
+
+    def _send_page(self, visit: Visit, facts: PageFacts, now: float) -> bool:
+        try:
+            request = build_request(facts.url, facts.template_data, self._spider)
+        except ValueError as error:
+            logger.error("The request for %s cannot be made again: %s", facts.url, error)
+            self._refresher.failed(visit, now)
+            return False
+        request.meta["crawlsched_page"] = visit.page
+        return self._send(visit, request)
 
     def _send(self, visit: Visit, request: Request) -> bool:
         """Offer a request to the engine; return False if something refused it at the door."""

@@ -6,7 +6,7 @@ of the sentence "CRAWLSCHED_... must be".
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from importlib import import_module
 from math import isclose, isfinite
 from typing import Any
@@ -19,6 +19,7 @@ __all__ = [
     "read_count",
     "read_database_url",
     "read_function",
+    "read_keys",
     "read_one_of",
     "read_optional",
     "read_positive_count",
@@ -26,6 +27,8 @@ __all__ = [
     "read_scheduler",
     "read_seconds",
     "read_selectors",
+    "read_share",
+    "read_table",
     "read_text",
     "read_truth",
     "read_urls",
@@ -123,6 +126,15 @@ def read_positive_seconds(value: object) -> float:
     if seconds == 0.0:
         raise ValueError(allowed)
     return seconds
+
+
+def read_share(value: object) -> float:
+    """Read a share, from 0 to 1."""
+    allowed = "a share from 0 to 1"
+    share = _number(str(value), allowed)
+    if isinstance(value, bool) or share > 1.0:
+        raise ValueError(allowed)
+    return share
 
 
 def _number(text: str, allowed: str, above: float | None = None) -> float:
@@ -251,6 +263,24 @@ def read_urls(value: object) -> tuple[str, ...]:
     if not all(re.match(r"https?://[^/\s]", url) for url in urls):
         raise ValueError(allowed)
     return urls
+
+
+def read_keys(value: object) -> tuple[str, ...]:
+    """Read a list of names of keys."""
+    return _texts(value, r"[\s,]+", "a list of names of keys, as a list, as JSON or with commas between them")
+
+
+def read_table(value: object) -> tuple[tuple[str, Any], ...]:
+    """Read a dictionary, as it is or as JSON, into pairs."""
+    allowed = "a dictionary, as it is or as JSON"
+    if isinstance(value, str):
+        try:
+            value = json.loads(value or "{}")
+        except json.JSONDecodeError:
+            raise ValueError(allowed) from None
+    if not isinstance(value, Mapping) or not all(isinstance(key, str) for key in value):
+        raise ValueError(allowed)
+    return tuple(value.items())
 
 
 def read_selectors(value: object) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, fields
 from difflib import get_close_matches
 from typing import Any
 
-from crawlsched.change_detection import RECIPE_NAMES, recipe
+from crawlsched.change_detection import RECIPE_NAMES, Recipe, recipe, recipe_from
 from crawlsched.exceptions import SettingError
 from crawlsched.setting_values import (
     format_bandwidth,
@@ -20,6 +20,7 @@ from crawlsched.setting_values import (
     read_count,
     read_database_url,
     read_function,
+    read_keys,
     read_one_of,
     read_optional,
     read_positive_count,
@@ -27,6 +28,8 @@ from crawlsched.setting_values import (
     read_scheduler,
     read_seconds,
     read_selectors,
+    read_share,
+    read_table,
     read_text,
     read_truth,
     read_urls,
@@ -44,6 +47,16 @@ __all__ = [
 ]
 
 PREFIX = "CRAWLSCHED_"
+
+# The arguments of a recipe, and the settings that they come from.
+_RECIPE = {
+    "method": "fingerprint",
+    "keep": "fingerprint_keep",
+    "drop": "fingerprint_drop",
+    "links": "fingerprint_links",
+    "images": "fingerprint_images",
+    "ignore_keys": "fingerprint_ignore_keys",
+}
 
 
 def _setting(default: object, read: Callable[[object], Any], meaning: str) -> Any:
@@ -109,9 +122,11 @@ class Settings:
     )
     sitemap_priority: bool = _setting(False, read_truth, "Take a page's importance from the sitemap's `<priority>`.")
     fingerprint: str | Callable[..., Any] = _setting(
-        "visible_text",
+        "blocks",
         read_function(*RECIPE_NAMES),
-        "What counts as a change: `raw_bytes`, `visible_text`, `json`, or a function (or its import path).",
+        "What counts as a change: `blocks` (the text without what is noise on the site's pages, which is learned), "
+        "`visible_text`, `main_text` (with `crawlsched[extract]`), `json`, `raw_bytes`, or a function (or its import "
+        "path).",
     )
     fingerprint_keep: tuple[str, ...] = _setting(
         [], read_selectors, "CSS selectors (or XPaths) of the parts of a page that count. Empty: the whole page."
@@ -119,8 +134,56 @@ class Settings:
     fingerprint_drop: tuple[str, ...] = _setting(
         [], read_selectors, "CSS selectors of parts that do not count: clocks, counters, lists of related pages."
     )
+    fingerprint_links: bool = _setting(
+        False, read_truth, "Whether the targets of links count: a page whose download link has moved has changed."
+    )
+    fingerprint_images: bool = _setting(False, read_truth, "Whether the sources of images count.")
+    fingerprint_ignore_keys: tuple[str, ...] = _setting(
+        [], read_keys, "Keys that do not count where a page is JSON, such as `generated_at`."
+    )
+    fingerprints: tuple[tuple[str, Any], ...] = _setting(
+        {},
+        read_table,
+        "Other recipes for some hosts or URL patterns, the first that fits: "
+        "`{'shop.example': 'visible_text', '*/api/*': {'method': 'json', 'ignore_keys': ['now']}}`. A request's "
+        "`meta['crawlsched_recipe']` goes before it.",
+    )
+    probes: bool = _setting(
+        True,
+        read_truth,
+        "Fetch a page a second time at once where that may show what is noise on the site's pages; it takes a slot.",
+    )
+    min_change: float = _setting(
+        0.0,
+        read_share,
+        "A change of less than this share of a page's three-word phrases counts as none, and is not delivered; small "
+        "ones add up. `0.05`: five in a hundred.",
+    )
+    kept_text_bytes: int = _setting(
+        0,
+        read_count,
+        "Keep the texts of a page's last two changes for `crawlsched diff`, compressed to at most so many bytes each, "
+        "such as `20000`. `0`: none.",
+    )
+    kept_texts_bytes: int = _setting(
+        1_000_000_000, read_positive_count, "How many bytes all kept texts may have; the oldest go."
+    )
+    wrong_pages: bool = _setting(
+        True,
+        read_truth,
+        "Recognise log-in walls, error pages with status 200 and parking pages: by pages of a host that become equal, "
+        "and by asking for one that cannot exist.",
+    )
     conditional_requests: bool = _setting(
-        True, read_truth, "Send `If-None-Match` and `If-Modified-Since`; a 304 then counts as unchanged."
+        True,
+        read_truth,
+        "Send `If-None-Match` and `If-Modified-Since` where they have not proved wrong; a 304 counts as unchanged.",
+    )
+    validator_trials: float = _setting(
+        0.1,
+        read_share,
+        "The share of visits without these headers, to see whether they move when the page does (half of the visits to "
+        "hosts that are not known yet). `0`: none, and 304s are never quite believed.",
     )
     callback_on_unchanged: bool = _setting(
         False, read_truth, "Call the spider's callback for pages that did not change, too."
@@ -156,6 +219,10 @@ class Settings:
     fallback_scheduler: str | type | None = _setting(
         None, read_optional(read_scheduler), "The scheduler for requests that are no pages. Set by the add-on."
     )
+
+    def recipe(self) -> Recipe:
+        """Return the recipe of all pages for which there is no other."""
+        return recipe(**{name: getattr(self, setting) for name, setting in _RECIPE.items()})
 
     @classmethod
     def from_scrapy(cls, settings: Mapping[str, Any], spider_name: str | None = None) -> "Settings":
@@ -245,13 +312,18 @@ def _contradictions(values: Mapping[str, Any]) -> list[str]:
             "CRAWLSCHED_MAX_CRAWL_INTERVAL must be None or at least CRAWLSCHED_MIN_CRAWL_INTERVAL "
             f"({shortest:g} s), got {longest:g} s."
         )
-    if {"fingerprint", "fingerprint_keep", "fingerprint_drop"} <= values.keys():
+    if set(_RECIPE.values()) <= values.keys():
         try:
-            recipe(values["fingerprint"], keep=values["fingerprint_keep"], drop=values["fingerprint_drop"])
+            recipe(**{name: values[setting] for name, setting in _RECIPE.items()})
         except ValueError as error:
             # It speaks of keep[0], the first of the selectors, or of all of them.
             named = re.sub(r"^(keep|drop)\[", lambda start: f"CRAWLSCHED_FINGERPRINT_{start[1].upper()}[", str(error))
             mistakes.append(named if named != str(error) else f"CRAWLSCHED_FINGERPRINT: {error}")
+    for where, written in values.get("fingerprints", ()):
+        try:
+            recipe_from(written)
+        except (ValueError, TypeError) as error:
+            mistakes.append(f"CRAWLSCHED_FINGERPRINTS[{where!r}]: {error}")
     return mistakes
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from crawlsched.store import Batch, Host, NewPage, ObservationRow, PageFacts, Source
+from crawlsched.store import Batch, Host, KeptText, NewPage, ObservationRow, PageFacts, Source
 
 __all__ = ["Unsaved"]
 
@@ -76,6 +76,25 @@ class Unsaved:
         }
         self._touch(now)
 
+    def trace(self, facts: PageFacts, now: float) -> None:
+        """The traces of the page's earlier contents have changed."""
+        self._batch.traces[facts.page] = {
+            "history": facts.history,
+            "text_sketch": facts.text_sketch,
+            "block_sketch": facts.block_sketch,
+        }
+        self._touch(now)
+
+    def text(self, page: int, text: KeptText, now: float) -> None:
+        """The page has another text, which is to be kept."""
+        self._batch.texts[page] = text.after(self._batch.texts.get(page))
+        self._touch(now)
+
+    def mask(self, template: str, data: Mapping[str, Any], now: float) -> None:
+        """It was learned what is noise on a template's pages."""
+        self._batch.masks[template] = data
+        self._touch(now)
+
     def observation(self, now: float, page: int, **facts: Any) -> None:
         """A visit ended."""
         self._batch.observations.append(ObservationRow(id=self._next_observation, page=page, time=now, **facts))
@@ -108,7 +127,7 @@ class Unsaved:
         self._pages -= gone
         batch = self._batch
         batch.observations = [row for row in batch.observations if row.page not in gone]
-        for rows in (batch.new_pages, batch.contents):
+        for rows in (batch.new_pages, batch.contents, batch.traces, batch.texts):
             for page in gone & rows.keys():
                 del rows[page]
         for key in [key for key in batch.announcements if key[0] in gone]:

@@ -5,6 +5,10 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator
 from enum import StrEnum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from crawlsched.probes import Probe
 
 __all__ = ["Outcome", "Visit", "Visits"]
 
@@ -15,6 +19,9 @@ class Outcome(StrEnum):
     CHANGED = "changed"
     UNCHANGED = "unchanged"
     NOT_MODIFIED = "not_modified"
+    FLAPPING = "flapping"
+    PROBED = "probed"
+    WRONG = "wrong"
     GONE = "gone"
     MOVED = "moved"
     ERROR = "error"
@@ -45,9 +52,16 @@ class Visit:
         A redirect or retry of this visit waits for a slot of its own.
     validated : bool
         The request carries our If-None-Match or If-Modified-Since.
+    sent : tuple of (str or None)
+        The ETag and Last-Modified that it carries.
+    probe : Probe or None
+        What this visit is the second fetch of.
     """
 
-    __slots__ = ("continued", "host", "opened_at", "outcome", "page", "source", "token", "url", "validated")
+    __slots__ = (
+        *("continued", "host", "opened_at", "outcome", "page", "probe", "sent", "source", "token", "url"),
+        "validated",
+    )
 
     def __init__(self, token: int, *, page: int, source: int, host: int, url: str, opened_at: float) -> None:
         self.token = token
@@ -59,6 +73,8 @@ class Visit:
         self.outcome: Outcome | None = None
         self.continued = False
         self.validated = False
+        self.sent: tuple[str | None, str | None] = (None, None)
+        self.probe: Probe | None = None
 
     @property
     def tracked(self) -> bool:

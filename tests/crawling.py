@@ -98,6 +98,10 @@ class Project:
             "TELNETCONSOLE_ENABLED": "False",
             "REMOTE_CONTROL_ENABLED": "False",
             "DOWNLOAD_DELAY": "0",
+            # These make requests of their own, or choose at random: only tests that are about them have them.
+            "CRAWLSCHED_PROBES": "False",
+            "CRAWLSCHED_WRONG_PAGES": "False",
+            "CRAWLSCHED_VALIDATOR_TRIALS": "0",
             "LOG_LEVEL": "INFO",
             "TEST_STATS_FILE": str(folder / "stats.json"),
             "CLOSESPIDER_TIMEOUT": "20",

@@ -19,10 +19,13 @@ class Site:
     ----------
     requests : list of (str, dict)
         Path with query, and headers with names in lower case, in the order in which they arrived.
+    default : callable or None
+        Answers what has no answer of its own; None: with 404.
     """
 
     def __init__(self, addresses: tuple[str, ...] = ("127.0.0.1",)) -> None:
         self.answers: dict[str, Answer] = {}
+        self.default: Answer | None = None  # None: all other paths are 404
         self.requests: list[tuple[str, dict[str, str]]] = []
         self.times: list[float] = []
         self._addresses = addresses
@@ -76,7 +79,7 @@ class Site:
     async def _answer(self, request: web.Request) -> web.StreamResponse:
         self.requests.append((request.path_qs, {name.lower(): value for name, value in request.headers.items()}))
         self.times.append(self._loop.time())
-        answer = self.answers.get(request.path)
+        answer = self.answers.get(request.path, self.default)
         if answer is None:
             return web.Response(status=404, text="not here")
         given = answer(request)

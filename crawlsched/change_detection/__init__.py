@@ -2,15 +2,25 @@
 
 from crawlsched.change_detection.block_recipe import LivingBlocks
 from crawlsched.change_detection.blocks import PageBlocks, page_blocks
-from crawlsched.change_detection.change_size import changed_share, shingle_similarity, sketch, sketch_similarity
+from crawlsched.change_detection.change_size import (
+    block_sketch,
+    changed_share,
+    has_new_block,
+    shingle_similarity,
+    sketch,
+    sketch_changed_share,
+    sketch_similarity,
+)
 from crawlsched.change_detection.fingerprint import Fingerprint, compare
-from crawlsched.change_detection.flapping import MAX_HISTORY, extended_history, is_flapping
+from crawlsched.change_detection.flapping import MAX_HISTORY, extended_history, is_flapping, n_variants
+from crawlsched.change_detection.main_text import MainText
 from crawlsched.change_detection.noise import NoiseMask
+from crawlsched.change_detection.recipe_kind import Recipe
+from crawlsched.change_detection.recipe_spec import recipe_from
 from crawlsched.change_detection.recipes import (
     RECIPE_NAMES,
     Json,
     RawBytes,
-    Recipe,
     Selectors,
     UserFunction,
     VisibleText,
@@ -24,6 +34,7 @@ __all__ = [
     "Fingerprint",
     "Json",
     "LivingBlocks",
+    "MainText",
     "NoiseMask",
     "PageBlocks",
     "RawBytes",
@@ -31,14 +42,19 @@ __all__ = [
     "Selectors",
     "UserFunction",
     "VisibleText",
+    "block_sketch",
     "changed_share",
     "compare",
     "extended_history",
+    "has_new_block",
     "is_flapping",
+    "n_variants",
     "page_blocks",
     "recipe",
+    "recipe_from",
     "shingle_similarity",
     "sketch",
+    "sketch_changed_share",
     "sketch_similarity",
     "template_of",
 ]

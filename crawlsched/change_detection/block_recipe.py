@@ -1,18 +1,23 @@
 """The recipe of learned noise: a page's blocks of text, without those that are noise on its template."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from crawlsched.change_detection.blocks import PageBlocks, page_blocks
 from crawlsched.change_detection.content import content_of
 from crawlsched.change_detection.content_kind import content_kind
 from crawlsched.change_detection.decoding import decoded
-from crawlsched.change_detection.fingerprint import Fingerprint
 from crawlsched.change_detection.noise import NoiseMask
+from crawlsched.change_detection.recipe_kind import Recipe, checked_keys, keys_id, short_digest
+from crawlsched.change_detection.selectors import SELECTION_VERSION, PageParts
+from crawlsched.change_detection.visible_text import visible_text
 
 __all__ = ["LivingBlocks"]
 
+# What is larger counts by its text as a whole: no page for people is, and cutting 100 MB would take a minute.
+_MAX_BYTES = 2_000_000
 
-class LivingBlocks:
+
+class LivingBlocks(Recipe):
     """The blocks of a page's text that are not noise count; what is not HTML counts as for `VisibleText`.
 
     Parameters
@@ -21,6 +26,10 @@ class LivingBlocks:
         Gives the `NoiseMask` of a URL, or None where nothing was learned yet. Pages of one template share a mask.
     links, images : bool, default False
         Whether targets of links and sources of images count.
+    keep, drop : sequence of str
+        Selectors of the parts of a page that count, and of parts that do not; see `Selectors`.
+    ignore_keys : sequence of str
+        Keys that do not count where the body is JSON.
 
     Notes
     -----
@@ -40,24 +49,45 @@ class LivingBlocks:
     """
 
     def __init__(
-        self, mask_of: Callable[[str], NoiseMask | None] | None = None, links: bool = False, images: bool = False
+        self,
+        mask_of: Callable[[str], NoiseMask | None] | None = None,
+        links: bool = False,
+        images: bool = False,
+        keep: Sequence[str] = (),
+        drop: Sequence[str] = (),
+        ignore_keys: Sequence[str] = (),
     ) -> None:
         self._mask_of = mask_of
         self._links = links
         self._images = images
-        self.id = f"blocks/1{'+links' * links}{'+images' * images}"
+        self._ignore_keys = checked_keys(ignore_keys)
+        self._parts = PageParts(keep, drop) if keep or drop else None
+        self.id = f"blocks/1{'+links' * links}{'+images' * images}{keys_id(self._ignore_keys)}"
+        if self._parts is not None:
+            self.id += f"/{short_digest([sorted(keep), sorted(drop)])}/{SELECTION_VERSION}"
 
-    def fingerprint(self, body: bytes, content_type: str | None, encoding: str | None, url: str) -> Fingerprint:
-        """Return the fingerprint of a body."""
+    def content(self, body: bytes, content_type: str | None, encoding: str | None, url: str) -> tuple[str, bytes | str]:
+        """Return the living blocks, or what counts of another kind."""
         page = self.blocks(body, content_type, encoding)
         if page is None:
-            return Fingerprint.of(self.id, content_of(body, content_type, encoding))
+            return self.id, self.other_content(body, content_type, encoding)
         mask = (self._mask_of(url) if self._mask_of else None) or NoiseMask()
-        recipe = f"{self.id}/{mask.rules_id}" if mask.rules_id else self.id
-        return Fingerprint.of(recipe, mask.living(page))
+        return self.id_with(mask), mask.living(page)
+
+    def id_with(self, mask: NoiseMask) -> str:
+        """Return the id of the recipe together with the rules of a mask."""
+        return f"{self.id}/{mask.rules_id}" if mask.rules_id else self.id
 
     def blocks(self, body: bytes, content_type: str | None, encoding: str | None) -> PageBlocks | None:
-        """Return the blocks of a body, from which a mask can learn; None if it is not HTML."""
-        if content_kind(body, content_type, encoding) != "html":
+        """Return the blocks of a body, from which a mask can learn; None if it is not HTML, or more than 2 MB."""
+        if len(body) > _MAX_BYTES or content_kind(body, content_type, encoding) != "html":
             return None
-        return page_blocks(decoded(body, content_type, encoding), self._links, self._images)
+        markup = decoded(body, content_type, encoding)
+        if self._parts is not None:
+            markup = self._parts.markup(markup)
+        return page_blocks(markup, self._links, self._images)
+
+    def other_content(self, body: bytes, content_type: str | None, encoding: str | None) -> bytes | str:
+        """Return what counts of a body that is not cut into blocks."""
+        html_text = visible_text if self._parts is None else self._parts.text
+        return content_of(body, content_type, encoding, html_text, self._ignore_keys)

@@ -1,18 +1,33 @@
 """The size of a change: how much of a page's text is another one."""
 
 from collections import Counter
-from hashlib import blake2b
-from heapq import nsmallest
+from collections.abc import Iterable
+from zlib import crc32
+
+import numpy as np
+import numpy.typing as npt
 
 from crawlsched.change_detection.blocks import PageBlocks
 
-__all__ = ["SKETCH_SIZE", "changed_share", "shingle_similarity", "sketch", "sketch_similarity"]
+__all__ = [
+    "SKETCH_SIZE",
+    "block_sketch",
+    "changed_share",
+    "has_new_block",
+    "shingle_similarity",
+    "sketch",
+    "sketch_changed_share",
+    "sketch_similarity",
+]
 
 SKETCH_SIZE = 64
-"""Shingles that a sketch keeps."""
+"""Hashes that a sketch keeps, 4 bytes each."""
 
 _SHINGLE_WORDS = 3
-_HASH_BYTES = 8
+_HASH = np.dtype(">u4")
+# Odd numbers that make the order of the words in a shingle count, and those of the finalizer of splitmix64.
+_PLACES = np.array([0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9], np.uint64)
+_MIXERS = (np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB))
 
 
 def changed_share(before: PageBlocks, after: PageBlocks) -> float:
@@ -73,7 +88,7 @@ def sketch(text: str) -> bytes:
     Returns
     -------
     bytes
-        The `SKETCH_SIZE` smallest hashes of its shingles, 8 bytes each: at most 512 bytes.
+        The `SKETCH_SIZE` smallest hashes of its shingles, 4 bytes each: at most 256 bytes.
 
     Notes
     -----
@@ -86,11 +101,28 @@ def sketch(text: str) -> bytes:
     Examples
     --------
     >>> len(sketch("a b c d"))
-    16
+    8
     """
-    hashes = {blake2b(shingle.encode("utf-8", "surrogatepass"), digest_size=_HASH_BYTES).digest()
-              for shingle in _shingles(text)}  # fmt: skip
-    return b"".join(nsmallest(SKETCH_SIZE, hashes))
+    words = _hashed(text.split())
+    if words.size < _SHINGLE_WORDS:
+        words = np.append(words, np.zeros(_SHINGLE_WORDS - words.size, np.uint64)) if words.size else words
+    n = max(words.size - _SHINGLE_WORDS + 1, 0)
+    total = np.zeros(n, np.uint64)
+    for place, factor in enumerate(_PLACES):
+        total += words[place : place + n] * factor
+    return _smallest(total)
+
+
+def block_sketch(texts: Iterable[str]) -> bytes:
+    """Sketch of the blocks of a page: the same for the same texts, in whatever order.
+
+    Examples
+    --------
+    >>> one, two = block_sketch(["a", "b", "c", "d"]), block_sketch(["e", "c", "b", "a"])
+    >>> sketch_similarity(one, two), sketch_changed_share(one, two)
+    (0.6, 0.25)
+    """
+    return _smallest(_hashed(texts) * _PLACES[0])
 
 
 def sketch_similarity(before: bytes, after: bytes) -> float:
@@ -112,9 +144,55 @@ def sketch_similarity(before: bytes, after: bytes) -> float:
     >>> sketch_similarity(sketch("a b c d"), sketch("a b c e"))
     0.333...
     """
-    one, two = _hashes(before), _hashes(after)
-    smallest = nsmallest(SKETCH_SIZE, one | two)
-    return sum(value in one and value in two for value in smallest) / len(smallest) if smallest else 1.0
+    one, two = np.frombuffer(before, _HASH), np.frombuffer(after, _HASH)
+    smallest = np.union1d(one, two)[:SKETCH_SIZE]
+    if not smallest.size:
+        return 1.0
+    return float((np.isin(smallest, one) & np.isin(smallest, two)).sum() / smallest.size)
+
+
+def has_new_block(before: bytes, texts: Iterable[str]) -> bool:
+    """Say whether a page certainly has blocks now that it did not have before.
+
+    Parameters
+    ----------
+    before : bytes
+        As `block_sketch` gave it for the page before.
+    texts : iterable of str
+        Texts of blocks that the page has now.
+
+    Notes
+    -----
+    For a page of at most `SKETCH_SIZE` different blocks every new one is noticed; with n blocks it is noticed with
+    probability `SKETCH_SIZE`/n: if its hash is below the largest that the sketch has kept.
+
+    Examples
+    --------
+    >>> has_new_block(block_sketch(["a", "b"]), ["b"]), has_new_block(block_sketch(["a", "b"]), ["b", "c"])
+    (False, True)
+    """
+    known = np.frombuffer(before, _HASH)
+    now = _mixed(_hashed(texts) * _PLACES[0])
+    if known.size == SKETCH_SIZE:
+        now = now[now <= known[-1]]
+    return bool((~np.isin(now, known)).any())
+
+
+def sketch_changed_share(before: bytes, after: bytes) -> float:
+    """Estimate `changed_share` from the sketches of two pages' blocks.
+
+    Parameters
+    ----------
+    before, after : bytes
+        As `block_sketch` gives them.
+
+    Returns
+    -------
+    float
+        Equal blocks of one page count once. With J the similarity of the sketches it is (1 - J) / (1 + J).
+    """
+    similarity = sketch_similarity(before, after)
+    return (1.0 - similarity) / (1.0 + similarity)
 
 
 def _shingles(text: str) -> set[str]:
@@ -124,5 +202,16 @@ def _shingles(text: str) -> set[str]:
     return {" ".join(words[start : start + _SHINGLE_WORDS]) for start in range(len(words) - _SHINGLE_WORDS + 1)}
 
 
-def _hashes(data: bytes) -> set[bytes]:
-    return {data[start : start + _HASH_BYTES] for start in range(0, len(data), _HASH_BYTES)}
+def _hashed(texts: Iterable[str]) -> npt.NDArray[np.uint64]:
+    # 32 bits that anybody can make collide are enough for a measure.
+    return np.array([crc32(text.encode("utf-8", "surrogatepass")) for text in texts], np.uint64) + np.uint64(1)
+
+
+def _smallest(values: npt.NDArray[np.uint64]) -> bytes:
+    return np.unique(_mixed(values))[:SKETCH_SIZE].astype(_HASH).tobytes()
+
+
+def _mixed(values: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
+    for shift, mixer in zip((30, 27), _MIXERS, strict=True):
+        values = (values ^ (values >> np.uint64(shift))) * mixer
+    return (values ^ (values >> np.uint64(31))) >> np.uint64(32)

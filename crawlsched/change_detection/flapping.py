@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-__all__ = ["MAX_HISTORY", "extended_history", "is_flapping"]
+__all__ = ["MAX_HISTORY", "extended_history", "is_flapping", "n_variants"]
 
 MAX_HISTORY = 8
 """Digests of a page that are kept."""
@@ -63,7 +63,16 @@ def is_flapping(history: Sequence[bytes], digest: bytes) -> bool:
     >>> is_flapping([b"a", b"b", b"a", b"b"], b"c")
     False
     """
-    if not history or digest == history[-1]:
-        return False
-    returns = sum(known in history[:position] for position, known in enumerate(history))
-    return digest in history and returns >= _MIN_RETURNS
+    return digest in history[:-1] and digest != history[-1] and n_variants(history) > 0
+
+
+def n_variants(history: Sequence[bytes]) -> int:
+    """Count the contents between which a page flaps; 0 if it does not.
+
+    Examples
+    --------
+    >>> n_variants([b"a", b"b", b"a", b"b"]), n_variants([b"a", b"b", b"a"])
+    (2, 0)
+    """
+    returned = [known for position, known in enumerate(history) if known in history[:position]]
+    return len(set(history)) if len(returned) >= _MIN_RETURNS else 0

@@ -119,6 +119,24 @@ class NoiseMask:
         kept += [(path, "\0".join(sorted(texts))) for path, texts in unordered.items()]
         return "\n".join(f"{key:x} {text}" for key, text in sorted(kept))
 
+    def is_whole(self, page: PageBlocks, key: int) -> bool:
+        """Whether nothing of a block is ignored, but perhaps its place among others."""
+        path = page.path_of[key]
+        if page.name_of[key] in self._names or key in self._blocks:
+            return False
+        return path not in self._paths or self._paths[path].level == UNORDERED
+
+    def living_texts(self, page: PageBlocks) -> list[str]:
+        """Texts of a page that count, in its order and without their places."""
+        texts: list[str] = []
+        for key, text in page.texts.items():
+            rule = self._blocks.get(key)
+            if self.is_whole(page, key):
+                texts.append(text)
+            elif rule is not None and rule.level == DIGITS and page.name_of[key] not in self._names:
+                texts.append(_DIGIT_RUN.sub("#", text))
+        return texts
+
     def learn(self, fetches: Sequence[PageBlocks]) -> bool:
         """Learn from fetches of one page, seconds apart.
 
@@ -211,6 +229,10 @@ class NoiseMask:
             "n_mixed": self.n_mixed,
             "surprises": [self._surprises, self._probes],
         }
+
+    def copy(self) -> "NoiseMask":
+        """Return another mask that has learned the same."""
+        return NoiseMask.from_dict(self.to_dict())
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> "NoiseMask":

@@ -1,19 +1,18 @@
 """Recipes: which part of a response counts as content.
 
-Each recipe has an ``id`` (method, parameters, version of what it is made with) and a method
+Each has an ``id`` (method, parameters, version of what it is made with) and a method
 ``fingerprint(body, content_type, encoding, url)``. No body makes one of these raise or run for ever.
 """
 
-import json
 import logging
 from collections.abc import Callable, Sequence
-from hashlib import blake2b
-from typing import Any, Protocol
+from typing import Any
 
 from crawlsched.change_detection.block_recipe import LivingBlocks
 from crawlsched.change_detection.content import content_of
-from crawlsched.change_detection.fingerprint import Fingerprint
+from crawlsched.change_detection.main_text import MainText
 from crawlsched.change_detection.noise import NoiseMask
+from crawlsched.change_detection.recipe_kind import Recipe, checked_keys, keys_id, short_digest
 from crawlsched.change_detection.selectors import SELECTION_VERSION, PageParts
 from crawlsched.change_detection.visible_text import visible_text
 
@@ -21,20 +20,11 @@ __all__ = ["RECIPE_NAMES", "Json", "RawBytes", "Recipe", "Selectors", "UserFunct
 
 logger = logging.getLogger(__name__)
 
-RECIPE_NAMES = ("raw_bytes", "visible_text", "json")
-"""The recipes that need nothing but settings; "blocks" needs masks, too."""
+RECIPE_NAMES = ("blocks", "visible_text", "main_text", "json", "raw_bytes")
+"""What `recipe` knows by name."""
 
 
-class Recipe(Protocol):
-    """How content becomes a fingerprint."""
-
-    id: str
-
-    def fingerprint(self, body: bytes, content_type: str | None, encoding: str | None, url: str) -> Fingerprint:
-        """Return the fingerprint of a body."""
-
-
-class RawBytes:
+class RawBytes(Recipe):
     """Every byte counts.
 
     Examples
@@ -45,12 +35,12 @@ class RawBytes:
 
     id = "raw_bytes/1"
 
-    def fingerprint(self, body: bytes, content_type: str | None, encoding: str | None, url: str) -> Fingerprint:
-        """Return the fingerprint of a body."""
-        return Fingerprint.of(self.id, body)
+    def content(self, body: bytes, content_type: str | None, encoding: str | None, url: str) -> tuple[str, bytes | str]:
+        """Return the body."""
+        return self.id, body
 
 
-class VisibleText:
+class VisibleText(Recipe):
     """The text of a page that a reader sees counts.
 
     Scripts, styles, comments and attributes do not, nor do white space, charset and the spelling of entities. What is
@@ -63,6 +53,8 @@ class VisibleText:
         Whether the targets of links count: a page whose download link moved has changed for many readers.
     images : bool, default False
         Whether the sources of images count.
+    ignore_keys : sequence of str
+        Keys that do not count where the body is JSON.
 
     Examples
     --------
@@ -73,20 +65,21 @@ class VisibleText:
     True
     """
 
-    def __init__(self, links: bool = False, images: bool = False) -> None:
+    def __init__(self, links: bool = False, images: bool = False, ignore_keys: Sequence[str] = ()) -> None:
         self._links = links
         self._images = images
-        self.id = f"visible_text/2{'+links' * links}{'+images' * images}"
+        self._ignore_keys = checked_keys(ignore_keys)
+        self.id = f"visible_text/2{'+links' * links}{'+images' * images}{keys_id(self._ignore_keys)}"
 
-    def fingerprint(self, body: bytes, content_type: str | None, encoding: str | None, url: str) -> Fingerprint:
-        """Return the fingerprint of a body."""
-        return Fingerprint.of(self.id, content_of(body, content_type, encoding, self._html_text))
+    def content(self, body: bytes, content_type: str | None, encoding: str | None, url: str) -> tuple[str, bytes | str]:
+        """Return the text, or what counts of another kind."""
+        return self.id, content_of(body, content_type, encoding, self._html_text, self._ignore_keys)
 
     def _html_text(self, markup: str) -> str:
         return visible_text(markup, self._links, self._images)
 
 
-class Selectors:
+class Selectors(Recipe):
     """The visible text of some parts of a page counts, without that of others; otherwise as `VisibleText`.
 
     Parameters
@@ -97,6 +90,8 @@ class Selectors:
         Selectors of parts that do not count, also within what is kept.
     links, images : bool, default False
         Whether targets of links and sources of images count.
+    ignore_keys : sequence of str
+        Keys that do not count where the body is JSON.
 
     Raises
     ------
@@ -118,18 +113,24 @@ class Selectors:
     """
 
     def __init__(
-        self, keep: Sequence[str] = (), drop: Sequence[str] = (), links: bool = False, images: bool = False
+        self,
+        keep: Sequence[str] = (),
+        drop: Sequence[str] = (),
+        links: bool = False,
+        images: bool = False,
+        ignore_keys: Sequence[str] = (),
     ) -> None:
         self._parts = PageParts(keep, drop, links, images)
-        parameters = _digest([sorted(keep), sorted(drop), bool(links), bool(images)])
-        self.id = f"selectors/2/{parameters}/{SELECTION_VERSION}"
+        self._ignore_keys = checked_keys(ignore_keys)
+        parameters = short_digest([sorted(keep), sorted(drop), bool(links), bool(images)])
+        self.id = f"selectors/2/{parameters}{keys_id(self._ignore_keys)}/{SELECTION_VERSION}"
 
-    def fingerprint(self, body: bytes, content_type: str | None, encoding: str | None, url: str) -> Fingerprint:
-        """Return the fingerprint of a body."""
-        return Fingerprint.of(self.id, content_of(body, content_type, encoding, self._parts.text))
+    def content(self, body: bytes, content_type: str | None, encoding: str | None, url: str) -> tuple[str, bytes | str]:
+        """Return the text of the parts, or what counts of another kind."""
+        return self.id, content_of(body, content_type, encoding, self._parts.text, self._ignore_keys)
 
 
-class Json:
+class Json(Recipe):
     """What a JSON document says counts, whatever the order of its keys; other kinds count as for `VisibleText`.
 
     Parameters
@@ -152,20 +153,15 @@ class Json:
     """
 
     def __init__(self, ignore_keys: Sequence[str] = ()) -> None:
-        if isinstance(ignore_keys, str) or not all(isinstance(key, str) for key in ignore_keys):
-            raise ValueError(
-                f"ignore_keys is {ignore_keys!r}; it is a list of names of keys, such as ['generated_at']."
-            )
-        self._ignore_keys = frozenset(ignore_keys)
-        self.id = f"json/1/{_digest(sorted(self._ignore_keys))}" if ignore_keys else "json/1"
+        self._ignore_keys = checked_keys(ignore_keys)
+        self.id = f"json/1/{short_digest(sorted(self._ignore_keys))}" if ignore_keys else "json/1"
 
-    def fingerprint(self, body: bytes, content_type: str | None, encoding: str | None, url: str) -> Fingerprint:
-        """Return the fingerprint of a body."""
-        content = content_of(body, content_type, encoding, ignore_keys=self._ignore_keys)
-        return Fingerprint.of(self.id, content)
+    def content(self, body: bytes, content_type: str | None, encoding: str | None, url: str) -> tuple[str, bytes | str]:
+        """Return the document in one form, or what counts of another kind."""
+        return self.id, content_of(body, content_type, encoding, ignore_keys=self._ignore_keys)
 
 
-class UserFunction:
+class UserFunction(Recipe):
     r"""What a function of the user's returns counts.
 
     Parameters
@@ -188,16 +184,16 @@ class UserFunction:
         name = f"{getattr(function, '__module__', '?')}.{getattr(function, '__qualname__', type(function).__name__)}"
         self.id = f"function/1/{name}/{getattr(function, 'version', 1)}"
 
-    def fingerprint(self, body: bytes, content_type: str | None, encoding: str | None, url: str) -> Fingerprint:
-        """Return the fingerprint of a body; if the function raises, the bytes count, and the log says so."""
+    def content(self, body: bytes, content_type: str | None, encoding: str | None, url: str) -> tuple[str, bytes | str]:
+        """Return what the function does; if it raises, the bytes count, and the log says so."""
         try:
             content = self._function(body, content_type, url)
             if not isinstance(content, bytes | str):
                 raise TypeError(f"it returned {type(content).__name__}; bytes or str are what can count")
         except Exception as error:
             logger.error("The function of %s raised for %s (%r); the page's bytes count instead.", self.id, url, error)
-            return Fingerprint.of(f"{self.id}/raised", body)
-        return Fingerprint.of(self.id, content)
+            return f"{self.id}/raised", body
+        return self.id, content
 
 
 def recipe(
@@ -214,37 +210,38 @@ def recipe(
 
     Parameters
     ----------
-    method : {"raw_bytes", "visible_text", "blocks", "json"} or callable
+    method : {"blocks", "visible_text", "main_text", "json", "raw_bytes"} or callable
         What counts; a callable ``f(body, content_type, url)`` returns what does.
     keep, drop : sequence of str
-        CSS selectors or XPaths, with "visible_text".
+        CSS selectors or XPaths, with "blocks" and "visible_text".
     links, images : bool, default False
-        Whether targets of links and sources of images count, with "visible_text" and "blocks".
+        Whether targets of links and sources of images count, with "blocks" and "visible_text".
     ignore_keys : sequence of str
-        Keys that do not count, with "json".
+        Keys of JSON that do not count; not with "raw_bytes" and callables.
     mask_of : callable, optional
         Gives the `NoiseMask` of a URL or None, with "blocks".
 
     Raises
     ------
     ValueError
-        If the method is not known, a selector does not parse, or something is given that the method does not use.
+        If the method is not known, a selector does not parse, something is given that the method does not use, or
+        what the method needs is not installed.
 
     Examples
     --------
     >>> recipe("raw_bytes").id, recipe("visible_text", links=True).id
     ('raw_bytes/1', 'visible_text/2+links')
     """
-    if not callable(method) and method not in (*RECIPE_NAMES, "blocks"):
-        names = ", ".join(map(repr, (*RECIPE_NAMES, "blocks")))
-        raise ValueError(f"method must be one of {names}, or a callable; got {method!r}.")
-    if (keep or drop) and method != "visible_text":
-        raise ValueError(f"keep, drop select visible text; with the method {method!r} they must be empty.")
-    if (links or images) and method not in ("visible_text", "blocks"):
+    if not callable(method) and method not in RECIPE_NAMES:
+        raise ValueError(f"method must be one of {', '.join(map(repr, RECIPE_NAMES))}, or a callable; got {method!r}.")
+    name = "a callable" if callable(method) else method
+    if (keep or drop) and name not in ("blocks", "visible_text"):
+        raise ValueError(f"keep, drop select text and blocks; with the method {method!r} they must be empty.")
+    if (links or images) and name not in ("blocks", "visible_text"):
         raise ValueError(f"links and images belong to text and blocks; with the method {method!r} they must be False.")
-    if ignore_keys and method != "json":
-        raise ValueError(f"ignore_keys belongs to the method 'json'; with the method {method!r} it must be empty.")
-    if bool(mask_of) != (method == "blocks"):
+    if ignore_keys and name in ("a callable", "raw_bytes"):
+        raise ValueError(f"ignore_keys is about JSON that is read; with the method {method!r} it must be empty.")
+    if mask_of and name != "blocks":
         raise ValueError(f"mask_of belongs to the method 'blocks', and to no other; got {mask_of!r} with {method!r}.")
     if callable(method):
         return UserFunction(method)
@@ -252,18 +249,17 @@ def recipe(
         return RawBytes()
     if method == "json":
         return Json(ignore_keys)
+    if method == "main_text":
+        return MainText(ignore_keys)
+    keep, drop = _several("keep", keep), _several("drop", drop)
     if method == "blocks":
-        return LivingBlocks(mask_of, links, images)
+        return LivingBlocks(mask_of, links, images, keep, drop, ignore_keys)
     if keep or drop:
-        return Selectors(_several("keep", keep), _several("drop", drop), links, images)
-    return VisibleText(links, images)
+        return Selectors(keep, drop, links, images, ignore_keys)
+    return VisibleText(links, images, ignore_keys)
 
 
 def _several(argument: str, selectors: Sequence[str]) -> Sequence[str]:
     if isinstance(selectors, str):  # its characters would each be taken as a selector
         raise ValueError(f"{argument} is {selectors!r}; it is a list of selectors, such as [{selectors!r}].")
     return selectors
-
-
-def _digest(parameters: Any) -> str:
-    return blake2b(json.dumps(parameters).encode(), digest_size=6).hexdigest()

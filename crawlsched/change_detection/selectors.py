@@ -66,17 +66,19 @@ class PageParts:
 
     def text(self, markup: str) -> str:
         """Text of the parts of a page that count."""
+        return visible_text(self.markup(markup), self._links, self._images)
+
+    def markup(self, markup: str) -> str:
+        """Markup of the parts of a page that count."""
         root = _tree(markup) if len(markup) <= _MAX_CHARACTERS else None
         if root is None or (self._looks_at_siblings and _CROWDS(root)):
-            return visible_text(markup, self._links, self._images)
+            return markup
         for select in self._drop:
             for part in _results(select, root):
                 _empty(part)
         if self._keep:
-            kept = "\n".join(_outermost(root, [part for select in self._keep for part in _results(select, root)]))
-        else:
-            kept = _markup_of(root)
-        return visible_text(kept, self._links, self._images)
+            return "\n".join(_outermost(root, [part for select in self._keep for part in _results(select, root)]))
+        return _markup_of(root)
 
 
 def compiled_selector(argument: str, number: int, text: str) -> Any:

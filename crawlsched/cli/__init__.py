@@ -45,6 +45,7 @@ def add_commands(parser: argparse.ArgumentParser) -> None:
         bandwidth,
         compare,
         db,
+        diff,
         forget,
         jobs,
         recrawl,
@@ -57,7 +58,7 @@ def add_commands(parser: argparse.ArgumentParser) -> None:
     )
 
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True, prog=parser.prog)
-    for command in (status, why, whatif, bandwidth, recrawl, signal, forget, jobs, db, replay, compare, simulate):
+    for command in (status, why, diff, whatif, bandwidth, recrawl, signal, forget, jobs, db, replay, compare, simulate):
         command.add_parser(commands)
 
 

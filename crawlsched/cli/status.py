@@ -20,6 +20,7 @@ __all__ = ["add_parser", "report", "say"]
 
 # So many of the best and of the worst sources are shown; --json has them all.
 _SHOWN_SOURCES = 5
+_SHOWN_HOSTS = 5
 
 
 def add_parser(commands: Any) -> None:
@@ -55,10 +56,27 @@ def report(arguments: argparse.Namespace) -> dict[str, Any]:
             "replanned_at": None if plan is None else plan.time,
             "last_hour": visits_since(store, now - 3600.0),
             "last_day": visits_since(store, now - 86_400.0),
+            "hosts": _hosts(store),
             "sources": sorted(described, key=_worth, reverse=True),
         }
     finally:
         store.close()
+
+
+def _hosts(store: "Store") -> list[dict[str, Any]]:
+    """Describe the hosts of which something was learned: what they serve in the place of pages, whose headers lie."""
+    from crawlsched.validators import standings
+
+    described = [
+        {
+            "host": host.host,
+            "wrong_pages": len(host.counts.get("wrong_pages", ())),
+            "validators": standings(host.counts.get("validators", {})),
+        }
+        for host in store.host_rows()
+        if host.counts
+    ]
+    return [host for host in described if host["wrong_pages"] or host["validators"]]
 
 
 def _source(source: "Source", plan: "Plan | None", totals: "Totals") -> dict[str, Any]:
@@ -122,6 +140,7 @@ def say(report: dict[str, Any]) -> str:
     lines = [f"{report['collection']}  ({report['database']})", f"  {_say_owner(report['owner'], now)}", ""]
     lines += [*_say_pages(report["pages"], report["expected_freshness"]), ""]
     lines += _say_budget(report)
+    lines += _say_hosts(report)
     # An index of sitemaps covers no page itself; --json has it.
     if shown := [source for source in report["sources"] if source["pages"] or source["problems"]]:
         lines += ["", *_say_sources(shown)]
@@ -163,6 +182,26 @@ def _say_budget(report: dict[str, Any]) -> list[str]:
         numbers = [f"{recent['visits']:,}", f"{recent['changes']:,}", "-" if per_100 is None else f"{per_100:.1f}"]
         rows.append([name, *numbers])
     return lines + say_table(rows, right="lrrr")
+
+
+def _say_hosts(report: dict[str, Any]) -> list[str]:
+    """Say what deserves a look: pages served in the place of others, and headers that lie."""
+    lines = []
+    wrong = report["last_day"]["outcomes"].get("wrong", 0)
+    if wrong:
+        names = [host["host"] for host in report["hosts"] if host["wrong_pages"]]
+        lines.append(f"another page served in {say_count(wrong, 'visit')} of the last day, by {_some(names)}")
+    for name in ("ETag", "Last-Modified"):
+        lying = [host["host"] for host in report["hosts"] if host["validators"].get(name) == "lying"]
+        if lying:
+            lines.append(f"{name} stays the same when pages change, and is not believed, at {_some(lying)}")
+    return ["", *lines] if lines else []
+
+
+def _some(names: list[str]) -> str:
+    """Name the first few, and say how many more there are."""
+    more = len(names) - _SHOWN_HOSTS
+    return ", ".join(names[:_SHOWN_HOSTS]) + (f" and {more:,} more" if more > 0 else "") if names else "hosts"
 
 
 def _say_sources(sources: list[dict[str, Any]]) -> list[str]:

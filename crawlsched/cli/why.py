@@ -44,6 +44,8 @@ def add_parser(commands: Any) -> None:
 
 def report(arguments: argparse.Namespace) -> dict[str, Any]:
     """Gather everything."""
+    from crawlsched.judging import flaps_between
+
     target = find_target(arguments)
     now = time.time()
     store = open_store(target)
@@ -70,11 +72,23 @@ def report(arguments: argparse.Namespace) -> dict[str, Any]:
             **_history(columns),
             "undelivered": facts.pending_fingerprint is not None,
             "moved_to": facts.moved_to,
+            "recipe": facts.recipe,
+            "flaps_between": flaps_between(facts),
+            **_host_notes(store, facts.url),
             "visits": [_visit(row) for row in store.observations_of(page, arguments.visits)],
             "announced_by": _announced_by(store, page),
         }
     finally:
         store.close()
+
+
+def _host_notes(store: "Store", url: str) -> dict[str, Any]:
+    """What is thought of the host's validators."""
+    from crawlsched.store import host_of
+    from crawlsched.validators import standings
+
+    counts = next((host.counts for host in store.host_rows() if host.host == host_of(url)), {})
+    return {"validators": standings(counts.get("validators", {}))}
 
 
 def _rest_until(store: "Store", url: str) -> float:
@@ -111,6 +125,8 @@ def _visit(row: "ObservationRow") -> dict[str, Any]:
         "changed": row.changed,
         "elapsed": row.elapsed,
         "n_signals": row.n_signals + sum(n for _, n in row.further),
+        "changed_share": row.changed_share,
+        "similarity": row.similarity,
     }
 
 
@@ -154,6 +170,13 @@ def _say_found(report: dict[str, Any], now: float) -> list[str]:
     lines = [found]
     if report["undelivered"]:
         lines.append("its last change has not been through the spider's callback and pipelines yet")
+    if report["flaps_between"]:
+        lines.append(f"it goes back and forth between {report['flaps_between']} contents, which is no change")
+    if report["visits"] and report["visits"][0]["outcome"] == "wrong":
+        lines.append("at its last visit another page (a log-in wall, an error page) was served in its place")
+    lying = [name for name, standing in report["validators"].items() if standing == "lying"]
+    if lying:
+        lines.append(f"its host's {' and '.join(lying)} did not move when pages changed, and count for nothing")
     if report["moved_to"]:
         lines.append(f"it moved to {report['moved_to']}")
     return lines
@@ -195,9 +218,12 @@ def _say_next(report: dict[str, Any], now: float) -> str:
 
 
 def _say_visits(visits: list[dict[str, Any]], now: float) -> list[str]:
-    rows = [["when", "what it found", "status", "after", "announcements"]]
+    rows = [["when", "what it found", "status", "after", "announcements", "of its text"]]
     for visit in visits:
         after = "" if visit["elapsed"] is None else say_duration(visit["elapsed"])
         status = "" if visit["status"] is None else str(visit["status"])
-        rows.append([say_moment(visit["time"], now), visit["outcome"], status, after, str(visit["n_signals"])])
-    return say_table(rows, right="lllrr")
+        other = "" if visit["similarity"] is None else f"{say_share(1.0 - visit['similarity'])} is other"
+        rows.append([say_moment(visit["time"], now), visit["outcome"], status, after, str(visit["n_signals"]), other])
+    if not any(row[-1] for row in rows[1:]):
+        rows = [row[:-1] for row in rows]
+    return say_table(rows, right="lllrrr"[: len(rows[0])])

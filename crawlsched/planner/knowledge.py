@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from crawlsched.estimators import Posterior
-from crawlsched.frontier import PICKS_PER_TICK, Frontier
+from crawlsched.frontier import Frontier
 from crawlsched.pages import ERROR, FREE, GONE, LIVE, MOVED, REFUSED, Pages, check_importance, distinct
 from crawlsched.planner.explanation import Observation
 from crawlsched.planner.further_sources import FurtherSources
@@ -36,7 +36,8 @@ SLICE = 256
 _FEW = 16
 _LONGEST_ERROR_INTERVAL = DAY
 _LONGEST_GONE_INTERVAL = 30 * DAY
-# The lengths that a tick of the frontier may have, seconds.
+# The picks of one tick of the frontier, and the lengths that a tick may have, seconds.
+_PICKS_PER_TICK = 32.0
 _TICK = (0.05, 3600.0)
 
 
@@ -114,7 +115,7 @@ class Knowledge:
         # Clocks may be set back; here time stands still until they have caught up.
         self._now = max(self._now, now)
         if self._frontier is None:
-            tick = float(np.clip(PICKS_PER_TICK / self.bandwidth, *_TICK))
+            tick = float(np.clip(_PICKS_PER_TICK / self.bandwidth, *_TICK))
             self._frontier = Frontier(
                 self.pages,
                 self.crawl_values,
@@ -226,7 +227,15 @@ class Knowledge:
 
     # -- what a visit found
 
-    def crawled(self, page: int, now: float, changed: bool | None) -> Observation | None:
+    def crawled(
+        self,
+        page: int,
+        now: float,
+        changed: bool | None,
+        *,
+        doubt: float = 0.0,
+        time_since_modified: float | None = None,
+    ) -> Observation | None:
         """A visit reached content.
 
         Parameters
@@ -236,6 +245,8 @@ class Knowledge:
             POSIX seconds.
         changed : bool or None
             Whether the content differs from what the visit before saw; None where that cannot be told.
+        doubt, time_since_modified
+            As for `Posterior.update_one`.
 
         Returns
         -------
@@ -251,7 +262,9 @@ class Knowledge:
             n_signals, source = columns.n_signals.item(page), columns.source.item(page)
             further = tuple((other, n) for other, n, _, _ in self.further.counts(page)[1:])
             evidence = self._evidence(page) if n_signals or further else 0.0
-            self.posterior.update_one(page, now - crawled_at, changed, evidence)
+            self.posterior.update_one(
+                page, now - crawled_at, changed, evidence, doubt=doubt, time_since_modified=time_since_modified
+            )
             observation = Observation(page, now, now - crawled_at, n_signals, source, evidence, changed, further)
         if changed:
             columns.n_changes[page] += 1

@@ -116,13 +116,10 @@ class Planner(Knowledge):
             self._work.popleft()
         return bool(self._work)
 
-    def catch_up(self, now: float) -> None:
-        """Do all that the passing of time has brought about until now; O(pages whose time has come).
-
-        `pick` does it too. Before the first of many picks it can be a long time, as after loading a large collection.
-        """
-        now = self._at(now)
-        self.frontier.advance(now)
+    def hold(self, page: int) -> None:
+        """Keep a page in flight although its visit has ended: it is fetched once more. `release` lets it go."""
+        self.frontier.discard(np.array([page]))
+        self._in_flight.add(page)
 
     def in_flight(self, page: int) -> bool:
         """Whether a page is being visited."""

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from crawlsched.simulation.history import FloatArray, History, IndexArray, ReplayError
 
-__all__ = ["open_text", "read_history"]
+__all__ = ["open_text", "read_changes", "read_history"]
 
 # Columns of the file of pages: name, whether it may be missing, what an empty field means (None: nothing).
 _PAGE_COLUMNS = (
@@ -75,6 +75,25 @@ def read_history(pages: str | Path, changes: str | Path, signals: str | Path | N
     )
 
 
+def read_changes(path: str | Path) -> tuple[npt.NDArray[np.int64], FloatArray]:
+    """Read changes without their pages: page numbers and times, in the order of the file.
+
+    Parameters
+    ----------
+    path : path
+        CSV with the columns ``page,time``.
+
+    Raises
+    ------
+    ReplayError
+        If the file cannot be read or says something impossible.
+    """
+    columns = _read(path, (("page", False, None), ("time", False, None)))
+    if not np.isfinite(columns["time"]).all():
+        raise ReplayError(f"{path} must give finite times, in POSIX seconds, for all its rows.")
+    return _whole(columns["page"], path), columns["time"]
+
+
 def open_text(path: str | Path, mode: str = "r") -> IO[str]:
     """Open a text file, compressed by gzip if its name ends with .gz.
 
@@ -93,15 +112,12 @@ def open_text(path: str | Path, mode: str = "r") -> IO[str]:
 
 
 def _events(path: str | Path, page: npt.NDArray[np.int64], pages: str | Path) -> tuple[IndexArray, FloatArray]:
-    columns = _read(path, (("page", False, None), ("time", False, None)))
-    named = _whole(columns["page"], path)
+    named, times = read_changes(path)
     rows = np.searchsorted(page, named)
     known = page[np.minimum(rows, max(page.size - 1, 0))] == named if page.size else np.zeros(named.size, bool)
     if not known.all():
         raise ReplayError(f"{path} names page {named[~known][0]}, which does not stand in {pages}.")
-    if not np.isfinite(columns["time"]).all():
-        raise ReplayError(f"{path} must give finite times, in POSIX seconds, for all its rows.")
-    return rows, columns["time"]
+    return rows, times
 
 
 def _read(path: str | Path, wanted: Sequence[tuple[str, bool, float | None]]) -> dict[str, FloatArray]:

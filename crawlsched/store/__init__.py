@@ -1,17 +1,20 @@
 """What is on disk: the tables, their migrations, and one process's reading and writing of one collection."""
 
-from crawlsched.store.batch import Batch, Host, NewPage, ObservationRow, PageFacts, Source
+from crawlsched.store.batch import Batch, Host, KeptText, NewPage, ObservationRow, PageFacts, Source
 from crawlsched.store.commands import Command
 from crawlsched.store.lease import Lease, LeaseRow
+from crawlsched.store.models import TRACE_COLUMNS
 from crawlsched.store.saving import Saved
 from crawlsched.store.store import Store, StoredPlan
 from crawlsched.store.tombstones import Tombstones, host_of
 from crawlsched.store.write_behind import WriteBehind
 
 __all__ = [
+    "TRACE_COLUMNS",
     "Batch",
     "Command",
     "Host",
+    "KeptText",
     "Lease",
     "LeaseRow",
     "NewPage",

@@ -1,14 +1,16 @@
 """A batch: what the crawling thread has learned since the last one, to be written in one transaction."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from crawlsched.store.models import CONTENT_COLUMNS, STATE_COLUMNS
+from crawlsched.store.models import CONTENT_COLUMNS, STATE_COLUMNS, TRACE_COLUMNS
 
-__all__ = ["Batch", "Host", "NewPage", "ObservationRow", "PageFacts", "Source", "facts_with"]
+__all__ = ["Batch", "Host", "KeptText", "NewPage", "ObservationRow", "PageFacts", "Source", "facts_with"]
 
 
 class NewPage(NamedTuple):
@@ -37,6 +39,8 @@ class ObservationRow(NamedTuple):
     outcome: str  # one of models.OUTCOMES
     status: int | None = None
     size: int | None = None
+    changed_share: float | None = None  # of the page's blocks
+    similarity: float | None = None  # of its text to the one before
     further: tuple[tuple[int, int], ...] = ()  # (source, ChangeSignals) of every further source
 
 
@@ -55,6 +59,31 @@ class PageFacts(NamedTuple):
     depth: int
     moved_to: str | None
     state: int  # of `crawlsched.pages`
+    history: bytes = b""  # digests of the last different contents, oldest first
+    text_sketch: bytes = b""
+    block_sketch: bytes = b""
+
+
+class KeptText(NamedTuple):
+    """The text of a page, compressed, and that of the content before (None: what the store has)."""
+
+    seen_at: float
+    text: bytes
+    before_seen_at: float | None = None
+    before: bytes | None = None
+
+    def after(self, earlier: KeptText | None) -> KeptText:
+        """Return this text with an earlier one before it, unless it has one."""
+        if earlier is None or self.before is not None:
+            return self
+        return self._replace(before_seen_at=earlier.seen_at, before=earlier.text)
+
+
+#: Parts of a batch whose rows are whole: a later one takes the place of the one before.
+_REPLACED = (
+    *("new_pages", "traces", "masks", "templates", "announcements", "further_sources"),
+    *("sources", "hosts", "tombstones", "finished"),
+)
 
 
 @dataclass
@@ -107,6 +136,12 @@ class Batch:
         Which grid of rates the log-likelihoods belong to.
     contents : dict of int to mapping
         Per page any of `models.CONTENT_COLUMNS`; what is not named stays as it is.
+    traces : dict of int to mapping
+        Per page all of `models.TRACE_COLUMNS`.
+    texts : dict of int to KeptText
+        A page's newest text; the one that was kept until then becomes the one before.
+    masks : dict of str to mapping
+        The noise mask of a template, as data (JSON).
     observations : list of ObservationRow
     templates : dict of bytes to dict
         Digest to data (JSON). Add a template with every new page that names it; what is there already is left.
@@ -127,6 +162,9 @@ class Batch:
     columns: dict[str, np.ndarray] = field(default_factory=dict)
     grid: str = ""
     contents: dict[int, Mapping[str, Any]] = field(default_factory=dict)
+    traces: dict[int, Mapping[str, bytes]] = field(default_factory=dict)
+    texts: dict[int, KeptText] = field(default_factory=dict)
+    masks: dict[str, Mapping[str, Any]] = field(default_factory=dict)
     observations: list[ObservationRow] = field(default_factory=list)
     templates: dict[bytes, Mapping[str, Any]] = field(default_factory=dict)
     announcements: dict[tuple[int, int], tuple[float | None, int]] = field(default_factory=dict)
@@ -148,6 +186,9 @@ class Batch:
             len(self.new_pages)
             + len(self.columns.get("page", ()))
             + len(self.contents)
+            + len(self.traces)
+            + len(self.texts)
+            + len(self.masks)
             + len(self.observations)
             + len(self.templates)
             + len(self.announcements)
@@ -158,7 +199,7 @@ class Batch:
             + len(self.finished)
         )
 
-    def merge(self, other: "Batch") -> "Batch":
+    def merge(self, other: Batch) -> Batch:
         """Join a later batch to this one; where both speak of the same row the later one counts.
 
         Returns
@@ -176,14 +217,13 @@ class Batch:
         for page, changes in other.contents.items():
             self.contents[page] = {**self.contents.get(page, {}), **changes}
         self.observations += other.observations
-        for name in (
-            *("new_pages", "templates", "announcements", "further_sources"),
-            *("sources", "hosts", "tombstones", "finished"),
-        ):
+        for page, text in other.texts.items():
+            self.texts[page] = text.after(self.texts.get(page))
+        for name in _REPLACED:
             getattr(self, name).update(getattr(other, name))
         return self
 
-    def without(self, pages: "set[int]") -> "Batch":
+    def without(self, pages: set[int]) -> Batch:
         """Give the batch without what it says of some pages."""
         kept = [index for index, page in enumerate(self.columns.get("page", ())) if page not in pages]
         return replace(
@@ -191,12 +231,14 @@ class Batch:
             new_pages={page: new for page, new in self.new_pages.items() if page not in pages},
             columns={name: column[kept] for name, column in self.columns.items()},
             contents={page: changes for page, changes in self.contents.items() if page not in pages},
+            traces={page: trace for page, trace in self.traces.items() if page not in pages},
+            texts={page: text for page, text in self.texts.items() if page not in pages},
             observations=[row for row in self.observations if row.page not in pages],
             announcements={key: value for key, value in self.announcements.items() if key[0] not in pages},
             further_sources={key: value for key, value in self.further_sources.items() if key[0] not in pages},
         )
 
-    def _merge_columns(self, other: "Batch") -> None:
+    def _merge_columns(self, other: Batch) -> None:
         if not other.columns or not self.columns:
             self.columns, self.grid = (other.columns, other.grid) if other.columns else (self.columns, self.grid)
             return
@@ -238,4 +280,8 @@ def _one_with(fact: PageFacts | None, page: int, batches: list[Batch]) -> PageFa
         changes = batch.contents.get(page)
         if changes and fact is not None:
             fact = fact._replace(**{name: changes[name] for name in CONTENT_COLUMNS if name in changes})
+        trace = batch.traces.get(page)
+        if trace and fact is not None:
+            traced: dict[str, Any] = {name: trace[name] for name in TRACE_COLUMNS}
+            fact = fact._replace(**traced)
     return fact

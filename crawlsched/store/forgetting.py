@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
-from sqlalchemy import Connection, Select, delete, select
+from sqlalchemy import Connection, Select, delete, func, select
 
 from crawlsched.store import models
 from crawlsched.store.database import Database, among
@@ -12,7 +12,7 @@ from crawlsched.store.rows import digest, url_digest
 from crawlsched.store.statements import insert
 from crawlsched.store.tombstones import KINDS, pattern
 
-__all__ = ["delete_pages", "delete_unused_templates", "leave_tombstone", "matching", "prune"]
+__all__ = ["delete_pages", "delete_unused_templates", "leave_tombstone", "matching", "prune", "prune_texts"]
 
 Key = tuple[int, int]
 _SLICE = 1000
@@ -55,7 +55,11 @@ def leave_tombstone(connection: Connection, key: Key, kind: str, value: str, now
 
 def delete_pages(connection: Connection, key: Key, pages: np.ndarray) -> None:
     """Delete pages and all that is known of them."""
-    for table in (models.observations, models.announcements, models.further_sources, models.pages):
+    tables = (
+        *(models.observations, models.announcements, models.further_sources),
+        *(models.page_traces, models.page_texts, models.pages),
+    )
+    for table in tables:
         connection.execute(
             delete(table).where(
                 table.c.shard == key[0],
@@ -80,8 +84,21 @@ def delete_unused_templates(connection: Connection, key: Key) -> None:
 
 def delete_collection(connection: Connection, key: Key) -> None:
     """Delete what a collection holds besides its pages; its name, its lease and its commands stay."""
-    for table in (models.sources, models.hosts, models.plans, models.tombstones, models.request_templates):
+    for table in (
+        *(models.sources, models.hosts, models.plans, models.tombstones, models.request_templates),
+        models.noise_masks,
+    ):
         connection.execute(delete(table).where(table.c.shard == key[0], table.c.collection == key[1]))
+
+
+def prune_texts(connection: Connection, key: Key, share: float) -> None:
+    """Delete about a share of the texts, at least one and at most a slice, those first that were seen longest ago."""
+    table = models.page_texts
+    own = (table.c.shard == key[0], table.c.collection == key[1])
+    n = connection.execute(select(func.count()).select_from(table).where(*own)).scalar_one()
+    limit = min(1 + int(share * n), _SLICE)
+    oldest = select(table.c.page).where(*own).order_by(table.c.seen_at).limit(limit)
+    connection.execute(delete(table).where(*own, table.c.page.in_(oldest)))
 
 
 def prune(connection: Connection, key: Key, before: float, limit: int) -> int:

@@ -23,13 +23,16 @@ from sqlalchemy import (
     text,
 )
 
-__all__ = ["CONTENT_COLUMNS", "FINGERPRINT_SIZE", "OUTCOMES", "STATE_COLUMNS", "metadata"]
+__all__ = ["CONTENT_COLUMNS", "FINGERPRINT_SIZE", "OUTCOMES", "STATE_COLUMNS", "TRACE_COLUMNS", "metadata"]
 
 #: Bytes of a request fingerprint (SHA-1, as Scrapy makes it).
 FINGERPRINT_SIZE = 20
 
 #: The outcomes of a visit, as the column ``observations.outcome`` holds them.
-OUTCOMES = ("changed", "unchanged", "not_modified", "gone", "moved", "error", "refused", "dropped")
+OUTCOMES = (
+    *("changed", "unchanged", "not_modified", "flapping", "probed", "wrong"),
+    *("gone", "moved", "error", "refused", "dropped"),
+)
 
 #: The columns of `crawlsched.pages.Pages` which are stored for each page, in the order in which they are written.
 STATE_COLUMNS = (
@@ -50,6 +53,9 @@ STATE_COLUMNS = (
 
 #: What is known of a page's content; `Batch.contents` changes any of them.
 CONTENT_COLUMNS = ("fingerprint", "pending_fingerprint", "recipe", "etag", "last_modified", "moved_to")
+
+#: What is left of a page's earlier contents; they have a table of their own, because pages are written at every visit.
+TRACE_COLUMNS = ("history", "text_sketch", "block_sketch")
 
 metadata = MetaData(
     naming_convention={
@@ -129,6 +135,39 @@ Index(
     postgresql_where=text("pending_fingerprint IS NOT NULL"),
 )
 
+page_traces = Table(
+    "page_traces",
+    metadata,
+    *_key(),
+    Column("page", BigInteger, nullable=False, autoincrement=False),
+    Column("history", LargeBinary, nullable=False),  # digests of the last different contents, oldest first
+    Column("text_sketch", LargeBinary, nullable=False),
+    Column("block_sketch", LargeBinary, nullable=False),
+    PrimaryKeyConstraint("shard", "collection", "page"),
+    sqlite_with_rowid=False,
+)
+
+page_texts = Table(
+    "page_texts",
+    metadata,
+    *_key(),
+    Column("page", BigInteger, nullable=False, autoincrement=False),
+    Column("seen_at", Float(53), nullable=False),
+    Column("text", LargeBinary, nullable=False),  # compressed
+    Column("before_seen_at", Float(53)),
+    Column("before", LargeBinary),
+    PrimaryKeyConstraint("shard", "collection", "page"),
+)
+
+noise_masks = Table(
+    "noise_masks",
+    metadata,
+    *_key(),
+    Column("template", Text, nullable=False),
+    Column("data", Text, nullable=False),  # JSON
+    PrimaryKeyConstraint("shard", "collection", "template"),
+)
+
 request_templates = Table(
     "request_templates",
     metadata,
@@ -154,6 +193,8 @@ observations = Table(
     Column("status", Integer),
     Column("size", BigInteger),
     Column("further", Text),  # JSON: (source, ChangeSignals) of every further source; NULL: there is none
+    Column("changed_share", Float(53)),  # of the page's blocks; NULL: no change, or not known
+    Column("similarity", Float(53)),  # of its text to the one before
     PrimaryKeyConstraint("shard", "collection", "id"),
     Index(None, "shard", "collection", "time"),
     Index(None, "page", "shard", "collection", "time"),  # with the time, or "the newest of a page" reads them all

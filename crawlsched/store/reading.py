@@ -8,7 +8,7 @@ from sqlalchemy import Connection, func, select
 
 from crawlsched.change_signals import attributed
 from crawlsched.store import models
-from crawlsched.store.batch import Host, ObservationRow, PageFacts, Source
+from crawlsched.store.batch import Host, KeptText, ObservationRow, PageFacts, Source
 from crawlsched.store.database import among
 from crawlsched.store.rows import from_json, url_digest
 
@@ -20,15 +20,23 @@ Key = tuple[int, int]
 def facts(connection: Connection, key: Key, pages: Sequence[int] | np.ndarray) -> list[PageFacts | None]:
     """Give what is known of pages, in the order asked."""
     page, template = models.pages, models.request_templates
+    trace = models.page_traces
     joined = page.outerjoin(
         template,
         (template.c.shard == page.c.shard)
         & (template.c.collection == page.c.collection)
         & (template.c.digest == page.c.template),
+    ).outerjoin(
+        trace,
+        (trace.c.shard == page.c.shard) & (trace.c.collection == page.c.collection) & (trace.c.page == page.c.page),
     )
     wanted = ("page", "url", "template", "fingerprint", "pending_fingerprint", "recipe", "etag", "last_modified")
     rows = connection.execute(
-        select(*[page.c[name] for name in (*wanted, "depth", "moved_to", "state")], template.c.data)
+        select(
+            *[page.c[name] for name in (*wanted, "depth", "moved_to", "state")],
+            *[func.coalesce(trace.c[name], b"").label(name) for name in models.TRACE_COLUMNS],
+            template.c.data,
+        )
         .select_from(joined)
         .where(*_own(page, key), among(page.c.page, pages, connection.dialect.name))
     )
@@ -39,6 +47,34 @@ def facts(connection: Connection, key: Key, pages: Sequence[int] | np.ndarray) -
 def _facts(row: Any) -> PageFacts:
     values = row._asdict()
     return PageFacts(template_data=from_json(values.pop("data")), **values)
+
+
+def noise_mask(connection: Connection, key: Key, template: str) -> Any:
+    """Give the noise mask of a template as data; None if there is none."""
+    table = models.noise_masks
+    data = select(table.c.data).where(*_own(table, key), table.c.template == template)
+    return from_json(connection.execute(data).scalar_one_or_none())
+
+
+def masked_templates(connection: Connection, key: Key) -> list[str]:
+    """Give the templates that have a noise mask."""
+    table = models.noise_masks
+    return list(connection.execute(select(table.c.template).where(*_own(table, key))).scalars())
+
+
+def text_of(connection: Connection, key: Key, page: int) -> KeptText | None:
+    """Give the text that is kept of a page; None if none is."""
+    table = models.page_texts
+    columns = [table.c[name] for name in KeptText._fields]
+    row = connection.execute(select(*columns).where(*_own(table, key), table.c.page == page)).one_or_none()
+    return None if row is None else KeptText(*row)
+
+
+def bytes_of_texts(connection: Connection, key: Key) -> int:
+    """Count the bytes of all texts that are kept."""
+    table = models.page_texts
+    size = func.length(table.c.text) + func.coalesce(func.length(table.c.before), 0)
+    return int(connection.execute(select(func.coalesce(func.sum(size), 0)).where(*_own(table, key))).scalar_one())
 
 
 def find(connection: Connection, key: Key, what: str | bytes) -> int | None:

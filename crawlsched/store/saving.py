@@ -17,10 +17,10 @@ import numpy as np
 from sqlalchemy import Connection, Dialect, Table
 
 from crawlsched.store import models
-from crawlsched.store.batch import Batch, NewPage, ObservationRow
+from crawlsched.store.batch import Batch, KeptText, NewPage, ObservationRow
 from crawlsched.store.database import is_row_error, reason
 from crawlsched.store.rows import clean, column_values, digest, likelihood_rows, plain, to_json, url_digest
-from crawlsched.store.statements import ROWS_AT_ONCE, Statement, insert, updating, upsert
+from crawlsched.store.statements import ROWS_AT_ONCE, Statement, insert, replacing_text, updating, upsert
 
 __all__ = ["Saved", "groups", "write", "write_carefully"]
 
@@ -125,6 +125,9 @@ def groups(batch: Batch, key: tuple[int, int], dialect: Dialect, saved: Saved) -
     made.add(insert, models.request_templates, ("digest", "data"), batch.templates.items(), _template)
     _add_pages(made, batch)
     _add_contents(made, batch)
+    made.add(upsert, models.page_traces, ("page", *models.TRACE_COLUMNS), batch.traces.items(), _trace)
+    made.add(replacing_text, models.page_texts, ("page", *KeptText._fields), batch.texts.items(), _text)
+    made.add(upsert, models.noise_masks, ("template", "data"), batch.masks.items(), _template)
     made.add(insert, models.observations, ObservationRow._fields, batch.observations, _observation)
     made.add(
         upsert, models.announcements, ("page", "source", "lastmod", "n"), batch.announcements.items(), _announcement
@@ -151,7 +154,15 @@ _IDENTITY = (
 )
 
 
-def _template(item: tuple[bytes, Any]) -> tuple[Any, ...]:
+def _trace(item: tuple[int, Any]) -> tuple[Any, ...]:
+    return item[0], *[item[1][name] for name in models.TRACE_COLUMNS]
+
+
+def _text(item: tuple[int, KeptText]) -> tuple[Any, ...]:
+    return item[0], *item[1]
+
+
+def _template(item: tuple[Any, Any]) -> tuple[Any, ...]:
     return item[0], to_json(dict(item[1]))
 
 

@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
-from sqlalchemy import Dialect, Insert, Table, bindparam, update
+from sqlalchemy import Dialect, Insert, Table, bindparam, func, update
 from sqlalchemy.dialects import postgresql, sqlite
 
-__all__ = ["ROWS_AT_ONCE", "Statement", "insert", "updating", "upsert"]
+__all__ = ["ROWS_AT_ONCE", "Statement", "insert", "replacing_text", "updating", "upsert"]
 
 #: Rows in one statement, where many are written by one: 50 rows of 20 columns are far below SQLite's 32,766 values.
 ROWS_AT_ONCE = 50
@@ -61,6 +61,23 @@ def upsert(table: Table, columns: tuple[str, ...], dialect: Dialect) -> Statemen
         dialect=dialect, column_keys=list(columns)
     )
     return _inserting(compiled, dialect)
+
+
+@lru_cache(maxsize=256)
+def replacing_text(table: Table, columns: tuple[str, ...], dialect: Dialect) -> Statement:
+    """Insert a page's text; one that is there becomes the one before, unless it is the same or newer."""
+    statement = _insert(table, dialect)
+    compiled = statement.on_conflict_do_update(
+        index_elements=[column.name for column in table.primary_key],
+        set_={
+            "before": func.coalesce(statement.excluded.before, table.c.text),
+            "before_seen_at": func.coalesce(statement.excluded.before_seen_at, table.c.seen_at),
+            "text": statement.excluded.text,
+            "seen_at": statement.excluded.seen_at,
+        },
+        where=table.c.seen_at < statement.excluded.seen_at,
+    ).compile(dialect=dialect, column_keys=list(columns))
+    return Statement(compiled)
 
 
 @lru_cache(maxsize=256)

@@ -12,7 +12,7 @@ from sqlalchemy.exc import IntegrityError
 
 from crawlsched.exceptions import CollectionInUse, StoreError
 from crawlsched.store import commands, forgetting, models, reading, saving, schema
-from crawlsched.store.batch import Batch, Host, ObservationRow, PageFacts, Source
+from crawlsched.store.batch import Batch, Host, KeptText, ObservationRow, PageFacts, Source
 from crawlsched.store.commands import Command
 from crawlsched.store.database import Database, database_url, is_row_error
 from crawlsched.store.lease import Lease, LeaseRow, lease_row
@@ -196,6 +196,22 @@ class Store:
         """
         return self._read(reading.facts, pages)
 
+    def noise_mask(self, template: str) -> dict[str, Any] | None:
+        """Give the noise mask of a template as data; None if there is none. Written by `Batch.masks`."""
+        return self._read(reading.noise_mask, template)  # type: ignore[no-any-return]
+
+    def masked_templates(self) -> list[str]:
+        """Give the templates that have a noise mask."""
+        return self._read(reading.masked_templates)
+
+    def text_of(self, page: int) -> KeptText | None:
+        """Give the text that is kept of a page, and the one before; None if none is. Written by `Batch.texts`."""
+        return self._read(reading.text_of, page)
+
+    def bytes_of_texts(self) -> int:
+        """Count the bytes of all texts that are kept."""
+        return self._read(reading.bytes_of_texts)
+
     def find(self, what: str | bytes) -> int | None:
         """Give the page with a URL (exactly as stored) or a request fingerprint; None if there is none."""
         return self._read(reading.find, what)
@@ -346,6 +362,19 @@ class Store:
     def prune(self, before: float, limit: int = 10_000) -> int:
         """Delete at most `limit` observations and done commands older than a time; repeat while it gives `limit`."""
         return self._write_slice(lambda connection: forgetting.prune(connection, self.key, before, limit))
+
+    def prune_texts(self, max_bytes: int) -> int:
+        """Delete the texts that were seen longest ago until those that are left have at most so many bytes.
+
+        Returns
+        -------
+        int
+            The bytes that are left.
+        """
+        while (left := self.bytes_of_texts()) > max_bytes:
+            share = 1.0 - max_bytes / left
+            self._write_slice(partial(forgetting.prune_texts, key=self.key, share=share))
+        return left
 
     # --- commands of another process
 

@@ -1,11 +1,12 @@
 """How long fingerprints and sitemaps take, against alternatives measured in the same run.
 
-Usage: python tests/benchmarks/bench_change_detection.py
+Usage: python -m tests.benchmarks.bench_change_detection
 """
 
 import gc
 import hashlib
 import random
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -13,16 +14,11 @@ from collections.abc import Callable
 from lxml import etree
 from scrapy.utils.sitemap import Sitemap
 
-from crawlsched.change_detection import (
-    LivingBlocks,
-    NoiseMask,
-    RawBytes,
-    Recipe,
-    Selectors,
-    VisibleText,
-    compare,
-)
+from crawlsched.change_detection import LivingBlocks, MainText, RawBytes, Selectors, VisibleText, page_blocks
 from crawlsched.change_signals import announcements, read_sitemap
+from crawlsched.content_reading import Before, Body, read_content
+from crawlsched.noise import NoiseMasks
+from tests.noisy_pages import Counts, Judge, real_pages, visits_of_a_site, visits_of_real_pages
 
 URL = "https://www.example.com/sitemap.xml"
 WORDS = [f"word{number:03d}" for number in range(997)]
@@ -153,80 +149,71 @@ def bench_sitemaps() -> None:
         print(f"{name:34s}{1e3 * p99:10.2f}{1e3 * greatest:10.2f}")
 
 
-def noisy(content: list[str], rng: random.Random, fetch: int) -> bytes:
-    """Serve a page with a token, a counter, an age, headlines, a shuffled list, a clock and a box that moves."""
-    box = f'<div class="promo"><b>{" ".join(rng.choices(WORDS, k=5))}</b></div>'
-    parts = list(content)
-    parts.insert(rng.choice([1, len(parts) // 2, len(parts)]), box)
-    related = "".join(f"<li><a href=/x>{' '.join(rng.choices(WORDS, k=7))}</a></li>" for _ in range(6))
-    tags = "".join(f"<li>{tag}</li>" for tag in rng.sample("abcdefgh", 8))
-    noise = (
-        f"<!-- {rng.random()} --><input type=hidden name=csrf value={rng.random()}><script>{rng.random()}</script>"
-        f'<p class="meta">{1000 + fetch * 7 + rng.randrange(5)} views, {fetch} hours ago</p>'
-        f'<ul class="related">{related}</ul><ol>{tags}</ol>'
-        f"<footer>Made on {('Monday', 'Friday')[fetch % 2]} at {rng.randrange(24)}:{rng.randrange(10, 60)}</footer>"
-    )
-    return f"<html><body>{''.join(parts)}{noise}</body></html>".encode()
-
-
-def visits_of_a_template(recipe: Recipe, mask: NoiseMask, seed: int) -> tuple[int, int, int, int, int, int]:
-    """Visit 200 pages of one template 6 times, with an edit of one word before every third visit.
-
-    A visit that looks changed is confirmed by a second fetch with probability `mask.doubt`, as the crawl does.
-    """
-    rng = random.Random(seed)
-    n_false = n_quiet = n_seen = n_edits = n_probes = n_visits = 0
-    for _ in range(200):
-        content = [f"<p>{' '.join(rng.choices(WORDS, k=40))}</p>" for _ in range(12)]
-        previous = None
-        for visit in range(6):
-            is_edited = visit % 3 == 2
-            if is_edited:
-                number = rng.randrange(len(content))
-                content[number] = content[number].replace(rng.choice(content[number][3:-4].split()), "edited", 1)
-            body = noisy(content, rng, visit)
-            current = recipe.fingerprint(body, "text/html", "utf-8", URL)
-            if (
-                isinstance(recipe, LivingBlocks)
-                and compare(previous, current) is not False
-                and rng.random() < mask.doubt
-            ):
-                fetches = [body, noisy(content, rng, visit)]
-                mask.learn([recipe.blocks(fetch, "text/html", "utf-8") for fetch in fetches])
-                current = recipe.fingerprint(body, "text/html", "utf-8", URL)
-                n_probes += 1
-            changed = compare(previous, current)
-            previous = current
-            n_visits += 1
-            if is_edited:
-                n_edits += 1
-                n_seen += changed is True
-            elif visit:
-                n_quiet += 1
-                n_false += changed is True
-    return n_false, n_quiet, n_seen, n_edits, n_probes, n_visits
+def bench_reading() -> None:
+    """What a visit costs: fingerprint, text and sketches of a new content, and what the slot clock feels of it."""
+    recipe, masks = LivingBlocks(), NoiseMasks(lambda template: None)
+    rng = random.Random(2)
+    body = Body(page(100_000, rng), "text/html", "utf-8", URL)
+    other = page_blocks(page(100_000, rng).decode())
+    huge = body._replace(body=page(2_000_000, rng))
+    content = read_content(body, recipe, masks)
+    same = Before(*content.fingerprint, content.block_sketch)
+    reference = cpu_seconds(lambda: scrapy_texts(body.body), 30)
+    print(f"\nReading a response of {len(body.body):,} bytes, as the crawl does")
+    print(f"{'':34s}{'CPU ms':>10s}{'of lxml':>10s}")
+    for name, function in (
+        ("unchanged", lambda: read_content(body, recipe, masks, before=same)),
+        ("changed: text and sketches, too", lambda: read_content(body, recipe, masks)),
+        ("second fetch: the mask learns", lambda: read_content(body, recipe, masks, first=other)),
+        ("changed, its text kept", lambda: read_content(body, recipe, masks, text_bytes=20_000)),
+    ):
+        seconds = cpu_seconds(function, 15)
+        print(f"{name:34s}{1e3 * seconds:10.2f}{seconds / reference:10.2f}")
+    print(f"\n{'Lateness of a 1 ms tick meanwhile':34s}{'p99 ms':>10s}{'max ms':>10s}")
+    for name, function in (
+        ("nothing else (sleep)", lambda: time.sleep(0.7)),
+        ("100 KB, twenty in a thread", lambda: [read_content(body, recipe, masks) for _ in range(20)]),
+        ("2 MB in a thread", lambda: read_content(huge, recipe, masks)),
+    ):
+        interval = sys.getswitchinterval()
+        sys.setswitchinterval(0.0005)  # as the crawl does
+        p99, greatest = lateness(function)
+        sys.setswitchinterval(interval)
+        print(f"{name:34s}{1e3 * p99:10.2f}{1e3 * greatest:10.2f}")
 
 
 def bench_noise() -> None:
-    """False changes and edits seen on noisy pages."""
-    print("\nNoisy pages of one template: 200 pages, 6 visits, one word edited before every third, 5 seeds")
-    print(f"{'':34s}{'false changes':>15s}{'edits seen':>12s}{'probes':>10s}")
-    for name, make in (
-        ("raw bytes", lambda mask: RawBytes()),
-        ("visible text", lambda mask: VisibleText()),
-        ("blocks, learned noise", lambda mask: LivingBlocks(lambda url: mask)),
+    """False changes and edits seen on noisy pages, judged by the parts of the crawl that judge them."""
+    pages = real_pages()
+    for title, visit, n_seeds in (
+        ("Noisy pages of one template: 200 pages, 6 visits, an edit before every third", visits_of_a_site, 5),
+        (
+            f"{len(pages)} real documents with noise around them: 12 visits, an edit before every fourth",
+            lambda judge, rng: visits_of_real_pages(judge, rng, pages),
+            3,
+        ),
     ):
-        totals = [0] * 6
-        for seed in range(5):
-            mask = NoiseMask()
-            totals = [a + b for a, b in zip(totals, visits_of_a_template(make(mask), mask, seed), strict=True)]
-        n_false, n_quiet, n_seen, n_edits, n_probes, n_visits = totals
-        print(f"{name:34s}{n_false / n_quiet:15.2%}{n_seen / n_edits:12.2%}{n_probes / n_visits:10.2%}")
+        print(f"\n{title}; one word each, {n_seeds} seeds")
+        print(f"{'':34s}{'false changes':>15s}{'edits seen':>12s}{'probes':>10s}")
+        for name, make, with_probes in (
+            ("raw bytes", RawBytes, False),
+            ("visible text", VisibleText, False),
+            ("main text (trafilatura)", MainText, False),
+            ("blocks, nothing learned", LivingBlocks, False),
+            ("blocks, learned noise", LivingBlocks, True),
+        ):
+            total = Counts()
+            for seed in range(1 if make is MainText else n_seeds):
+                rng = random.Random(seed)
+                total += visit(Judge(make(), rng, with_probes), rng)
+            probes = total.probes / total.visits
+            print(f"{name:34s}{total.false_share:15.2%}{total.seen_share:12.2%}{probes:10.2%}")
 
 
 def main() -> None:
     """Print the tables."""
     bench_fingerprints()
+    bench_reading()
     bench_hostile()
     bench_noise()
     bench_sitemaps()

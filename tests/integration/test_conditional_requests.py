@@ -30,6 +30,12 @@ def site() -> Iterator[Site]:
         yield site
 
 
+def _project(folder: Path, site: Site, **settings: str) -> Project:
+    # Slow enough that a change has been delivered before the next visit, on a busy machine too.
+    wanted = {"CRAWLSCHED_BANDWIDTH": "10/s", **settings}
+    return Project(folder, SPIDER.format(urls=[site.url("/")]), **wanted)
+
+
 def _versions(site: Site, path: str, texts: list[str]) -> None:
     """Answer with one text after the other, the last one for ever, with ETag and 304."""
     given = iter(range(10**6))
@@ -47,7 +53,7 @@ def _versions(site: Site, path: str, texts: list[str]) -> None:
 def test_the_etag_of_the_last_visit_is_sent_and_a_304_is_an_observation(site: Site, tmp_path: Path) -> None:
     """One change among not-modified answers is found, and each 304 taught that nothing had changed."""
     _versions(site, "/", ["one", "one", "one", "two"])
-    crawl = Project(tmp_path, SPIDER.format(urls=[site.url("/")]), TEST_CLOSE_AFTER_RESOLVED="6").run()
+    crawl = _project(tmp_path, site, TEST_CLOSE_AFTER_RESOLVED="6").run()
     assert [headers.get("if-none-match") for headers in site.visits("/")][:5] == [
         None,
         '"one"',
@@ -69,7 +75,7 @@ def test_last_modified_is_sent_back(site: Site, tmp_path: Path) -> None:
     """If-Modified-Since carries the very text of Last-Modified."""
     stamp = "Sat, 21 Nov 2026 01:02:03 GMT"
     site.page("/", "<p>hello</p>", Last_Modified=stamp)
-    Project(tmp_path, SPIDER.format(urls=[site.url("/")]), TEST_CLOSE_AFTER_RESOLVED="2").run()
+    _project(tmp_path, site, TEST_CLOSE_AFTER_RESOLVED="2").run()
     assert [headers.get("if-modified-since") for headers in site.visits("/")][:2] == [None, stamp]
 
 
@@ -85,7 +91,7 @@ def test_a_redirect_does_not_carry_the_validators_of_the_page_it_came_from(site:
 
     site.page("/", first_content_then_redirect)
     site.page("/target", "<p>target</p>")
-    Project(tmp_path, SPIDER.format(urls=[site.url("/")]), TEST_CLOSE_AFTER_RESOLVED="3").run()
+    _project(tmp_path, site, TEST_CLOSE_AFTER_RESOLVED="3").run()
     assert site.visits("/")[1]["if-none-match"] == '"a"'
     assert all("if-none-match" not in headers for headers in site.visits("/target"))
 
@@ -93,9 +99,9 @@ def test_a_redirect_does_not_carry_the_validators_of_the_page_it_came_from(site:
 def test_conditional_requests_can_be_switched_off(site: Site, tmp_path: Path) -> None:
     """Then every visit fetches the content."""
     site.page("/", "<p>hello</p>", ETag='"a"')
-    project = Project(
+    project = _project(
         tmp_path,
-        SPIDER.format(urls=[site.url("/")]),
+        site,
         CRAWLSCHED_CONDITIONAL_REQUESTS="False",
         TEST_CLOSE_AFTER_RESOLVED="3",
     )
@@ -107,9 +113,9 @@ def test_conditional_requests_can_be_switched_off(site: Site, tmp_path: Path) ->
 def test_unchanged_pages_reach_the_callback_when_asked_for(site: Site, tmp_path: Path) -> None:
     """With CRAWLSCHED_CALLBACK_ON_UNCHANGED the callback sees in meta and flags which is which."""
     site.page("/", "<p>hello</p>")
-    Project(
+    _project(
         tmp_path,
-        SPIDER.format(urls=[site.url("/")]),
+        site,
         CRAWLSCHED_CALLBACK_ON_UNCHANGED="True",
         TEST_CLOSE_AFTER_RESOLVED="3",
     ).run()
@@ -129,14 +135,14 @@ def test_noise_outside_the_visible_text_is_no_change(site: Site, tmp_path: Path)
         return web.Response(text=text, content_type="text/html")
 
     site.page("/", answer)
-    crawl = Project(tmp_path, SPIDER.format(urls=[site.url("/")]), TEST_CLOSE_AFTER_RESOLVED="4").run()
+    crawl = _project(tmp_path, site, TEST_CLOSE_AFTER_RESOLVED="4").run()
     assert crawl.outcomes()[site.url("/")][:4] == ["changed", "unchanged", "unchanged", "unchanged"]
 
 
 def test_another_recipe_takes_a_new_fingerprint_and_claims_no_change(site: Site, tmp_path: Path) -> None:
     """After a change of CRAWLSCHED_FINGERPRINT the first visit teaches nothing and bothers nobody."""
     site.page("/", "<p>hello</p>", ETag='"a"')
-    project = Project(tmp_path, SPIDER.format(urls=[site.url("/")]), TEST_CLOSE_AFTER_RESOLVED="2")
+    project = _project(tmp_path, site, TEST_CLOSE_AFTER_RESOLVED="2")
     project.run()
     crawl = project.run(CRAWLSCHED_FINGERPRINT="raw_bytes")
     assert (tmp_path / "seen.txt").read_text().count("True") == 1

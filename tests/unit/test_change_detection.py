@@ -216,21 +216,22 @@ def test_wrong_selectors_are_named_at_once(arguments: dict[str, object], message
     [
         (
             {"method": "html"},
-            r"^method must be one of 'raw_bytes', 'visible_text', 'json', 'blocks', or a callable; got 'html'\.$",
+            r"^method must be one of 'blocks', 'visible_text', .+, or a callable; got 'html'\.$",
         ),
         (
             {"method": "json", "keep": ["p"]},
-            r"^keep, drop select visible text; with the method 'json' they",
+            r"^keep, drop select text and blocks; with the method 'json' they",
         ),
         (
             {"method": "raw_bytes", "links": True},
             r"^links and images belong to .+ with the method 'raw_bytes' they must be False\.$",
         ),
         (
-            {"method": "visible_text", "ignore_keys": ["a"]},
-            r"^ignore_keys belongs to the method 'json'; with the method",
+            {"method": "raw_bytes", "ignore_keys": ["a"]},
+            r"^ignore_keys is about JSON that is read; with the method",
         ),
-        ({"method": "blocks"}, r"^mask_of belongs to the method 'blocks', and to no other; got None with 'blocks'\.$"),
+        ({"method": "json", "mask_of": str}, r"^mask_of belongs to the method 'blocks', and to no other; got <class"),
+        ({"method": "blocks", "drop": ".ad"}, r"^drop is '\.ad'; it is a list of selectors, such as \['\.ad'\]\.$"),
         ({"method": "json", "ignore_keys": "now"}, r"^ignore_keys is 'now'; it is a list of names of keys, such as"),
     ],
 )

@@ -184,9 +184,28 @@ def test_a_wrong_duration_is_refused_with_what_is_allowed(text: object) -> None:
         (
             "FINGERPRINT",
             "text",
-            "CRAWLSCHED_FINGERPRINT must be one of raw_bytes, visible_text, json, a callable or the import path of "
-            "one, got 'text'.",
+            "CRAWLSCHED_FINGERPRINT must be one of blocks, visible_text, main_text, json, raw_bytes, a callable or the "
+            "import path of one, got 'text'.",
         ),
+        (
+            "FINGERPRINTS",
+            {"*/api/*": {"methods": "json"}},
+            "CRAWLSCHED_FINGERPRINTS['*/api/*']: 'methods' is no option of a recipe; options are method, keep, drop, "
+            "links, images, ignore_keys.",
+        ),
+        (
+            "FINGERPRINTS",
+            {"a.example": "html"},
+            "CRAWLSCHED_FINGERPRINTS['a.example']: a recipe is one of blocks, visible_text, main_text, json, "
+            "raw_bytes, a callable or the import path of one; got 'html'.",
+        ),
+        (
+            "FINGERPRINTS",
+            "a.example: json",
+            "CRAWLSCHED_FINGERPRINTS must be a dictionary, as it is or as JSON, got 'a.example: json'.",
+        ),
+        ("MIN_CHANGE", "5%", "CRAWLSCHED_MIN_CHANGE must be a share from 0 to 1, got '5%'."),
+        ("MIN_CHANGE", 1.5, "CRAWLSCHED_MIN_CHANGE must be a share from 0 to 1, got 1.5."),
         (
             "SITEMAP_URLS",
             "/sitemap.xml",
@@ -209,6 +228,8 @@ def test_a_wrong_selector_is_found_at_the_start() -> None:
     """A selector that cannot be parsed is quoted with its place in the setting and the parser's reason."""
     (sentence,) = mistakes(FINGERPRINT_DROP=[".clock", "div["])
     assert sentence.startswith("CRAWLSCHED_FINGERPRINT_DROP[1] is 'div[', which is no CSS selector (")
+    (sentence,) = mistakes(FINGERPRINTS={"a.example": {"method": "blocks", "drop": ["div["]}})
+    assert sentence.startswith("CRAWLSCHED_FINGERPRINTS['a.example']: drop[0] is 'div[', which is no CSS selector (")
     (sentence,) = mistakes(FINGERPRINT_KEEP="//main[")
     assert sentence.startswith("CRAWLSCHED_FINGERPRINT_KEEP[0] is '//main[', which is no XPath (")
 

@@ -9,7 +9,14 @@ from crawlsched.simulation.figures import (
     bandwidth_change,
     corrupted_signals,
     crawl_rates,
+    edited_page,
+    frequency_curves,
+    last_modified_curves,
+    online_estimators,
+    optimal_crawl_rates,
+    revisiting,
     signal_estimates,
+    step_sizes,
     value_function,
 )
 from crawlsched.simulation.figures.figure import Claim, Figure, FigureError, Progress, Settings
@@ -24,7 +31,11 @@ def _place(figure: Figure) -> tuple[str, int]:
     return paper, int(number)
 
 
-_MODULES = accuracy, value_function, crawl_rates, bandwidth_change, signal_estimates, corrupted_signals
+_MODULES = (
+    *(accuracy, value_function, crawl_rates, bandwidth_change, signal_estimates, corrupted_signals),
+    *(edited_page, online_estimators, step_sizes, optimal_crawl_rates),
+    *(frequency_curves, last_modified_curves, revisiting),
+)
 
 #: All figures by name, paper by paper and by number.
 FIGURES: dict[str, Figure] = {

@@ -45,6 +45,32 @@ class Settings:
     seed: int = 0
     history: Path | None = None
 
+    @property
+    def n_pages(self) -> int:
+        """The number of pages of a figure that takes only one.
+
+        Raises
+        ------
+        FigureError
+            If there are several.
+        """
+        if len(self.pages) != 1:
+            raise FigureError(f"pages must be a single number for this figure, got {', '.join(map(str, self.pages))}.")
+        return self.pages[0]
+
+    @property
+    def steps(self) -> int:
+        """The horizon of a figure in which it is a number of visits or rounds.
+
+        Raises
+        ------
+        FigureError
+            If it is not a whole number.
+        """
+        if self.horizon is None or self.horizon < 1 or self.horizon != int(self.horizon):
+            raise FigureError(f"horizon must be a whole number above 0 for this figure, got {self.horizon!r}.")
+        return int(self.horizon)
+
 
 @dataclass(frozen=True)
 class Claim:

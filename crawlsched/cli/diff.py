@@ -1,0 +1,81 @@
+"""``crawlsched diff URL``: what changed in a page, where its texts are kept."""
+
+import argparse
+import re
+import time
+from difflib import unified_diff
+from typing import TYPE_CHECKING, Any
+
+from crawlsched.cli.pages import find_page
+from crawlsched.cli.target import common_options, find_target, open_store
+from crawlsched.cli.wording import say_moment
+from crawlsched.exceptions import CrawlschedError
+
+if TYPE_CHECKING:
+    from crawlsched.store import KeptText, Store
+
+__all__ = ["add_parser", "report", "say"]
+
+# A text that is one long line is shown sentence by sentence.
+_SENTENCE_END = re.compile(r"(?<=[.!?])\s+|\n")
+
+
+def add_parser(commands: Any) -> None:
+    """Add the command."""
+    parser = commands.add_parser(
+        "diff", help="what changed in a page, where its texts are kept", parents=[common_options()]
+    )
+    parser.add_argument("url", metavar="URL")
+    parser.add_argument("--context", metavar="N", type=int, default=1, help="lines around each change (1)")
+    parser.set_defaults(report=report, say=say)
+
+
+def report(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Compare the last two texts."""
+    store = open_store(find_target(arguments))
+    try:
+        page = find_page(store, arguments.url)
+        kept = _kept(store, page, arguments.url)
+        last = next((row for row in store.observations_of(page, 100) if row.changed), None)
+    finally:
+        store.close()
+    assert kept.before is not None
+    before, after = _lines(kept.before), _lines(kept.text)
+    return {
+        "url": arguments.url,
+        "page": page,
+        "time": time.time(),
+        "before_seen_at": kept.before_seen_at,
+        "seen_at": kept.seen_at,
+        "changed_share": None if last is None else last.changed_share,
+        "similarity": None if last is None else last.similarity,
+        "diff": list(unified_diff(before, after, n=max(arguments.context, 0), lineterm=""))[2:],
+    }
+
+
+def _kept(store: "Store", page: int, url: str) -> "KeptText":
+    kept = store.text_of(page)
+    if kept is None or kept.before is None:
+        what = "No text of" if kept is None else "Only one text of"
+        raise CrawlschedError(
+            f"{what} {url} is kept; texts are kept of changes that are found with CRAWLSCHED_KEPT_TEXT_BYTES above 0, "
+            "and it takes two to compare."
+        )
+    return kept
+
+
+def _lines(data: bytes) -> list[str]:
+    from crawlsched.kept_texts import unpacked
+
+    return [line for line in _SENTENCE_END.split(unpacked(data)) if line]
+
+
+def say(report: dict[str, Any]) -> str:
+    """Show the lines that went and those that came."""
+    now = report["time"]
+    lines = [
+        report["url"],
+        f"--- {say_moment(report['before_seen_at'], now)}",
+        f"+++ {say_moment(report['seen_at'], now)}",
+    ]
+    return "\n".join([*lines, *(report["diff"] or ["(nothing that is kept of them differs)"])])

@@ -1,0 +1,131 @@
+"""Probes: second fetches, of a page at once, or of one beside it that cannot exist, by which a visit is judged."""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from random import Random
+
+from crawlsched.content_reading import Content
+
+__all__ = ["Probe", "Probes"]
+
+# So many probes are made of a template in any case.
+_FIRST_PROBES = 3
+# This share of the visits that find nothing new is probed where something is ignored, so that it can return.
+_SHARE_OF_UNCHANGED = 0.01
+_MOST_WAITING = 200
+
+
+@dataclass(slots=True, eq=False)
+class Probe:
+    """A second fetch, which a first one has asked for.
+
+    Attributes
+    ----------
+    page : int
+        The page; it is in flight until the probe has ended.
+    host : int
+        The host's row number.
+    first : Content
+        What the first fetch gave.
+    is_held : bool
+        Whether the page looked changed, and whether it did is judged by this fetch.
+    was_conditional : bool
+        Whether the first fetch was.
+    asked_at : float
+        POSIX seconds.
+    impossible_url : str or None
+        Of the page that cannot exist, if that is what is fetched.
+    """
+
+    page: int
+    host: int
+    first: Content
+    is_held: bool
+    was_conditional: bool
+    asked_at: float
+    impossible_url: str | None = None
+
+    @property
+    def template(self) -> str:
+        """The template whose noise is probed."""
+        return self.first.template or ""
+
+
+class Probes:
+    """The probes that wait for a slot, and the choice of what is probed.
+
+    Parameters
+    ----------
+    rng : random.Random
+        Chooses.
+    enabled : bool, default True
+        False: nothing is ever probed.
+    """
+
+    def __init__(self, rng: Random, *, enabled: bool = True) -> None:
+        self._rng = rng
+        self._enabled = enabled
+        self._waiting: deque[Probe] = deque()
+        self._of_template: Counter[str] = Counter()
+
+    def __len__(self) -> int:
+        """How many wait."""
+        return len(self._waiting)
+
+    def is_wanted(self, content: Content, changed: bool | None) -> bool:
+        """Decide whether a visit is worth a second fetch.
+
+        Parameters
+        ----------
+        content : Content
+            What it found.
+        changed : bool or None
+            Whether the page looks changed; None where that cannot be told.
+
+        Notes
+        -----
+        Of visits that look changed the share `NoiseMask.doubt` is probed, the probability that noise will be found
+        that is not known: 1/12 when ten in a row have found nothing. Before a template has had three probes all of them
+        are, and first visits too, one after the other: its other pages share what they find.
+        """
+        mask = content.mask
+        if mask is None or content.is_surprised is not None or not self._enabled:
+            return False
+        if len(self._waiting) >= _MOST_WAITING:
+            return False
+        is_young = mask.n_probes < _FIRST_PROBES
+        if changed:
+            return is_young or self._rng.random() < mask.doubt
+        if changed is None:
+            return is_young and not self._of_template[str(content.template)]
+        return mask.n_rules > 0 and self._rng.random() < _SHARE_OF_UNCHANGED
+
+    def ask(self, probe: Probe) -> None:
+        """Put a probe in line for a slot."""
+        self._waiting.append(probe)
+        self._of_template[probe.template] += 1
+
+    def next_due(self, is_free: Callable[[int], bool]) -> Probe | None:
+        """Take out the probe that has waited longest among those whose host may be asked now."""
+        for number, probe in enumerate(self._waiting):
+            if is_free(probe.host):
+                del self._waiting[number]
+                return probe
+        return None
+
+    def give_up(self, asked_before: float) -> list[Probe]:
+        """Take out the probes that have waited since before this time: seconds apart is what they are about."""
+        old = [probe for probe in self._waiting if probe.asked_at < asked_before]
+        for probe in old:
+            self._waiting.remove(probe)
+            self.ended(probe)
+        return old
+
+    def ended(self, probe: Probe) -> None:
+        """A probe was made, or given up."""
+        self._of_template[probe.template] -= 1
+        if not self._of_template[probe.template]:
+            del self._of_template[probe.template]

@@ -1,0 +1,82 @@
+"""The recipes of a crawl: by which of them the content of a page becomes a fingerprint."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from crawlsched.change_detection import Recipe, recipe_from
+from crawlsched.settings import Settings
+from crawlsched.store import host_of
+from crawlsched.store.tombstones import pattern
+
+__all__ = ["Recipes", "meant_for"]
+
+logger = logging.getLogger(__name__)
+
+
+class Recipes:
+    """Choose a page's recipe.
+
+    What the request says (``meta["crawlsched_recipe"]``) goes before what CRAWLSCHED_FINGERPRINTS says of URL patterns
+    and hosts, the first that fits, and that before CRAWLSCHED_FINGERPRINT.
+
+    Parameters
+    ----------
+    settings : Settings
+        Checked settings.
+
+    Examples
+    --------
+    >>> chosen = {"*/api/*": "json", "a.example": "raw_bytes"}
+    >>> recipes = Recipes(Settings.from_scrapy({"CRAWLSCHED_FINGERPRINTS": chosen}))
+    >>> [recipes.of(url).id for url in ("http://a.example/api/1", "http://a.example/", "http://b.example/")]
+    ['json/1', 'raw_bytes/1', 'blocks/1']
+    >>> recipes.of("http://b.example/", meant="visible_text").id
+    'visible_text/2'
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        self._general = settings.recipe()
+        self._special = [(_matcher(where), recipe_from(written)) for where, written in settings.fingerprints]
+        self._by_request: dict[str, Recipe | None] = {}
+
+    def of(self, url: str, meant: object = None) -> Recipe:
+        """Return the recipe of a page.
+
+        Parameters
+        ----------
+        url : str
+        meant : object, optional
+            What the page's request says; anything that `recipe_from` reads. What it does not read is logged, once.
+        """
+        if meant is not None:
+            return self._as_meant(url, meant)
+        for matches, recipe in self._special:
+            if matches(url):
+                return recipe
+        return self._general
+
+    def _as_meant(self, url: str, meant: object) -> Recipe:
+        key = json.dumps(meant, sort_keys=True, default=repr)
+        if key not in self._by_request:
+            try:
+                self._by_request[key] = recipe_from(meant)
+            except (ValueError, TypeError) as error:
+                logger.error("meta['crawlsched_recipe'] of %s is no recipe, so it does not count: %s", url, error)
+                self._by_request[key] = None
+        return self._by_request[key] or self.of(url)
+
+
+def meant_for(template: Mapping[str, Any] | None) -> object:
+    """Return what a page's kept request says about its recipe; None if nothing."""
+    return (template or {}).get("meta", {}).get("crawlsched_recipe")
+
+
+def _matcher(where: str) -> Callable[[str], object]:
+    """Match a URL pattern, in which * stands for anything, or the name of a host."""
+    if "*" in where or "/" in where:
+        return pattern(where).fullmatch
+    return lambda url: host_of(url) == where.lower()

@@ -1,0 +1,215 @@
+"""Validators on trial: do a host's ETag and Last-Modified change whenever its pages do?"""
+
+from __future__ import annotations
+
+from datetime import UTC
+from email.utils import parsedate_to_datetime
+from random import Random
+from typing import Any, NamedTuple
+
+__all__ = ["Standing", "Tally", "ValidatorTrials", "seconds_since", "standings"]
+
+KINDS = ("etag", "last_modified")
+_HEADERS = ("ETag", "Last-Modified")
+# Before the first trial as if 0.5 of 2.5 changes had left the validator as it was: most servers are honest.
+_PRIOR_STALE, _PRIOR_CHANGES = 0.5, 2.5
+_HONEST_BELOW, _LYING_ABOVE = 0.1, 0.3
+_ENOUGH = 3
+# Older trials count half when so many have come.
+_REMEMBERED = 60
+# Half of the visits to a host that is not known yet go without validators: its changes are found sooner.
+_UNKNOWN_SHARE = 0.5
+
+
+class Standing(NamedTuple):
+    """What is thought of one validator of a host.
+
+    Attributes
+    ----------
+    name : {"honest", "lying", "unknown"}
+    doubt : float
+        Probability that it stays as it was although the page has changed; 0 for an honest one.
+    """
+
+    name: str
+    doubt: float
+
+
+class Tally:
+    """What trials of one validator found: visits without it that brought content to compare.
+
+    Attributes
+    ----------
+    moved, stale : int
+        The page had changed, and the validator was another one; was the same.
+    restless, quiet : int
+        The page had not changed, and the validator was another one; was the same.
+
+    Examples
+    --------
+    >>> tally = Tally()
+    >>> tally.standing.name, tally.standing.doubt
+    ('unknown', 0.2)
+    >>> for _ in range(3):
+    ...     tally.count(changed=True, moved=True)
+    >>> tally.standing.name
+    'honest'
+    """
+
+    __slots__ = ("moved", "quiet", "restless", "stale")
+
+    def __init__(self, moved: int = 0, stale: int = 0, restless: int = 0, quiet: int = 0) -> None:
+        self.moved, self.stale, self.restless, self.quiet = moved, stale, restless, quiet
+
+    def count(self, *, changed: bool, moved: bool) -> None:
+        """Count one trial."""
+        name = ("moved" if moved else "stale") if changed else ("restless" if moved else "quiet")
+        setattr(self, name, getattr(self, name) + 1)
+        if self.moved + self.stale > _REMEMBERED:
+            self.moved, self.stale = self.moved // 2, self.stale // 2
+        if self.restless + self.quiet > _REMEMBERED:
+            self.restless, self.quiet = self.restless // 2, self.quiet // 2
+
+    @property
+    def standing(self) -> Standing:
+        """What follows from it."""
+        doubt = (self.stale + _PRIOR_STALE) / (self.moved + self.stale + _PRIOR_CHANGES)
+        if self.moved >= _ENOUGH and doubt < _HONEST_BELOW:
+            return Standing("honest", 0.0)
+        return Standing("lying" if doubt > _LYING_ABOVE and self.stale > 1 else "unknown", doubt)
+
+    @property
+    def tells_time(self) -> bool:
+        """Whether a Last-Modified is the time of the last change: it moves when the page does, and only then."""
+        is_calm = self.quiet >= _ENOUGH and self.restless <= 0.1 * (self.quiet + self.restless)
+        return self.standing.name == "honest" and is_calm
+
+    def to_list(self) -> list[int]:
+        """Return the arguments that make this tally."""
+        return [self.moved, self.stale, self.restless, self.quiet]
+
+
+class ValidatorTrials:
+    """What is thought of the validators of each host, and which visits put them on trial.
+
+    Parameters
+    ----------
+    rng : random.Random
+        Chooses.
+    share : float
+        The share of visits to honest hosts that go without validators, though they could have them. Of those to hosts
+        that are not known yet half do, or none if the share is 0.
+    """
+
+    def __init__(self, rng: Random, share: float) -> None:
+        self._rng = rng
+        self._share = share
+        self._hosts: dict[int, tuple[Tally, Tally]] = {}
+
+    def of(self, host: int) -> tuple[Standing, Standing]:
+        """Return what is thought of a host's ETag and Last-Modified."""
+        etag, last_modified = self._hosts.get(host) or (Tally(), Tally())
+        return etag.standing, last_modified.standing
+
+    def to_send(self, host: int, etag: str | None, last_modified: str | None) -> tuple[str | None, str | None]:
+        """Return the validators with which a visit is made conditional; none if it puts them on trial."""
+        standings = self.of(host)
+        sent = [
+            value if value and standing.name != "lying" else None
+            for value, standing in zip((etag, last_modified), standings, strict=True)
+        ]
+        # Where both are sent, a server has to go by the ETag.
+        decisive = standings[0] if sent[0] else standings[1]
+        share = self._share if decisive.name == "honest" or not self._share else max(self._share, _UNKNOWN_SHARE)
+        if not any(sent) or self._rng.random() < share:
+            return None, None
+        return sent[0], sent[1]
+
+    def doubt(self, host: int, etag: str | None, last_modified: str | None) -> float | None:
+        """Return the probability that a 304 comes although the page has changed; None if it is not to be believed."""
+        standings = [
+            standing for value, standing in zip((etag, last_modified), self.of(host), strict=True) if value is not None
+        ]
+        decisive = standings[0] if standings else None
+        return None if decisive is None or decisive.name == "lying" else decisive.doubt
+
+    def compared(
+        self,
+        host: int,
+        before: tuple[str | None, str | None],
+        now: tuple[str | None, str | None],
+        *,
+        changed: bool,
+    ) -> bool:
+        """A visit without validators brought content to compare.
+
+        Returns
+        -------
+        bool
+            Whether something was learned.
+        """
+        learned = False
+        for number, (old, new) in enumerate(zip(before, now, strict=True)):
+            if old is not None and new is not None:
+                tallies = self._hosts.setdefault(host, (Tally(), Tally()))
+                tallies[number].count(changed=changed, moved=old != new)
+                learned = True
+        return learned
+
+    def tells_time(self, host: int) -> bool:
+        """Whether a host's Last-Modified is the time of the last change."""
+        return host in self._hosts and self._hosts[host][1].tells_time
+
+    def to_dict(self, host: int) -> dict[str, Any]:
+        """Return what trials of a host found, as plain data for JSON."""
+        tallies = self._hosts.get(host)
+        return {} if tallies is None else dict(zip(KINDS, (tally.to_list() for tally in tallies), strict=True))
+
+    def load(self, host: int, data: dict[str, Any]) -> None:
+        """Take over what `to_dict` gave."""
+        if data:
+            self._hosts[host] = (Tally(*data[KINDS[0]]), Tally(*data[KINDS[1]]))
+
+
+def standings(data: dict[str, Any]) -> dict[str, str]:
+    """Say what is thought of a host's validators, from what `ValidatorTrials.to_dict` gave.
+
+    Examples
+    --------
+    >>> standings({"etag": [5, 0, 0, 3], "last_modified": [0, 4, 0, 0]})
+    {'ETag': 'honest', 'Last-Modified': 'lying'}
+    """
+    tallies = {name: Tally(*data[kind]) for name, kind in zip(_HEADERS, KINDS, strict=True) if kind in data}
+    return {name: tally.standing.name for name, tally in tallies.items() if any(tally.to_list())}
+
+
+def seconds_since(last_modified: str | None, date: str | None, now: float) -> float | None:
+    """Return how long ago a page was modified by its server's own clock; None where that is not told.
+
+    Parameters
+    ----------
+    last_modified, date : str or None
+        The headers of a response.
+    now : float
+        POSIX seconds; stands in for the Date.
+
+    Examples
+    --------
+    >>> seconds_since("Sat, 21 Nov 2026 01:02:03 GMT", "Sat, 21 Nov 2026 01:03:03 GMT", now=0.0)
+    60.0
+    >>> seconds_since("yesterday", None, now=0.0) is None
+    True
+    """
+    modified, answered = _time(last_modified), _time(date)
+    if modified is None:
+        return None
+    since = (now if answered is None else answered) - modified
+    return since if since >= 0 else None
+
+
+def _time(header: str | None) -> float | None:
+    try:
+        moment = parsedate_to_datetime(header or "")
+        return (moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)).timestamp()
+    except (ValueError, OverflowError):
+        return None

@@ -1,0 +1,189 @@
+"""Wrong pages: what a host serves in the place of a page, with status 200: log-in walls, error pages, parking pages."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from enum import Enum
+from posixpath import splitext
+from random import Random
+from urllib.parse import urljoin, urlsplit
+
+from crawlsched.change_detection import Fingerprint
+from crawlsched.content_reading import Content
+from crawlsched.judging import Verdict
+from crawlsched.store import PageFacts
+
+__all__ = ["Suspicion", "WrongPages", "impossible_url"]
+
+_DIGEST = 8  # bytes of a digest that are kept
+# A page was replaced if no more of its three-word phrases are left.
+_LEFT_OF_A_REPLACED_PAGE = 0.3
+# So many pages replaced by the same content were not: another one is served in their place.
+_ENOUGH_EQUAL = 3
+# At most one request in so many to a host asks for a page that cannot exist.
+_VISITS_PER_QUESTION = 20
+_MOST_REMEMBERED = 256
+_MOST_WRONG = 32
+_MOST_HOSTS = 5_000
+
+
+class Suspicion(Enum):
+    """What to think of a page's content."""
+
+    NONE = 0
+    #: The host would have to be asked for a page that cannot exist: does it answer with the same?
+    ASK = 1
+    WRONG = 2
+
+
+class _Host:
+    """What is known of one host.
+
+    Attributes
+    ----------
+    wrong : OrderedDict
+        Digests of contents that are served in the place of pages.
+    replaced_by : OrderedDict
+        For digests of contents that have replaced a page or were the first to be seen of one: those pages.
+    n_visits : int
+        Since it was asked for a page that cannot exist.
+    """
+
+    __slots__ = ("n_visits", "replaced_by", "wrong")
+
+    def __init__(self) -> None:
+        self.wrong: OrderedDict[bytes, None] = OrderedDict()
+        self.replaced_by: OrderedDict[bytes, dict[int, bool]] = OrderedDict()
+        self.n_visits = _VISITS_PER_QUESTION
+
+
+class WrongPages:
+    """Which contents hosts serve in the place of pages.
+
+    Parameters
+    ----------
+    rng : random.Random
+        Makes up names of pages that cannot exist.
+    enabled : bool, default True
+        False: nothing is ever suspected.
+
+    Notes
+    -----
+    A page whose text was replaced wholly, or a new page whose content another page of its host has, too, is suspected.
+    Then the host is asked for a page that cannot exist. If it answers with the same content, that content is known for
+    a wrong page from then on. So is content by which three pages of a host were replaced, whatever it answers: a
+    log-in wall may know very well which pages there are. A page that was empty from the start is what it is; one that
+    has lost its content is wrong.
+    """
+
+    def __init__(self, rng: Random, *, enabled: bool = True) -> None:
+        self._rng = rng
+        self._enabled = enabled
+        self._hosts: OrderedDict[int, _Host] = OrderedDict()
+
+    def suspect(self, host: int, facts: PageFacts, content: Content, verdict: Verdict) -> Suspicion:
+        """Say what to think of content that a page of a host seems to have.
+
+        Parameters
+        ----------
+        host : int
+            Row number.
+        facts : PageFacts
+            What was kept of the content before.
+        content : Content
+            What was served.
+        verdict : Verdict
+            What it says, taken as the page's own.
+        """
+        if not self._enabled:
+            return Suspicion.NONE
+        known = self._host(host)
+        known.n_visits += 1
+        digest = content.fingerprint.digest[:_DIGEST]
+        if digest in known.wrong:
+            known.wrong.move_to_end(digest)
+            return Suspicion.WRONG
+        if content.fingerprint.is_empty and _had_content(facts):
+            return Suspicion.WRONG
+        is_first = verdict.changed is None and verdict.is_new
+        if not content.is_html or not (is_first or _is_replaced(verdict)):
+            return Suspicion.NONE
+        pages = known.replaced_by.setdefault(digest, {})
+        known.replaced_by.move_to_end(digest)
+        if len(known.replaced_by) > _MOST_REMEMBERED:
+            known.replaced_by.popitem(last=False)
+        others = len(pages.keys() - {facts.page})
+        if not is_first or len(pages) < _ENOUGH_EQUAL:
+            pages[facts.page] = not is_first
+        if sum(pages.values()) >= _ENOUGH_EQUAL and not is_first:
+            return Suspicion.WRONG
+        if (others or not is_first) and known.n_visits >= _VISITS_PER_QUESTION:
+            known.n_visits = 0
+            return Suspicion.ASK
+        return Suspicion.NONE
+
+    def impossible_url(self, url: str) -> str:
+        """Return the URL of a page beside another one that cannot exist."""
+        return impossible_url(url, self._rng)
+
+    def learn(self, host: int, digest: bytes) -> list[int]:
+        """Take content of a host for a wrong page from now on.
+
+        Returns
+        -------
+        list of int
+            The pages which were thought to have it: what is known of their content is worth nothing.
+        """
+        known = self._host(host)
+        known.wrong[digest[:_DIGEST]] = None
+        if len(known.wrong) > _MOST_WRONG:
+            known.wrong.popitem(last=False)
+        return list(known.replaced_by.pop(digest[:_DIGEST], ()))
+
+    def to_list(self, host: int) -> list[str]:
+        """Return the wrong pages of a host as plain data, for JSON."""
+        known = self._hosts.get(host)
+        return [digest.hex() for digest in known.wrong] if known is not None else []
+
+    def load(self, host: int, data: list[str]) -> None:
+        """Take over what `to_list` gave."""
+        if data:
+            self._host(host).wrong.update((bytes.fromhex(digest), None) for digest in data)
+
+    def _host(self, host: int) -> _Host:
+        known = self._hosts.get(host)
+        if known is None:
+            known = self._hosts[host] = _Host()
+            if len(self._hosts) > _MOST_HOSTS:
+                self._forget_one()
+        self._hosts.move_to_end(host)
+        return known
+
+    def _forget_one(self) -> None:
+        """Forget the host that was heard of longest ago among those of which there is nothing to be kept."""
+        for host, known in self._hosts.items():
+            if not known.wrong:
+                del self._hosts[host]
+                return
+
+
+def impossible_url(url: str, rng: Random) -> str:
+    """Return the URL of a page beside another one that cannot exist.
+
+    Examples
+    --------
+    >>> impossible_url("https://example.com/news/tea.html?id=7", Random(1))
+    'https://example.com/news/no-such-page-91b7584a2265b1f5_.html'
+    """
+    name = f"no-such-page-{rng.getrandbits(64):016x}_"
+    return urljoin(url, name + splitext(urlsplit(url).path)[1])
+
+
+def _had_content(facts: PageFacts) -> bool:
+    last_seen = facts.pending_fingerprint or facts.fingerprint
+    return bool(last_seen and facts.recipe) and not Fingerprint(str(facts.recipe), bytes(last_seen or b"")).is_empty
+
+
+def _is_replaced(verdict: Verdict) -> bool:
+    size = verdict.size
+    return bool(verdict.changed) and size is not None and size.similarity < _LEFT_OF_A_REPLACED_PAGE

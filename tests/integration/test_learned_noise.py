@@ -1,0 +1,123 @@
+"""Noise is learned by second fetches, once for a template, and survives a restart."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from aiohttp import web
+
+from tests.crawling import Crawl, Project
+from tests.site import Site
+
+SPIDER = """
+import scrapy
+
+class Spider(scrapy.Spider):
+    name = "test"
+    start_urls = {urls!r}
+
+    def parse(self, response):
+        with open("seen.txt", "a") as file:
+            print(response.url, response.meta["crawlsched_changed"], file=file)
+"""
+
+
+@pytest.fixture
+def site() -> Iterator[Site]:
+    with Site() as site:
+        yield site
+
+
+def noisy(text: Callable[[int], str]) -> Callable[[web.Request], web.Response]:
+    """Answer with a text that may change with the number of the fetch, a clock and a counter around it."""
+    count = itertools.count()
+
+    def answer(request: web.Request) -> web.Response:
+        n = next(count)
+        page = f"<h1>Tea</h1><p>{text(n)}</p><p class=clock>12:{n % 60:02} and {n} s</p><b class=views>{n} views</b>"
+        return web.Response(text=page, content_type="text/html")
+
+    return answer
+
+
+def project(site: Site, folder: Path, urls: list[str], **settings: str) -> Project:
+    wanted = {"CRAWLSCHED_PROBES": "True", "CRAWLSCHED_BANDWIDTH": "30/s", "TEST_CLOSE_AFTER_RESOLVED": "120"}
+    return Project(folder, SPIDER.format(urls=urls), **{**wanted, **settings})
+
+
+def false_changes(crawl: Crawl) -> int:
+    store = crawl.store()
+    rows = [row for page in range(store.next_page()) for row in store.observations_of(page, 1000)]
+    store.close()
+    return sum(row.changed is True for row in rows)
+
+
+def test_a_clock_and_a_counter_are_learned_once_for_all_pages_of_a_template(site: Site, tmp_path: Path) -> None:
+    """Eight pages of one template: a few probes, each resolved once, and from then on nothing ever changes."""
+    urls = [site.page(f"/news/{n}", noisy(lambda _: "leaves and water")) for n in range(8)]
+    crawl = project(site, tmp_path, urls).run()
+    probes = crawl.stats["crawlsched/dispatched/probe"]
+    assert 1 <= probes <= 15
+    assert crawl.stats["crawlsched/resolved/probed"] == crawl.stats["crawlsched/probes/made"] == probes
+    assert crawl.stats["crawlsched/probes/noise_found"] >= 1
+    assert crawl.stats["crawlsched/dispatched"] == crawl.stats["crawlsched/resolved"]
+    assert crawl.stats["crawlsched/slots/used"] >= crawl.stats["crawlsched/dispatched"]
+    assert crawl.stats["crawlsched/resolved/unchanged"] > 60
+    assert false_changes(crawl) <= 3  # before the noise was known, visits that were not probed
+    store = crawl.store()
+    assert store.masked_templates() == ["127.0.0.1/news/#"]
+    assert store.noise_mask("127.0.0.1/news/#")["n_probes"] == probes
+    assert store.facts([0])[0].recipe.startswith("blocks/1/")
+    store.close()
+
+
+def test_what_was_learned_survives_a_restart(site: Site, tmp_path: Path) -> None:
+    """The second crawl begins with the mask of the first: not one false change."""
+    urls = [site.page(f"/news/{n}", noisy(lambda _: "leaves and water")) for n in range(4)]
+    first = project(site, tmp_path, urls)
+    before = false_changes(first.run())
+    again = first.run(TEST_CLOSE_AFTER_RESOLVED="60")
+    assert false_changes(again) == before
+    assert "crawlsched/resolved/changed" not in again.stats
+    # What looks changed no more is not probed; only what might have returned to the living is.
+    assert again.stats.get("crawlsched/dispatched/probe", 0) <= 5
+
+
+def test_a_change_of_one_word_is_found_beside_the_noise(site: Site, tmp_path: Path) -> None:
+    """Every tenth fetch has another word: each of those words is delivered, and nothing else."""
+    url = site.page("/news/1", noisy(lambda n: f"leaves and water, edition {'abcdefghijklmnop'[n // 12 % 16]}"))
+    crawl = project(site, tmp_path, [url], TEST_CLOSE_AFTER_RESOLVED="150").run()
+    store = crawl.store()
+    rows = store.observations_of(0, 1000)[::-1]
+    store.close()
+    learned = next(n for n, row in enumerate(rows) if n > 20)
+    late = rows[learned:]
+    n_fetches_late = len(late)
+    changes = sum(row.changed is True for row in late)
+    assert changes == pytest.approx(n_fetches_late / 12, abs=1.01)
+
+
+def test_noise_that_stopped_flickering_returns(site: Site, tmp_path: Path) -> None:
+    """A block that rotated at first and then stood still is a part of the page again: its later edit is found."""
+
+    def block(n: int) -> str:
+        return f"advert {n}" if n < 12 else "price 5" if n < 260 else "price 6"
+
+    count = itertools.count()
+
+    def answer(request: web.Request) -> web.Response:
+        n = next(count)
+        page = f"<h1>Tea</h1><p class=box>{block(n)}</p><p class=news>{n // 2} is the edition</p>"
+        return web.Response(text=page, content_type="text/html")
+
+    url = site.page("/news/1", answer)
+    crawl = project(
+        site, tmp_path, [url], TEST_CLOSE_AFTER_RESOLVED="300", CRAWLSCHED_BANDWIDTH="50/s", CLOSESPIDER_TIMEOUT="30"
+    ).run()
+    store = crawl.store()
+    mask = store.noise_mask("127.0.0.1/news/#")
+    store.close()
+    assert mask["n_probes"] >= 5

@@ -1,0 +1,186 @@
+"""What counts as a change in a crawl: recipes by host and request, flapping, small changes, wrong pages, kept texts."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aiohttp import web
+
+from tests.crawling import _ROOT, Crawl, Project
+from tests.site import Site
+
+SPIDER = """
+import scrapy
+
+class Spider(scrapy.Spider):
+    name = "test"
+    handle_httpstatus_list = [404]
+
+    async def start(self):
+        for url in {urls!r}:
+            yield scrapy.Request(url, meta={meta!r})
+
+    def parse(self, response):
+        with open("seen.txt", "a") as file:
+            print(response.url, response.meta.get("crawlsched_changed"), file=file)
+"""
+
+
+@pytest.fixture
+def site() -> Iterator[Site]:
+    with Site() as site:
+        yield site
+
+
+def project(folder: Path, urls: list[str], meta: dict[str, Any] | None = None, **settings: Any) -> Project:
+    return Project(folder, SPIDER.format(urls=urls, meta=meta or {}), **settings)
+
+
+def in_turn(texts: Callable[[int], str], content_type: str = "text/html") -> Callable[[web.Request], web.Response]:
+    count = itertools.count()
+    return lambda request: web.Response(text=texts(next(count)), content_type=content_type)
+
+
+def command(crawl: Crawl, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "crawlsched.cli", *arguments, "--database", crawl.database_url],
+        env={"PYTHONPATH": str(_ROOT), "COLUMNS": "120"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def outcomes_of(crawl: Crawl) -> dict[str, list[str]]:
+    """Outcomes of each URL's visits, without those that the end of the crawl cut short."""
+    return {url: [outcome for outcome in found if outcome != "dropped"] for url, found in crawl.outcomes().items()}
+
+
+def article(number: int, edit: str = "water") -> str:
+    return (
+        f"<h1>Article {number}</h1><p>Number {number} tells of leaves and {edit}, of cups and all that is {number}.</p>"
+    )
+
+
+def test_recipes_are_chosen_by_pattern_host_and_request(site: Site, tmp_path: Path) -> None:
+    """JSON without its time does not change, raw bytes do, and the request's own word goes before both."""
+    stamped = site.page("/api/1", in_turn(lambda n: f'{{"a": 1, "now": {n}}}', "application/json"))
+    plain = site.page("/raw", in_turn(lambda n: f"<p>Tea</p><!-- {n} -->"))
+    chosen = json.dumps({"*/api/*": {"method": "json", "ignore_keys": ["now"]}, "127.0.0.1": "raw_bytes"})
+    outcomes = (
+        project(tmp_path, [stamped, plain], CRAWLSCHED_FINGERPRINTS=chosen, TEST_CLOSE_AFTER_RESOLVED="10")
+        .run()
+        .outcomes()
+    )
+    assert set(outcomes[stamped][1:]) == {"unchanged"}
+    assert set(outcomes[plain]) == {"changed"}
+    again = project(
+        tmp_path,
+        [site.page("/other", in_turn(lambda n: f"<p>Tea</p><!-- {n} -->"))],
+        {"crawlsched_recipe": "visible_text"},
+        CRAWLSCHED_FINGERPRINTS=chosen,
+        TEST_CLOSE_AFTER_RESOLVED="10",
+        CRAWLSCHED_DATABASE_URL=f"sqlite:///{tmp_path}/other.db",
+    )
+    again.database_url = f"sqlite:///{tmp_path}/other.db"
+    crawl = again.run()
+    assert set(outcomes_of(crawl)[site.url("/other")][1:]) == {"unchanged"}
+    # It is kept with the page: a crawl that finds the page in its database goes by it.
+    store = crawl.store()
+    assert store.facts([0])[0].template_data == {"meta": {"crawlsched_recipe": "visible_text"}}
+    store.close()
+
+
+def test_a_page_that_rotates_between_two_variants_stops_being_changed(site: Site, tmp_path: Path) -> None:
+    """After four visits it is flapping: no more deliveries, and `why` says so."""
+    url = site.page("/", in_turn(lambda n: article(1, "ab"[n % 2])))
+    crawl = project(tmp_path, [url], TEST_CLOSE_AFTER_RESOLVED="12").run()
+    outcomes = outcomes_of(crawl)[url]
+    assert outcomes[:4] == ["changed"] * 4
+    assert set(outcomes[4:]) == {"flapping"}
+    assert crawl.stats["crawlsched/resolved/flapping"] == len(outcomes) - 4
+    assert len((tmp_path / "seen.txt").read_text().splitlines()) == 4
+    answer = command(crawl, "why", url)
+    assert "goes back and forth between 2 contents" in answer.stdout, answer
+
+
+def test_small_changes_are_not_delivered_below_the_threshold(site: Site, tmp_path: Path) -> None:
+    """Of a hundred words one changes at each visit: with a threshold of a third only every tenth visit or so counts."""
+
+    def text(n: int) -> str:
+        return f"<p>{' '.join(f'word{k}' if k > 2 * n else f'edit{k}' for k in range(100))}</p>"
+
+    url = site.page("/", in_turn(text))
+    crawl = project(tmp_path, [url], CRAWLSCHED_MIN_CHANGE="0.33", TEST_CLOSE_AFTER_RESOLVED="25").run()
+    store = crawl.store()
+    rows = store.observations_of(0, 100)[::-1]
+    store.close()
+    changed = [row.changed for row in rows[:25]]
+    assert changed[:3] == [None, False, False]
+    assert 1 <= changed.count(True) <= 6
+    assert all(row.similarity is not None and row.similarity < 0.67 for row in rows if row.changed)
+    assert all(row.changed_share == 1.0 for row in rows if row.changed)
+
+
+def test_a_log_in_wall_is_neither_a_change_nor_delivered(site: Site, tmp_path: Path) -> None:
+    """While the wall stands its pages back off; when it is gone they are as they were, and nothing ever changed."""
+    wall = "<h1>Please log in</h1><p>To read on you need an account, which costs nothing at all.</p>"
+    asked = itertools.count()
+
+    def walled(text: str) -> Callable[[web.Request], web.Response]:
+        return lambda request: web.Response(text=wall if 30 <= next(asked) < 70 else text, content_type="text/html")
+
+    urls = [site.page(f"/paid/{n}", walled(article(n))) for n in range(6)]
+    site.default = lambda request: web.Response(text=wall, content_type="text/html")
+    crawl = project(
+        tmp_path,
+        urls,
+        CRAWLSCHED_WRONG_PAGES="True",
+        CRAWLSCHED_ERROR_INTERVAL="0.2",
+        TEST_CLOSE_AFTER_RESOLVED="150",
+    ).run()
+    assert crawl.stats["crawlsched/resolved/wrong"] >= 6
+    assert "crawlsched/changes_found" not in crawl.stats
+    assert len((tmp_path / "seen.txt").read_text().splitlines()) == 6
+    assert sum(path.startswith("/paid/no-such-page-") for path, _ in site.requests) >= 1
+    assert "was served in its place" in command(crawl, "why", urls[0]).stdout
+    status = json.loads(command(crawl, "status", "--json").stdout)
+    assert status["last_hour"]["outcomes"]["wrong"] == crawl.stats["crawlsched/resolved/wrong"]
+    (host,) = status["hosts"]
+    assert (host["host"], host["wrong_pages"]) == ("127.0.0.1", 1)
+
+
+def test_a_page_that_really_becomes_another_is_a_change(site: Site, tmp_path: Path) -> None:
+    """The host is asked for a page that cannot exist, says 404, and the change is found and delivered."""
+    other = "<h1>Coffee</h1><p>Beans are roasted, ground and drowned until nothing of them is left to be seen.</p>"
+    url = site.page("/news/1", in_turn(lambda n: article(1) if n < 5 else other))
+    crawl = project(tmp_path, [url], CRAWLSCHED_WRONG_PAGES="True", TEST_CLOSE_AFTER_RESOLVED="12").run()
+    outcomes = outcomes_of(crawl)[url]
+    assert outcomes[:9] == ["changed", *["unchanged"] * 4, "probed", "probed", "changed", "unchanged"]
+    assert (tmp_path / "seen.txt").read_text().splitlines() == [f"{url} True"] * 2
+
+
+def test_kept_texts_show_what_changed_and_stay_within_bounds(site: Site, tmp_path: Path) -> None:
+    """`crawlsched diff` shows the line that went and the one that came; without texts it says how to get them."""
+    url = site.page("/", in_turn(lambda n: article(1, "water" if n < 3 else "milk") + "<p>The same.</p>"))
+    settings = {"TEST_CLOSE_AFTER_RESOLVED": "6", "CRAWLSCHED_KEPT_TEXT_BYTES": "2000"}
+    crawl = project(tmp_path, [url], **settings).run()
+    answer = command(crawl, "diff", url)
+    assert "-Number 1 tells of leaves and water, of cups and all that is 1." in answer.stdout, answer
+    assert "+Number 1 tells of leaves and milk, of cups and all that is 1." in answer.stdout
+    store = crawl.store()
+    assert 0 < store.bytes_of_texts() <= 4000
+    store.close()
+    refused = command(project(tmp_path, [url], TEST_CLOSE_AFTER_RESOLVED="3").run(), "diff", site.url("/none"))
+    assert refused.returncode == 1
+    site.page("/new", article(2))
+    crawl = project(tmp_path, [site.url("/new")], TEST_CLOSE_AFTER_RESOLVED="4").run()
+    refused = command(crawl, "diff", site.url("/new"))
+    assert refused.stderr.startswith(f"No text of {site.url('/new')} is kept; texts are kept of changes that are found")

@@ -1,0 +1,41 @@
+"""The target: at most 1 % false changes, at least 97 % of one-word edits seen, on pages full of noise."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+
+from crawlsched.change_detection import LivingBlocks, VisibleText
+from tests.noisy_pages import Judge, real_pages, visits_of_a_site, visits_of_real_pages
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_few_false_changes_and_nearly_all_edits_on_a_noisy_site(seed: int) -> None:
+    """200 pages with clocks, counters, boxes that move, advertisements and a trial with two versions."""
+    rng = Random(seed)
+    counts = visits_of_a_site(Judge(LivingBlocks(), rng), rng)
+    assert counts.quiet == 600
+    assert counts.edits == 400
+    assert counts.false_share <= 0.01, counts
+    assert counts.seen_share >= 0.97, counts
+    assert counts.probes <= 0.1 * counts.visits, counts
+
+
+def test_few_false_changes_and_nearly_all_edits_on_real_pages() -> None:
+    """Documents of the standard library and of packages, with noise around them."""
+    pages = real_pages()
+    assert len(pages) >= 25
+    assert sum(len(page) > 20_000 for page in pages.values()) >= 15
+    rng = Random(1)
+    counts = visits_of_real_pages(Judge(LivingBlocks(), rng), rng, pages)
+    assert counts.edits >= 60
+    assert counts.false_share <= 0.01, counts
+    assert counts.seen_share >= 0.97, counts
+
+
+def test_without_learning_everything_looks_changed() -> None:
+    """The pages are as noisy as they are said to be: by their visible text, every visit finds a change."""
+    rng = Random(1)
+    counts = visits_of_a_site(Judge(VisibleText(), rng), rng, n_pages=20)
+    assert counts.false_share == 1.0
