@@ -35,8 +35,8 @@ class Outlook:
     Parameters
     ----------
     mean_interval : float
-        About how many seconds lie between two crawls of a page at the bandwidths that will be asked about; right for
-        bandwidths from a thousandth of that to a thousand times it.
+        About how many seconds lie between two crawls of a page at the bandwidths that will be asked about; it may be a
+        hundred times too long or too short.
 
     Notes
     -----
