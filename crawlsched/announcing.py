@@ -9,9 +9,12 @@ import numpy as np
 
 from crawlsched.admission import Admission
 from crawlsched.collection import Collection, FoundPage
+from crawlsched.planner import prospects
+from crawlsched.poll_value import Brought, poll_interval
 from crawlsched.settings import Settings
 from crawlsched.sitemap_indexes import SKIPPED_FOR, SitemapIndexes
 from crawlsched.source_reading import SourceRead, UnknownEntry, read_source
+from crawlsched.source_tally import tallied
 from crawlsched.store import Source, host_of
 
 __all__ = ["Announcing"]
@@ -21,6 +24,8 @@ logger = logging.getLogger(__name__)
 # Entries of a sitemap taken over between two looks at the clock.
 _ENTRIES_AT_ONCE = 16
 _DEEPEST_INDEX = 16
+# Notices that a source has something new are heeded once in this share of the interval between polls.
+_BETWEEN_NOTICES = 1 / 64
 
 
 class Announcing:
@@ -56,6 +61,9 @@ class Announcing:
         self._planner = collection.planner
         self._sources = collection.sources
         self._indexes = SitemapIndexes(collection.sources)
+        # Of polls under way: what they have brought so far, and which are made because an index told of something new.
+        self._brought: dict[int, tuple[float, float]] = {}
+        self._told_by_index: set[int] = set()
         self._admission = admission
         self._settings = settings
         self._count = count
@@ -86,6 +94,13 @@ class Announcing:
             parent = above[-1].parent
         return above
 
+    def poll_soon(self, number: int, now: float) -> None:
+        """Somebody says that a source has something new: poll it in the next slot, unless that has just been done."""
+        polled_at = self._sources[number].polled_at
+        if polled_at is None or now - polled_at >= self._sources.interval * _BETWEEN_NOTICES:
+            self._count("crawlsched/pings/notices")
+            self._sources.poll(number)
+
     def nothing_new(self, number: int, now: float, *, ok: bool) -> None:
         """A source gave no new content: it has not changed, or (`ok` false) it failed."""
         self._count("crawlsched/sources/unchanged" if ok else "crawlsched/sources/failed")
@@ -96,9 +111,31 @@ class Announcing:
 
     def _polled(self, number: int, now: float, *, ok: bool, **changes: object) -> None:
         """A poll has ended: note that, and how long the source can be left alone."""
-        patience = SKIPPED_FOR if self._indexes.may_skip(number) else 1.0
-        polled = self._sources.polled(number, now, ok=ok, patience=patience, **changes)
+        wait = None
+        if ok:
+            brought = self._bring(number, now)
+            wait = poll_interval(brought, self._planner.threshold, self._sources.interval)
+            wait *= SKIPPED_FOR if self._indexes.may_skip(number) else 1.0
+        polled = self._sources.polled(number, now, ok=ok, wait=wait, **changes)
         self._collection.unsaved.source(polled, now)
+
+    def _bring(self, number: int, now: float) -> Brought:
+        """Note what the poll that ends now has brought, and give the index that told of it its share."""
+        source = self._sources[number]
+        gain, loss = self._brought.pop(number, (0.0, 0.0))
+        brought = Brought.of(source.quality.get("brought", {}))
+        if source.polled_at is not None:  # what the first one brings has been there for ever
+            brought = brought.polled(now - source.polled_at, gain, loss)
+            if source.parent is not None and number in self._told_by_index:
+                above = self._brought.get(source.parent, (0.0, 0.0))
+                self._brought[source.parent] = above[0] + gain, above[1] + loss
+        self._told_by_index.discard(number)
+        self._sources.describe(number, quality={**source.quality, "brought": brought.plain()})
+        return brought
+
+    def _gained(self, number: int, gain: float, loss: float) -> None:
+        before = self._brought.get(number, (0.0, 0.0))
+        self._brought[number] = before[0] + gain, before[1] + loss
 
     def arrived(
         self, number: int, read: SourceRead, etag: str | None, last_modified: str | None, now: float
@@ -131,6 +168,7 @@ class Announcing:
             self._collection.unsaved.source(self._sources[child_number], now)
             if is_news and known is not None:
                 self._sources.poll(known)
+                self._told_by_index.add(known)
         self._indexes.listed_again(number)
 
     def _take_over(self, number: int, read: SourceRead, validators: dict[str, str | None]) -> Iterator[None]:
@@ -147,6 +185,8 @@ class Announcing:
         # Only now: after a crash in between the whole sitemap is read again, and no announcement is missed.
         if read.usable:
             self._indexes.read(number, brought=bool(read.announced.any() or read.unknown))
+            quality = tallied(self._sources[number].quality, read, self._clock())
+            self._sources.describe(number, quality=quality)
             self._sources.describe(number, fingerprint=read.digest, **validators)
         self._polled(
             number,
@@ -165,11 +205,17 @@ class Announcing:
         self._planner.covered(pages, number, now)
         if announced.any():
             # The poll under way is noted at its end, so this is when the source was read before.
-            since = self._sources[number].polled_at
-            taken = self._planner.signalled(pages[announced], number, now, since)
+            since, backwards = self._sources[number].polled_at, read.backwards[part]
+            surplus, fresh = prospects(self._planner, pages[announced], now)
+            taken = self._planner.signalled(pages[announced & ~backwards], number, now, since)
+            if backwards.any():
+                doubted = self._doubted(number, now)
+                self._planner.covered(pages[backwards], doubted, now)
+                taken += self._planner.signalled(pages[backwards], doubted, now, since)
+                self._count("crawlsched/change_signals/backwards", int(backwards.sum()))
+            later, still_fresh = prospects(self._planner, pages[announced], now)
+            self._gained(number, float((later - surplus).sum()), float((fresh - still_fresh).sum()))
             self._count("crawlsched/change_signals/received", int(announced.sum()))
-            if n_backwards := int(read.backwards[part].sum()):
-                self._count("crawlsched/change_signals/backwards", n_backwards)
             self._count("crawlsched/change_signals/taken", taken)
         for page, lastmod, n in zip(pages.tolist(), read.lastmod[part], read.n_announced[part], strict=True):
             self._collection.unsaved.announcement(page, number, lastmod, n, now)
@@ -179,6 +225,14 @@ class Announcing:
                 numbers, priorities = zip(*stated, strict=True)
                 self._planner.set_importance(np.array(numbers), np.array(priorities), now)
         self._collection.unsaved.pages(pages, now)
+
+    def _doubted(self, number: int, now: float) -> int:
+        """Return the source that a sitemap's dates going back count for: what they are worth is learned by itself."""
+        url = self._sources[number].url
+        self._admission.add_source("backwards", url, now, parent=number)
+        doubted = self._sources.number("backwards", url)
+        assert doubted is not None
+        return doubted
 
     def _discovered(self, number: int, read: SourceRead, part: slice) -> None:
         """Entries of unknown URLs: they become pages, unless they were told to be forgotten."""
@@ -195,6 +249,10 @@ class Announcing:
         for page, entry in zip(pages, found.values(), strict=True):
             self._collection.unsaved.announcement(page, number, entry.lastmod, 0, now)
         self._planner.covered(np.array(pages), number, now)
+        surplus, _ = prospects(self._planner, np.array(pages), now)
+        # Every second without a copy loses the whole importance of a page.
+        lost = self._planner.pages.importance[pages][surplus > 0].sum()
+        self._gained(number, float(surplus.sum()), float(lost))
 
     def _found(self, entry: UnknownEntry) -> FoundPage:
         stated = entry.priority if self._settings.sitemap_priority else None

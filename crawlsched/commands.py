@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crawlsched.exceptions import CrawlschedError
+from crawlsched.pinging import announce, known_pages
 from crawlsched.settings import parse_bandwidth
 from crawlsched.store import Command
 
@@ -47,18 +48,14 @@ def _bandwidth(refresher: Refresher, arguments: dict[str, Any], now: float) -> d
 
 
 def _recrawl(refresher: Refresher, arguments: dict[str, Any], now: float) -> dict[str, Any]:
-    pages, unknown = _pages(refresher, arguments["urls"])
+    pages, unknown = known_pages(refresher, arguments["urls"])
     refresher.planner.force(pages, now)
     return {"pages": len(pages), "unknown": unknown}
 
 
 def _signal(refresher: Refresher, arguments: dict[str, Any], now: float) -> dict[str, Any]:
-    pages, unknown = _pages(refresher, arguments["urls"])
-    source = refresher.source_of("ping", arguments.get("source", "command line"), now)
-    refresher.planner.covered(pages, source.source, now)
-    taken = refresher.planner.signalled(pages, source.source, now)
-    refresher.collection.unsaved.pages(pages, now)
-    refresher.count("crawlsched/change_signals/received", len(pages))
+    pages, unknown = known_pages(refresher, arguments["urls"])
+    taken = announce(refresher, pages, arguments.get("source", "command line"), now)
     return {"pages": len(pages), "taken": taken, "unknown": unknown}
 
 
@@ -90,12 +87,6 @@ def _forget(refresher: Refresher, arguments: dict[str, Any], now: float, command
         collection.unsaved.command(command, {"pages": len(pages)}, refresher.clock())
 
     collection.aside.run(f"forgetting {value}", lambda: store.matching(kind, value), found)
-
-
-def _pages(refresher: Refresher, urls: Iterable[str]) -> tuple[NDArray[np.intp], list[str]]:
-    found = {url: refresher.collection.index.page(refresher.request_fingerprint(url)) for url in urls}
-    pages = np.array(sorted({page for page in found.values() if page >= 0}), np.intp)
-    return pages, [url for url, page in found.items() if page < 0]
 
 
 _ACTIONS: dict[str, Callable[[Refresher, dict[str, Any], float], dict[str, Any]]] = {

@@ -10,12 +10,19 @@ from scrapy import Request, Spider, signals
 from scrapy.crawler import Crawler
 from scrapy.http import Response
 from scrapy.robotstxt import RobotParser
-from scrapy.utils.asyncio import AsyncioLoopingCall, CallLaterResult, call_later, create_looping_call
+from scrapy.utils.asyncio import (
+    AsyncioLoopingCall,
+    CallLaterResult,
+    call_later,
+    create_looping_call,
+    is_asyncio_available,
+)
 from scrapy.utils.defer import deferred_from_coro
 from scrapy.utils.httpobj import urlparse_cached
 from twisted.internet.task import LoopingCall
 
 from crawlsched.jobs import CrawlJobs
+from crawlsched.receiver import Receiver
 from crawlsched.refresh import Refresher
 
 __all__ = ["Refresh"]
@@ -41,6 +48,7 @@ class Refresh:
         self._timers: list[AsyncioLoopingCall | LoopingCall] = []
         self._work: CallLaterResult | None = None
         self._jobs = CrawlJobs(refresher)
+        self._receiver: Receiver | None = None
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -83,12 +91,23 @@ class Refresh:
         if refresher.has_work:
             self._start_working()
         self._jobs.start()
+        if refresher.settings.receiver is not None:
+            if is_asyncio_available():
+                self._receiver = Receiver(refresher)
+                deferred_from_coro(self._receiver.start())
+            else:
+                logger.error(
+                    "Pings are not received: CRAWLSCHED_RECEIVER needs Scrapy's asyncio reactor, which is "
+                    "TWISTED_REACTOR = 'twisted.internet.asyncioreactor.AsyncioSelectorReactor'."
+                )
 
-    def spider_closed(self, spider: Spider, reason: str) -> None:
+    async def spider_closed(self, spider: Spider, reason: str) -> None:
         """Stop what was started."""
         if not self._timers:
             return
         sys.setswitchinterval(self._switch_interval)
+        if self._receiver is not None:
+            await self._receiver.stop()
         self._jobs.stop()
         for timer in self._timers:
             if timer.running:

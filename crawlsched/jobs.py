@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -20,6 +21,7 @@ from apscheduler.schedulers.base import BaseScheduler
 from apscheduler.schedulers.blocking import BlockingScheduler
 from scrapy.utils.asyncio import is_asyncio_available, run_in_thread
 
+from crawlsched.change_signals import newest_of_each
 from crawlsched.collection import load_pages, planner_for
 from crawlsched.exceptions import CrawlschedError
 from crawlsched.hosts import Hosts
@@ -41,6 +43,11 @@ _ADOPT_INTERVAL = 5.0
 # The first plans come soon, since a new crawl learns most in its first minutes; then ever later, up to the interval.
 _FIRST_REPLAN = 5.0
 _SIGNAL_OBSERVATIONS = 200_000
+# A source is judged by so many of its newest visits with an announcement: when it changes its ways, as many wipe out
+# all that was seen before.
+_REMEMBERED = 1_000
+# As if one such announcement in twenty were true, nats.
+_WEIGHT_OF_A_DOUBT = 0.05
 _PRUNED_AT_ONCE = 5_000
 # One job at a time of each kind; what was missed is done once, whenever there is time again.
 _JOB_DEFAULTS = {"coalesce": True, "max_instances": 1, "misfire_grace_time": None}
@@ -66,10 +73,21 @@ def make_plan(
     previous : Plan, optional
         The plan in force.
     """
-    observations = store.signal_observations(0.0, _SIGNAL_OBSERVATIONS)
-    made = plan(snapshot, bandwidth, observations, previous)
+    observations = newest_of_each(store.signal_observations(0.0, _SIGNAL_OBSERVATIONS), _REMEMBERED)
+    made = _with_doubts(plan(snapshot, bandwidth, observations, previous), store)
     store.save_plan(made.to_dict(hosts), now)
     return made
+
+
+def _with_doubts(made: Plan, store: Store) -> Plan:
+    """Give little weight to dates that went back, until visits have shown what they are worth."""
+    weights = made.signal_weights.copy()
+    for source in store.sources():
+        if source.kind == "backwards" and source.source < weights.size - 1:
+            low, high = made.precision_intervals[source.source]
+            if low <= 0.0 and high >= 1.0:
+                weights[source.source] = min(weights[source.source], _WEIGHT_OF_A_DOUBT)
+    return replace(made, signal_weights=weights)
 
 
 def prune(store: Store, before: float) -> int:

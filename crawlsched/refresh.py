@@ -336,12 +336,16 @@ class Refresher:
         """A source was read: its announcements become ChangeSignals, in slices between the slots."""
         known = read.digest == self.sources[visit.source].fingerprint
         self._responses.end(visit, Outcome.UNCHANGED if known else Outcome.CHANGED, now)
-        self._add_work(self._announcing.arrived(visit.source, read, etag, last_modified, now))
+        self.add_work(self._announcing.arrived(visit.source, read, etag, last_modified, now))
 
     def source_answered(self, visit: Visit, status: int, now: float) -> None:
         """A source gave no new content: not modified, gone, or an error."""
         self._responses.end(visit, _SOURCE_OUTCOMES.get(status, Outcome.ERROR), now)
         self._announcing.nothing_new(visit.source, now, ok=status == 304)
+
+    def poll_soon(self, number: int) -> None:
+        """Somebody says that a source has something new."""
+        self._announcing.poll_soon(number, self.clock())
 
     def source_of(self, kind: str, url: str, now: float) -> Source:
         """Return the source of this kind and URL, adding it if it is new."""
@@ -441,7 +445,8 @@ class Refresher:
         """Whether long work waits for `work`."""
         return bool(self._work)
 
-    def _add_work(self, steps: Iterator[None]) -> None:
+    def add_work(self, steps: Iterator[None]) -> None:
+        """Do long work in the moments that the slots leave; each step takes about a millisecond at most."""
         self._work.append(steps)
         if self.on_work is not None:
             self.on_work()

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections import deque
+from collections.abc import Sequence
 from itertools import chain
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Self
@@ -23,6 +24,7 @@ from scrapy.utils.misc import build_from_crawler, load_object
 from twisted.python.failure import Failure
 
 from crawlsched.exceptions import CrawlschedError
+from crawlsched.pinging import announce, known_pages
 from crawlsched.refresh import NotForTheSpider, Refresher
 from crawlsched.request_templates import RequestTemplate, build_request, template_of
 from crawlsched.settings import parse_bandwidth
@@ -178,6 +180,24 @@ class Scheduler(BaseScheduler):
             If it is no positive rate.
         """
         self._refresher.set_bandwidth(parse_bandwidth(bandwidth), self._refresher.clock())
+
+    def signal(self, urls: Sequence[str], source: str = "spider") -> int:
+        """Announce that pages may have changed: ``crawler.engine.scheduler.signal(["https://example.com/a"])``.
+
+        Parameters
+        ----------
+        urls : sequence of str
+            Those that are no pages are left alone.
+        source : str
+            Who says so: what the announcements of each name prove to be worth is learned by itself.
+
+        Returns
+        -------
+        int
+            How many were taken: not those of pages that were crawled or announced by the same source just now.
+        """
+        pages, _ = known_pages(self._refresher, urls)
+        return announce(self._refresher, pages, source, self._refresher.clock())
 
     # -- pages from requests
 

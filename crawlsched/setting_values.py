@@ -15,10 +15,12 @@ __all__ = [
     "format_bandwidth",
     "parse_bandwidth",
     "parse_duration",
+    "read_address",
     "read_bandwidth",
     "read_count",
     "read_database_url",
     "read_function",
+    "read_key",
     "read_keys",
     "read_one_of",
     "read_optional",
@@ -281,6 +283,23 @@ def read_table(value: object) -> tuple[tuple[str, Any], ...]:
     if not isinstance(value, Mapping) or not all(isinstance(key, str) for key in value):
         raise ValueError(allowed)
     return tuple(value.items())
+
+
+def read_address(value: object) -> tuple[str, int]:
+    """Read where to listen: a port of this machine itself, or host:port."""
+    match = re.fullmatch(r"(?:(?:\[([0-9A-Fa-f:]+)\]|([^:\s]+)):)?([0-9]{1,5})", str(value).strip())
+    if match is None or isinstance(value, bool) or int(match[3]) > 65_535:
+        raise ValueError(
+            "a port such as 8025 (of 127.0.0.1), or host:port such as 0.0.0.0:8025; port 0 is any free one"
+        )
+    return match[1] or match[2] or "127.0.0.1", int(match[3])
+
+
+def read_key(value: object) -> str:
+    """Read a key that nobody guesses, as IndexNow wants it."""
+    if not isinstance(value, str) or re.fullmatch(r"[A-Za-z0-9-]{8,128}", value) is None:
+        raise ValueError("8 to 128 letters, digits and dashes")
+    return value
 
 
 def read_selectors(value: object) -> tuple[str, ...]:

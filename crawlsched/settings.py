@@ -16,10 +16,12 @@ from crawlsched.setting_values import (
     format_bandwidth,
     parse_bandwidth,
     parse_duration,
+    read_address,
     read_bandwidth,
     read_count,
     read_database_url,
     read_function,
+    read_key,
     read_keys,
     read_one_of,
     read_optional,
@@ -190,12 +192,28 @@ class Settings:
     )
     sitemap_urls: tuple[str, ...] = _setting([], read_urls, "Sitemaps to read beside those that robots.txt names.")
     sitemaps_from_robots: bool = _setting(True, read_truth, "Read the sitemaps that the sites' robots.txt files name.")
-    sitemap_interval: float = _setting(3600.0, read_positive_seconds, "How often a sitemap is read again.")
+    sitemap_interval: float = _setting(
+        3600.0,
+        read_positive_seconds,
+        "How often a sitemap is read again, until it has shown what its announcements are worth.",
+    )
     sitemap_discovery: bool = _setting(True, read_truth, "Make pages of the unknown URLs that a sitemap lists.")
     sitemap_max_bytes: int = _setting(52428800, read_positive_count, "A sitemap is read up to this size, unpacked.")
     sitemap_max_entries: int = _setting(50000, read_positive_count, "A sitemap is read up to this many entries.")
     signal_delay: float = _setting(
         0.0, read_seconds, "Announcements this soon after a crawl are dropped: they are about what was just seen."
+    )
+    receiver: tuple[str, int] | None = _setting(
+        None,
+        read_optional(read_address),
+        "Where pings are received (IndexNow and WebSub over HTTP): a port, or `host:port`; a port alone is that of "
+        "127.0.0.1. `None`: nowhere.",
+    )
+    receiver_key: str | None = _setting(
+        None, read_optional(read_key), "What senders of pings have to know. There is no receiver without."
+    )
+    receiver_rate: float = _setting(
+        "10/s", read_bandwidth, "How many URLs of pings are taken; 10,000 may come at once after a quiet time."
     )
     replan_interval: float = _setting(
         300.0, read_positive_seconds, "How often the population's rates and the sources' precision are learned anew."
@@ -311,6 +329,11 @@ def _contradictions(values: Mapping[str, Any]) -> list[str]:
         mistakes.append(
             "CRAWLSCHED_MAX_CRAWL_INTERVAL must be None or at least CRAWLSCHED_MIN_CRAWL_INTERVAL "
             f"({shortest:g} s), got {longest:g} s."
+        )
+    if values.get("receiver") is not None and values.get("receiver_key") is None:
+        mistakes.append(
+            "CRAWLSCHED_RECEIVER_KEY must be 8 to 128 letters, digits and dashes where CRAWLSCHED_RECEIVER is set, "
+            "got None."
         )
     if set(_RECIPE.values()) <= values.keys():
         try:

@@ -123,7 +123,7 @@ def read_source(
     if source.kind == "robots":
         return SourceRead(digest, children=[ListedSitemap(found) for found in robots_sitemaps(body, url)])
     limits = Limits(max_bytes=max_bytes, max_entries=max_entries)
-    document = read_sitemap(body, url, limits, hosts=hosts, ancestors=tuple(ancestors))
+    document = read_sitemap(body, url, limits, hosts=hosts, ancestors=tuple(ancestors), feedparser=True)
     read = SourceRead(
         digest,
         usable=document.kind != "unknown",

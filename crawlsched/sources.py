@@ -43,6 +43,11 @@ class Sources:
         self._due: dict[int, None] = {}  # in order; a dictionary so that no source waits twice
         self._failures: dict[int, int] = {}
 
+    @property
+    def interval(self) -> float:
+        """Seconds between two polls of a source of which nothing else is known."""
+        return self._interval
+
     def __len__(self) -> int:
         return len(self._numbers)
 
@@ -101,11 +106,11 @@ class Sources:
                 return number
         return None
 
-    def polled(self, number: int, now: float, *, ok: bool, patience: float = 1.0, **changes: object) -> Source:
-        """Note how a poll ended and when the next is to be, `patience` intervals later; return the new row."""
+    def polled(self, number: int, now: float, *, ok: bool, wait: float | None = None, **changes: object) -> Source:
+        """Note how a poll ended and when the next is to be, `wait` seconds later; return the new row."""
         if ok:
             self._failures.pop(number, None)
-            wait = self._interval * patience
+            wait = self._interval if wait is None else wait
         else:
             failures = self._failures[number] = self._failures.get(number, 0) + 1
             wait = min(self._interval * _BACKOFF**failures, max(self._interval, _LONGEST_INTERVAL))

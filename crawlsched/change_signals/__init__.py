@@ -4,7 +4,7 @@ Bytes in, facts out: nothing here fetches, reads a clock or touches a database.
 """
 
 from crawlsched.change_signals.announcements import Announcements, announcements
-from crawlsched.change_signals.attribution import attributed
+from crawlsched.change_signals.attribution import attributed, newest_of_each
 from crawlsched.change_signals.change_signal import SOURCE_KINDS, ChangeSignal
 from crawlsched.change_signals.entries import SitemapChildren, SitemapEntries, SitemapEntry
 from crawlsched.change_signals.lastmod import parse_lastmod
@@ -26,6 +26,7 @@ __all__ = [
     "SitemapEntry",
     "announcements",
     "attributed",
+    "newest_of_each",
     "parse_lastmod",
     "read_sitemap",
     "robots_sitemaps",

@@ -1,8 +1,12 @@
 """Attribution: of which source's announcements a visit tells something, where several sources cover its page."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import Any
 
-__all__ = ["attributed"]
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["attributed", "newest_of_each"]
 
 
 def attributed(heard: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
@@ -39,3 +43,35 @@ def attributed(heard: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
     if not loud:
         return all_of_them
     return loud if len(loud) == 1 else []
+
+
+def newest_of_each(visits: Mapping[str, NDArray[Any]], most: int) -> dict[str, NDArray[Any]]:
+    """Return the newest visits of each source: what it did long ago is not held against it, nor in its favour.
+
+    Parameters
+    ----------
+    visits : mapping
+        Columns of visits, newest first, with ``source`` and ``n_signals``.
+    most : int
+        Visits of each source before which it announced something; of those before which it was silent, four times
+        as many are kept.
+
+    Returns
+    -------
+    dict
+        The same columns, in the same order.
+
+    Examples
+    --------
+    >>> visits = {"source": np.array([3, 3, 7, 3]), "n_signals": np.array([1, 2, 1, 1])}
+    >>> newest_of_each(visits, 2)["source"]
+    array([3, 3, 7])
+    """
+    loud = np.asarray(visits["n_signals"]) > 0
+    kind = np.asarray(visits["source"]) * 2 + loud
+    order = np.argsort(kind, kind="stable")
+    starts = np.searchsorted(kind[order], kind[order])
+    rank = np.empty(kind.size, np.intp)
+    rank[order] = np.arange(kind.size) - starts
+    kept = rank < np.where(loud, most, 4 * most)
+    return {name: np.asarray(column)[kept] for name, column in visits.items()}

@@ -31,6 +31,7 @@ PROBLEM_KINDS = {
     "duplicate-url": "a URL that was listed before; the later lastmod was kept",
     "bad-lastmod": "a lastmod which is no date of the W3C profile nor of RFC 2822; it was taken as missing",
     "bad-priority": "a priority that is no number from 0 to 1; it was taken as missing",
+    "damaged-feed": "a feed that is no well-formed XML; feedparser read what it could",
     "loop": "an index that lists itself or an index above it; the child was dropped",
     "index-depth": "an index file below max_index_depth others; its children were not read",
 }

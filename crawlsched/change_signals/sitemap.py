@@ -9,6 +9,7 @@ from crawlsched.change_signals.collected import Collected
 from crawlsched.change_signals.decoding import characters
 from crawlsched.change_signals.decompression import plain_chunks
 from crawlsched.change_signals.entries import SitemapChildren, SitemapEntries
+from crawlsched.change_signals.feeds import read_feed
 from crawlsched.change_signals.limits import Limits
 from crawlsched.change_signals.locations import Locations
 from crawlsched.change_signals.markup import TagReader
@@ -50,6 +51,7 @@ def read_sitemap(
     *,
     hosts: Collection[str] = (),
     ancestors: Sequence[str] = (),
+    feedparser: bool = False,
 ) -> SitemapDocument:
     """Read a sitemap, a sitemap index, a list of URLs, or an RSS or Atom feed.
 
@@ -65,6 +67,8 @@ def read_sitemap(
         Hosts whose URLs are accepted beside that of `url`, as where one host's robots.txt names another's sitemap.
     ancestors : sequence of str
         URLs of the index files through which this document was found; a child among them is a loop.
+    feedparser : bool
+        Let feedparser, if it is installed, read what may be a feed; what it reads counts if that is no less.
 
     Returns
     -------
@@ -108,6 +112,12 @@ def read_sitemap(
         kind = _read_xml(text, collected, limits, problems)
     else:
         kind = _read_lines(text, collected, limits, problems)
+    if feedparser and start.startswith("<") and kind in ("rss", "atom", "unknown") and not collected.children.url:
+        again = ProblemCounter()
+        other = Collected(url, limits, Locations(url, hosts, again), ancestors, again)
+        other_kind = read_feed(b"".join(plain_chunks(body, limits.max_bytes, again)), other, again)
+        if other_kind is not None and len(other.entries) >= len(collected.entries):
+            return SitemapDocument(url, other_kind, other.entries, other.children, again.problems())
     if kind == "unknown" and start:
         problems.add("not-a-sitemap", start)
     return SitemapDocument(url, kind, collected.entries, collected.children, problems.problems())

@@ -52,13 +52,29 @@ def add_commands(parser: argparse.ArgumentParser) -> None:
         replay,
         signal,
         simulate,
+        sources,
         status,
         whatif,
         why,
     )
 
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True, prog=parser.prog)
-    for command in (status, why, diff, whatif, bandwidth, recrawl, signal, forget, jobs, db, replay, compare, simulate):
+    for command in (
+        status,
+        sources,
+        why,
+        diff,
+        whatif,
+        bandwidth,
+        recrawl,
+        signal,
+        forget,
+        jobs,
+        db,
+        replay,
+        compare,
+        simulate,
+    ):
         command.add_parser(commands)
 
 

@@ -36,5 +36,5 @@ def say(report: dict[str, Any]) -> str:
     taken = report["taken"]
     text = f"{pages} announced"
     if taken is not None and taken < report["pages"]:
-        text += f", {report['pages'] - taken} of them too soon after a crawl to count"
+        text += f", {report['pages'] - taken} of them too soon after a crawl or a signal to count"
     return f"{text}.{say_unknown(report)}"

@@ -4,5 +4,6 @@ from crawlsched.frontier import Pick
 from crawlsched.planner.explanation import Explanation, Observation
 from crawlsched.planner.plan import Plan, Snapshot, plan
 from crawlsched.planner.planner import DEFAULT_GRID, Planner
+from crawlsched.planner.prospects import prospects
 
-__all__ = ["DEFAULT_GRID", "Explanation", "Observation", "Pick", "Plan", "Planner", "Snapshot", "plan"]
+__all__ = ["DEFAULT_GRID", "Explanation", "Observation", "Pick", "Plan", "Planner", "Snapshot", "plan", "prospects"]

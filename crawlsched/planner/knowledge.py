@@ -389,6 +389,10 @@ class Knowledge:
             if changes and columns.crawled_at.item(page) > -np.inf:
                 self.frontier.refile_one(page, self._now)
 
+    def announced_by(self, page: int, source: int) -> bool:
+        """Whether a source has announced a page since its last crawl."""
+        return self._listening.announced_by(page, source)
+
     def _take_signals(self, rows: IndexArray, source: int, announced_at: float, since: float) -> None:
         rows = self._listening.take(rows, source, announced_at, since)
         # Of a page never crawled there is no copy that could go stale.

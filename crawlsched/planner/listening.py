@@ -80,6 +80,14 @@ class Listening:
             self._take_beside_others(page, source, at, since)
         return rows
 
+    def announced_by(self, page: int, source: int) -> bool:
+        """Whether a source has announced a page since its last crawl."""
+        crawled_at = self._pages.crawled_at.item(page)
+        for one in self._further.of(page):
+            if one.source == source:
+                return one.n_signals > 0 or one.signalled_at > max(crawled_at, one.since)
+        return self._pages.source.item(page) == source and self._pages.n_signals.item(page) > 0
+
     def _take_beside_others(self, page: int, source: int, at: float, since: float) -> None:
         heard = self._further.of(page)
         if all(one.source != source for one in heard):  # more sources name it than can count

@@ -1,0 +1,194 @@
+"""Pings: announcements that others send, in the formats of IndexNow and WebSub; read and checked, nothing more."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+__all__ = ["MOST_URLS", "Ping", "PingRefused", "callback_token", "is_signed", "read_indexnow", "subscription_form"]
+
+#: URLs of one ping; IndexNow's own limit.
+MOST_URLS = 10_000
+_LONGEST_URL = 8_192
+_METHODS = ("sha1", "sha256", "sha384", "sha512")
+
+
+class PingRefused(ValueError):
+    """A ping is not taken.
+
+    Parameters
+    ----------
+    status : int
+        The HTTP status that tells the sender.
+    reason : str
+        One sentence.
+    """
+
+    def __init__(self, status: int, reason: str) -> None:
+        super().__init__(reason)
+        self.status = status
+
+
+@dataclass(frozen=True, slots=True)
+class Ping:
+    """Pages of one host that may have changed, says somebody who knows the key."""
+
+    host: str
+    urls: tuple[str, ...]
+
+
+def read_indexnow(query: Mapping[str, str], body: bytes | None, key: str) -> Ping:
+    """Read an IndexNow ping: the query of a GET, or the JSON body of a POST.
+
+    Parameters
+    ----------
+    query : mapping of str to str
+        The query's parameters.
+    body : bytes or None
+        The body of a POST; None for a GET.
+    key : str
+        What the sender has to know.
+
+    Returns
+    -------
+    Ping
+
+    Raises
+    ------
+    PingRefused
+        With status 400 (not understood), 403 (wrong key) or 422 (URLs of another host).
+
+    References
+    ----------
+    .. [1] indexnow.org, "IndexNow protocol".
+
+    Examples
+    --------
+    >>> read_indexnow({"url": "https://example.com/a", "key": "0123456789"}, None, "0123456789")
+    Ping(host='example.com', urls=('https://example.com/a',))
+    >>> read_indexnow({"url": "https://example.com/a", "key": "guess"}, None, "0123456789")
+    Traceback (most recent call last):
+    crawlsched.change_signals.pings.PingRefused: The key is wrong.
+    """
+    if body is None:
+        _check_key(query.get("key"), key)
+        url = query.get("url", "")
+        return Ping(_host(url), (_checked(url),))
+    try:
+        told = json.loads(body)
+    except (ValueError, RecursionError):
+        raise PingRefused(400, "The body is no JSON.") from None
+    if not isinstance(told, dict):
+        raise PingRefused(400, "The body is no JSON object.")
+    _check_key(told.get("key"), key)
+    urls, host = told.get("urlList"), told.get("host")
+    if not isinstance(urls, list) or not urls or not all(isinstance(url, str) for url in urls):
+        raise PingRefused(400, "urlList has to be a list of URLs.")
+    if len(urls) > MOST_URLS:
+        raise PingRefused(400, f"urlList has more than {MOST_URLS} URLs.")
+    if not isinstance(host, str) or not host:
+        raise PingRefused(400, "host has to be the host of the URLs.")
+    host = host.lower()
+    # As often as a URL is told, it counts once.
+    distinct = tuple(dict.fromkeys(_checked(url) for url in urls))
+    if any(_host(url) != host for url in distinct):
+        raise PingRefused(422, "A URL is not of the host.")
+    return Ping(host, distinct)
+
+
+def _check_key(given: object, key: str) -> None:
+    if not isinstance(given, str) or not hmac.compare_digest(given.encode(), key.encode()):
+        raise PingRefused(403, "The key is wrong.")
+
+
+def _checked(url: str) -> str:
+    if len(url) > _LONGEST_URL or not _host(url) or any(character <= " " for character in url):
+        raise PingRefused(400, "A URL is no http or https URL.")
+    return url
+
+
+def _host(url: str) -> str:
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return ""
+    return (parts.hostname or "") if parts.scheme in ("http", "https") else ""
+
+
+def callback_token(topic: str, key: str) -> str:
+    """Return the part of a WebSub callback's address that nobody can guess, for the topic that it belongs to."""
+    return _keyed(f"callback {topic}", key)[:32]
+
+
+def topic_secret(topic: str, key: str) -> str:
+    """Return the secret with which a hub has to sign what it sends of a topic."""
+    return _keyed(f"secret {topic}", key)
+
+
+def _keyed(text: str, key: str) -> str:
+    return hmac.new(key.encode(), text.encode(), hashlib.sha256).hexdigest()
+
+
+def is_signed(signature: str | None, body: bytes, topic: str, key: str) -> bool:
+    """Whether a notification was signed with a topic's secret.
+
+    Parameters
+    ----------
+    signature : str or None
+        The header ``X-Hub-Signature``: ``method=hexadecimal digits``.
+    body : bytes
+        What was signed.
+    topic, key : str
+        See `topic_secret`.
+
+    References
+    ----------
+    .. [1] W3C (2018), "WebSub", section 8: authenticated content distribution.
+
+    Examples
+    --------
+    >>> form = subscription_form("https://me/", 7, "https://example.com/feed", "0123456789")
+    >>> signature = hmac.new(form["hub.secret"].encode(), b"<feed/>", "sha256").hexdigest()
+    >>> is_signed(f"sha256={signature}", b"<feed/>", "https://example.com/feed", "0123456789")
+    True
+    >>> is_signed(f"sha256={signature}", b"<feed>", "https://example.com/feed", "0123456789")
+    False
+    """
+    method, _, digits = (signature or "").partition("=")
+    if method not in _METHODS:
+        return False
+    wanted = hmac.new(topic_secret(topic, key).encode(), body, method).hexdigest()
+    return hmac.compare_digest(wanted.encode(), digits.encode())
+
+
+def subscription_form(address: str, source: int, topic: str, key: str, mode: str = "subscribe") -> dict[str, str]:
+    """Return the form that a subscriber posts to a topic's hub.
+
+    Parameters
+    ----------
+    address : str
+        Where the hub reaches the receiver, such as ``https://crawler.example.com/``.
+    source : int
+        The number of the sitemap or feed, as ``crawlsched sources --json`` shows it.
+    topic : str
+        Its URL.
+    key : str
+        The receiver's key.
+    mode : {"subscribe", "unsubscribe"}
+
+    Examples
+    --------
+    >>> form = subscription_form("https://me/", 7, "https://example.com/feed", "0123456789")
+    >>> form["hub.callback"], form["hub.mode"]
+    ('https://me/websub/7/...', 'subscribe')
+    """
+    return {
+        "hub.callback": f"{address.rstrip('/')}/websub/{source}/{callback_token(topic, key)}",
+        "hub.mode": mode,
+        "hub.topic": topic,
+        "hub.secret": topic_secret(topic, key),
+    }

@@ -1,0 +1,55 @@
+"""Pings reach the crawl: who says that pages have changed, and what becomes of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from crawlsched.refresh import Refresher
+
+__all__ = ["announce", "known_pages", "pinged"]
+
+# URLs that are looked up and announced between two looks at the clock.
+_URLS_AT_ONCE = 16
+
+
+def known_pages(refresher: Refresher, urls: Iterable[str]) -> tuple[NDArray[np.intp], list[str]]:
+    """Return the pages with these URLs, and the URLs that are no pages."""
+    found = {url: refresher.collection.index.page(refresher.request_fingerprint(url)) for url in urls}
+    pages = np.array(sorted({page for page in found.values() if page >= 0}), np.intp)
+    return pages, [url for url, page in found.items() if page < 0]
+
+
+def announce(refresher: Refresher, pages: NDArray[np.intp], sender: str, now: float) -> int:
+    """Somebody says that these pages may have changed; return how many ChangeSignals were taken.
+
+    A page of which the same sender has said so since its last crawl is not announced again: saying it twice makes it no
+    truer, and what it is worth is learned from what the next visit finds.
+    """
+    if not pages.size:
+        return 0
+    source = refresher.source_of("ping", sender, now).source
+    planner = refresher.planner
+    planner.covered(pages, source, now)
+    fresh = np.array([page for page in pages.tolist() if not planner.announced_by(page, source)], np.intp)
+    refresher.count("crawlsched/change_signals/received", int(pages.size))
+    refresher.count("crawlsched/change_signals/repeated", int(pages.size - fresh.size))
+    if not fresh.size:
+        return 0
+    taken = planner.signalled(fresh, source, now)
+    refresher.count("crawlsched/change_signals/taken", taken)
+    refresher.collection.unsaved.pages(fresh, now)
+    return taken
+
+
+def pinged(refresher: Refresher, urls: tuple[str, ...], sender: str) -> Iterator[None]:
+    """Take a ping over, some URLs at a time."""
+    for start in range(0, len(urls), _URLS_AT_ONCE):
+        pages, unknown = known_pages(refresher, urls[start : start + _URLS_AT_ONCE])
+        refresher.count("crawlsched/change_signals/unknown_url", len(unknown))
+        announce(refresher, pages, sender, refresher.clock())
+        yield

@@ -1,0 +1,42 @@
+"""Prospects: what crawling pages now is worth, and how likely their copies are still fresh."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+if TYPE_CHECKING:
+    from crawlsched.planner.planner import Planner
+
+__all__ = ["prospects"]
+
+FloatArray = npt.NDArray[np.float64]
+
+
+def prospects(planner: Planner, pages: npt.NDArray[np.intp], now: float) -> tuple[FloatArray, FloatArray]:
+    """Return crawl values above the threshold, and importance times the probability of a fresh copy.
+
+    Parameters
+    ----------
+    planner : Planner
+    pages : ndarray of int, shape (n,)
+    now : float
+        POSIX seconds.
+
+    Returns
+    -------
+    surplus : ndarray, shape (n,)
+        What the crawl of each page gains beyond the threshold, which any crawl gains; 0 where it gains less.
+    fresh : ndarray, shape (n,)
+        Importance times the probability exp(-α τ - κ n), expected over the rates α still possible; 0 without a copy.
+    """
+    values, columns = planner.values, planner.pages
+    surplus = np.maximum(planner.frontier.values.many(pages).at(now) - planner.threshold, 0.0)
+    crawled_at = columns.crawled_at[pages]
+    elapsed = np.where(np.isfinite(crawled_at), np.maximum(now - crawled_at, 0.0), 0.0)
+    _, signal_weight = values.signals(pages)
+    unannounced = np.vecdot(values.weights(pages), np.exp(-planner.posterior.rates * elapsed[:, np.newaxis]))
+    fresh = unannounced * np.exp(-signal_weight * values.heard(pages)) * columns.importance[pages]
+    return surplus, np.where(np.isfinite(crawled_at), fresh, 0.0)

@@ -1,0 +1,107 @@
+"""Poll values: what reading a source again is worth, in the currency of crawl values, learned from its past."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any, Self
+
+from crawlsched.crawl_value import elapsed_at_value, greedy
+
+__all__ = ["Brought", "poll_interval"]
+
+# What is known of a source before its first announcements counts for so many of the intervals set for sitemaps.
+_INTERVALS_AT_FIRST = 8.0
+# A source of which nothing is known would be crawled anyway, page by page, within about so many of these intervals.
+_CRAWLED_ANYWAY = 4.0
+# Polls that are remembered.
+_REMEMBERED = 100.0
+# A source is polled at most so many times as often as is set, and at least so many times as rarely.
+_MOST_OFTEN, _LEAST_OFTEN = 16.0, 64.0
+_LONGEST = 30 * 86_400.0
+
+
+@dataclass(frozen=True, slots=True)
+class Brought:
+    """What the polls of a source have brought.
+
+    Attributes
+    ----------
+    gain : float
+        By how much announcements and new pages raised crawl values above the threshold, importance times seconds.
+    loss : float
+        What they would have cost for each second that they had been read later, importance.
+    seconds : float
+        Time in which they came.
+
+    Examples
+    --------
+    >>> brought = Brought().polled(3600.0, gain=900.0, loss=0.5)
+    >>> brought.seconds, Brought.of(brought.plain()) == brought
+    (3600.0, True)
+    """
+
+    gain: float = 0.0
+    loss: float = 0.0
+    seconds: float = 0.0
+
+    def polled(self, seconds: float, gain: float, loss: float) -> Brought:
+        """Return the same with one more poll, so many seconds after the one before; older ones count less."""
+        fading = 1.0 - 1.0 / _REMEMBERED
+        return Brought(self.gain * fading + gain, self.loss * fading + loss, self.seconds * fading + seconds)
+
+    def plain(self) -> dict[str, float]:
+        """Return it as JSON can hold it."""
+        return asdict(self)
+
+    @classmethod
+    def of(cls, plain: dict[str, Any]) -> Self:
+        """Return what `plain` made plain."""
+        return cls(**{name: float(plain.get(name, 0.0)) for name in ("gain", "loss", "seconds")})
+
+
+def poll_interval(brought: Brought, threshold: float, interval: float) -> float:
+    """Return after how many seconds a poll is worth as much as the crawl of a page.
+
+    Parameters
+    ----------
+    brought : Brought
+        What the source's polls have brought.
+    threshold : float
+        Crawl value at which pages are being crawled.
+    interval : float
+        Seconds between polls of a source of which nothing is known.
+
+    Returns
+    -------
+    float
+        From a sixteenth of the interval to 64 of it (30 days at most, where the interval is not longer).
+
+    Notes
+    -----
+    Let a source announce so much that acting on it gains G a second (importance times seconds), and let an
+    announcement read later lose its gain at the rate ρ, because its page is crawled anyway some time: exp(-ρ u) of it
+    is left after u seconds. Then reading what has gathered in τ seconds is worth, as against waiting on,
+    V(τ) = G/ρ (1 - (1 + ρτ) exp(-ρτ)): the crawl value GREEDY of a page of importance G and change rate ρ. The poll is
+    due when that reaches the threshold, as any page is. See ``docs/change_signals.md``.
+
+    Examples
+    --------
+    A source of which nothing is known is polled at the interval; one that never announced anything ever more rarely:
+
+    >>> round(poll_interval(Brought(), 10.0, 3600.0))
+    3600
+    >>> round(poll_interval(Brought(seconds=30 * 86400.0), 10.0, 3600.0) / 3600)
+    64
+    """
+    shortest = interval / _MOST_OFTEN
+    longest = max(interval, min(interval * _LEAST_OFTEN, _LONGEST))
+    if threshold <= 0:
+        return interval
+    # What is not known yet is taken to be such that a poll after one interval is worth the threshold.
+    fading = 1.0 / (_CRAWLED_ANYWAY * interval)
+    seconds = _INTERVALS_AT_FIRST * interval
+    gain = threshold / float(greedy(interval, fading)) * seconds
+    gains, losses = gain + brought.gain, gain * fading + brought.loss
+    rate = gains / (seconds + brought.seconds)
+    wanted = float(elapsed_at_value(threshold, losses / gains, importance=rate))
+    return min(max(wanted, shortest), longest)

@@ -1,0 +1,193 @@
+"""The receiver: an HTTP server inside the crawl that takes pings (IndexNow, WebSub); off unless an address is set.
+
+Whoever floods it is held up and turned away before anything is done for him: requests and URLs have an allowance each,
+few requests are looked at at a time, and what is taken waits in line for moments that the slots leave.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import math
+from collections.abc import Awaitable, Callable, Iterator
+from typing import TYPE_CHECKING
+
+from crawlsched.allowance import Allowance
+from crawlsched.change_signals.pings import MOST_URLS, PingRefused, callback_token, is_signed, read_indexnow
+from crawlsched.pinging import pinged
+
+if TYPE_CHECKING:
+    from aiohttp import web
+
+    from crawlsched.refresh import Refresher
+
+__all__ = ["Receiver"]
+
+logger = logging.getLogger(__name__)
+
+_MOST_BYTES = 2 * 1024 * 1024
+# Requests a second, good or bad, and in reserve; whoever comes beyond that is held for a second and then told to wait.
+_REQUESTS_PER_SECOND, _REQUESTS_IN_RESERVE = 50.0, 200.0
+_HELD_FOR = 1.0
+# Requests that are open at once; more are hung up on.
+_MOST_OPEN = 64
+# URLs that wait for the crawl at once.
+_MOST_WAITING = 20_000
+_SLOWEST = 10.0
+
+
+class Receiver:
+    """Serve pings.
+
+    Parameters
+    ----------
+    refresher : Refresher
+        Its settings say where, and with which key.
+
+    Attributes
+    ----------
+    address : (str, int) or None
+        Where it listens; None if it does not.
+    """
+
+    def __init__(self, refresher: Refresher) -> None:
+        settings, now = refresher.settings, refresher.clock()
+        assert settings.receiver_key is not None
+        self.address: tuple[str, int] | None = None
+        self._refresher = refresher
+        self._key = settings.receiver_key
+        self._urls = Allowance(settings.receiver_rate, float(MOST_URLS), now)
+        self._requests = Allowance(_REQUESTS_PER_SECOND, _REQUESTS_IN_RESERVE, now)
+        self._open = 0
+        self._waiting = 0
+        self._runner: web.AppRunner | None = None
+
+    async def start(self) -> None:
+        """Listen; if that is not possible the log says why, and the crawl goes on without."""
+        from aiohttp import web
+
+        assert self._refresher.settings.receiver is not None
+        host, port = self._refresher.settings.receiver
+
+        @web.middleware
+        async def guard(
+            request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
+        ) -> web.StreamResponse:
+            return await self._guard(request, handler)
+
+        app = web.Application(client_max_size=_MOST_BYTES, middlewares=[guard])
+        app.router.add_get("/indexnow", self._indexnow)
+        app.router.add_post("/indexnow", self._indexnow)
+        app.router.add_get("/websub/{source:[0-9]{1,9}}/{token}", self._verify_intent)
+        app.router.add_post("/websub/{source:[0-9]{1,9}}/{token}", self._notified)
+        runner = web.AppRunner(app, access_log=None, handle_signals=False, keepalive_timeout=5.0, shutdown_timeout=1.0)
+        await runner.setup()
+        try:
+            await web.TCPSite(runner, host, port).start()
+        except OSError as error:
+            await runner.cleanup()
+            logger.error("Pings are not received: %s:%d cannot be listened on (%s).", host, port, error)
+            return
+        self._runner = runner
+        self.address = runner.addresses[0][:2]
+        logger.info("Pings are received at http://%s:%d/indexnow and /websub.", *self.address)
+
+    async def stop(self) -> None:
+        """Listen no more."""
+        if self._runner is not None:
+            runner, self._runner, self.address = self._runner, None, None
+            await runner.cleanup()
+
+    # -- who is let in
+
+    async def _guard(
+        self, request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
+    ) -> web.StreamResponse:
+        from aiohttp import web
+
+        if self._open >= _MOST_OPEN:
+            self._refresher.count("crawlsched/pings/limited")
+            if request.transport is not None:
+                request.transport.abort()
+            return web.Response(status=503)
+        self._open += 1
+        try:
+            if not self._requests.take(1, self._refresher.clock()):
+                return await self._later(_HELD_FOR)
+            async with asyncio.timeout(_SLOWEST):
+                return await handler(request)
+        except PingRefused as refused:
+            self._refresher.count("crawlsched/pings/refused")
+            return web.json_response({"error": str(refused)}, status=refused.status)
+        except TimeoutError:
+            return web.Response(status=408)
+        finally:
+            self._open -= 1
+
+    async def _later(self, seconds: float) -> web.Response:
+        """Hold a sender up, and tell him when to come again."""
+        from aiohttp import web
+
+        self._refresher.count("crawlsched/pings/limited")
+        await asyncio.sleep(_HELD_FOR)
+        again = {"Retry-After": str(max(1, math.ceil(seconds))), "Connection": "close"}
+        return web.json_response({"error": "Too many pings."}, status=429, headers=again)
+
+    # -- IndexNow
+
+    async def _indexnow(self, request: web.Request) -> web.Response:
+        from aiohttp import web
+
+        body = await request.read() if request.method == "POST" else None
+        # Ten thousand URLs take some tens of milliseconds, which the slots do not have.
+        ping = await asyncio.to_thread(read_indexnow, dict(request.query), body, self._key)
+        n, now = len(ping.urls), self._refresher.clock()
+        if self._waiting + n > _MOST_WAITING:
+            return await self._later(_HELD_FOR)
+        if not self._urls.take(n, now):
+            return await self._later(self._urls.wait(n, now))
+        self._refresher.count("crawlsched/pings/urls", n)
+        self._waiting += n
+        self._refresher.add_work(self._taken_over(ping.urls, f"indexnow {ping.host}"))
+        return web.Response(status=202)
+
+    def _taken_over(self, urls: tuple[str, ...], sender: str) -> Iterator[None]:
+        yield from pinged(self._refresher, urls, sender)
+        self._waiting -= len(urls)
+
+    # -- WebSub
+
+    def _topic(self, request: web.Request) -> tuple[int, str]:
+        """Return the source that a callback belongs to, and its URL."""
+        number = int(request.match_info["source"])
+        try:
+            topic = self._refresher.sources[number].url
+        except (KeyError, IndexError):
+            topic = None
+        if topic is None or request.match_info["token"] != callback_token(topic, self._key):
+            raise PingRefused(404, "There is no such callback.")
+        return number, topic
+
+    async def _verify_intent(self, request: web.Request) -> web.Response:
+        """Confirm to a hub that we asked for what it believes we asked for (WebSub, section 5.3)."""
+        from aiohttp import web
+
+        _, topic = self._topic(request)
+        mode, challenge = request.query.get("hub.mode"), request.query.get("hub.challenge")
+        if mode == "denied":
+            logger.warning("The hub of %s denies the subscription: %s", topic, request.query.get("hub.reason", "?"))
+            return web.Response(status=200)
+        if mode not in ("subscribe", "unsubscribe") or request.query.get("hub.topic") != topic or not challenge:
+            raise PingRefused(404, "This was not asked for.")
+        return web.Response(text=challenge)
+
+    async def _notified(self, request: web.Request) -> web.Response:
+        """A hub says that a topic has changed: it is polled in the next slot, and its entries tell of which pages."""
+        from aiohttp import web
+
+        number, topic = self._topic(request)
+        body = await request.read()
+        if not is_signed(request.headers.get("X-Hub-Signature"), body, topic, self._key):
+            raise PingRefused(403, "The signature is wrong.")
+        self._refresher.poll_soon(number)
+        return web.Response(status=202)

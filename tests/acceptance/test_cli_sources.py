@@ -1,0 +1,76 @@
+"""``crawlsched sources`` tells an honest source from a lying one, part by part, with counts and intervals."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+
+from crawlsched.store import Batch, NewPage, ObservationRow, Source, Store
+
+ROOT = Path(__file__).parents[2]
+N_PAGES, N_VISITS = 40, 1600
+
+
+def _filled(url: str) -> None:
+    """A sitemap that is honest about /news/ and says anything about /tags/."""
+    rng = np.random.default_rng(4)
+    store = Store.open(url, "test")
+    urls = [f"http://a/{'news' if page % 2 else 'tags'}/{page}" for page in range(N_PAGES)]
+    pages = {page: NewPage(page, urls[page], "a", bytes([page]) * 20, 0.0) for page in range(N_PAGES)}
+    quality = {"announced": 500, "backwards": 3, "alike": 0.25, "delays": {"9": 10}}
+    sources = {0: Source(0, "sitemap", "http://a/map.xml", "a", problems={"bad-url": 2}, quality=quality)}
+    rows = []
+    for number in range(N_VISITS):
+        page = int(rng.integers(N_PAGES))
+        elapsed = float(rng.exponential(1000.0))
+        n = int(rng.poisson(0.001 * elapsed))
+        stale = 0.0001 * elapsed + (3.0 * n if page % 2 else 0.0)
+        changed = bool(rng.random() < 1 - np.exp(-stale))
+        rows.append(ObservationRow(number, page, 1000.0 + number, elapsed, n, 0, changed, "changed"))
+    store.save(Batch(new_pages=pages, sources=sources, observations=rows))
+    store.close()
+
+
+def _run(*arguments: str) -> str:
+    done = subprocess.run(
+        [sys.executable, "-m", "crawlsched.cli", *arguments],
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return done.stdout
+
+
+def test_sources_are_shown_with_counts_and_intervals(tmp_path: Path) -> None:
+    """By source, by site, and by part of the site, of which one is believed and the other is not."""
+    url = f"sqlite:///{tmp_path / 'crawl.db'}"
+    _filled(url)
+    told = json.loads(_run("sources", "--database", url, "--json"))
+    [source] = told["sources"]
+    low, high = source["precision_interval"]
+    assert 0.0 < low < source["precision"] < high < 1.0
+    assert source["recall_interval"][0] < source["recall"] < source["recall_interval"][1]
+    assert source["visits"] == N_VISITS
+    assert 0 < source["true"] < source["heard"] < N_VISITS
+    assert (source["announced"], source["backwards"], source["median_delay"]) == (500, 3, 724.1)
+    assert [site["host"] for site in told["sites"]] == ["a"]
+    precision = {part["part"]: part["precision_interval"] for part in told["parts"]}
+    assert precision["/news/"][0] < 1 - np.exp(-3.0) < precision["/news/"][1]
+    assert precision["/news/"][0] > 0.85
+    assert precision["/tags/"][1] < 0.15
+    text = _run("sources", "--database", url)
+    assert "sitemap http://a/map.xml  (bad-url 2, 3 went back)" in text
+    assert "/tags/ of source 0" in text
+
+
+def test_without_sources_it_says_so(tmp_path: Path) -> None:
+    """One sentence."""
+    url = f"sqlite:///{tmp_path / 'crawl.db'}"
+    Store.open(url, "test").close()
+    assert _run("sources", "--database", url) == "No source of announcements is known yet.\n"

@@ -1,0 +1,195 @@
+"""Pings reach a real crawl over HTTP; a flood of them neither starves it nor buys a page more than it is worth."""
+
+from __future__ import annotations
+
+import hmac
+import http.client
+import json
+import re
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import quote, urlsplit
+
+import pytest
+
+from crawlsched.change_signals.pings import subscription_form
+from tests.crawling import Project
+from tests.site import Site
+
+KEY = "0123456789abcdef"
+SPIDER = """
+import scrapy
+
+class Spider(scrapy.Spider):
+    name = "test"
+    start_urls = {urls!r}
+
+    def parse(self, response):
+        pass
+"""
+
+
+@pytest.fixture
+def site() -> Iterator[Site]:
+    with Site() as site:
+        yield site
+
+
+def _project(folder: Path, urls: list[str], **settings: str) -> Project:
+    ours = {"CRAWLSCHED_RECEIVER": "0", "CRAWLSCHED_RECEIVER_KEY": KEY, **settings}
+    return Project(folder, SPIDER.format(urls=urls), **ours)
+
+
+def _address(project: Project) -> tuple[str, int]:
+    project.wait_for_log("Pings are received at")
+    found = re.search(r"Pings are received at http://([\d.]+):(\d+)", project.log())
+    assert found is not None
+    return found[1], int(found[2])
+
+
+def _ask(
+    address: tuple[str, int], method: str, path: str, body: bytes | None = None, **headers: str
+) -> tuple[int, bytes]:
+    connection = http.client.HTTPConnection(*address, timeout=10)
+    try:
+        connection.request(method, path, body, {name.replace("_", "-"): value for name, value in headers.items()})
+        response = connection.getresponse()
+        return response.status, response.read()
+    finally:
+        connection.close()
+
+
+def _body(urls: list[str], key: str = KEY) -> bytes:
+    return json.dumps({"host": urlsplit(urls[0]).hostname, "key": key, "urlList": urls}).encode()
+
+
+def test_pings_become_change_signals_and_bad_ones_are_refused(site: Site, tmp_path: Path) -> None:
+    """GET and POST count, a repetition does not; a wrong key gets 403, too large a body 413."""
+    urls = [site.page(f"/{number}", f"<p>{number}</p>") for number in range(4)]
+    project = _project(
+        tmp_path, urls, CRAWLSCHED_MIN_CRAWL_INTERVAL="1000", CRAWLSCHED_BANDWIDTH="20/s", CLOSESPIDER_TIMEOUT="9"
+    )
+    process = project.start()
+    address = _address(project)
+    time.sleep(3)
+    found = [
+        _ask(address, "GET", f"/indexnow?url={quote(urls[0])}&key={KEY}"),
+        _ask(address, "GET", f"/indexnow?url={quote(urls[0])}&key={KEY}"),
+        _ask(address, "POST", "/indexnow", _body([*urls[1:3], site.url("/unknown")])),
+        _ask(address, "POST", "/indexnow", _body(urls, key="guess")),
+        _ask(address, "POST", "/indexnow", b"x" * (3 * 1024 * 1024)),
+        _ask(address, "GET", "/nothing"),
+    ]
+    crawl = project.finish(process)
+    assert [status for status, _ in found] == [202, 202, 202, 403, 413, 404]
+    assert crawl.stats["crawlsched/change_signals/received"] == 4
+    assert crawl.stats["crawlsched/change_signals/repeated"] == 1
+    assert crawl.stats["crawlsched/change_signals/taken"] == 3
+    assert crawl.stats["crawlsched/change_signals/unknown_url"] == 1
+    assert crawl.stats["crawlsched/pings/urls"] == 5
+    store = crawl.store()
+    assert [source.url for source in store.sources() if source.kind == "ping"] == ["indexnow 127.0.0.1"]
+    store.close()
+
+
+def test_websub_verifies_intent_and_polls_a_feed_when_its_hub_says_so(site: Site, tmp_path: Path) -> None:
+    """The challenge is returned for what was asked for only; a signed notice leads to a poll, any other to none."""
+    page = site.page("/page", "<p>x</p>")
+    feed = site.page("/feed.xml", f"<rss><channel><item><link>{page}</link></item></channel></rss>")
+    project = _project(
+        tmp_path,
+        [page],
+        CRAWLSCHED_SITEMAP_URLS=feed,
+        CRAWLSCHED_SITEMAP_INTERVAL="100",
+        CRAWLSCHED_BANDWIDTH="20/s",
+        CLOSESPIDER_TIMEOUT="9",
+    )
+    process = project.start()
+    address = _address(project)
+    time.sleep(3)
+    form = subscription_form("http://here", 0, feed, KEY)
+    callback = form["hub.callback"].removeprefix("http://here")
+    asked = f"{callback}?hub.mode=subscribe&hub.challenge=abc&hub.lease_seconds=60&hub.topic="
+    assert _ask(address, "GET", asked + quote(feed)) == (200, b"abc")
+    assert _ask(address, "GET", asked + quote(page))[0] == 404
+    assert _ask(address, "GET", callback[:-4] + "0000?hub.mode=subscribe&hub.challenge=a&hub.topic=x")[0] == 404
+    before = len(site.visits("/feed.xml"))
+    assert _ask(address, "POST", callback, b"<rss/>", X_Hub_Signature="sha256=00")[0] == 403
+    signature = hmac.new(form["hub.secret"].encode(), b"<rss/>", "sha256").hexdigest()
+    assert _ask(address, "POST", callback, b"<rss/>", X_Hub_Signature=f"sha256={signature}")[0] == 202
+    crawl = project.finish(process)
+    assert len(site.visits("/feed.xml")) == before + 1
+    assert crawl.stats["crawlsched/pings/notices"] == 1
+    assert crawl.stats["crawlsched/pings/refused"] == 3
+
+
+def test_a_flood_of_pings_neither_starves_the_crawl_nor_buys_crawls(site: Site, tmp_path: Path) -> None:
+    """Eight senders ping one unchanging page as fast as they can, and others without a key."""
+    urls = [site.page(f"/{number}", f"<p>{number}</p>") for number in range(30)]
+    settings = {
+        "CRAWLSCHED_BANDWIDTH": "15/s",
+        "CRAWLSCHED_REPLAN_INTERVAL": "2",
+        "CRAWLSCHED_RECEIVER_RATE": "100/s",
+        "CLOSESPIDER_TIMEOUT": "22",
+    }
+    project = _project(tmp_path, urls, **settings)
+    process = project.start()
+    address = _address(project)
+    until = time.monotonic() + 18
+    answers: list[int] = []
+
+    def flood(key: str) -> None:
+        path = f"/indexnow?url={quote(urls[0])}&key={key}"
+        while time.monotonic() < until:
+            try:
+                answers.append(_ask(address, "GET", path)[0])
+            except (OSError, http.client.HTTPException):
+                answers.append(0)
+
+    senders = [threading.Thread(target=flood, args=(key,)) for key in [KEY] * 8 + ["guess"] * 4]
+    for sender in senders:
+        sender.start()
+    for sender in senders:
+        sender.join()
+    crawl = project.finish(process)
+    assert crawl.returncode == 0
+    assert set(answers) <= {0, 202, 403, 429}
+    assert answers.count(202) > 100
+    assert crawl.stats["crawlsched/pings/limited"] > 0
+    # The slots went on: what they lost is within a tenth.
+    slots = 15 * 22
+    assert crawl.stats["crawlsched/slots/used"] > 0.9 * slots * 0.9
+    visits = [len(outcomes) for outcomes in crawl.outcomes().values()]
+    flooded = len(crawl.outcomes()[urls[0]])
+    mean = (sum(visits) - flooded) / (len(visits) - 1)
+    # While the sender's precision is being learned each ping may bring a visit; once it is, none does.
+    store = crawl.store()
+    plan = store.newest_plan()
+    [source] = [source for source in store.sources() if source.kind == "ping"]
+    store.close()
+    assert plan is not None
+    assert plan.data["signal_weights"][source.source] < 0.2
+    assert flooded < 6 * mean
+    assert flooded < 0.25 * sum(visits)
+
+
+def test_a_port_that_is_taken_is_said_and_the_crawl_goes_on(site: Site, tmp_path: Path) -> None:
+    """One line in the log."""
+    url = site.page("/", "<p>x</p>")
+    crawl = _project(tmp_path, [url], CRAWLSCHED_RECEIVER=str(site.port), TEST_CLOSE_AFTER_RESOLVED="3").run()
+    assert f"Pings are not received: 127.0.0.1:{site.port} cannot be listened on" in crawl.log
+    assert crawl.stats["crawlsched/resolved"] >= 3
+
+
+def test_without_the_asyncio_reactor_it_is_said(site: Site, tmp_path: Path) -> None:
+    """One line in the log, and the crawl goes on."""
+    url = site.page("/", "<p>x</p>")
+    crawl = _project(
+        tmp_path,
+        [url],
+        TWISTED_REACTOR="twisted.internet.selectreactor.SelectReactor",
+        TEST_CLOSE_AFTER_RESOLVED="3",
+    ).run()
+    assert "Pings are not received: CRAWLSCHED_RECEIVER needs Scrapy's asyncio reactor" in crawl.log

@@ -1,0 +1,100 @@
+"""Pings are read by the letter, and whoever does not know the key is refused."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from crawlsched.change_signals.pings import (
+    Ping,
+    PingRefused,
+    callback_token,
+    is_signed,
+    read_indexnow,
+    subscription_form,
+)
+from crawlsched.settings import Settings
+
+KEY = "0123456789abcdef"
+
+
+def _post(**told: object) -> Ping:
+    given = {"host": "a.example", "key": KEY, "urlList": ["https://a.example/1"], **told}
+    return read_indexnow({}, json.dumps(given).encode(), KEY)
+
+
+def test_a_ping_by_get_and_by_post() -> None:
+    """One URL in the query, or many in JSON; each once."""
+    found = read_indexnow({"url": "http://a.example/1", "key": KEY}, None, KEY)
+    assert found == Ping("a.example", ("http://a.example/1",))
+    urls = ["https://a.example/1", "https://a.example/2", "https://a.example/1"]
+    assert _post(urlList=urls) == Ping("a.example", tuple(urls[:2]))
+
+
+@pytest.mark.parametrize(
+    ("told", "status"),
+    [
+        ({"key": "guess"}, 403),
+        ({"key": None}, 403),
+        ({"key": ["0123456789abcdef"]}, 403),
+        ({"urlList": []}, 400),
+        ({"urlList": "https://a.example/1"}, 400),
+        ({"urlList": [1]}, 400),
+        ({"urlList": ["ftp://a.example/1"]}, 400),
+        ({"urlList": ["https://a.example/1 2"]}, 400),
+        ({"urlList": ["https://a.example/" + "x" * 9000]}, 400),
+        ({"urlList": [f"https://a.example/{n}" for n in range(10_001)]}, 400),
+        ({"urlList": ["https://b.example/1"]}, 422),
+        ({"host": None}, 400),
+    ],
+)
+def test_what_is_wrong_is_refused_with_the_status_of_the_protocol(told: dict[str, object], status: int) -> None:
+    """403 for the key, 422 for another host's URLs, 400 for what is not understood."""
+    with pytest.raises(PingRefused) as refused:
+        _post(**told)
+    assert refused.value.status == status
+
+
+@given(st.binary(max_size=300))
+def test_whatever_is_sent_is_read_or_refused(body: bytes) -> None:
+    """Nothing else is ever raised."""
+    with pytest.raises(PingRefused):
+        read_indexnow({}, body, KEY)
+
+
+def test_deep_nesting_is_refused() -> None:
+    """A body made to break the reader does not."""
+    with pytest.raises(PingRefused):
+        read_indexnow({}, b"[" * 200_000, KEY)
+
+
+@pytest.mark.parametrize("method", ["sha1", "sha256", "sha384", "sha512"])
+def test_a_notification_counts_only_with_its_signature(method: str) -> None:
+    """By any method that WebSub knows, over the body as it came, with the secret of this topic and no other."""
+    topic = "https://a.example/feed"
+    form = subscription_form("http://me:1/", 3, topic, KEY)
+    digits = hmac.new(form["hub.secret"].encode(), b"<feed/>", getattr(hashlib, method)).hexdigest()
+    assert is_signed(f"{method}={digits}", b"<feed/>", topic, KEY)
+    assert not is_signed(f"{method}={digits}", b"<feed />", topic, KEY)
+    assert not is_signed(f"{method}={digits}", b"<feed/>", "https://a.example/other", KEY)
+    assert not is_signed(f"{method}={digits[:-1]}\u00e9", b"<feed/>", topic, KEY)
+    assert not is_signed(f"md5={digits}", b"<feed/>", topic, KEY)
+    assert not is_signed(None, b"<feed/>", topic, KEY)
+    assert form["hub.callback"] == f"http://me:1/websub/3/{callback_token(topic, KEY)}"
+
+
+def test_a_receiver_needs_a_key_and_listens_on_this_machine_only_by_default() -> None:
+    """A port alone is that of 127.0.0.1; without a key there is no receiver."""
+    settings = Settings.from_scrapy({"CRAWLSCHED_RECEIVER": "0", "CRAWLSCHED_RECEIVER_KEY": KEY}, "s")
+    assert settings.receiver == ("127.0.0.1", 0)
+    settings = Settings.from_scrapy({"CRAWLSCHED_RECEIVER": "0.0.0.0:80", "CRAWLSCHED_RECEIVER_KEY": KEY}, "s")
+    assert settings.receiver == ("0.0.0.0", 80)
+    with pytest.raises(ValueError, match="CRAWLSCHED_RECEIVER_KEY must be 8 to 128 letters"):
+        Settings.from_scrapy({"CRAWLSCHED_RECEIVER": "8025"}, "s")
+    with pytest.raises(ValueError, match="CRAWLSCHED_RECEIVER must be None or a port such as 8025"):
+        Settings.from_scrapy({"CRAWLSCHED_RECEIVER": "here", "CRAWLSCHED_RECEIVER_KEY": KEY}, "s")
