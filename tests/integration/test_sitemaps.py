@@ -202,3 +202,34 @@ def test_an_index_spares_the_sitemaps_that_it_says_are_unchanged(site: Site, tmp
     assert len(asked) >= 4
     assert len(site.visits("/moved.xml")) == 2
     assert len(site.visits("/still.xml")) == 1
+
+
+def test_a_date_that_goes_back_is_counted_and_worth_little(site: Site, tmp_path: Path) -> None:
+    """It counts for a source of its own, which has little weight until visits have shown that it deserves more."""
+    url = site.page("/", "<p>start</p>")
+    dates = iter(["2026-11-03", "2026-11-02"])
+
+    def answer(request: web.Request) -> web.Response:
+        return web.Response(text=_sitemap(f"<loc>{url}</loc><lastmod>{next(dates, '2026-11-02')}</lastmod>"))
+
+    site.page("/sitemap.xml", answer)
+    crawl = Project(
+        tmp_path,
+        SPIDER.format(urls=[url]),
+        CRAWLSCHED_BANDWIDTH="10/s",
+        CRAWLSCHED_MIN_CRAWL_INTERVAL="1000",
+        CRAWLSCHED_SITEMAP_URLS=site.url("/sitemap.xml"),
+        CRAWLSCHED_SITEMAP_INTERVAL="1",
+        CRAWLSCHED_REPLAN_INTERVAL="1",
+        CLOSESPIDER_TIMEOUT="5",
+    ).run()
+    assert crawl.stats["crawlsched/change_signals/backwards"] == 1
+    assert crawl.stats["crawlsched/change_signals/received"] == 1
+    store = crawl.store()
+    kinds = {source.kind: source.source for source in store.sources()}
+    heard = {source: n for _, source, n, *_ in store.further_sources()}
+    plan = store.newest_plan()
+    store.close()
+    assert heard[kinds["backwards"]] == 1
+    assert plan is not None
+    assert plan.data["signal_weights"][kinds["backwards"]] == 0.05
