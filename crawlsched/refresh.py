@@ -189,6 +189,8 @@ class Refresher:
         """Let the grid of slots begin now: the time that loading took is not paid back."""
         # The first reading takes ten times as long as the next, for what it loads; the first slot is not to pay for it.
         read_content(Body(b"<p>", "text/html", None, ""), self.recipes.of(""), NoiseMasks(lambda template: None))
+        # What it has brought about meanwhile is looked at before the first slot, and not in it.
+        self.planner.catch_up(self.clock())
         self.slots = SlotClock(self.planner.bandwidth, self.clock())
 
     def close(self) -> None:

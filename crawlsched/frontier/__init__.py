@@ -1,6 +1,7 @@
 """The frontier: the page with the highest crawl value among all that may be crawled now, exactly, at every slot."""
 
+from crawlsched.frontier.filing import PICKS_PER_TICK
 from crawlsched.frontier.frontier import Frontier, Pick
 from crawlsched.frontier.values import CrawlValues, PageValue, PageValues
 
-__all__ = ["CrawlValues", "Frontier", "PageValue", "PageValues", "Pick"]
+__all__ = ["PICKS_PER_TICK", "CrawlValues", "Frontier", "PageValue", "PageValues", "Pick"]

@@ -16,7 +16,7 @@ from crawlsched.frontier.levels import bed_level, bed_levels, level_above, level
 from crawlsched.frontier.values import CrawlValues, PageValues
 from crawlsched.pages import Pages, grown
 
-__all__ = ["Filing"]
+__all__ = ["PICKS_PER_TICK", "Filing"]
 
 IndexArray = npt.NDArray[np.intp]
 FloatArray = npt.NDArray[np.float64]
@@ -33,8 +33,11 @@ _SMALL_HOST = 512
 # Of what the cutoff is above where it has been for some time, 1/64 is made up for in each tick.
 _CALMNESS = 6
 # Beds with more sleepers than this are thinned out when the cutoff will be there in so many ticks.
-_CROWD = 256
+_CROWD = 512
 _FORESEEN = 64
+_MOST_THINNED = 128
+#: About so many picks make a tick.
+PICKS_PER_TICK = 32
 # Fewer pages than this are put into a ladder one by one.
 _FEW = 24
 # More pages than this that would wake at once and whose values do not grow are sorted instead.
@@ -69,7 +72,8 @@ class Filing:
         # How fast the cutoff falls, levels a tick, and the crowded beds that it is coming down to, highest last.
         self._fall = 0.0
         self._cutoff_before = LOWEST
-        self._crowded: list[tuple[Ladder, int]] = []
+        self._crowded: list[tuple[Ladder, int, int]] = []
+        self._thinned = 0  # so many pages of these with each pick
         self._ladders: dict[int, Ladder] = {}
         self._shared = Ladder(-1, 0, self._places)
         self._ladder_order: list[tuple[float, int, int]] = []
@@ -476,14 +480,20 @@ class Filing:
         """Find the crowded beds that the cutoff will have come down to in the next ticks, if it is falling."""
         fallen, self._cutoff_before = self._cutoff_before - self._cutoff, self._cutoff
         self._fall = max(0.0, self._fall + (fallen - self._fall) / 8)
-        self._crowded = []
-        if self._fall >= 1 and self._cutoff > LOWEST:
-            deep = self._cutoff - int(_FORESEEN * self._fall)
-            ladders = [self._shared] + [ladder for ladder in self._ladders.values() if ladder.host not in self._resting]
-            for ladder in ladders:
-                if ladder.sleepers > _CROWD:
-                    self._crowded += [(ladder, level) for level in ladder.crowded(deep, _CROWD)]
-            self._crowded.sort(key=lambda crowd: crowd[1])
+        self._crowded, self._thinned = [], 0
+        if self._fall < 1 or self._cutoff == LOWEST:
+            return
+        deep = self._cutoff - int(_FORESEEN * self._fall)
+        for ladder in (self._shared, *self._ladders.values()):
+            if ladder.sleepers > _CROWD and ladder.host not in self._resting:
+                self._crowded += [(ladder, level, n) for level, n in ladder.crowded(deep, _CROWD)]
+        self._crowded.sort(key=lambda crowd: crowd[1])
+        before = 0
+        for _, level, n in reversed(self._crowded):
+            before += n
+            # So many with each pick that each bed is thinned out when the cutoff is there.
+            ticks = max((self._cutoff - level) / self._fall, 1.0)
+            self._thinned = max(self._thinned, min(_MOST_THINNED, int(before / ticks / PICKS_PER_TICK) + 1))
 
     def _set_aside(self) -> None:
         """Keep the pages of hosts that rest elsewhere, where they need no bounds; O(A)."""

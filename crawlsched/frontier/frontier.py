@@ -21,8 +21,6 @@ HostFreeAt = Callable[[int, float], float]
 
 # So many pages at least are looked at when a ladder is opened, since numpy needs some to be worth its while.
 _OPENED = 48
-# So many are looked at with each pick, of the beds that the cutoff is coming down to.
-_THINNED = 64
 _PLACE_NAMES = {OUT: "out", IN_FLIGHT: "in flight", BARRED: "barred", AWAKE: "awake", RUNNING: "in a run"}
 
 
@@ -133,6 +131,10 @@ class Frontier(Filing):
 
     # -- picks
 
+    def advance(self, now: float) -> None:
+        """Let everything happen that was to happen until now; `pick` does so first. Amortised O(log n) per event."""
+        self._advance(now)
+
     def pick(self, now: float, host_free_at: HostFreeAt) -> Pick | None:
         """Take out the page to crawl now; amortised O(log n), plus a few crawl values.
 
@@ -238,8 +240,8 @@ class Frontier(Filing):
 
     def _thin_out(self) -> None:
         """Look at some pages of a bed that the cutoff is coming down to, so that not all have to be looked at then."""
-        ladder, level = self._crowded[-1]
-        pages = ladder.take(level, _THINNED)
+        ladder, level, _ = self._crowded[-1]
+        pages = ladder.take(level, self._thinned)
         if pages.size:
             self._place[pages] = IN_FLIGHT
             self._calendar.clear(pages)

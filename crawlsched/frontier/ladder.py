@@ -196,9 +196,9 @@ class Ladder:
             lowest = level
         return np.concatenate(found), lowest
 
-    def crowded(self, above: int, least: int) -> list[int]:
-        """Return the levels above one under which at least so many pages sleep, highest last; O(levels)."""
-        return sorted(level for level, n in self._sleepers.items() if n >= least and level > above)
+    def crowded(self, above: int, least: int) -> list[tuple[int, int]]:
+        """Return (level, sleepers) of the levels above one under which at least so many pages sleep; O(levels)."""
+        return [(level, n) for level, n in self._sleepers.items() if n >= least and level > above]
 
     def take(self, level: int, n: int) -> IndexArray:
         """Take up to `n` distinct pages out of a bed, which may be gone; O(n)."""

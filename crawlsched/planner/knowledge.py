@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from crawlsched.estimators import Posterior
-from crawlsched.frontier import Frontier
+from crawlsched.frontier import PICKS_PER_TICK, Frontier
 from crawlsched.pages import ERROR, FREE, GONE, LIVE, MOVED, REFUSED, Pages, check_importance, distinct
 from crawlsched.planner.explanation import Observation
 from crawlsched.planner.further_sources import FurtherSources
@@ -36,8 +36,7 @@ SLICE = 256
 _FEW = 16
 _LONGEST_ERROR_INTERVAL = DAY
 _LONGEST_GONE_INTERVAL = 30 * DAY
-# The picks of one tick of the frontier, and the lengths that a tick may have, seconds.
-_PICKS_PER_TICK = 32.0
+# The lengths that a tick of the frontier may have, seconds.
 _TICK = (0.05, 3600.0)
 
 
@@ -115,7 +114,7 @@ class Knowledge:
         # Clocks may be set back; here time stands still until they have caught up.
         self._now = max(self._now, now)
         if self._frontier is None:
-            tick = float(np.clip(_PICKS_PER_TICK / self.bandwidth, *_TICK))
+            tick = float(np.clip(PICKS_PER_TICK / self.bandwidth, *_TICK))
             self._frontier = Frontier(
                 self.pages,
                 self.crawl_values,

@@ -121,6 +121,14 @@ class Planner(Knowledge):
         self.frontier.discard(np.array([page]))
         self._in_flight.add(page)
 
+    def catch_up(self, now: float) -> None:
+        """Do all that the passing of time has brought about until now; O(pages whose time has come).
+
+        `pick` does it too. Before the first of many picks it can be a long time, as after loading a large collection.
+        """
+        now = self._at(now)
+        self.frontier.advance(now)
+
     def in_flight(self, page: int) -> bool:
         """Whether a page is being visited."""
         return page in self._in_flight

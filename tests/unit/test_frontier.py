@@ -224,7 +224,7 @@ class SmallLimits(Histories):
         (filing, "_LEAST_RUN", 4),
         (filing, "_CROWD", 2),
         (frontier, "_OPENED", 2),
-        (frontier, "_THINNED", 1),
+        (filing, "_MOST_THINNED", 2),
         (calendar, "_PART", 2),
         (buckets, "_LEAST_DEAD", 0),
         (buckets, "_WHOLE", 4),
