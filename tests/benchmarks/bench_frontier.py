@@ -1,31 +1,36 @@
-"""The frontier beside what people use instead: picks per second, worst pick, bytes a page, worth of the picks.
+"""The frontier beside what people use instead, and by itself up to ten million pages.
 
-    python tests/benchmarks/bench_frontier.py [--pages 10000 100000 1000000] [--picks 3000]
+    python -m tests.benchmarks.bench_frontier [--pages 10000 100000 1000000] [--picks 3000] [--only TABLE]
 
 Every way of choosing serves the same pages: each slot it gives out one page, which is crawled at once and comes back.
 Worth is the mean posterior crawl value of the pages given out relative to the best there was (brute force over all
-pages at some of the slots), since a fast wrong pick is worth nothing. Times are of a pick and the page's return.
+pages at some of the slots); freshness is what a run of three times as many slots as there are pages comes to, with
+true rates and what visits find drawn from them, since a fast wrong pick is worth nothing. Times are CPU time of a pick
+and the page's return; a machine that does other things at the same time makes both slower, and the worst most of all.
 """
 
 from __future__ import annotations
 
 import argparse
+import gc
 import heapq
 import resource
 import sqlite3
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from crawlsched.planner import Planner
-from crawlsched.planner.posterior_value import Grid, GrowingValues
+from crawlsched.crawl_value import use_compiled
+from crawlsched.planner import Planner, plan
+from tests.benchmarks.frontier_collection import START, Collection, collection, pages_in_blocks
 
-START = 1_000_000_000.0
-BLOCK = 8192
+BANDWIDTH = 500.0
 BRUTE_FORCE_SAMPLES = 12
 SCRAPY_AT_MOST = 100_000
+FRESHNESS_AT_MOST = 10_000
+TABLES = ("beside", "scale", "hosts", "slices")
 
 
 class Way(Protocol):
@@ -33,19 +38,7 @@ class Way(Protocol):
 
     def pick(self, now: float) -> int: ...
 
-    def crawled(self, page: int, now: float) -> None: ...
-
-
-class Row(NamedTuple):
-    """One line of the table."""
-
-    pages: int
-    way: str
-    picks_per_second: float
-    median: float
-    worst: float
-    bytes_a_page: float
-    worth: float
+    def crawled(self, page: int, now: float, changed: bool) -> None: ...
 
 
 def resident() -> int:
@@ -54,94 +47,41 @@ def resident() -> int:
         return int(file.read().split()[1]) * resource.getpagesize()
 
 
-def collection(n: int, bandwidth: float, crawl_value: str = "posterior") -> Planner:
-    """Make pages whose rates spread over three decades, of very unequal importance, as they are in a steady state.
-
-    Each page was last crawled some part of the time ago in which its crawl value comes up to the threshold.
-    """
-    rng = np.random.default_rng(1)
-    planner = Planner(bandwidth, crawl_value=crawl_value)
-    planner.reserve(n)
-    grid = Grid(planner.posterior.rates)
-    threshold = None
-    for begin in range(0, n, BLOCK):
-        pages = np.arange(begin, min(begin + BLOCK, n))
-        true = bandwidth / n * np.exp(rng.normal(0.0, 1.7, pages.size))
-        distance = np.abs(np.log(grid.rates)[np.newaxis] - np.log(true)[:, np.newaxis])
-        distance -= distance.min(axis=1, keepdims=True)
-        steps = np.minimum(distance * 3000, 65535).astype(np.uint16)
-        weights = np.exp(steps / -2048)
-        weights /= weights.sum(axis=1, keepdims=True)
-        importance = 1.0 + rng.pareto(1.5, pages.size)
-        values = GrowingValues(grid, weights, np.zeros(pages.size), importance)
-        if threshold is None:
-            threshold = threshold_of(values, bandwidth * pages.size / n, pages.size)
-        interval = crossing_times(values, threshold, pages.size)
-        crawled_at = START - rng.random(pages.size) * np.minimum(interval, 20 * n / bandwidth)
-        columns = {
-            "page": pages,
-            "state": np.full(pages.size, 2, np.uint8),
-            "importance": importance,
-            "host": rng.integers(0, 200, pages.size),
-            "crawled_at": crawled_at,
-            "first_seen": crawled_at,
-            "n_crawls": np.full(pages.size, 4),
-        }
-        planner.load(columns, steps, START)
-    return planner
-
-
-def crossing_times(values: GrowingValues, threshold: float, n: int) -> np.ndarray:
-    """Return how long each page takes to come up to the threshold."""
-    return values.crossings(np.full(n, threshold), 0.0, np.ones(n, bool))
-
-
-def threshold_of(values: GrowingValues, bandwidth: float, n: int) -> float:
-    """Return the threshold at which the pages want just the bandwidth."""
-    low, high = 1e-12, 1e18
-    for _ in range(60):
-        middle = (low * high) ** 0.5
-        wanted = (1 / np.maximum(crossing_times(values, middle, n), 1e-9)).sum()
-        low, high = (middle, high) if wanted > bandwidth else (low, middle)
-    return high
-
-
 class Ours:
     """The planner as it crawls, with its posterior updated at each visit."""
 
-    def __init__(self, planner: Planner) -> None:
-        self.planner = planner
+    def __init__(self, given: Collection) -> None:
+        self.planner = given.planner
 
     def pick(self, now: float) -> int:
         pick = self.planner.pick(now, lambda host, now: now)
         assert pick is not None
         return pick.page
 
-    def crawled(self, page: int, now: float) -> None:
-        self.planner.crawled(page, now, changed=page % 2 == 0)
+    def crawled(self, page: int, now: float, changed: bool) -> None:
+        self.planner.crawled(page, now, changed)
 
 
 class _Beside:
     """A way that keeps its own order; the planner's columns are only what pages are worth by."""
 
-    def __init__(self, planner: Planner) -> None:
-        self.planner = planner
-        weights = (self.planner.values.weights(part) for part in _blocks(planner.pages.n))
-        rate = np.concatenate([(w * planner.posterior.rates).sum(axis=1) for w in weights])
+    def __init__(self, given: Collection) -> None:
+        self.planner = planner = given.planner
         # The square-root rule: intervals in proportion to 1 / sqrt(rate * importance), scaled to the bandwidth.
-        wanted = np.sqrt(rate * planner.pages.importance[: planner.pages.n])
+        wanted = np.sqrt(given.change_rate * planner.pages.importance[: planner.pages.n]).astype(np.float64)
         self.interval = wanted.sum() / wanted / planner.bandwidth
-        self.due = planner.pages.crawled_at[: planner.pages.n] + self.interval
+        # They, too, begin in their own steady state.
+        self.due = START + np.random.default_rng(2).random(wanted.size) * self.interval
 
-    def crawled(self, page: int, now: float) -> None:
+    def crawled(self, page: int, now: float, changed: bool) -> None:
         self.planner.pages.crawled_at[page] = now
 
 
 class BruteForce(_Beside):
     """numpy's argmax over all pages at each slot."""
 
-    def __init__(self, planner: Planner) -> None:
-        self.planner = planner
+    def __init__(self, given: Collection) -> None:
+        self.planner = given.planner
 
     def pick(self, now: float) -> int:
         return best(self.planner, now)[0]
@@ -150,24 +90,24 @@ class BruteForce(_Beside):
 class HeapByTime(_Beside):
     """A heap of (next crawl time, page)."""
 
-    def __init__(self, planner: Planner) -> None:
-        super().__init__(planner)
+    def __init__(self, given: Collection) -> None:
+        super().__init__(given)
         self.heap = list(zip(self.due.tolist(), range(self.due.size), strict=True))
         heapq.heapify(self.heap)
 
     def pick(self, now: float) -> int:
         return heapq.heappop(self.heap)[1]
 
-    def crawled(self, page: int, now: float) -> None:
-        super().crawled(page, now)
+    def crawled(self, page: int, now: float, changed: bool) -> None:
+        super().crawled(page, now, changed)
         heapq.heappush(self.heap, (now + self.interval.item(page), page))
 
 
 class SqlByTime(_Beside):
     """SELECT ... ORDER BY due LIMIT 1 on an indexed column in memory."""
 
-    def __init__(self, planner: Planner) -> None:
-        super().__init__(planner)
+    def __init__(self, given: Collection) -> None:
+        super().__init__(given)
         self.database = sqlite3.connect(":memory:")
         self.database.execute("CREATE TABLE pages (page INTEGER PRIMARY KEY, due REAL NOT NULL)")
         self.database.executemany("INSERT INTO pages VALUES (?, ?)", enumerate(self.due.tolist()))
@@ -177,23 +117,23 @@ class SqlByTime(_Beside):
         page: int = self.database.execute("SELECT page FROM pages ORDER BY due LIMIT 1").fetchone()[0]
         return page
 
-    def crawled(self, page: int, now: float) -> None:
-        super().crawled(page, now)
+    def crawled(self, page: int, now: float, changed: bool) -> None:
+        super().crawled(page, now, changed)
         self.database.execute("UPDATE pages SET due = ? WHERE page = ?", (now + self.interval.item(page), page))
 
 
 class ScrapyQueue(_Beside):
     """Scrapy's priority queue in memory: the floor, for it knows neither time nor worth; pages come back at its end."""
 
-    def __init__(self, planner: Planner) -> None:
+    def __init__(self, given: Collection) -> None:
         from scrapy import Request
         from scrapy.pqueues import ScrapyPriorityQueue
         from scrapy.squeues import FifoMemoryQueue
         from scrapy.utils.test import get_crawler
 
-        self.planner = planner
+        self.planner = given.planner
         self.queue = ScrapyPriorityQueue(get_crawler(), FifoMemoryQueue, "")
-        for page in range(planner.pages.n):
+        for page in range(self.planner.pages.n):
             self.queue.push(Request(f"http://127.0.0.1/{page}", meta={"page": page}, dont_filter=True))
 
     def pick(self, now: float) -> int:
@@ -201,14 +141,14 @@ class ScrapyQueue(_Beside):
         page: int = self.request.meta["page"]
         return page
 
-    def crawled(self, page: int, now: float) -> None:
-        super().crawled(page, now)
+    def crawled(self, page: int, now: float, changed: bool) -> None:
+        super().crawled(page, now, changed)
         self.queue.push(self.request)
 
 
-WAYS: dict[str, tuple[Callable[[Planner], Any], str]] = {
+WAYS: dict[str, tuple[Callable[[Collection], Any], str]] = {
     "crawlsched, posterior": (Ours, "posterior"),
-    "crawlsched, greedy": (Ours, "greedy"),
+    "crawlsched, greedy, rates known": (Ours, "greedy"),
     "brute-force numpy": (BruteForce, "posterior"),
     "heap by next crawl time": (HeapByTime, "posterior"),
     "SQL ORDER BY LIMIT 1": (SqlByTime, "posterior"),
@@ -216,69 +156,235 @@ WAYS: dict[str, tuple[Callable[[Planner], Any], str]] = {
 }
 
 
-def _blocks(n: int) -> Iterator[np.ndarray]:
-    for begin in range(0, n, BLOCK):
-        yield np.arange(begin, min(begin + BLOCK, n))
-
-
 def best(planner: Planner, now: float) -> tuple[int, float]:
     """Return the best page of all and what it is worth, by looking at every one."""
     found = [(-np.inf, -1)]
-    for pages in _blocks(planner.pages.n):
-        values = planner.values.many(pages).at(now)
+    for pages in pages_in_blocks(planner.pages.n):
+        values = planner.frontier.values.many(pages).at(now)
         row = int(values.argmax())
         found.append((values.item(row), -int(pages[row])))
     value, page = max(found)
     return -page, value
 
 
-def run(n: int, name: str, n_picks: int, n_warm: int) -> Row:
+# -- beside other ways
+
+
+class Row(NamedTuple):
+    """One line of the table."""
+
+    picks_per_second: float
+    median: float
+    worst: float
+    bytes_a_page: float
+    worth: float
+    freshness: float
+
+
+def beside(n: int, name: str, n_picks: int, n_warm: int) -> Row:
     """Measure one way with `n` pages."""
     make, crawl_value = WAYS[name]
-    bandwidth = 500.0
     before = resident()
-    planner = collection(n, bandwidth, crawl_value)
-    way = make(planner)
-    memory = (resident() - before) / n
+    given = collection(n, BANDWIDTH, crawl_value)
+    way: Way = make(given)
+    gc.collect()
+    memory = (resident() - before) / n - 8  # the truth is no part of what is measured
     if name == "brute-force numpy":
         n_picks, n_warm = max(5, min(n_picks, 20_000_000 // n)), 0
     took, worth = np.empty(n_picks), []
     now = START
     looks = set(range(n_picks - 1, 0, -max(1, n_picks // BRUTE_FORCE_SAMPLES)))
     for slot in range(-n_warm, n_picks):
-        now += 1 / bandwidth
-        wanted = best(planner, now)[1] if slot in looks else None
-        begin = time.perf_counter()
+        now += 1 / BANDWIDTH
+        wanted = best(given.planner, now)[1] if slot in looks else None
+        begin = time.thread_time()
         page = way.pick(now)
-        picked = time.perf_counter()
+        picked = time.thread_time()
         if wanted is not None:
-            worth.append(planner.values.one(page).at(now) / wanted)
-        again = time.perf_counter()
-        way.crawled(page, now)
+            worth.append(given.planner.frontier.values.one(page).at(now) / wanted)
+        again = time.thread_time()
+        way.crawled(page, now, page % 2 == 0)
         if slot >= 0:
-            took[slot] = picked - begin + time.perf_counter() - again
-    return Row(n, name, n_picks / took.sum(), float(np.median(took)), float(took.max()), memory, float(np.mean(worth)))
+            took[slot] = picked - begin + time.thread_time() - again
+    fresh = freshness(n, name) if n <= FRESHNESS_AT_MOST and name != "brute-force numpy" else np.nan
+    return Row(n_picks / took.sum(), float(np.median(took)), float(took.max()), memory, float(np.mean(worth)), fresh)
 
 
-def main() -> None:
-    """Print the table."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--pages", type=int, nargs="+", default=[10_000, 100_000, 1_000_000])
-    parser.add_argument("--picks", type=int, default=3000)
-    parser.add_argument("--warm", type=int, default=2000, help="picks before the measurement begins")
-    options = parser.parse_args()
-    names = "way", "picks/s", "median us", "worst ms", "bytes/page", "worth", "to ours"
-    print(f"{'pages':>10}  {names[0]:<24}" + "".join(f"{name:>11}" for name in names[1:]))
+def freshness(n: int, name: str) -> float:
+    """Return the importance-weighted share of time in which pages are fresh, in the last third of a run."""
+    make, crawl_value = WAYS[name]
+    given = collection(n, BANDWIDTH, crawl_value)
+    way: Way = make(given)
+    rng = np.random.default_rng(4)
+    pages, rate = given.planner.pages, given.change_rate.astype(np.float64)
+    seen, now = [], START
+    for slot in range(3 * n):
+        now += 1 / BANDWIDTH
+        page = way.pick(now)
+        way.crawled(page, now, bool(rng.random() < -np.expm1(-rate[page] * (now - pages.crawled_at.item(page)))))
+        if slot >= 2 * n and slot % (n // 50) == 0:
+            fresh = np.exp(-rate * (now - pages.crawled_at[:n]))
+            seen.append(np.average(fresh, weights=pages.importance[:n]))
+    return float(np.mean(seen))
+
+
+def print_beside(options: argparse.Namespace) -> None:
+    """Print ours beside the others."""
+    names = "way", "picks/s", "median us", "worst ms", "bytes/page", "worth", "freshness", "to ours"
+    print(f"\n{'pages':>10}  {names[0]:<32}" + "".join(f"{name:>11}" for name in names[1:]))
     for n in options.pages:
         ours = None
         for name in WAYS:
             if name == "Scrapy's queue" and n > SCRAPY_AT_MOST:
                 continue
-            row = run(n, name, options.picks, options.warm)
+            row = beside(n, name, options.picks, options.warm)
             ours = ours or row.picks_per_second
             speed = f"{row.picks_per_second:>11,.0f}{row.median * 1e6:>11.1f}{row.worst * 1e3:>11.2f}"
-            rest = f"{row.bytes_a_page:>11.0f}{row.worth:>11.2f}{row.picks_per_second / ours:>11.3f}"
-            print(f"{row.pages:>10,}  {row.way:<24}{speed}{rest}", flush=True)
+            fresh = "" if np.isnan(row.freshness) else f"{row.freshness:.3f}"
+            rest = f"{row.bytes_a_page:>11.0f}{row.worth:>11.2f}{fresh:>11}{row.picks_per_second / ours:>11.3f}"
+            print(f"{n:>10,}  {name:<32}{speed}{rest}", flush=True)
+
+
+# -- by itself
+
+
+class Slots:
+    """Slot after slot of one planner, each timed, with the announcements that come meanwhile.
+
+    Parameters
+    ----------
+    given : Collection
+    delay : float, default 0
+        A host may be asked again so many seconds after a visit.
+    """
+
+    def __init__(self, given: Collection, delay: float = 0.0) -> None:
+        self.planner, self.now, self.delay = given.planner, START, delay
+        self.busy: dict[int, float] = {}
+        self._rng = np.random.default_rng(3)
+        self._announcing = np.cumsum(given.signal_rate, dtype=np.float64)
+
+    def run(self, n: int, learn: bool = True) -> tuple[np.ndarray, float]:
+        """Return the CPU seconds of each slot, and those of taking announcements a slot."""
+        took, announcing, host = np.zeros(n), 0.0, self.planner.pages.host
+        for slot in range(n):
+            self.now += 1 / BANDWIDTH
+            if slot % 32 == 0 and self._announcing[-1] > 0:
+                came = self._rng.poisson(self._announcing[-1] * 32 / BANDWIDTH)
+                pages = np.searchsorted(self._announcing, self._rng.random(came) * self._announcing[-1])
+                begin = time.thread_time()
+                self.planner.signalled(pages, 0, self.now)
+                announcing += time.thread_time() - begin
+            begin = time.thread_time()
+            pick = self.planner.pick(self.now, self._free_at)
+            took[slot] = time.thread_time() - begin
+            if pick is not None:
+                self.busy[host.item(pick.page)] = self.now + self.delay
+                took[slot] += self._visited(pick.page, learn)
+        return took, announcing / n
+
+    def _free_at(self, host: int, now: float) -> float:
+        return self.busy.get(host, 0.0)
+
+    def _visited(self, page: int, learn: bool) -> float:
+        begin = time.thread_time()
+        if learn:
+            self.planner.crawled(page, self.now, page % 2 == 0)
+        else:
+            self.planner.crawled(page, self.now, None)
+        return time.thread_time() - begin
+
+
+def told(took: np.ndarray) -> str:
+    """Return what slots took, as columns of a table."""
+    middle, most = np.quantile(took, [0.5, 0.999]) * 1e6
+    return f"{took.size / took.sum():>11,.0f}{middle:>11.1f}{most:>11.0f}{took.max() * 1e3:>11.2f}"
+
+
+COLUMNS = "".join(f"{name:>11}" for name in ("picks/s", "median us", "99.9 % us", "worst ms"))
+
+
+def print_scale(options: argparse.Namespace) -> None:
+    """Print what a slot costs by number of pages, with numpy alone and compiled."""
+    print(f"\n{'pages':>10}  {'crawl value':<38}{COLUMNS}{'bytes/page':>11}{'to first':>11}  announcements")
+    first: dict[tuple[str, bool], float] = {}
+    for n in options.pages:
+        for crawl_value, signalled in (("greedy", 0.0), ("greedy_ncis", 1 / 3), ("posterior", 1 / 3)):
+            before = resident()
+            given = collection(n, BANDWIDTH, crawl_value, signalled)
+            gc.collect()
+            memory, slots = (resident() - before) / n - 8, Slots(given)
+            for compiled in (False, True):
+                use_compiled(compiled)
+                slots.run(options.warm, learn=False)
+                took, announcing = slots.run(options.picks, learn=False)
+                mean = first.setdefault((crawl_value, compiled), took.mean())
+                name = crawl_value + (", a third with signals" if signalled else "")
+                row = f"{n:>10,}  {name:<32}{'numba' if compiled else 'numpy':<6}"
+                print(
+                    f"{row}{told(took)}{memory:>11.0f}{took.mean() / mean:>11.2f}  {announcing * 1e6:.0f} us a slot",
+                    flush=True,
+                )
+    use_compiled(None)
+
+
+def print_hosts(options: argparse.Namespace) -> None:
+    """Print what a slot costs by how the pages are spread over hosts."""
+    print(f"\n{'pages':>10}  {'hosts':<38}{COLUMNS}{'resting':>11}")
+    rng = np.random.default_rng(7)
+    for n in options.pages:
+        spread: dict[str, tuple[np.ndarray | int, float]] = {
+            "one": (1, 0.0),
+            "200": (200, 0.0),
+            f"{min(n, 1_000_000):,}, each rests 2 s": (rng.integers(0, min(n, 1_000_000), n), 2.0),
+            "one of 10,001 has half of all, rests": (
+                np.where(rng.random(n) < 0.5, 0, rng.integers(1, 10_001, n)),
+                0.05,
+            ),
+            "1,500, a thousand rest at once": (rng.integers(0, 1_500, n), 3.0),
+        }
+        for name, (hosts, delay) in spread.items():
+            slots = Slots(collection(n, BANDWIDTH, hosts=hosts), delay)
+            slots.run(options.warm)
+            took, _ = slots.run(options.picks)
+            resting = sum(until > slots.now for until in slots.busy.values())
+            print(f"{n:>10,}  {name:<38}{told(took)}{resting:>11}", flush=True)
+
+
+def print_slices(options: argparse.Namespace) -> None:
+    """Print what slots cost while something happens to very many pages at once."""
+    print(f"\n{'pages':>10}  {'meanwhile':<38}{COLUMNS}{'call ms':>11}")
+    for n in options.pages:
+        given = collection(n, BANDWIDTH, signalled=1 / 3)
+        slots, planner = Slots(given), given.planner
+        slots.run(options.warm)
+        announced = np.flatnonzero(given.signal_rate > 0)[:1_000_000]
+        made = plan(planner.snapshot(), BANDWIDTH)
+        happenings: dict[str, Callable[..., Any]] = {
+            "nothing": lambda planner, now: None,
+            f"{announced.size:,} announcements": lambda planner, now, pages=announced: planner.signalled(pages, 0, now),
+            "a snapshot": lambda planner, now: planner.snapshot(),
+            "a new plan": lambda planner, now, made=made: planner.adopt(made, now),
+            "ten times the bandwidth": lambda planner, now: planner.set_bandwidth(10 * BANDWIDTH, now),
+        }
+        for name, happen in happenings.items():
+            begin = time.thread_time()
+            happen(planner, slots.now)
+            call = time.thread_time() - begin
+            took, _ = slots.run(options.picks)
+            print(f"{n:>10,}  {name:<38}{told(took)}{call * 1e3:>11.1f}", flush=True)
+
+
+def main() -> None:
+    """Print the tables."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--pages", type=int, nargs="+", default=[10_000, 100_000, 1_000_000])
+    parser.add_argument("--picks", type=int, default=3000)
+    parser.add_argument("--warm", type=int, default=2000, help="picks before the measurement begins")
+    parser.add_argument("--only", choices=TABLES, nargs="+", default=TABLES)
+    options = parser.parse_args()
+    for name in options.only:
+        {"beside": print_beside, "scale": print_scale, "hosts": print_hosts, "slices": print_slices}[name](options)
 
 
 if __name__ == "__main__":

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 import numpy.typing as npt
 
@@ -10,7 +12,7 @@ from crawlsched.planner import Planner
 from crawlsched.planner.point_value import RULES, KnownRates
 from crawlsched.planner.posterior_value import Grid, GrowingValues
 
-__all__ = ["START", "collection", "pages_in_blocks"]
+__all__ = ["START", "Collection", "collection", "pages_in_blocks"]
 
 START = 1_000_000_000.0
 BLOCK = 16_384
@@ -20,6 +22,21 @@ RECALL, PRECISION = 0.8, 2 / 3
 _MOST_SIGNALS = 12
 
 FloatArray = npt.NDArray[np.float64]
+
+
+class Collection(NamedTuple):
+    """Pages, and the truth about them.
+
+    Attributes
+    ----------
+    planner : Planner
+    change_rate, signal_rate : ndarray of float32, shape (n,)
+        True rates, per second.
+    """
+
+    planner: Planner
+    change_rate: npt.NDArray[np.float32]
+    signal_rate: npt.NDArray[np.float32]
 
 
 def pages_in_blocks(n: int) -> list[npt.NDArray[np.intp]]:
@@ -34,8 +51,8 @@ def collection(
     signalled: float = 0.0,
     hosts: npt.NDArray[np.intp] | int = 200,
     seed: int = 1,
-) -> Planner:
-    """Return a planner with `n` pages, as they are in a steady state.
+) -> Collection:
+    """Return `n` pages as they are in a steady state.
 
     Change rates spread over three decades (lognormal) and importance is heavy-tailed (Pareto). Each page was last
     crawled some part of the time ago in which its crawl value comes up to the threshold.
@@ -60,6 +77,7 @@ def collection(
         planner.known_rates = KnownRates(RULES[crawl_value])
         planner.known_rates.set(np.array([n - 1]), *np.full((3, 1), 1.0))  # room for all at once
     threshold = None
+    truth = np.empty((2, n), np.float32)
     for pages in pages_in_blocks(n):
         drawn = _Drawn(rng, planner.posterior.rates, bandwidth / n, pages.size, signalled, crawl_value == "posterior")
         if threshold is None:
@@ -84,7 +102,9 @@ def collection(
         if crawl_value != "posterior":
             planner.set_rates(pages, drawn.change_rate, drawn.recall, drawn.false_signal_rate)
         planner.load(columns, drawn.steps, START)
-    return planner
+        truth[:, pages] = drawn.change_rate, drawn.signal_rate
+    planner.catch_up(START)
+    return Collection(planner, *truth)
 
 
 class _Drawn:
