@@ -12,7 +12,7 @@ from crawlsched.frontier.awake import Awake
 from crawlsched.frontier.calendar import Calendar
 from crawlsched.frontier.host_queues import HostQueues
 from crawlsched.frontier.ladder import AWAKE, BARRED, IN_FLIGHT, LOWEST, OUT, OWN_LADDER, RUNNING, Ladder, Run
-from crawlsched.frontier.levels import bed_level, bed_levels, level_above, levels_above, value_at, values_at
+from crawlsched.frontier.levels import bed_level, bed_levels, coarseness, level_above, levels_above, value_at, values_at
 from crawlsched.frontier.values import CrawlValues, PageValues
 from crawlsched.pages import Pages, grown
 
@@ -67,6 +67,7 @@ class Filing:
         self._until = self._calendar.end(now)  # bounds hold until then
         self._place: npt.NDArray[np.int32] = np.zeros(0, np.int32)
         self._cutoff = LOWEST
+        self._coarse = coarseness(0)
         # Where the cutoff has been for some time, or lower: pages sleep in view of that, and not of a passing rise.
         self._calm = LOWEST
         # How fast the cutoff falls, levels a tick, and the crowded beds that it is coming down to, highest last.
@@ -108,6 +109,7 @@ class Filing:
         """Make room for so many pages; amortised O(1) a page."""
         size = self._place.size
         if capacity > size:
+            self._coarse = coarseness(capacity)
             capacity = max(capacity, size + size // 4)
             self._place = grown(self._place, capacity)
             self._place[size:] = OUT
@@ -312,7 +314,7 @@ class Filing:
         sleepers, levels, cutoffs = pages[asleep], levels[asleep], cutoffs[asleep]
         below = levels < self._calm
         cutoffs[below] = self._calm
-        levels = bed_levels(levels, cutoffs, falling | descending[asleep] | ~below)
+        levels = bed_levels(levels, cutoffs, falling | descending[asleep] | ~below, self._coarse)
         self._put_to_bed(sleepers, levels, hosts[asleep])
         ring = values.crossings(values_at(levels) * (1 - _SLACK), self._until, asleep)
         rings = ring < np.inf
@@ -334,7 +336,7 @@ class Filing:
             self._place[page] = AWAKE
             self._awake.add_one(page, host, value.parabola(self._now, self._until), self._now, value)
             return
-        bed = bed_level(level, self._calm if level < self._calm else cutoff)
+        bed = bed_level(level, self._calm if level < self._calm else cutoff, self._coarse)
         self._place[page] = bed + ladder.offset
         ladder.add_one(page, bed)
         self._note(ladder)

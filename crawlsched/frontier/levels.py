@@ -7,7 +7,7 @@ from math import exp2, log2
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["BOTTOM", "bed_level", "bed_levels", "level_above", "levels_above", "value_at", "values_at"]
+__all__ = ["BOTTOM", "bed_level", "bed_levels", "coarseness", "level_above", "levels_above", "value_at", "values_at"]
 
 FloatArray = npt.NDArray[np.float64]
 LevelArray = npt.NDArray[np.int32]
@@ -24,6 +24,8 @@ BOTTOM = -1000 * 2**17
 _SHARE = 8
 # Beds are rounded to 1/32 of their distance from the cutoff or less.
 _BED_BITS = 6
+# Up to 2**16 pages beds are 2**5 levels or more apart (0.017 % of the value), and with each doubling half of that.
+_COARSE_BITS, _FEW_PAGES_BITS = 5, 16
 
 
 def level_above(value: float) -> int:
@@ -50,7 +52,12 @@ def values_at(levels: npt.NDArray[np.integer]) -> FloatArray:
     return values
 
 
-def bed_level(level: int, cutoff: int) -> int:
+def coarseness(n_pages: int) -> int:
+    """Return to multiples of which power of two beds are rounded at least: among few pages, most would be alone."""
+    return max(0, _COARSE_BITS - (n_pages >> _FEW_PAGES_BITS).bit_length())
+
+
+def bed_level(level: int, cutoff: int, coarse: int = 0) -> int:
     """Return the level under which a page on its way up goes to sleep: at least `level`, at most `cutoff`.
 
     Parameters
@@ -59,6 +66,8 @@ def bed_level(level: int, cutoff: int) -> int:
         Above the page's value; at most `cutoff`.
     cutoff : int
         Pages above it are awake.
+    coarse : int
+        See `coarseness`.
 
     Notes
     -----
@@ -66,14 +75,14 @@ def bed_level(level: int, cutoff: int) -> int:
     thousands of them.
     """
     left = (cutoff - level) // _SHARE
-    shift = left.bit_length() - _BED_BITS
+    shift = max(left.bit_length() - _BED_BITS, coarse)
     if shift <= 0:
         return cutoff - left
     return min(cutoff, -((left - cutoff) >> shift << shift))
 
 
 def bed_levels(
-    levels: LevelArray, cutoffs: npt.NDArray[np.int32] | int, falling: npt.NDArray[np.bool_] | bool
+    levels: LevelArray, cutoffs: npt.NDArray[np.int32] | int, falling: npt.NDArray[np.bool_] | bool, coarse: int = 0
 ) -> LevelArray:
     """Return the levels under which pages go to sleep.
 
@@ -85,10 +94,12 @@ def bed_levels(
         Pages above it are awake.
     falling : bool or ndarray of bool
         Whether the cutoff is coming down to the pages, or the pages are on their way up as for `bed_level`.
+    coarse : int
+        See `coarseness`.
     """
     way = cutoffs - levels
     part = way // _SHARE
     left = np.where(falling, way - part, part)
-    shift = np.maximum(np.frexp(part)[1] - _BED_BITS, 0)
+    shift = np.maximum(np.frexp(part)[1] - _BED_BITS, coarse)
     beds: LevelArray = np.minimum(cutoffs, -(((left - cutoffs) >> shift) << shift)).astype(np.int32)
     return beds

@@ -8,6 +8,7 @@ so that the same page is picked. `crawlsched.planner.posterior_value` has the fo
 from __future__ import annotations
 
 import math
+from math import expm1
 from typing import Any
 
 import numpy as np
@@ -33,24 +34,26 @@ Rows = Any
 
 def growing_value(weights: Row, rates: Row, elapsed: float) -> float:
     """Return Σ w (1 - (1 + r τ) exp(-r τ)) / r, as `posterior_value.gain` computes it."""
-    total = 0.0
-    for k in range(len(rates)):
-        rate = rates[k]
-        minus_x = max(rate * -elapsed, -50.0)
-        lost = math.expm1(minus_x)
-        total += weights[k] * ((lost * minus_x - lost + minus_x) / rate)
+    total, back = 0.0, -elapsed
+    for weight, rate in zip(weights, rates):  # noqa: B905 - numba knows no strict=
+        minus_x = rate * back
+        if minus_x < -50.0:
+            minus_x = -50.0
+        lost = expm1(minus_x)
+        total += weight * ((lost * minus_x - lost + minus_x) / rate)
     return total
 
 
 def growing_terms(weights: Row, rates: Row, elapsed: float) -> tuple[float, float]:
     """Return `growing_value`, and its slope by τ²/2: Σ w r exp(-r τ)."""
-    total = slope = 0.0
-    for k in range(len(rates)):
-        rate = rates[k]
-        minus_x = max(rate * -elapsed, -50.0)
-        lost = math.expm1(minus_x)
-        total += weights[k] * ((lost * minus_x - lost + minus_x) / rate)
-        slope += weights[k] * ((lost + 1.0) * rate)
+    total, slope, back = 0.0, 0.0, -elapsed
+    for weight, rate in zip(weights, rates):  # noqa: B905
+        minus_x = rate * back
+        if minus_x < -50.0:
+            minus_x = -50.0
+        lost = expm1(minus_x)
+        total += weight * ((lost * minus_x - lost + minus_x) / rate)
+        slope += weight * ((lost + 1.0) * rate)
     return total, slope
 
 
@@ -59,7 +62,7 @@ def signalled_terms(
 ) -> tuple[float, float, float]:
     """Return crawl value, its slope in time, and a bound on the slope's slope, per unit of importance."""
     value = slope = curvature = 0.0
-    false_rate_less = signal_rate * math.expm1(-signal_weight)
+    false_rate_less = signal_rate * expm1(-signal_weight)
     for k in range(len(rates)):
         weight = weights[k]
         if weight == 0.0:
@@ -106,7 +109,7 @@ def growing_crossing(weights: Row, rates: Row, elapsed: Row, gains: Rows, slopes
     value = slope = 0.0
     for k in range(len(weights)):
         minus_x = max(rates[k] * -time, -50.0)
-        lost = math.expm1(minus_x)
+        lost = expm1(minus_x)
         value += weights[k] * ((lost * minus_x - lost + minus_x) / rates[k])
         slope += weights[k] * ((lost + 1.0) * rates[k])
     if value < aim and slope > 0.0:
