@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["STEPS_PER_NAT", "decoded", "dither", "dither_one", "encoded", "relative_likelihoods"]
+__all__ = ["LIKELIHOOD", "STEPS_PER_NAT", "decoded", "dither", "dither_one", "encoded", "relative_likelihoods"]
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -14,8 +14,8 @@ STEPS_PER_NAT = 2048.0
 _NATS_PER_STEP = -1.0 / STEPS_PER_NAT
 _LAST = 65535.0
 
-# exp(-x/2048) for each of the 65536 values: a look-up is several times faster than an exponential.
-_LIKELIHOOD: FloatArray = np.exp(np.arange(65536) * _NATS_PER_STEP)
+#: exp(-x/2048) for each of the 65536 values: a look-up is several times faster than an exponential.
+LIKELIHOOD: FloatArray = np.exp(np.arange(65536) * _NATS_PER_STEP)
 
 # Weyl sequence modulo 2^32 with the golden ratio: the most evenly spread of all, so that the rounding errors of equal
 # steps cancel to within a few steps for ever; pages start at different points of it.
@@ -86,7 +86,7 @@ def decoded(stored: npt.NDArray[Any]) -> FloatArray:
 def relative_likelihoods(stored: npt.NDArray[Any]) -> FloatArray:
     """Return exp(log-likelihood) relative to each row's maximum, from stored rows of either kind."""
     if stored.dtype == np.uint16:
-        likelihoods: FloatArray = _LIKELIHOOD.take(stored)
+        likelihoods: FloatArray = LIKELIHOOD.take(stored)
         return likelihoods
     exponentials: FloatArray = np.exp(stored)
     return exponentials

@@ -5,8 +5,10 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from crawlsched.crawl_value.evaluation import Compilable
+from crawlsched.estimators import rows
 from crawlsched.estimators.estimator import Columns, Estimator
-from crawlsched.estimators.log_weights import decoded, dither, dither_one, encoded, relative_likelihoods
+from crawlsched.estimators.log_weights import LIKELIHOOD, decoded, dither, dither_one, encoded, relative_likelihoods
 from crawlsched.estimators.observations import (
     FloatArray,
     IndexArray,
@@ -20,6 +22,9 @@ from crawlsched.estimators.probabilities import TINY, check_prior, posterior_pro
 from crawlsched.estimators.rate_grid import DEFAULT_RATES, check_rates, grid_id
 
 __all__ = ["Posterior"]
+
+#: `crawlsched.estimators.rows`.
+ROWS = Compilable(rows)
 
 # Rows worked on at once: their intermediate arrays stay in the cache.
 _SLICE = 8192
@@ -114,6 +119,7 @@ class Posterior(Estimator):
     ) -> None:
         self.rates = DEFAULT_RATES if rates is None else check_rates(rates)
         self.rates_id = grid_id(self.rates)
+        self._grid: FloatArray = np.array(self.rates)  # never read-only, which to numba would be another type
         self.dtype = np.dtype(dtype).name
         if self.dtype not in ("float64", "uint16"):
             raise ValueError(f"dtype must be numpy.float64 or numpy.uint16, got {self.dtype}.")
@@ -171,10 +177,8 @@ class Posterior(Estimator):
         self, pages: IndexArray, elapsed: FloatArray, changed: npt.NDArray[np.bool_], evidence: FloatArray
     ) -> None:
         relative = decoded(self._columns["log_likelihood"][pages])
-        if self.half_life is not None:
-            relative *= np.exp2(-elapsed / self.half_life)[:, np.newaxis]
-        if self.discount is not None:
-            relative *= self.discount
+        if self.half_life is not None or self.discount is not None:
+            relative *= self._kept(elapsed)[:, np.newaxis]
         relative += visit_log_likelihood(self.rates, elapsed, changed, evidence)
         relative -= relative.max(axis=1, keepdims=True)
         if self.dtype == "uint16":
@@ -182,6 +186,11 @@ class Posterior(Estimator):
             relative = encoded(relative, dither(pages, updates[pages])[:, np.newaxis])  # type: ignore[assignment]
             updates[pages] += np.uint16(1)
         self._columns["log_likelihood"][pages] = relative
+
+    def _kept(self, elapsed: FloatArray) -> FloatArray:
+        """Return the factors on earlier evidence."""
+        kept = np.full(elapsed.shape, 1.0 if self.discount is None else self.discount)
+        return kept if self.half_life is None else kept * np.exp2(-elapsed / self.half_life)
 
     def update_one(
         self,
@@ -237,13 +246,24 @@ class Posterior(Estimator):
         if not (0 <= page < self.n_pages and 0 < elapsed < np.inf and evidence >= 0):
             self.update(page, elapsed, changed, evidence=evidence)  # says what is wrong
         stored = self._columns["log_likelihood"]
+        dated = changed and time_since_modified is not None and time_since_modified < elapsed and not evidence
+        kept = 1.0
+        if self.half_life is not None or self.discount is not None:
+            kept = self._kept(np.array([elapsed])).item()
+        elapsed = min(max(elapsed, _SHORTEST), _LONGEST)
+        if self.dtype == "uint16":
+            updates = self._columns["updates"]
+            count = updates.item(page)
+            offset = dither_one(page, count)
+            updates[page] = (count + 1) & 0xFFFF
+            given = stored, page, self._grid, elapsed, changed, evidence, kept, offset
+            if ROWS.compiled and not (dated or doubt) and ROWS.update_row(*given):
+                return
         relative = decoded(stored[page])
-        if self.half_life is not None:
-            relative *= np.exp2(-elapsed / self.half_life)
-        if self.discount is not None:
-            relative *= self.discount
-        expected = self.rates * min(max(elapsed, _SHORTEST), _LONGEST)
-        if changed and time_since_modified is not None and time_since_modified < elapsed and not evidence:
+        if kept != 1.0:
+            relative *= kept
+        expected = self.rates * elapsed
+        if dated and time_since_modified is not None:
             relative += np.log(self.rates) - self.rates * min(time_since_modified, _LONGEST)
         elif changed:
             expected += evidence
@@ -254,13 +274,7 @@ class Posterior(Estimator):
         else:
             relative -= expected
         relative -= relative.max()
-        if self.dtype == "uint16":
-            updates = self._columns["updates"]
-            count = int(updates[page])
-            stored[page] = encoded(relative, dither_one(page, count))
-            updates[page] = (count + 1) & 0xFFFF
-        else:
-            stored[page] = relative
+        stored[page] = encoded(relative, offset) if self.dtype == "uint16" else relative
 
     def weights(self, pages: npt.ArrayLike | None = None, prior: npt.ArrayLike | None = None) -> FloatArray:
         """Return the probability of each rate of the grid.
@@ -299,12 +313,18 @@ class Posterior(Estimator):
             Adds up to 1.
         """
         before = self.prior if prior is None else prior
-        joint = relative_likelihoods(self._columns["log_likelihood"][page])
-        joint *= before
-        total = joint.sum()
+        stored = self._columns["log_likelihood"]
+        if ROWS.compiled and self.dtype == "uint16":
+            joint = np.empty(before.size)
+            total = ROWS.weights_of_row(stored, page, before, LIKELIHOOD, joint)
+        else:
+            joint = relative_likelihoods(stored[page])
+            joint *= before
+            # Added up in order, as compiled code does; `sum` adds in pairs.
+            total = joint.cumsum().item(-1)
+            joint /= total or 1.0
         if not TINY < total < np.inf:
             return self.weights(page, before)
-        joint /= total
         return joint
 
     def _estimate(self, pages: IndexArray) -> FloatArray:

@@ -51,7 +51,8 @@ def posterior_probabilities(stored: npt.NDArray[Any], prior: FloatArray) -> Floa
     """
     joint = relative_likelihoods(stored)
     joint *= prior
-    total = joint.sum(axis=1, keepdims=True)
+    # Added up in order, as `Posterior.weights_one` does, compiled or not; `sum` adds in pairs.
+    total = joint.cumsum(axis=1)[:, -1:]
     lost = np.flatnonzero(total[:, 0] < TINY)
     if lost.size:
         # The prior rules out what the visits point at: compare in logarithms what is left.

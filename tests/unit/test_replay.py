@@ -9,7 +9,7 @@ import pytest
 import crawlsched.estimators
 from crawlsched.bandwidth import low_discrepancy_schedule, poisson_crawl_rates, refresh_rates
 from crawlsched.cli.history_options import ESTIMATORS_HELP, POLICIES_HELP
-from crawlsched.crawl_value import greedy, greedy_cis, greedy_ncis
+from crawlsched.crawl_value import greedy, greedy_cis, greedy_ncis, use_compiled
 from crawlsched.estimators import Estimator
 from crawlsched.simulation import (
     ESTIMATOR_NAMES,
@@ -118,6 +118,23 @@ def fresh_by_steps(history: History, window: Window, crawls: list[tuple[int, flo
                 fresh += weight * lasts * is_fresh
                 total += weight * lasts
     return fresh / total
+
+
+@pytest.mark.parametrize("policy", ["greedy", "greedy_cis", "greedy_ncis", "posterior"])
+@pytest.mark.parametrize("estimator", ["known", "posterior"])
+def test_compiled_code_picks_the_same_pages(policy: str, estimator: str) -> None:
+    """With numba as without, with rates known and learned, announcements, plans and all."""
+    pytest.importorskip("numba")
+    history = simulated(5, signals=True)
+    picks = []
+    for choice in (False, True):
+        use_compiled(choice)
+        try:
+            picks.append(replay(history, 5.0, policy, estimator, start=0.0, end=100.0).rows)
+        finally:
+            use_compiled(None)
+    assert picks[0].size > 400
+    np.testing.assert_array_equal(*picks)
 
 
 @pytest.mark.parametrize("policy", ["greedy", "greedy_cis", "greedy_ncis"])
