@@ -250,13 +250,13 @@ class Posterior(Estimator):
         kept = 1.0
         if self.half_life is not None or self.discount is not None:
             kept = self._kept(np.array([elapsed])).item()
-        elapsed = min(max(elapsed, _SHORTEST), _LONGEST)
+        elapsed = float(min(max(elapsed, _SHORTEST), _LONGEST))  # to numba an integer would be another type
         if self.dtype == "uint16":
             updates = self._columns["updates"]
             count = updates.item(page)
             offset = dither_one(page, count)
             updates[page] = (count + 1) & 0xFFFF
-            given = stored, page, self._grid, elapsed, changed, evidence, kept, offset
+            given = stored, page, self._grid, elapsed, bool(changed), float(evidence), kept, offset
             if ROWS.compiled and not (dated or doubt) and ROWS.update_row(*given):
                 return
         relative = decoded(stored[page])
