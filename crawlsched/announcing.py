@@ -214,7 +214,9 @@ class Announcing:
                 taken += self._planner.signalled(pages[backwards], doubted, now, since)
                 self._count("crawlsched/change_signals/backwards", int(backwards.sum()))
             later, still_fresh = prospects(self._planner, pages[announced], now)
-            self._gained(number, float((later - surplus).sum()), float((fresh - still_fresh).sum()))
+            # What does not lift a page above the threshold gains nothing, and loses nothing by being read later.
+            lifted = later > surplus
+            self._gained(number, float((later - surplus)[lifted].sum()), float((fresh - still_fresh)[lifted].sum()))
             self._count("crawlsched/change_signals/received", int(announced.sum()))
             self._count("crawlsched/change_signals/taken", taken)
         for page, lastmod, n in zip(pages.tolist(), read.lastmod[part], read.n_announced[part], strict=True):

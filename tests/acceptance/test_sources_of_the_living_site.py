@@ -6,49 +6,102 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.crawling import Project
+
 ROOT = Path(__file__).parents[2]
-ENVIRONMENT = os.environ | {"PYTHONPATH": str(ROOT)}
-HONEST, LYING, ABSENT = ("127.0.0.11", "127.0.0.12"), "127.0.0.16", "127.0.0.17"
+SPIDER = """
+import scrapy
+
+class Spider(scrapy.Spider):
+    name = "test"
+    start_urls = []
+
+    def parse(self, response):
+        pass
+"""
+HONEST, LATE, LYING, ABSENT, PARTIAL = (f"127.0.0.{number}" for number in (12, 13, 16, 17, 19))
+SECONDS = 32
 
 
 @pytest.fixture(scope="module")
-def sources(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
-    """What `crawlsched sources` says of each host after 40 seconds, by host."""
-    output = tmp_path_factory.mktemp("living") / "output"
-    demo = [sys.executable, str(ROOT / "example_project" / "demo.py"), "--output", str(output)]
-    environment = ENVIRONMENT | {"DEMO_SECONDS": "40"}
-    subprocess.run(demo, env=environment, cwd=output.parent, check=True, capture_output=True, timeout=240)
-    command = [sys.executable, "-m", "crawlsched.cli", "sources", "--json"]
-    database = ["--database", f"sqlite:///{output / 'crawlsched.db'}"]
-    told = subprocess.run([*command, *database], env=ENVIRONMENT, check=True, capture_output=True, text=True)
-    report = json.loads(told.stdout)
-    return {site["host"]: {**site, "told": report} for site in report["sites"]}
+def port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The living site, in a process of its own."""
+    truth = tmp_path_factory.mktemp("site") / "truth.jsonl"
+    command = [sys.executable, "-m", "living_site", "--truth", str(truth), "--while-stdin-is-open"]
+    pipe = subprocess.PIPE
+    process = subprocess.Popen(command, cwd=ROOT / "example_project", stdin=pipe, stdout=pipe, text=True)
+    assert process.stdin is not None
+    assert process.stdout is not None
+    yield process.stdout.readline().strip().rstrip("/").rpartition(":")[2]
+    process.stdin.close()
+    process.wait(20)
+    process.stdout.close()
+
+
+@pytest.fixture(scope="module")
+def sources(port: str, tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
+    """What `crawlsched sources` says of the sitemap of each host."""
+    sitemaps = [
+        f"http://{host}:{port}/sitemap.xml{'.gz' if host == HONEST else ''}"
+        for host in (HONEST, LATE, LYING, ABSENT, PARTIAL)
+    ]
+    project = Project(
+        tmp_path_factory.mktemp("crawl"),
+        SPIDER,
+        CRAWLSCHED_BANDWIDTH="40/s",
+        CRAWLSCHED_SITEMAP_URLS=",".join(sitemaps),
+        CRAWLSCHED_SITEMAPS_FROM_ROBOTS="False",
+        CRAWLSCHED_SITEMAP_INTERVAL="2",
+        CRAWLSCHED_REPLAN_INTERVAL="3",
+        CRAWLSCHED_FINGERPRINT_DROP=".visitors",
+        CONCURRENT_REQUESTS_PER_DOMAIN="16",
+        HTTPERROR_ALLOW_ALL="True",
+        CLOSESPIDER_TIMEOUT=str(SECONDS),
+    )
+    crawl = project.run(timeout=SECONDS + 60)
+    told = subprocess.run(
+        [sys.executable, "-m", "crawlsched.cli", "sources", "--json", "--database", crawl.database_url],
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    found = json.loads(told.stdout)["sources"]
+    return {source["host"]: source for source in found if source["kind"] == "sitemap"}
 
 
 def test_the_sitemap_that_stamps_every_page_now_is_not_believed(sources: dict[str, dict[str, Any]]) -> None:
-    """Its precision is below that of the honest ones, beyond the intervals."""
-    lying = sources[LYING]
+    """Its precision is below that of the honest one, beyond the intervals, and the crawl gives it less weight."""
+    honest, lying = sources[HONEST], sources[LYING]
     assert lying["heard"] > 20
-    for host in HONEST:
+    assert honest["heard"] > 20
+    assert honest["precision_interval"][0] > lying["precision_interval"][1]
+    assert honest["signal_weight"] > 3 * lying["signal_weight"]
+
+
+def test_late_and_partial_sitemaps_are_believed_more_than_a_lying_one(sources: dict[str, dict[str, Any]]) -> None:
+    """What they say is true, though they say it late, or not of every change."""
+    for host in (LATE, PARTIAL):
         assert sources[host]["heard"] > 10
-        assert sources[host]["precision"] > lying["precision"]
-    assert max(sources[host]["precision_interval"][0] for host in HONEST) > lying["precision_interval"][1]
+        assert sources[host]["precision"] > sources[LYING]["precision"]
+    assert sources[LATE]["median_delay"] > sources[HONEST]["median_delay"]
 
 
 def test_an_absent_sitemap_is_found_and_says_nothing(sources: dict[str, dict[str, Any]]) -> None:
-    """robots.txt names a file that is not there."""
-    [absent] = [source for source in sources[ABSENT]["told"]["sources"] if source["host"] == ABSENT]
+    """The file is not there; it is asked for ever more rarely."""
+    absent = sources[ABSENT]
     assert absent["heard"] == 0
     assert absent["precision"] is None
+    assert absent["next_poll_at"] - absent["polled_at"] > 4.0
 
 
 def test_all_pages_stamped_alike_is_seen(sources: dict[str, dict[str, Any]]) -> None:
-    """At every reading the lying sitemap gives all its pages one date, and the honest ones do not."""
-    told = {source["host"]: source for source in sources[LYING]["told"]["sources"] if source["kind"] == "sitemap"}
-    assert told[LYING]["alike"] > 0.9
-    assert told[HONEST[1]]["alike"] < 0.5
+    """At every reading the lying sitemap gives all its pages one date, and the honest one does not."""
+    assert sources[LYING]["alike"] > 0.9
+    assert sources[HONEST]["alike"] < 0.5

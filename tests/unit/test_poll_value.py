@@ -100,7 +100,8 @@ def _run(world: World, *, pays_for_itself: bool) -> tuple[float, np.ndarray]:
                 before, still = prospects(planner, announced, now)
                 planner.signalled(announced, due, now, polled_at[due])
                 after, left = prospects(planner, announced, now)
-                gains = float((after - before).sum()), float((still - left).sum())
+                lifted = after > before
+                gains = float((after - before)[lifted].sum()), float((still - left)[lifted].sum())
                 brought[due] = brought[due].polled(now - polled_at[due], *gains)
             wait = poll_interval(brought[due], planner.threshold, INTERVAL) if pays_for_itself else INTERVAL
             polled_at[due], next_poll[due] = now, now + wait
