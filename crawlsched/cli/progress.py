@@ -33,7 +33,8 @@ def shown_progress(name: str) -> Iterator[Callable[[int, int], None]]:
             with tqdm(desc=name, leave=False, file=sys.stderr) as bar:
 
                 def move(done: int, total: int) -> None:
-                    bar.total = total
+                    if bar.total != total:
+                        bar.reset(total)
                     bar.update(done - bar.n)
 
                 yield move

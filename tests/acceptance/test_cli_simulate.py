@@ -72,6 +72,28 @@ def test_a_claim_that_fails_is_reported_as_failed(run: Run) -> None:
     assert "noisy-signals-2: the paper's claim FAILED in 1 of 1 parts." in spoken
 
 
+def test_without_matplotlib_there_are_numbers_and_a_sentence(tmp_path: Path) -> None:
+    """The picture needs an extra; the rest does not."""
+    answer = subprocess.run(
+        [sys.executable, "-c", WITHOUT_MATPLOTLIB, "noisy-signals-2", *SMALL, "--out", str(tmp_path)],
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert answer.returncode == 0, answer.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["noisy-signals-2.csv"]
+    assert "No picture: that needs matplotlib; install crawlsched[plot]." in answer.stdout.splitlines()
+
+
+WITHOUT_MATPLOTLIB = """
+import sys
+sys.modules["matplotlib"] = None
+from crawlsched.cli import main
+sys.exit(main(["simulate", *sys.argv[1:]]))
+"""
+
+
 def test_all_figures_are_listed(run: Run) -> None:
     """By `list` and by `--help`, a line each."""
     listed, helped = run("list"), run("--help")
