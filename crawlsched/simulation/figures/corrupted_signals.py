@@ -165,7 +165,8 @@ def draw(table: Table, canvas: Any) -> None:
         axes.set_title(f"m = {n_pages}")
         axes.set_ylabel("accuracy")
         axes.grid(visible=True, axis="y", alpha=0.3)
-        axes.legend()
+    handles, labels = canvas.axes[0].get_legend_handles_labels()
+    canvas.legend(handles, labels, loc="outside upper center", ncols=len(POLICIES))
 
 
 FIGURES = (

@@ -26,6 +26,8 @@ INSTANCES = 10
 MANY, FEW = 0.9, 0.1
 # A page's crawl rate is boosted above this multiple of the optimal one, and decreased below its inverse.
 BOOSTED = 1.1
+# "Some pages" are at least so many of those in question.
+SOME = 0.01
 RATE, RECALL, CHANGE_RATE = "crawl rate", "recall", "change rate"
 # In shares of all crawls.
 DISTANCE = "distance from the optimal rates"
@@ -164,7 +166,7 @@ def _where_crawls_are_short(table: Table) -> list[Claim]:
     few = panel.ratio(panel.few)
     return [
         Claim(
-            min(boosted.sum(), decreased.sum()) >= 0.05 * n,
+            min(boosted.sum(), decreased.sum()) >= SOME * n,
             f"at m = {tight[-1]} some pages with many announcements are crawled more and some less; "
             f"{boosted.sum() / n:.0%} and {decreased.sum() / n:.0%} of them",
         ),
@@ -182,7 +184,7 @@ def _blind_trust_costs_crawls(table: Table) -> list[Claim]:
         idle = [table.one(IDLE, pages=pages, policy=policy).mean for policy in ("GREEDY-CIS", "GREEDY-NCIS")]
         claims += [
             Claim(
-                share >= 0.05,
+                share >= SOME,
                 f"at m = {pages} GREEDY-CIS crawls some pages with many announcements half as often again as "
                 f"GREEDY-NCIS and as the optimum without announcements; {share:.1%} of these pages",
             ),
