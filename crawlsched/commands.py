@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from crawlsched.exceptions import CrawlschedError
 from crawlsched.pinging import announce, known_pages
 from crawlsched.settings import parse_bandwidth
+from crawlsched.sources import POLLED_KINDS
 from crawlsched.store import Command
 
 if TYPE_CHECKING:
@@ -61,7 +62,8 @@ def _signal(refresher: Refresher, arguments: dict[str, Any], now: float) -> dict
 
 def _poll(refresher: Refresher, arguments: dict[str, Any], now: float) -> dict[str, Any]:
     wanted = arguments.get("url")
-    polled = [source for source in refresher.sources if source.kind != "ping" and wanted in (None, source.url)]
+    asked = (source for source in refresher.sources if source.kind in POLLED_KINDS)
+    polled = [source for source in asked if wanted in (None, source.url)]
     for source in polled:
         refresher.sources.poll(source.source)
     return {"sources": len(polled)}

@@ -7,6 +7,7 @@ few requests are looked at at a time, and what is taken waits in line for moment
 from __future__ import annotations
 
 import asyncio
+import hmac
 import logging
 import math
 from collections.abc import Awaitable, Callable, Iterator
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING
 from crawlsched.allowance import Allowance
 from crawlsched.change_signals.pings import MOST_URLS, PingRefused, callback_token, is_signed, read_indexnow
 from crawlsched.pinging import pinged
+from crawlsched.sources import POLLED_KINDS
 
 if TYPE_CHECKING:
     from aiohttp import web
@@ -161,12 +163,15 @@ class Receiver:
         """Return the source that a callback belongs to, and its URL."""
         number = int(request.match_info["source"])
         try:
-            topic = self._refresher.sources[number].url
+            source = self._refresher.sources[number]
         except (KeyError, IndexError):
-            topic = None
-        if topic is None or request.match_info["token"] != callback_token(topic, self._key):
+            source = None
+        if source is None or source.kind not in POLLED_KINDS:
             raise PingRefused(404, "There is no such callback.")
-        return number, topic
+        wanted, given = callback_token(source.url, self._key), request.match_info["token"]
+        if not hmac.compare_digest(wanted.encode(), given.encode()):
+            raise PingRefused(404, "There is no such callback.")
+        return number, source.url
 
     async def _verify_intent(self, request: web.Request) -> web.Response:
         """Confirm to a hub that we asked for what it believes we asked for (WebSub, section 5.3)."""

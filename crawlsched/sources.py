@@ -8,7 +8,10 @@ from dataclasses import replace
 
 from crawlsched.store import Source
 
-__all__ = ["Sources"]
+__all__ = ["POLLED_KINDS", "Sources"]
+
+#: Sources that are asked; the others (pings, dates that went back) only tell.
+POLLED_KINDS = ("sitemap", "robots")
 
 # A source that answers with an error is asked again after the interval times this, doubling, at most a week later.
 _BACKOFF = 2.0
@@ -64,7 +67,7 @@ class Sources:
         """Take over the sources of the store."""
         for source in sources:
             self._put(source)
-            if source.kind in ("sitemap", "robots"):
+            if source.kind in POLLED_KINDS:
                 heapq.heappush(self._polls, (source.next_poll_at or 0.0, source.source))
 
     def add(
@@ -76,9 +79,10 @@ class Sources:
         if known is not None:
             hosts = self[known].hosts
             return self.describe(known, hosts=[*hosts, *foreign]) if foreign and named_by not in hosts else None
-        source = Source(len(self._rows), kind, url, host, parent=parent, next_poll_at=now, hosts=foreign)
+        next_poll_at = now if kind in POLLED_KINDS else None
+        source = Source(len(self._rows), kind, url, host, parent=parent, next_poll_at=next_poll_at, hosts=foreign)
         self._put(source)
-        if kind in ("sitemap", "robots"):
+        if kind in POLLED_KINDS:
             heapq.heappush(self._polls, (now, source.source))
         return source
 
@@ -93,7 +97,9 @@ class Sources:
         return len(self._due)
 
     def poll(self, number: int) -> None:
-        """Put one source in line for a slot now."""
+        """Put one source in line for a slot now, if it is one that is asked."""
+        if self[number].kind not in POLLED_KINDS:
+            return
         self._polls = [entry for entry in self._polls if entry[1] != number]
         heapq.heapify(self._polls)
         self._due[number] = None

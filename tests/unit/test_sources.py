@@ -35,9 +35,13 @@ def test_errors_make_the_next_poll_later_until_one_succeeds() -> None:
 
 
 def test_pings_are_never_polled() -> None:
-    """A ping's source has nothing to fetch."""
+    """A ping's source has nothing to fetch, nor has that of the dates of a sitemap which went back."""
     sources = Sources(3600.0)
-    sources.add("ping", "command line", "", now=0.0)
+    for number, kind in enumerate(("ping", "backwards")):
+        told = sources.add(kind, "http://a/s.xml", "", now=0.0)
+        assert told is not None
+        assert told.next_poll_at is None
+        sources.poll(number)
     assert sources.mark_due(now=1e9) == 0
 
 
