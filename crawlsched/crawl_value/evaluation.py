@@ -79,7 +79,7 @@ def use_compiled(choice: bool | None) -> None:
     >>> use_compiled(False)
     >>> use_compiled(None)
     """
-    global _choice
+    global _choice, _loaded
     if choice and _compiled() is None:
         raise ModuleNotFoundError(
             "use_compiled(True) needs numba, which cannot be imported; install crawlsched[compiled]."
@@ -88,6 +88,7 @@ def use_compiled(choice: bool | None) -> None:
     if choice:
         prepare_compiled()
     else:
+        _loaded = None
         _switch_all()
 
 
