@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import email.utils
 import itertools
 import json
 import subprocess
@@ -13,6 +14,7 @@ from typing import Any
 import pytest
 from aiohttp import web
 
+from crawlsched.validators import Tally, standings
 from tests.crawling import _ROOT, Crawl, Project
 from tests.site import Site
 
@@ -184,3 +186,32 @@ def test_kept_texts_show_what_changed_and_stay_within_bounds(site: Site, tmp_pat
     crawl = project(tmp_path, [site.url("/new")], TEST_CLOSE_AFTER_RESOLVED="4").run()
     refused = command(crawl, "diff", site.url("/new"))
     assert refused.stderr.startswith(f"No text of {site.url('/new')} is kept; texts are kept of changes that are found")
+
+
+def test_validators_that_move_with_every_change_prove_honest(site: Site, tmp_path: Path) -> None:
+    """ETag and Last-Modified are compared at the visits without them; then 304s are believed, and their times used."""
+    count = itertools.count()
+
+    def answer(request: web.Request) -> web.Response:
+        version = next(count) // 4
+        modified = email.utils.formatdate(1_700_000_000 + 60 * version, usegmt=True)
+        headers = {"ETag": f'"{version}"', "Last-Modified": modified}
+        if request.headers.get("If-None-Match") == headers["ETag"]:
+            return web.Response(status=304, headers=headers)
+        return web.Response(text=article(1, f"edition{version}"), headers=headers, content_type="text/html")
+
+    url = site.page("/news/1", answer)
+    crawl = project(
+        tmp_path,
+        [url],
+        CRAWLSCHED_VALIDATOR_TRIALS="0.3",
+        CRAWLSCHED_BANDWIDTH="20/s",
+        TEST_CLOSE_AFTER_RESOLVED="90",
+    ).run()
+    assert crawl.stats["crawlsched/validators/trials"] >= 15
+    assert crawl.stats["crawlsched/resolved/not_modified"] >= 5
+    store = crawl.store()
+    (host,) = store.host_rows()
+    store.close()
+    assert standings(host.counts["validators"]) == {"ETag": "honest", "Last-Modified": "honest"}
+    assert Tally(*host.counts["validators"]["last_modified"]).tells_time

@@ -1,0 +1,87 @@
+"""What is left of pages' contents in the store: noise masks, traces, texts; on SQLite and PostgreSQL alike."""
+
+import pytest
+
+from crawlsched.kept_texts import packed, unpacked
+from crawlsched.store import Batch, KeptText, NewPage, ObservationRow, Store, WriteBehind
+
+NOW = 1.7e9
+
+
+@pytest.fixture
+def store(database_url):
+    opened = Store.open(database_url, "spider", upgrade=True)
+    pages = {n: NewPage(n, f"http://a/{n}", "a", n.to_bytes(20, "big"), NOW) for n in range(20)}
+    opened.save(Batch(new_pages=pages))
+    yield opened
+    opened.close()
+
+
+def trace(letter):
+    return {"history": letter * 8, "text_sketch": letter * 256, "block_sketch": letter * 4}
+
+
+def test_traces_come_with_the_facts_and_a_page_without_has_none(store):
+    """The newest counts, and what is not written yet counts more."""
+    store.save(Batch(traces={1: trace(b"a")}))
+    store.save(Batch(traces={1: trace(b"b")}))
+    first, second = store.facts([0, 1])
+    assert (first.history, first.text_sketch, first.block_sketch) == (b"", b"", b"")
+    assert (second.history, second.text_sketch, second.block_sketch) == (b"b" * 8, b"b" * 256, b"b" * 4)
+    behind = WriteBehind(store)
+    behind.submit(Batch(traces={0: trace(b"c")}))
+    assert behind.facts([0])[0].history == b"c" * 8
+    behind.close()
+
+
+def test_a_mask_is_kept_by_its_template(store):
+    """One that comes later takes its place."""
+    assert store.noise_mask("a/news/#") is None
+    store.save(Batch(masks={"a/news/#": {"n_probes": 1}, "a/*": {"n_probes": 7}}))
+    store.save(Batch(masks={"a/news/#": {"n_probes": 2}}))
+    assert store.noise_mask("a/news/#") == {"n_probes": 2}
+    assert sorted(store.masked_templates()) == ["a/*", "a/news/#"]
+
+
+def test_the_text_before_is_kept_with_the_text(store):
+    """Written one by one, in one batch or twice: always the last two."""
+    one, two, three = (KeptText(NOW + n, packed(f"text {n}", 100)) for n in range(3))
+    for batch in (Batch(texts={1: one}), Batch(texts={1: two}), Batch(texts={1: two})):
+        store.save(batch)
+    kept = store.text_of(1)
+    assert (unpacked(kept.text), unpacked(kept.before), kept.before_seen_at) == ("text 1", "text 0", NOW)
+    store.save(Batch(texts={2: one}).merge(Batch(texts={2: two})).merge(Batch(texts={2: three})))
+    kept = store.text_of(2)
+    assert (unpacked(kept.text), unpacked(kept.before)) == ("text 2", "text 1")
+    assert store.text_of(3) is None
+
+
+def test_old_texts_go_until_the_others_have_room(store):
+    """Those that were seen longest ago, and no more than needed by a tenth or so."""
+    assert store.bytes_of_texts() == 0
+    store.save(Batch(texts={n: KeptText(NOW + n, b"x" * 100) for n in range(20)}))
+    assert store.bytes_of_texts() == 2_000
+    left = store.prune_texts(1_000)
+    assert 600 <= left <= 1_000
+    assert store.bytes_of_texts() == left
+    assert store.text_of(19) is not None
+    assert store.text_of(0) is None
+
+
+def test_sizes_of_changes_come_back_with_the_visits(store):
+    """And visits without have none."""
+    rows = [ObservationRow(0, 1, NOW, 60.0, 0, -1, True, "changed", changed_share=0.25, similarity=0.5),
+            ObservationRow(1, 1, NOW + 1, 60.0, 0, -1, False, "unchanged")]  # fmt: skip
+    store.save(Batch(observations=rows))
+    newest, oldest = store.observations_of(1)
+    assert (oldest.changed_share, oldest.similarity) == (0.25, 0.5)
+    assert (newest.changed_share, newest.similarity) == (None, None)
+
+
+def test_a_forgotten_page_leaves_nothing_of_its_contents(store):
+    """Traces and texts are deleted with it, and what is still on its way is left out."""
+    store.save(Batch(traces={1: trace(b"a")}, texts={1: KeptText(NOW, b"x")}))
+    store.forget("url", "http://a/1", NOW)
+    assert store.text_of(1) is None
+    store.save(Batch(traces={1: trace(b"b")}, texts={1: KeptText(NOW + 1, b"y")}))
+    assert store.bytes_of_texts() == 0

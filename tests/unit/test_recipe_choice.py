@@ -1,0 +1,120 @@
+"""Recipes as people write them, and what each kind of document needs."""
+
+from __future__ import annotations
+
+import logging
+
+import pytest
+
+from crawlsched.change_detection import LivingBlocks, MainText, Recipe, compare, recipe_from
+from crawlsched.kept_texts import packed, unpacked
+from crawlsched.recipes import Recipes
+from crawlsched.settings import Settings
+
+
+def changed(recipe: Recipe, before: str | bytes, after: str | bytes, content_type: str = "text/html") -> bool | None:
+    one, two = (
+        recipe.fingerprint(body.encode() if isinstance(body, str) else body, content_type, None, "http://a/")
+        for body in (before, after)
+    )
+    return compare(one, two)
+
+
+def test_every_way_to_write_a_recipe_gives_one() -> None:
+    """A name, a function, its import path, a table."""
+    assert recipe_from("visible_text").id == "visible_text/2"
+    assert recipe_from(len).id.startswith("function/1/builtins.len/")
+    assert recipe_from("posixpath.basename").id.startswith("function/1/posixpath.basename/")
+    assert recipe_from({"drop": [".ad"]}).id.startswith("blocks/1/")
+    assert recipe_from({"method": "main_text"}).id.startswith("main_text/1/trafilatura")
+
+
+@pytest.mark.parametrize(
+    ("written", "message"),
+    [
+        ("html", r"^a recipe is one of blocks, .+ or the import path of one; got 'html'\.$"),
+        ("no_such.module", r"^'no_such\.module' cannot be imported \(No module named 'no_such'\)\.$"),
+        ({"drops": []}, r"^'drops' is no option of a recipe; options are method, keep, "),
+        (7, r"^a recipe is one of .+; got 7\.$"),
+    ],
+)
+def test_what_is_no_recipe_is_said_in_one_sentence(written: object, message: str) -> None:
+    """It names what was written and what is allowed."""
+    with pytest.raises(ValueError, match=message):
+        recipe_from(written)
+
+
+def test_blocks_can_be_selected() -> None:
+    """What is dropped does not count, what is kept does, and the rest is cut into blocks as ever."""
+    recipe = recipe_from({"keep": ["main"], "drop": [".ad"]})
+    page = "<nav>{}</nav><main><p>{}</p><p class=ad>{}</p></main>"
+    assert changed(recipe, page.format(1, 2, 3), page.format(9, 2, 9)) is False
+    assert changed(recipe, page.format(1, 2, 3), page.format(1, 9, 3)) is True
+
+
+@pytest.mark.parametrize("method", ["blocks", "visible_text"])
+def test_links_and_images_count_by_option(method: str) -> None:
+    """A download link that moved is a change for who asked for links."""
+    one, two = ('<a href="/1.pdf">Get it</a><img src="/a.png">', '<a href="/2.pdf">Get it</a><img src="/a.png">')
+    three = '<a href="/1.pdf">Get it</a><img src="/b.png">'
+    plain, links, images = (recipe_from({"method": method, **more}) for more in ({}, {"links": True}, {"images": True}))
+    assert (changed(plain, one, two), changed(links, one, two), changed(images, one, two)) == (False, True, False)
+    assert (changed(plain, one, three), changed(links, one, three), changed(images, one, three)) == (False, False, True)
+    assert len({plain.id, links.id, images.id}) == 3
+
+
+@pytest.mark.parametrize("method", ["blocks", "visible_text", "main_text", "json"])
+def test_documents_count_by_their_kind_whatever_the_recipe(method: str) -> None:
+    """JSON without ignored keys and in any order, feeds without their build date, PDF and pictures byte by byte."""
+    recipe = recipe_from({"method": method, "ignore_keys": ["now"]})
+    assert changed(recipe, '{"a": 1, "b": 2, "now": 3}', '{"b": 2, "a": 1}', "application/json") is False
+    assert changed(recipe, '{"a": 1}', '{"a": 2}', "application/json") is True
+    feed = "<rss><channel><lastBuildDate>{}</lastBuildDate><item><title>{}</title></item></channel></rss>"
+    assert changed(recipe, feed.format(1, "a"), feed.format(2, "a"), "application/rss+xml") is False
+    assert changed(recipe, feed.format(1, "a"), feed.format(1, "b"), "application/rss+xml") is True
+    for start, content_type in ((b"%PDF-1.7 ", "application/pdf"), (b"\x89PNG\r\n\x1a\n", "image/png")):
+        assert changed(recipe, start + b"a", start + b"b", content_type) is True
+        assert changed(recipe, start + b"a", start + b"a", content_type) is False
+
+
+def test_main_text_ignores_what_is_around_the_article() -> None:
+    """Navigation and headlines change and it does not; its own words do. Without a main text all text counts."""
+    words = " ".join(f"Sentence number {n} of this article tells of tea." for n in range(20))
+    page = "<html><body><nav><a href=/>{}</a></nav><article><h1>Tea</h1><p>{}</p></article></body></html>"
+    recipe = MainText()
+    assert changed(recipe, page.format("Home", words), page.format("Shop", words)) is False
+    assert (
+        changed(recipe, page.format("Home", words), page.format("Home", words.replace("number 7", "number VII")))
+        is True
+    )
+    short = recipe.fingerprint(b"<b>x</b>", "text/html", None, "http://a/")
+    assert short.recipe in (recipe.id, f"{recipe.id}/all")
+    assert not short.is_empty
+
+
+def test_huge_pages_count_as_a_whole() -> None:
+    """More than 2 MB is not cut into blocks, and its changes are seen all the same."""
+    recipe = LivingBlocks()
+    body = b"<p>some text</p>" * 140_000
+    assert recipe.blocks(body, "text/html", None) is None
+    assert changed(recipe, body, body + b"<p>more</p>") is True
+    assert changed(recipe, body, body + b"<!-- more -->") is False
+
+
+def test_a_wrong_word_of_a_request_is_logged_once_and_does_not_count(caplog: pytest.LogCaptureFixture) -> None:
+    """The page goes by the settings."""
+    recipes = Recipes(Settings.from_scrapy({"CRAWLSCHED_FINGERPRINT": "raw_bytes"}))
+    with caplog.at_level(logging.ERROR):
+        assert {recipes.of(f"http://a/{n}", meant={"method": "html"}).id for n in range(3)} == {"raw_bytes/1"}
+    assert len(caplog.records) == 1
+    assert "meta['crawlsched_recipe'] of http://a/0 is no recipe" in caplog.text
+
+
+@pytest.mark.parametrize("max_bytes", [1, 20, 200, 10_000])
+def test_a_packed_text_never_takes_more_than_it_may(max_bytes: int) -> None:
+    """What is left of a text that does not fit is its beginning."""
+    text = " ".join(f"wörd{n * n}" for n in range(2_000))
+    data = packed(text, max_bytes)
+    assert len(data) <= max_bytes
+    assert text.startswith(unpacked(data))
+    assert max_bytes < 10_000 or unpacked(data) == text
