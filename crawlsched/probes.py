@@ -15,7 +15,7 @@ __all__ = ["Probe", "Probes"]
 _FIRST_PROBES = 3
 # This share of the visits that find nothing new is probed where something is ignored, so that it can return.
 _SHARE_OF_UNCHANGED = 0.01
-_MOST_WAITING = 200
+_MOST_WAITING = 50
 
 
 @dataclass(slots=True, eq=False)
@@ -70,16 +70,18 @@ class Probes:
         self._enabled = enabled
         self._waiting: deque[Probe] = deque()
         self._of_template: Counter[str] = Counter()
+        self._not_again: set[int] = set()
 
     def __len__(self) -> int:
         """How many wait."""
         return len(self._waiting)
 
-    def is_wanted(self, content: Content, changed: bool | None) -> bool:
+    def is_wanted(self, page: int, content: Content, changed: bool | None) -> bool:
         """Decide whether a visit is worth a second fetch.
 
         Parameters
         ----------
+        page : int
         content : Content
             What it found.
         changed : bool or None
@@ -89,10 +91,14 @@ class Probes:
         -----
         Of visits that look changed the share `NoiseMask.doubt` is probed, the probability that noise will be found
         that is not known: 1/12 when ten in a row have found nothing. Before a template has had three probes all of them
-        are, and first visits too, one after the other: its other pages share what they find.
+        are, and first visits too, one after the other: its other pages share what they find. A page whose probe was
+        given up is judged without one the next time: no host is so slow that its pages are never judged.
         """
         mask = content.mask
         if mask is None or content.is_surprised is not None or not self._enabled:
+            return False
+        if page in self._not_again:
+            self._not_again.discard(page)
             return False
         if len(self._waiting) >= _MOST_WAITING:
             return False
@@ -121,6 +127,7 @@ class Probes:
         old = [probe for probe in self._waiting if probe.asked_at < asked_before]
         for probe in old:
             self._waiting.remove(probe)
+            self._not_again.add(probe.page)
             self.ended(probe)
         return old
 

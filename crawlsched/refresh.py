@@ -58,6 +58,7 @@ _SOURCE_OUTCOMES = {304: Outcome.NOT_MODIFIED, 404: Outcome.GONE, 410: Outcome.G
 _MOST_ROWS_PER_FLUSH = 1_200
 # A second fetch that found no slot for so long would come too late: by then the page itself may have changed.
 _LONGEST_PROBE = 60.0
+_SLOTS_PER_PROBE = 3.0  # where slots are rarer than that, it has to wait for one all the same
 # A visit whose end nobody announced is looked for this often.
 _SWEEP_INTERVAL = 5.0
 
@@ -394,7 +395,7 @@ class Refresher:
         for visit in self.visits.older_than(now - self.settings.visit_timeout):
             self.resolve(visit, Outcome.DROPPED, now)
         self.deliveries.give_up(now - self.settings.visit_timeout)
-        for probe in self.probes.give_up(now - _LONGEST_PROBE):
+        for probe in self.probes.give_up(now - max(_LONGEST_PROBE, _SLOTS_PER_PROBE / self.planner.bandwidth)):
             if self.collection.knows(probe.page):
                 self.planner.release(probe.page, now)
 

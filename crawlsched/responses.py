@@ -163,7 +163,7 @@ class Responses:
                 return self._put_off(
                     visit, fetched, content, now, self._collection.wrong_pages.impossible_url(facts.url)
                 )
-            is_probed = self._probes.is_wanted(content, verdict.changed)
+            is_probed = self._probes.is_wanted(page, content, verdict.changed)
             if is_probed and verdict.changed:
                 # Noise that is not known yet may have made it look so; the second fetch will tell.
                 return self._put_off(visit, fetched, content, now)

@@ -128,7 +128,7 @@ def test_the_share_of_probed_changes_is_the_doubt() -> None:
     content = read(page("x", 1), masks())
     n = 4_000
     for mask, expected in ((NoiseMask(), 1.0), (surprised, 11 / 12), (learned, 1 / 12)):
-        share = sum(probes.is_wanted(content._replace(mask=mask), True) for _ in range(n)) / n
+        share = sum(probes.is_wanted(0, content._replace(mask=mask), True) for _ in range(n)) / n
         assert share == pytest.approx(expected, abs=4 * 0.5 / n**0.5)
 
 
@@ -139,10 +139,10 @@ def test_first_visits_share_the_probes_of_their_template() -> None:
     wanted = 0
     for number in range(1000):
         content = read(page("x", number), shared)
-        if probes.is_wanted(content, None):
+        if probes.is_wanted(0, content, None):
             wanted += 1
             probes.ask(Probe(number, 0, content, False, False, 0.0))
-            assert not any(probes.is_wanted(content, None) for _ in range(20))
+            assert not any(probes.is_wanted(0, content, None) for _ in range(20))
             probe = probes.next_due(lambda host: True)
             assert probe is not None
             read(page("x", number + 1), shared, first=probe.first.blocks)
@@ -154,10 +154,10 @@ def test_a_probe_is_not_probed_and_documents_are_not_either() -> None:
     """Nor is anything when probes are switched off."""
     shared, probes = masks(), Probes(Random(1))
     first = read(page("x", 1), shared)
-    assert not any(probes.is_wanted(read(page("x", 2), shared, first=first.blocks), True) for _ in range(50))
+    assert not any(probes.is_wanted(0, read(page("x", 2), shared, first=first.blocks), True) for _ in range(50))
     document = read_content(Body(b'{"a": 1}', "application/json", None, URL), RECIPES.of(URL), shared)
-    assert not any(probes.is_wanted(document, True) for _ in range(50))
-    assert not any(Probes(Random(1), enabled=False).is_wanted(first, True) for _ in range(50))
+    assert not any(probes.is_wanted(0, document, True) for _ in range(50))
+    assert not any(Probes(Random(1), enabled=False).is_wanted(0, first, True) for _ in range(50))
 
 
 def test_probes_wait_for_their_host_and_not_for_ever() -> None:
@@ -170,6 +170,8 @@ def test_probes_wait_for_their_host_and_not_for_ever() -> None:
     assert due.page == 1
     assert [probe.page for probe in probes.give_up(2.0)] == [0]
     assert len(probes) == 1
+    # Where there is never a slot in time, the page is judged without its probe the next time.
+    assert [probes.is_wanted(0, content, True) for _ in range(3)] == [False, True, True]
 
 
 def test_noise_returns_to_the_living_although_nothing_looks_changed() -> None:
@@ -180,7 +182,7 @@ def test_noise_returns_to_the_living_although_nothing_looks_changed() -> None:
     n_visits = 0
     while shared.of(URL)[1].n_rules:
         content = read(page("x", 7), shared)  # it stands still from now on
-        if probes.is_wanted(content, False):
+        if probes.is_wanted(0, content, False):
             read(page("x", 7), shared, first=content.blocks)
         n_visits += 1
         assert n_visits < 3_000
