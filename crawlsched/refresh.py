@@ -3,7 +3,7 @@
 This is the table of contents of the system. Each flow is one method here; how it goes on stands in the module named.
 
 * *a request is made* by the spider: `requested` (`admission`)
-* *a slot ticks*: `next_page`, `next_source` (`planner`, `sources`)
+* *a slot ticks*: `next_page`, `next_source` (`outgoing`, `planner`, `sources`)
 * *a response arrives*: `reading` (`content_reading`, in a thread if it is large), then `crawled` (`responses`,
   `judging`); without one: `failed`, `resolve`; through the spider: `deliveries`
 * *a visit is in doubt*: `next_probe` (`probes`), then as for any response; that teaches what is noise (`noise`), and
@@ -18,7 +18,6 @@ import logging
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
-from functools import partial
 from random import Random
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 from weakref import WeakKeyDictionary
@@ -31,12 +30,11 @@ from crawlsched.admission import Admission
 from crawlsched.announcing import Announcing
 from crawlsched.collection import Collection
 from crawlsched.commands import obey
-from crawlsched.content_reading import Body, Content, is_current, is_quick, read_content
-from crawlsched.judging import kept_of
-from crawlsched.noise import NoiseMasks
+from crawlsched.content_reading import Body, Content
+from crawlsched.outgoing import Outgoing
 from crawlsched.planner import Plan, Snapshot
 from crawlsched.probes import Probes
-from crawlsched.recipes import Recipes, meant_for
+from crawlsched.recipes import Recipes
 from crawlsched.responses import Fetched, ForSpider, Responses
 from crawlsched.retry_after import retry_after
 from crawlsched.settings import Settings
@@ -112,7 +110,6 @@ class Refresher:
         self.hosts = self.collection.hosts
         self.sources = self.collection.sources
         self.visits = Visits()
-        self.recipes = Recipes(settings)
         self.probes = Probes(rng, enabled=settings.probes)
         self.slots = SlotClock(settings.bandwidth, clock())
         self.is_open = False
@@ -139,6 +136,7 @@ class Refresher:
             lambda source, now: self._announcing.nothing_new(source, now, ok=False),
             settings.min_change,
         )
+        self._outgoing = Outgoing(self.collection, self.visits, self.probes, Recipes(settings), count)
         self.deliveries = self._responses.deliveries
 
     @classmethod
@@ -188,8 +186,7 @@ class Refresher:
 
     def start_slots(self) -> None:
         """Let the grid of slots begin now: the time that loading took is not paid back."""
-        # The first reading takes ten times as long as the next, for what it loads; the first slot is not to pay for it.
-        read_content(Body(b"<p>", "text/html", None, ""), self.recipes.of(""), NoiseMasks(lambda template: None))
+        self._outgoing.warm_up()
         # What it has brought about meanwhile is looked at before the first slot, and not in it.
         self.planner.catch_up(self.clock())
         self.slots = SlotClock(self.planner.bandwidth, self.clock())
@@ -219,55 +216,19 @@ class Refresher:
 
     def next_page(self, now: float, host_free_at: Callable[[int, float], float]) -> tuple[Visit, PageFacts] | None:
         """Return the page that is worth most among those whose host may be asked now, and begin its visit."""
-        pick = self.planner.pick(now, host_free_at)
-        if pick is None:
-            return None
-        facts = self.collection.facts_of(pick.page)
-        visit = self.visits.open(page=pick.page, host=int(self.planner.pages.host[pick.page]), url=facts.url, now=now)
-        self.count("crawlsched/dispatched")
-        if pick.reason != "value":
-            self.count(f"crawlsched/dispatched/{pick.reason}")
-        return visit, facts
+        return self._outgoing.next_page(now, host_free_at)
 
     def next_source(self, now: float, host_free_at: Callable[[int, float], float]) -> tuple[Visit, str] | None:
         """Return the URL of a sitemap that is due, and begin its visit."""
-        number = self.sources.next_due(lambda source: host_free_at(self.hosts.number(source.host), now) <= now)
-        if number is None:
-            return None
-        source = self.sources[number]
-        visit = self.visits.open(source=number, host=self.hosts.number(source.host), url=source.url, now=now)
-        self.count("crawlsched/dispatched")
-        return visit, source.url
+        return self._outgoing.next_source(now, host_free_at)
 
     def next_probe(self, now: float, host_free_at: Callable[[int, float], float]) -> tuple[Visit, PageFacts] | None:
-        """Return what has to be fetched before a visit can be judged, longest asked for first, and begin its visit."""
-        while (probe := self.probes.next_due(lambda host: host_free_at(host, now) <= now)) is not None:
-            if not self.collection.knows(probe.page):  # forgotten meanwhile
-                self.probes.ended(probe)
-                continue
-            facts = self.collection.facts_of(probe.page)
-            facts = facts._replace(url=probe.impossible_url or facts.url)
-            visit = self.visits.open(page=probe.page, host=probe.host, url=facts.url, now=now)
-            visit.probe = probe
-            self.count("crawlsched/dispatched")
-            self.count("crawlsched/dispatched/probe")
-            return visit, facts
-        return None
+        """Return what has to be fetched before a visit can be judged, and begin its visit."""
+        return self._outgoing.next_probe(now, host_free_at)
 
     def validators(self, visit: Visit) -> tuple[str | None, str | None]:
         """Return the ETag and Last-Modified with which a visit may be made conditional."""
-        if visit.source >= 0:
-            source = self.sources[visit.source]
-            return source.etag, source.last_modified
-        facts = self.collection.facts_of(visit.page)
-        recipe = self.recipes.of(facts.url, meant_for(facts.template_data))
-        # A change that has not been delivered must come back as content, and so must the second fetch of a probe; and
-        # another recipe has to see it, too.
-        if facts.pending_fingerprint is not None or facts.fingerprint is None or visit.probe is not None:
-            return None, None
-        if not is_current(facts.recipe, recipe, self.collection.masks, facts.url):
-            return None, None
-        return self.collection.validators.to_send(visit.host, facts.etag, facts.last_modified)
+        return self._outgoing.validators(visit)
 
     def must_wait(self, now: float) -> bool:
         """Whether nothing may be dispatched until the store has caught up."""
@@ -277,19 +238,7 @@ class Refresher:
 
     def reading(self, visit: Visit, body: Body, meant: object) -> tuple[Callable[[], Content], bool]:
         """Return what reads a response, and whether it is quick enough for this thread; it changes nothing."""
-        recipe = self.recipes.of(body.url, meant)
-        facts = self.collection.facts_of(visit.page) if self.collection.knows(visit.page) else None
-        before = kept_of(facts) if facts is not None else None
-        first = visit.probe.first.blocks if visit.probe is not None else None
-        if visit.probe is not None and visit.probe.impossible_url is not None:
-            # By the URL of the page that may have been replaced, so that the two can be compared.
-            body, recipe = body._replace(url=visit.probe.first.url), self.recipes.of(visit.probe.first.url, meant)
-            before = first = None
-        text_bytes = self.settings.kept_text_bytes
-        read = partial(
-            read_content, body, recipe, self.collection.masks, before=before, first=first, text_bytes=text_bytes
-        )
-        return read, is_quick(body, recipe)
+        return self._outgoing.reading(visit, body, meant)
 
     def crawled(self, visit: Visit, fetched: Fetched, now: float) -> ForSpider | None:
         """A visit got a response; return what its content is to the spider, None if there was none."""

@@ -1,0 +1,122 @@
+"""Outgoing: which visit begins at a slot, with which validators, and how its response is to be read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+from crawlsched.collection import Collection
+from crawlsched.content_reading import Body, Content, is_current, is_quick, read_content
+from crawlsched.judging import kept_of
+from crawlsched.noise import NoiseMasks
+from crawlsched.probes import Probes
+from crawlsched.recipes import Recipes, meant_for
+from crawlsched.store import PageFacts
+from crawlsched.visits import Visit, Visits
+
+__all__ = ["Outgoing"]
+
+
+class Outgoing:
+    """How visits begin.
+
+    Parameters
+    ----------
+    collection : Collection
+        The pages and sources.
+    visits : Visits
+        The open visits.
+    probes : Probes
+        What is to be fetched a second time.
+    recipes : Recipes
+        By which responses are read.
+    count : callable
+        ``count(name, n=1)`` adds to a statistic.
+    """
+
+    def __init__(
+        self, collection: Collection, visits: Visits, probes: Probes, recipes: Recipes, count: Callable[..., None]
+    ) -> None:
+        self._collection = collection
+        self._visits = visits
+        self._probes = probes
+        self._recipes = recipes
+        self._count = count
+
+    def warm_up(self) -> None:
+        """Read a page of nothing: the first reading takes ten times as long as the next, for what it loads."""
+        read_content(Body(b"<p>", "text/html", None, ""), self._recipes.of(""), NoiseMasks(lambda template: None))
+
+    def next_page(self, now: float, host_free_at: Callable[[int, float], float]) -> tuple[Visit, PageFacts] | None:
+        """Return the page that is worth most among those whose host may be asked now, and begin its visit."""
+        pick = self._collection.planner.pick(now, host_free_at)
+        if pick is None:
+            return None
+        facts = self._collection.facts_of(pick.page)
+        visit = self._visits.open(
+            page=pick.page, host=int(self._collection.planner.pages.host[pick.page]), url=facts.url, now=now
+        )
+        self._count("crawlsched/dispatched")
+        if pick.reason != "value":
+            self._count(f"crawlsched/dispatched/{pick.reason}")
+        return visit, facts
+
+    def next_source(self, now: float, host_free_at: Callable[[int, float], float]) -> tuple[Visit, str] | None:
+        """Return the URL of a sitemap that is due, and begin its visit."""
+        number = self._collection.sources.next_due(
+            lambda source: host_free_at(self._collection.hosts.number(source.host), now) <= now
+        )
+        if number is None:
+            return None
+        source = self._collection.sources[number]
+        visit = self._visits.open(
+            source=number, host=self._collection.hosts.number(source.host), url=source.url, now=now
+        )
+        self._count("crawlsched/dispatched")
+        return visit, source.url
+
+    def next_probe(self, now: float, host_free_at: Callable[[int, float], float]) -> tuple[Visit, PageFacts] | None:
+        """Return what has to be fetched before a visit can be judged, longest asked for first, and begin its visit."""
+        while (probe := self._probes.next_due(lambda host: host_free_at(host, now) <= now)) is not None:
+            if not self._collection.knows(probe.page):  # forgotten meanwhile
+                self._probes.ended(probe)
+                continue
+            facts = self._collection.facts_of(probe.page)
+            facts = facts._replace(url=probe.impossible_url or facts.url)
+            visit = self._visits.open(page=probe.page, host=probe.host, url=facts.url, now=now)
+            visit.probe = probe
+            self._count("crawlsched/dispatched")
+            self._count("crawlsched/dispatched/probe")
+            return visit, facts
+        return None
+
+    def validators(self, visit: Visit) -> tuple[str | None, str | None]:
+        """Return the ETag and Last-Modified with which a visit may be made conditional."""
+        if visit.source >= 0:
+            source = self._collection.sources[visit.source]
+            return source.etag, source.last_modified
+        facts = self._collection.facts_of(visit.page)
+        recipe = self._recipes.of(facts.url, meant_for(facts.template_data))
+        # A change that has not been delivered must come back as content, and so must the second fetch of a probe; and
+        # another recipe has to see it, too.
+        if facts.pending_fingerprint is not None or facts.fingerprint is None or visit.probe is not None:
+            return None, None
+        if not is_current(facts.recipe, recipe, self._collection.masks, facts.url):
+            return None, None
+        return self._collection.validators.to_send(visit.host, facts.etag, facts.last_modified)
+
+    def reading(self, visit: Visit, body: Body, meant: object) -> tuple[Callable[[], Content], bool]:
+        """Return what reads a response, and whether it is quick enough for this thread; it changes nothing."""
+        recipe = self._recipes.of(body.url, meant)
+        facts = self._collection.facts_of(visit.page) if self._collection.knows(visit.page) else None
+        before = kept_of(facts) if facts is not None else None
+        first = visit.probe.first.blocks if visit.probe is not None else None
+        if visit.probe is not None and visit.probe.impossible_url is not None:
+            # By the URL of the page that may have been replaced, so that the two can be compared.
+            body, recipe = body._replace(url=visit.probe.first.url), self._recipes.of(visit.probe.first.url, meant)
+            before = first = None
+        text_bytes = self._collection.settings.kept_text_bytes
+        read = partial(
+            read_content, body, recipe, self._collection.masks, before=before, first=first, text_bytes=text_bytes
+        )
+        return read, is_quick(body, recipe)
