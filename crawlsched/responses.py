@@ -226,6 +226,7 @@ class Responses:
         content = None if fetched is None else fetched.content
         is_wrong = content is not None and content.fingerprint == probe.first.fingerprint
         self.end(visit, Outcome.WRONG if is_wrong else Outcome.PROBED, now, fetched)
+        self._collection.wrong_pages.answered(visit.host, probe.first.fingerprint.digest)
         if content is not None:
             self._learn_wrong(visit.host, content, now)
         if is_wrong:

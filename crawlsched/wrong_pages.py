@@ -45,15 +45,18 @@ class _Host:
         Digests of contents that are served in the place of pages.
     replaced_by : OrderedDict
         For digests of contents that have replaced a page or were the first to be seen of one: those pages.
+    asked : set of bytes
+        Digests of contents about which it has been asked, and has not answered yet.
     n_visits : int
         Since it was asked for a page that cannot exist.
     """
 
-    __slots__ = ("n_visits", "replaced_by", "wrong")
+    __slots__ = ("asked", "n_visits", "replaced_by", "wrong")
 
     def __init__(self) -> None:
         self.wrong: OrderedDict[bytes, None] = OrderedDict()
         self.replaced_by: OrderedDict[bytes, dict[int, bool]] = OrderedDict()
+        self.asked: set[bytes] = set()
         self.n_visits = _VISITS_PER_QUESTION
 
 
@@ -117,10 +120,19 @@ class WrongPages:
             pages[facts.page] = not is_first
         if sum(pages.values()) >= _ENOUGH_EQUAL and not is_first:
             return Suspicion.WRONG
-        if (others or not is_first) and known.n_visits >= _VISITS_PER_QUESTION:
-            known.n_visits = 0
+        if not others and is_first:
+            return Suspicion.NONE
+        if digest in known.asked:  # until the answer is there, no page is judged by this content
             return Suspicion.ASK
-        return Suspicion.NONE
+        if known.n_visits < _VISITS_PER_QUESTION:
+            return Suspicion.NONE
+        known.n_visits = 0
+        known.asked.add(digest)
+        return Suspicion.ASK
+
+    def answered(self, host: int, digest: bytes) -> None:
+        """A host has answered a question about this content, or nobody waits for its answer any more."""
+        self._host(host).asked.discard(digest[:_DIGEST])
 
     def impossible_url(self, url: str) -> str:
         """Return the URL of a page beside another one that cannot exist."""

@@ -56,7 +56,9 @@ def test_a_page_that_is_replaced_makes_us_ask_for_one_that_cannot_exist() -> Non
 def test_three_pages_replaced_by_the_same_were_not() -> None:
     """Without any answer: the third page tells, and the first two are named when that is learned."""
     wrong = WrongPages(Random(1))
-    found = [suspect(wrong, seen(page, article(page)), WALL) for page in (1, 2, 3)]
+    found = [suspect(wrong, seen(1, article(1)), WALL)]
+    wrong.answered(0, content(WALL).fingerprint.digest)  # otherwise
+    found += [suspect(wrong, seen(page, article(page)), WALL) for page in (2, 3)]
     assert found == [Suspicion.ASK, Suspicion.NONE, Suspicion.WRONG]
     assert sorted(wrong.learn(0, content(WALL).fingerprint.digest)) == [1, 2, 3]
 
@@ -64,8 +66,20 @@ def test_three_pages_replaced_by_the_same_were_not() -> None:
 def test_two_new_pages_with_one_content_are_asked_about_but_not_condemned() -> None:
     """The same article under two addresses is no wrong page."""
     wrong = WrongPages(Random(1))
-    found = [suspect(wrong, never_seen(page), article(1)) for page in (1, 2, 3, 4)]
+    found = [suspect(wrong, never_seen(page), article(1)) for page in (1, 2)]
+    wrong.answered(0, content(article(1)).fingerprint.digest)  # otherwise
+    found += [suspect(wrong, never_seen(page), article(1)) for page in (3, 4)]
     assert found == [Suspicion.NONE, Suspicion.ASK, Suspicion.NONE, Suspicion.NONE]
+
+
+def test_no_page_is_judged_by_content_that_its_host_is_being_asked_about() -> None:
+    """Pages that are visited before the answer is there wait for it, too."""
+    wrong = WrongPages(Random(1))
+    found = [suspect(wrong, seen(page, article(page)), WALL) for page in (1, 2)]
+    assert found == [Suspicion.ASK, Suspicion.ASK]
+    wrong.learn(0, content(WALL).fingerprint.digest)
+    wrong.answered(0, content(WALL).fingerprint.digest)
+    assert suspect(wrong, seen(3, article(3)), WALL) is Suspicion.WRONG
 
 
 def test_a_page_that_lost_its_content_is_wrong_and_one_that_never_had_any_is_not() -> None:
