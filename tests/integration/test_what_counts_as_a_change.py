@@ -76,11 +76,8 @@ def test_recipes_are_chosen_by_pattern_host_and_request(site: Site, tmp_path: Pa
     stamped = site.page("/api/1", in_turn(lambda n: f'{{"a": 1, "now": {n}}}', "application/json"))
     plain = site.page("/raw", in_turn(lambda n: f"<p>Tea</p><!-- {n} -->"))
     chosen = json.dumps({"*/api/*": {"method": "json", "ignore_keys": ["now"]}, "127.0.0.1": "raw_bytes"})
-    outcomes = (
-        project(tmp_path, [stamped, plain], CRAWLSCHED_FINGERPRINTS=chosen, TEST_CLOSE_AFTER_RESOLVED="10")
-        .run()
-        .outcomes()
-    )
+    settings = {"CRAWLSCHED_FINGERPRINTS": chosen, "TEST_CLOSE_AFTER_RESOLVED": "10"}
+    outcomes = outcomes_of(project(tmp_path, [stamped, plain], **settings).run())
     assert set(outcomes[stamped][1:]) == {"unchanged"}
     assert set(outcomes[plain]) == {"changed"}
     again = project(
