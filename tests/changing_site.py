@@ -1,4 +1,6 @@
-"""A site that changes and is full of noise: ``python -m tests.changing_site PORT EPOCH SECONDS``, a process of its own.
+"""A site that changes and is full of noise, as a process: ``python -m tests.changing_site PORT SECONDS LOG``.
+
+It writes down what it serves, a line each: POSIX time, host, page, version (-1: the log-in wall).
 
 Three hosts on loopback. All pages have clocks, counters, tokens, rotating headlines, advertisements that come and go,
 and a trial with two headings. ``127.0.0.21`` is a newspaper. ``127.0.0.22`` puts a log-in wall before every page for
@@ -13,6 +15,7 @@ import time
 from bisect import bisect_right
 from functools import cache
 from random import Random
+from typing import TextIO
 
 from aiohttp import web
 
@@ -67,17 +70,20 @@ def html(host: str, page: int, at: float, rng: Random, n_views: int) -> str:
     )
 
 
-def application(epoch: float) -> web.Application:
+def application(epoch: float, log: TextIO) -> web.Application:
     """Return the site."""
     rng, views = Random(epoch), iter(range(1_000, 10**9, 7))
 
     async def answer(request: web.Request) -> web.Response:
         host, at = (request.host or "").partition(":")[0], time.time() - epoch
-        if host == WALLED and any(start <= at < end for start, end in WALLS):
-            return web.Response(text=WALL, content_type="text/html")
+        is_walled = host == WALLED and any(start <= at < end for start, end in WALLS)
         name = request.path.rpartition("/")[2]
-        if not name.isdigit() or int(name) >= PAGES_PER_HOST:
+        if name.isdigit() and int(name) < PAGES_PER_HOST:
+            print(time.time(), host, name, -1 if is_walled else version(host, int(name), at), file=log, flush=True)
+        elif not is_walled:
             return web.Response(status=404, text="There is no such page.")
+        if is_walled:
+            return web.Response(text=WALL, content_type="text/html")
         headers = {}
         if host == LYING:
             headers["ETag"] = '"always the same"'
@@ -91,9 +97,9 @@ def application(epoch: float) -> web.Application:
     return app
 
 
-async def serve(port: int, epoch: float, seconds: float) -> None:
+async def serve(port: int, seconds: float, log: TextIO) -> None:
     """Serve for some seconds, and say when it begins."""
-    runner = web.AppRunner(application(epoch), access_log=None, shutdown_timeout=0.1)
+    runner = web.AppRunner(application(time.time(), log), access_log=None, shutdown_timeout=0.1)
     await runner.setup()
     for host in HOSTS:
         await web.TCPSite(runner, host, port).start()
@@ -103,4 +109,5 @@ async def serve(port: int, epoch: float, seconds: float) -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(serve(int(sys.argv[1]), float(sys.argv[2]), float(sys.argv[3])))
+    with open(sys.argv[3], "w") as file:
+        asyncio.run(serve(int(sys.argv[1]), float(sys.argv[2]), file))

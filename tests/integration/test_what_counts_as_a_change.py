@@ -134,7 +134,7 @@ def test_a_log_in_wall_is_neither_a_change_nor_delivered(site: Site, tmp_path: P
     asked = itertools.count()
 
     def walled(text: str) -> Callable[[web.Request], web.Response]:
-        return lambda request: web.Response(text=wall if 30 <= next(asked) < 70 else text, content_type="text/html")
+        return lambda request: web.Response(text=wall if 25 <= next(asked) < 50 else text, content_type="text/html")
 
     urls = [site.page(f"/paid/{n}", walled(article(n))) for n in range(6)]
     site.default = lambda request: web.Response(text=wall, content_type="text/html")
@@ -143,7 +143,7 @@ def test_a_log_in_wall_is_neither_a_change_nor_delivered(site: Site, tmp_path: P
         urls,
         CRAWLSCHED_WRONG_PAGES="True",
         CRAWLSCHED_ERROR_INTERVAL="0.2",
-        TEST_CLOSE_AFTER_RESOLVED="150",
+        TEST_CLOSE_AFTER_RESOLVED="100",
     ).run()
     assert crawl.stats["crawlsched/resolved/wrong"] >= 6
     assert "crawlsched/changes_found" not in crawl.stats
