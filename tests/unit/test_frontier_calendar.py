@@ -1,0 +1,92 @@
+"""The calendar rings in time, and never does much more in one tick than in another."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from crawlsched.frontier import buckets, calendar
+from crawlsched.frontier.buckets import Buckets
+from crawlsched.frontier.calendar import Calendar
+
+
+@settings(max_examples=30, deadline=None)
+@given(seed=st.integers(0, 2**32), part=st.sampled_from([1, 3, 512]), least_dead=st.sampled_from([0, 1024]))
+def test_every_alarm_rings_in_its_tick_and_none_that_was_taken_back(seed: int, part: int, least_dead: int) -> None:
+    """Whatever is set, moved, taken back: each alarm rings in the tick of its time, or if that is past in the next."""
+    rng = np.random.default_rng(seed)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(calendar, "_PART", part)
+        patched.setattr(buckets, "_LEAST_DEAD", least_dead)
+        patched.setattr(buckets, "_WHOLE", 5)
+        pages = Calendar(tick=1.0, start=0.0)
+        pages.reserve(60)
+        wanted: dict[int, int] = {}
+        now = 0.5
+        for _ in range(60):
+            some = rng.choice(60, rng.integers(1, 20), replace=False)
+            times = now + rng.exponential(rng.choice([2.0, 200.0, 20_000.0]), some.size)
+            if rng.random() < 0.7:
+                pages.set(some, times, now)
+            else:
+                for page, time in zip(some.tolist(), times.tolist(), strict=True):
+                    pages.set_one(page, time, now)
+            current = int(now) + 1
+            wanted |= {p: max(int(t) + 1, current + 1) for p, t in zip(some.tolist(), times.tolist(), strict=True)}
+            gone = rng.choice(60, 3, replace=False)
+            pages.clear(gone)
+            for page in gone.tolist():
+                wanted.pop(page, None)
+            pages.check()
+            now += float(rng.choice([1.0, 1.0, 5.0, 3000.0, 100_000.0]))
+            assert pages.next_time() <= min([t - 1.0 for t in wanted.values()], default=np.inf)
+            due = pages.due(now).tolist()
+            assert sorted(due) == sorted(page for page, tick in wanted.items() if tick <= int(now) + 1)
+            wanted = {page: tick for page, tick in wanted.items() if tick > int(now) + 1}
+            assert len(pages) == len(wanted)
+
+
+def test_no_tick_moves_many_more_alarms_than_ring_in_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of 300,000 alarms set at once for the next 30,000 ticks, ten a tick, none is moved in a crowd."""
+    n, ticks = 300_000, 30_000
+    pages = Calendar(tick=1.0, start=0.0)
+    pages.reserve(n)
+    pages.set(np.arange(n), np.random.default_rng(1).random(n) * ticks, 0.5)
+    moved: list[int] = []
+    add = Calendar._add
+
+    def counted(self: Calendar, some: np.ndarray, alarms: np.ndarray, current: int) -> None:
+        moved[-1] += some.size
+        add(self, some, alarms, current)
+
+    monkeypatch.setattr(Calendar, "_add", counted)
+    rung = 0
+    for tick in range(1, 3_000):
+        moved.append(0)
+        due = pages.due(tick + 0.5)
+        assert due.size < 60
+        rung += due.size
+    assert rung == pytest.approx(10 * 3_000, rel=0.05)
+    assert max(moved) <= 4 * calendar._PART
+
+
+def test_dead_entries_stay_few_and_are_swept_a_few_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pages that move from bucket to bucket for long leave at most half as many dead entries as there are pages."""
+    bucket_of = np.zeros(20_000, np.int64)
+    kept = Buckets(lambda key, pages: bucket_of[pages] == key)
+    kept.add(0, np.arange(20_000, dtype=np.uint32))
+    monkeypatch.setattr(buckets, "_WHOLE", 512)
+    rng = np.random.default_rng(1)
+    for _ in range(2_000):
+        some = rng.choice(20_000, 50, replace=False)
+        key = int(rng.integers(100))
+        bucket_of[some] = key
+        kept.add(key, some.astype(np.uint32))
+        kept.sweep(20_000)
+        assert kept.entries < 1.5 * 20_000 + buckets._LEAST_DEAD
+    kept.check()
+    for key in range(100):
+        expected = np.flatnonzero(bucket_of == key)
+        assert (kept.pop(key) == expected).all() if expected.size else key not in kept or not kept.pop(key).size
