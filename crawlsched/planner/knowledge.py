@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
@@ -11,12 +12,13 @@ import numpy.typing as npt
 from crawlsched.estimators import Posterior
 from crawlsched.frontier import PICKS_PER_TICK, Frontier
 from crawlsched.pages import ERROR, FREE, GONE, LIVE, MOVED, REFUSED, Pages, check_importance, distinct
+from crawlsched.planner.co_change_watch import CoChangeWatch
 from crawlsched.planner.explanation import Observation
 from crawlsched.planner.further_sources import FurtherSources
 from crawlsched.planner.listening import Listening
 from crawlsched.planner.page_values import PosteriorValues
 from crawlsched.planner.parameters import Parameters
-from crawlsched.planner.plan import FIRST_PRECISION, FIRST_SIGNAL_RATE, Plan
+from crawlsched.planner.plan import FIRST_PRECISION, FIRST_SIGNAL_RATE
 from crawlsched.planner.point_value import KnownRates, PointValues
 from crawlsched.planner.rules import RULES
 
@@ -90,8 +92,9 @@ class Knowledge:
         self._in_flight: set[int] = set()
         self._now = -np.inf
         self._work: deque[Callable[[float], bool]] = deque()
-        self._next_plan: Plan | None = None
+        self._next_parameters: Parameters | None = None
         self._adopting = False
+        self._watch = CoChangeWatch()
 
     @property
     def frontier(self) -> Frontier:
@@ -261,6 +264,8 @@ class Knowledge:
             n_signals, source = columns.n_signals.item(page), columns.source.item(page)
             further = tuple((other, n) for other, n, _, _ in self.further.counts(page)[1:])
             evidence = self._evidence(page) if n_signals or further else 0.0
+            if self._rule == "posterior":
+                evidence += self._watch_neighbours(page, crawled_at, now, changed)
             self.posterior.update_one(
                 page, now - crawled_at, changed, evidence, doubt=doubt, time_since_modified=time_since_modified
             )
@@ -282,6 +287,51 @@ class Knowledge:
     def _evidence(self, page: int) -> float:
         _, weight = self.values.signals_one(page)
         return weight * self.values.heard_one(page)
+
+    def _watch_neighbours(self, page: int, crawled_at: float, now: float, changed: bool) -> float:
+        """Learn of co-changes from a visit; return what those known take off the log-probability of freshness, nats."""
+        host, together = self.pages.host.item(page), self.values.co_change_evidence_one(page)
+        fresh = float(np.vecdot(self.values.weights_one(page), np.exp(self.posterior.rates * (crawled_at - now))))
+        if self._watch.visited(host, crawled_at, now, fresh, together, changed):
+            known = self._newest_parameters.co_changes
+            found = known.with_host(host, self._watch.search(host, known.hosts.get(host)))
+            self._put_in_force(replace(self._newest_parameters, co_changes=found))
+        return together
+
+    # -- parameters
+
+    @property
+    def _newest_parameters(self) -> Parameters:
+        return self._next_parameters or self.values.parameters
+
+    def _put_in_force(self, parameters: Parameters) -> None:
+        """Let parameters come into force page by page; those that wait for others to be in force may be overtaken."""
+        if self._adopting:
+            self._next_parameters = parameters
+        else:
+            self._begin_adoption(parameters)
+
+    def _begin_adoption(self, parameters: Parameters) -> None:
+        self._adopting = True
+        self.values.begin_adoption(parameters)
+        at = 0
+
+        def step(now: float) -> bool:
+            nonlocal at
+            rows = np.arange(at, min(at + SLICE, self.pages.n))
+            at += SLICE
+            self.values.adopt_below(at)
+            self.frontier.refile(rows, now)
+            if at < self.pages.n:
+                return True
+            self.values.adopt_below(None)
+            self._adopting = False
+            if self._next_parameters is not None:
+                following, self._next_parameters = self._next_parameters, None
+                self._begin_adoption(following)
+            return False
+
+        self._work.append(step)
 
     def failed(self, page: int, now: float, retry_at: float | None = None) -> None:
         """A visit did not reach content: the page backs off, at least until `retry_at`."""

@@ -35,6 +35,8 @@ BoolArray = npt.NDArray[np.bool_]
 SIGNALS_OF_A_RATE = 2.0
 # With less than this a signal tells nothing, and its page is treated as one without signals.
 _LEAST_WEIGHT = 1e-4
+# Evidence that a co-change is taken to bring where no source tells: it only says how often there are further ones.
+_CO_CHANGE_WEIGHT = 1.0
 # Up to so many pages compiled code is faster one by one.
 _FEW_COMPILED = 24
 
@@ -199,6 +201,31 @@ class PosteriorValues:
         time = np.where(np.isfinite(time), time, 0.0)
         return (counted + SIGNALS_OF_A_RATE) / (time + SIGNALS_OF_A_RATE / towards)
 
+    # -- what pages around a page say of it
+
+    def co_change_evidence(self, pages: IndexArray) -> FloatArray:
+        """Return what co-changes since their crawls take off the log-probability that pages are fresh, nats."""
+        evidence = np.zeros(pages.size)
+        for parameters, part in self._by_parameters(pages):
+            if parameters.co_changes:
+                rows = np.arange(pages.size) if part is None else np.flatnonzero(part)
+                columns = self._pages.host[pages[rows]], self._pages.crawled_at[pages[rows]]
+                evidence[rows] = parameters.co_changes.evidence(*columns)
+        return evidence
+
+    def co_change_evidence_one(self, page: int) -> float:
+        """Return what `co_change_evidence` returns for one page."""
+        found = self.parameters_of(page).co_changes
+        return found.evidence_one(self._pages.host.item(page), self._pages.crawled_at.item(page)) if found else 0.0
+
+    def _co_change_rate(self, pages: IndexArray) -> FloatArray:
+        """Return how often co-changes reach pages, per second: what a fresh copy has to expect of them."""
+        rates, slowest = np.empty(pages.size), self._grid.rates.item(0)
+        for parameters, part in self._by_parameters(pages):
+            rows = np.arange(pages.size) if part is None else np.flatnonzero(part)
+            rates[rows] = parameters.co_changes.rates(self._pages.host[pages[rows]], slowest)
+        return rates
+
     # -- what a page is worth
 
     def hears(self, page: int) -> bool:
@@ -220,25 +247,41 @@ class PosteriorValues:
         if importance == 0.0:
             return SteadyValue(0.0)
         weights = self.weights_one(page)
+        rate = weight = 0.0
         if pages.source.item(page) >= 0:
             rate, weight = self.signals_one(page)
-            if weight > 0 and rate > 0:
-                evidence = weight * self.heard_one(page)
-                return SignalledValue(self._grid, weights, crawled_at, importance, evidence, rate, weight)
+        together = self.co_change_evidence_one(page)
+        if together > 0.0 or (weight > 0 and rate > 0):
+            evidence = weight * self.heard_one(page) + together
+            if not (weight > 0 and rate > 0):
+                rate, weight = self._co_change_rate(np.array([page])).item(0), _CO_CHANGE_WEIGHT
+            return SignalledValue(self._grid, weights, crawled_at, importance, evidence, rate, weight)
         return GrowingValue(self._grid, weights, crawled_at, importance)
 
     def many(self, pages: IndexArray) -> PageValues:
         """Return the crawl values of pages as things stand; O(K) a page."""
-        return self.supposing(pages, self._pages.crawled_at[pages], self.heard(pages))
+        together = self.co_change_evidence(pages)
+        return self.supposing(pages, self._pages.crawled_at[pages], self.heard(pages), together)
 
-    def supposing(self, pages: IndexArray, crawled_at: FloatArray, n_signals: npt.NDArray[Any]) -> PageValues:
-        """Return the crawl values of pages if they had last been crawled then, and announced so often since."""
+    def supposing(
+        self,
+        pages: IndexArray,
+        crawled_at: FloatArray,
+        n_signals: npt.NDArray[Any],
+        together: FloatArray | None = None,
+    ) -> PageValues:
+        """Return the crawl values of pages if they had last been crawled then, and announced so often since.
+
+        `together` is the evidence of co-changes since, nats; none by default.
+        """
         importance = self._pages.importance[pages].astype(np.float64)
         rate, weight = self.signals(pages)
         steady = (crawled_at == -np.inf) | (importance == 0.0)
-        if not (steady.any() or weight.any()):
+        reached = np.zeros(pages.size, bool) if together is None else together > 0.0
+        if not (steady.any() or weight.any() or reached.any()):
             return GrowingValues(self._grid, self.weights(pages), crawled_at, importance)
-        signalled = (rate > 0) & (weight > 0) & ~steady
+        silent = (rate <= 0) | (weight <= 0)
+        signalled = ~(silent & ~reached | steady)
         growing = ~(steady | signalled)
         parts: list[tuple[BoolArray, GrowingValues | SignalledValues]] = []
         if growing.any():
@@ -246,6 +289,10 @@ class PosteriorValues:
             parts.append((growing, GrowingValues(self._grid, *chosen)))
         if signalled.any():
             evidence = weight[signalled] * n_signals[signalled]
+            if together is not None:
+                evidence += together[signalled]
+                silent &= reached
+                rate[silent], weight[silent] = self._co_change_rate(pages[silent]), _CO_CHANGE_WEIGHT
             chosen = self.weights(pages[signalled]), crawled_at[signalled], importance[signalled]
             noisy = SignalledValues(self._grid, *chosen, evidence, rate[signalled], weight[signalled])
             parts.append((signalled, noisy))

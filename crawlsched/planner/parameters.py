@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
 
 from crawlsched.crawl_value import undiscovered_value
+from crawlsched.planner.co_changes import CoChanges
 
 __all__ = ["Parameters"]
 
@@ -34,6 +35,8 @@ class Parameters:
         The grid, changes per second.
     discovery_horizon : float
         Seconds.
+    co_changes : CoChanges
+        When pages of a host changed together; none by default.
     """
 
     priors: FloatArray
@@ -42,6 +45,7 @@ class Parameters:
     signal_rates: FloatArray
     rates: FloatArray
     discovery_horizon: float
+    co_changes: CoChanges = field(default_factory=CoChanges)
 
     def __post_init__(self) -> None:
         # Of a page never crawled nothing but its group is known: one value for all of a group.

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from crawlsched.estimators import SignalQuality, grid_id, learn_prior
+from crawlsched.planner.co_changes import CoChanges
 from crawlsched.planner.parameters import Parameters
 from crawlsched.planner.posterior_value import Grid
 
@@ -59,6 +60,8 @@ class Snapshot:
     sources, n_signals_total, signalled_for : ndarray, shape (s,)
         Of pages that a source covers, all or an even sample: the source, the announcements it made, and in how many
         seconds.
+    co_changes : CoChanges
+        When pages of a host changed together, as known until then.
     """
 
     rates: FloatArray
@@ -72,6 +75,7 @@ class Snapshot:
     sources: npt.NDArray[np.int32]
     n_signals_total: FloatArray
     signalled_for: FloatArray
+    co_changes: CoChanges = field(default_factory=CoChanges)
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,6 +104,8 @@ class Plan:
         Crawl value at which the bandwidth would be used up.
     demand : ndarray, shape (D, 2)
         Rows (threshold, crawls per second wanted at it).
+    co_changes : CoChanges
+        When pages of a host changed together.
     """
 
     time: float
@@ -113,6 +119,7 @@ class Plan:
     precision_intervals: FloatArray
     threshold: float
     demand: FloatArray
+    co_changes: CoChanges = field(default_factory=CoChanges)
 
     def parameters(self, rates: FloatArray, discovery_horizon: float) -> Parameters:
         """Return the plan as crawl values need it.
@@ -129,7 +136,8 @@ class Plan:
         group_of_host = np.zeros(max(self.group_hosts, default=-1) + 1, np.intp)
         group_of_host[list(self.group_hosts)] = np.arange(1, len(self.group_hosts) + 1)
         weights, signal_rates = self.signal_weights, self.signal_rates
-        return Parameters(self.priors, group_of_host, weights, signal_rates, rates, discovery_horizon)
+        columns = self.priors, group_of_host, weights, signal_rates
+        return Parameters(*columns, rates, discovery_horizon, self.co_changes)
 
     def to_dict(self, host_names: Sequence[str] | None = None) -> dict[str, Any]:
         """Return the plan as plain numbers, lists and texts, as JSON can hold them.
@@ -142,6 +150,7 @@ class Plan:
         data = {field.name: getattr(self, field.name) for field in fields(self)}
         plain = {name: value.tolist() if isinstance(value, np.ndarray) else value for name, value in data.items()}
         hosts: list[Any] = list(self.group_hosts)
+        plain["co_changes"] = self.co_changes.to_list(host_names)
         plain["group_hosts"] = hosts if host_names is None else [host_names[host] for host in hosts]
         return plain
 
@@ -168,6 +177,7 @@ class Plan:
         for name in ("priors", "signal_weights", "signal_rates", "precision_intervals", "demand"):
             given[name] = np.asarray(given[name], dtype=np.float64)
         given["demand"] = given["demand"].reshape(-1, 2)
+        given["co_changes"] = CoChanges.from_list(given["co_changes"], host_number)
         priors, hosts = given["priors"], given["group_hosts"]
         if any(isinstance(host, str) for host in hosts):
             known = [] if host_number is None else list(range(len(hosts)))
@@ -224,6 +234,7 @@ def plan(
         precision_intervals=intervals,
         threshold=threshold,
         demand=demand,
+        co_changes=snapshot.co_changes,
     )
 
 

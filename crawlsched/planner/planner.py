@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
@@ -10,7 +11,7 @@ import numpy.typing as npt
 from crawlsched.frontier import Pick
 from crawlsched.planner.explaining import explain
 from crawlsched.planner.explanation import Explanation
-from crawlsched.planner.knowledge import DEFAULT_GRID, SLICE, Knowledge, positive
+from crawlsched.planner.knowledge import DEFAULT_GRID, Knowledge, positive
 from crawlsched.planner.plan import Plan, Snapshot
 
 __all__ = ["DEFAULT_GRID", "Planner"]
@@ -186,6 +187,7 @@ class Planner(Knowledge):
             sources=np.concatenate([columns.source[sources], further.source[others]]),
             n_signals_total=n_total.astype(np.float64),
             signalled_for=np.maximum(self._now - since, 0.0),
+            co_changes=self._newest_parameters.co_changes,
         )
 
     def adopt(self, plan: Plan, now: float) -> None:
@@ -199,34 +201,12 @@ class Planner(Knowledge):
         ValueError
             If the plan was made for another grid of rates.
         """
-        plan.parameters(self.posterior.rates, self.discovery_horizon)
+        parameters = plan.parameters(self.posterior.rates, self.discovery_horizon)
         self._at(now)
-        if self._adopting:
-            self._next_plan = plan
-        else:
-            self._begin_adoption(plan)
-
-    def _begin_adoption(self, plan: Plan) -> None:
-        self._adopting = True
-        self.values.begin_adoption(plan.parameters(self.posterior.rates, self.discovery_horizon))
-        at = 0
-
-        def step(now: float) -> bool:
-            nonlocal at
-            rows = np.arange(at, min(at + SLICE, self.pages.n))
-            at += SLICE
-            self.values.adopt_below(at)
-            self.frontier.refile(rows, now)
-            if at < self.pages.n:
-                return True
-            self.values.adopt_below(None)
-            self._adopting = False
-            if self._next_plan is not None:
-                following, self._next_plan = self._next_plan, None
-                self._begin_adoption(following)
-            return False
-
-        self._work.append(step)
+        if self._watch.n_visits:
+            # What this planner knows is newer; only one that has just begun takes what a plan remembers.
+            parameters = replace(parameters, co_changes=self._newest_parameters.co_changes)
+        self._put_in_force(parameters)
 
     # -- what is known
 

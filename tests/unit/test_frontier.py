@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
@@ -10,6 +12,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from crawlsched.frontier import buckets, calendar, filing, frontier
 from crawlsched.pages import FREE
 from crawlsched.planner import Planner, plan
+from crawlsched.planner.co_changes import CoChanges, HostCoChanges
 
 N_HOSTS = 4
 N_SOURCES = 2
@@ -198,6 +201,14 @@ class Histories(RuleBasedStateMachine):
             "changed": self.rng.random(n) < 1 - np.exp(-0.01 * elapsed - 0.5 * signals),
         }
         self.planner.adopt(plan(self.planner.snapshot(), self.planner.bandwidth, observations), self.now)
+
+    @precondition(lambda self: self.crawl_value == "posterior")
+    @rule(host=st.integers(0, N_HOSTS - 1), seconds=st.sampled_from([0.0, 5.0, 300.0]), evidence=st.floats(0.01, 3.0))
+    def co_change(self, host: int, seconds: float, evidence: float) -> None:
+        # As the watch over its visits puts it in force once it is found.
+        edit = HostCoChanges(0.0, self.now, np.array([self.now - seconds]), np.array([evidence]))
+        found = self.planner._newest_parameters.co_changes.with_host(host, edit)
+        self.planner._put_in_force(replace(self.planner._newest_parameters, co_changes=CoChanges(found.hosts)))
 
     @rule(bandwidth=st.sampled_from([0.5, 5.0]))
     def set_bandwidth(self, bandwidth: float) -> None:

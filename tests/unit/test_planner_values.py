@@ -11,6 +11,7 @@ from crawlsched.crawl_value import greedy, posterior_value, use_compiled
 from crawlsched.estimators import Posterior
 from crawlsched.pages import Pages
 from crawlsched.planner import DEFAULT_GRID
+from crawlsched.planner.co_changes import CoChanges, HostCoChanges
 from crawlsched.planner.page_values import PosteriorValues
 from crawlsched.planner.parameters import Parameters
 from crawlsched.planner.posterior_value import ROWS, Grid, GrowingValue, SignalledValue, gain
@@ -41,7 +42,9 @@ def collection(seed: int, n: int = 60) -> tuple[PosteriorValues, np.ndarray]:
     pages.n_signals_total[signalled] = pages.n_signals[signalled] + rng.poisson(5, signalled.size)
     priors = rng.dirichlet(np.ones(32), 3)
     weights, rates = np.array([1.0, 0.2, 0.0]), np.array([1e-4, 1e-3, 1e-3])
-    parameters = Parameters(priors, np.array([1, 2, 0]), weights, rates, DEFAULT_GRID, 86_400.0)
+    edits = HostCoChanges(NOW - 1e7, NOW, np.array([NOW - 1e4, NOW - 1e2]), np.array([0.7, 0.4]))
+    together = CoChanges({1: edits})
+    parameters = Parameters(priors, np.array([1, 2, 0]), weights, rates, DEFAULT_GRID, 86_400.0, together)
     return PosteriorValues(pages, posterior, parameters), rows
 
 

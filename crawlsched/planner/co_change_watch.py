@@ -1,0 +1,110 @@
+"""Watching for co-changes: the last visits, and an alarm when a host's pages were found changed too often."""
+
+from __future__ import annotations
+
+from math import expm1, log
+
+import numpy as np
+import numpy.typing as npt
+
+from crawlsched.planner.co_change_search import find_co_changes
+from crawlsched.planner.co_changes import HostCoChanges
+
+__all__ = ["CoChangeWatch"]
+
+# Visits that are kept.
+_VISITS = 8192
+# The evidence, nats, that is tried visit by visit; and how many nats must speak for it to raise the alarm.
+_TRIED = 0.5
+_ALARM = 5.0
+# As in the search: bursts of single pages are no alarm.
+_LEAST_EXPECTED = 0.1
+# A co-change found before is kept while fewer of the visits kept could tell.
+_TELLING = 10
+_MOST_TIMES = 64
+
+
+class CoChangeWatch:
+    """Keep the last visits, and search them for co-changes when they surprise.
+
+    Attributes
+    ----------
+    n_visits : int
+        How many there were.
+
+    Notes
+    -----
+    For each host two sums follow its visits, as in Page's test (CUSUM): one of the log-likelihood ratio of half a nat
+    of evidence against none, one of no evidence against what is believed. Each starts again at 0 when it would fall
+    below. The search runs when one of them reaches 5 nats, so a host whose pages change on their own costs nothing
+    beside O(1) a visit. Memory is bounded: 8192 visits.
+
+    References
+    ----------
+    E. S. Page (1954). Continuous inspection schemes. Biometrika 41.
+    """
+
+    def __init__(self) -> None:
+        self._host = np.full(_VISITS, -1, np.int32)
+        self._crawled_at, self._time, self._expected = np.empty((3, _VISITS))
+        self._changed = np.zeros(_VISITS, bool)
+        self.n_visits = 0
+        self._surprise: dict[int, tuple[float, float]] = {}
+
+    def visited(self, host: int, crawled_at: float, time: float, fresh: float, evidence: float, changed: bool) -> bool:
+        """Take in a visit; return whether it is time to search. O(1).
+
+        Parameters
+        ----------
+        host : int
+        crawled_at, time : float
+            The visit before and this one, POSIX seconds.
+        fresh : float
+            Probability of no change in between by the page's own rate.
+        evidence : float
+            Nats of the co-changes in between that are believed.
+        changed : bool
+        """
+        expected = -log(fresh) if fresh > 0.0 else 700.0
+        row = self.n_visits % _VISITS
+        self._host[row], self._crawled_at[row], self._time[row] = host, crawled_at, time
+        self._expected[row], self._changed[row] = expected, changed
+        self.n_visits += 1
+        missed, imagined = self._surprise.get(host, (0.0, 0.0))
+        own = max(expected, _LEAST_EXPECTED)
+        believed = own + evidence
+        if changed:
+            missed += log(expm1(-(believed + _TRIED)) / expm1(-believed))
+            imagined += log(expm1(-own) / expm1(-believed))
+        else:
+            missed -= _TRIED
+            imagined += evidence
+        alarm = missed >= _ALARM or imagined >= _ALARM
+        missed, imagined = (0.0, 0.0) if alarm else (max(missed, 0.0), max(imagined, 0.0))
+        if missed or imagined:
+            self._surprise[host] = missed, imagined
+        else:
+            self._surprise.pop(host, None)
+        return alarm
+
+    def search(self, host: int, known: HostCoChanges | None) -> HostCoChanges:
+        """Return the co-changes of a host by the visits kept, and those that these can say nothing of any more."""
+        rows = np.flatnonzero(self._host == host)
+        crawled_at, time = self._crawled_at[rows], self._time[rows]
+        times, evidence = find_co_changes(crawled_at, time, self._expected[rows], self._changed[rows])
+        since = float(crawled_at.min()) if known is None else known.since
+        if known is not None:
+            telling = _covering(crawled_at, time, known.times) >= _TELLING
+            times = np.concatenate([known.times[~telling], times])
+            evidence = np.concatenate([known.evidence[~telling], evidence])
+        order = np.argsort(times, kind="stable")[-_MOST_TIMES:]
+        return HostCoChanges(since, float(time.max()), times[order], evidence[order])
+
+
+def _covering(
+    crawled_at: npt.NDArray[np.float64], time: npt.NDArray[np.float64], moments: npt.NDArray[np.float64]
+) -> npt.NDArray[np.intp]:
+    """Return how many intervals hold each moment."""
+    begun = np.sort(crawled_at).searchsorted(moments, side="left")
+    over: npt.NDArray[np.intp] = begun - np.sort(time).searchsorted(moments, side="left")
+    return over
