@@ -101,13 +101,14 @@ def wanted(planner: "Planner", rows: Any) -> Any:
 def fresh_now(planner: "Planner", rows: Any, now: float, weights: Any) -> Any:
     """Return the probability that each page's copy is fresh: exp(-α τ - κ n), expected over the rates α still possible.
 
-    `weights` are the probabilities of these rates.
+    What pages around it say counts like κ n. `weights` are the probabilities of these rates.
     """
     columns = planner.pages
     _, signal_weight = planner.values.signals(rows)
     elapsed = np.maximum(now - columns.crawled_at[rows], 0.0)
     by_time = np.vecdot(weights, np.exp(-planner.posterior.rates * elapsed[:, np.newaxis]))
-    return by_time * np.exp(-signal_weight * planner.values.heard(rows))
+    evidence = signal_weight * planner.values.heard(rows) + planner.values.co_change_evidence(rows)
+    return by_time * np.exp(-evidence)
 
 
 def planners(

@@ -26,7 +26,7 @@ def explain(planner: Planner, page: int, now: float) -> Explanation:
     announced = float(-signal_rate * np.expm1(-signal_weight))
     crawled_at, n_signals = pages.crawled_at.item(page), planner.values.heard_one(page)
     elapsed = now - crawled_at
-    prior = planner.values.prior_one(page)
+    prior, together = planner.values.prior_one(page), planner.values.co_change_evidence_one(page)
     low, high = (planner.posterior.quantile(page, q, prior) + announced for q in (0.05, 0.95))
     value = frontier.values.one(page)
     crawl_value = value.at(now)
@@ -44,7 +44,8 @@ def explain(planner: Planner, page: int, now: float) -> Explanation:
         recall=announced / (unsignalled + announced),
         elapsed=elapsed,
         n_signals=sum(n for _, n, _, _ in planner.further.counts(page)) or pages.n_signals.item(page),
-        expected_freshness=_freshness(planner, weights, elapsed, signal_weight * n_signals),
+        co_change_evidence=together,
+        expected_freshness=_freshness(planner, weights, elapsed, signal_weight * n_signals + together),
         crawl_value=crawl_value,
         threshold=planner.threshold,
         wake_time=now if reached else _wake_time(value, planner.threshold, now),
