@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from math import inf, sqrt
 from typing import Any
 
@@ -333,15 +334,13 @@ class SignalledValue:
                 value, slope, curvature = ROWS.signalled_terms(weights, grid.rates, elapsed, *self._natural)
                 self._terms_of_time = max(value, 0.0) * importance, slope * importance, curvature * importance
             else:
-                self._terms_of_time = self._by_numpy(now)
+                self._terms_of_time = self._exact_terms(now)
             self._of_time = now
         return self._terms_of_time
 
-    def _by_numpy(self, now: float) -> tuple[float, float, float]:
-        columns = (np.array([x]) for x in (self._crawled_at, self._importance, *self._natural))
-        one = SignalledValues(self._plain._grid, self._plain._weights[np.newaxis], *columns)
-        value, slope, curvature = one.terms_by_numpy(now, np.zeros(1, np.intp))
-        return value.item(), slope.item(), curvature.item()
+    def _exact_terms(self, now: float) -> tuple[float, float, float]:
+        weights = self._plain._weights.tobytes()
+        return _by_numpy(self._plain._grid, weights, now, self._crawled_at, self._importance, *self._natural)
 
     def at(self, now: float) -> float:
         """Return the crawl value."""
@@ -349,7 +348,7 @@ class SignalledValue:
 
     def exact(self, now: float) -> float:
         """Return the crawl value as it is without compiled code."""
-        return self._by_numpy(now)[0]
+        return self._exact_terms(now)[0]
 
     def bound(self, until: float, rough: bool = False) -> float:
         """Return what the crawl value does not exceed until then; a rough bound costs little."""
@@ -368,6 +367,15 @@ class SignalledValue:
         if not self._natural[0]:
             return self._plain.crossing(value, after)
         return after + tangent_wait(value, *self._terms(after))
+
+
+@lru_cache(maxsize=256)
+def _by_numpy(grid: Grid, weights: bytes, now: float, *columns: float) -> tuple[float, float, float]:
+    """Return the terms of one `SignalledValue`; pages of which the same is known are often compared by the thousand."""
+    arrays = (np.array([x]) for x in columns)
+    one = SignalledValues(grid, np.frombuffer(weights)[np.newaxis], *arrays)
+    value, slope, curvature = one.terms_by_numpy(now, np.zeros(1, np.intp))
+    return value.item(), slope.item(), curvature.item()
 
 
 class SignalledValues:
