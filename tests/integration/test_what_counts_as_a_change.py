@@ -129,12 +129,16 @@ def test_small_changes_are_not_delivered_below_the_threshold(site: Site, tmp_pat
 
 
 def test_a_log_in_wall_is_neither_a_change_nor_delivered(site: Site, tmp_path: Path) -> None:
-    """While the wall stands its pages back off; when it is gone they are as they were, and nothing ever changed."""
+    """While the wall stands its pages back off; when it is gone they are as they were; in the end it stands again."""
     wall = "<h1>Please log in</h1><p>To read on you need an account, which costs nothing at all.</p>"
     asked = itertools.count()
 
     def walled(text: str) -> Callable[[web.Request], web.Response]:
-        return lambda request: web.Response(text=wall if 25 <= next(asked) < 50 else text, content_type="text/html")
+        def answer(request: web.Request) -> web.Response:
+            n = next(asked)
+            return web.Response(text=wall if 25 <= n < 50 or n >= 70 else text, content_type="text/html")
+
+        return answer
 
     urls = [site.page(f"/paid/{n}", walled(article(n))) for n in range(6)]
     site.default = lambda request: web.Response(text=wall, content_type="text/html")
