@@ -265,7 +265,11 @@ class Knowledge:
             further = tuple((other, n) for other, n, _, _ in self.further.counts(page)[1:])
             evidence = self._evidence(page) if n_signals or further else 0.0
             if self._rule == "posterior":
-                evidence += self._watch_neighbours(page, crawled_at, now, changed)
+                together = self.values.co_change_evidence_one(page)
+                # What was announced is no surprise, whatever the announcement proves worth: neighbours cannot explain it.
+                if evidence == 0.0:
+                    self._watch_neighbours(page, crawled_at, now, changed, together)
+                evidence += together
             self.posterior.update_one(
                 page, now - crawled_at, changed, evidence, doubt=doubt, time_since_modified=time_since_modified
             )
@@ -288,15 +292,14 @@ class Knowledge:
         _, weight = self.values.signals_one(page)
         return weight * self.values.heard_one(page)
 
-    def _watch_neighbours(self, page: int, crawled_at: float, now: float, changed: bool) -> float:
-        """Learn of co-changes from a visit; return what those known take off the log-probability of freshness, nats."""
-        host, together = self.pages.host.item(page), self.values.co_change_evidence_one(page)
+    def _watch_neighbours(self, page: int, crawled_at: float, now: float, changed: bool, together: float) -> None:
+        """Learn of co-changes from a visit; `together` is the evidence of those known, nats."""
+        host = self.pages.host.item(page)
         fresh = float(np.vecdot(self.values.weights_one(page), np.exp(self.posterior.rates * (crawled_at - now))))
         if self._watch.visited(host, crawled_at, now, fresh, together, changed):
             known = self._newest_parameters.co_changes
             found = known.with_host(host, self._watch.search(host, known.hosts.get(host)))
             self._put_in_force(replace(self._newest_parameters, co_changes=found))
-        return together
 
     # -- parameters
 

@@ -146,8 +146,7 @@ BANDWIDTH, END, MEASURED_FROM = 0.6, 5000.0, 2500.0
 def _run(truth: Truth, seed: int, sources: tuple[int, ...]) -> tuple[float, float, list[float]]:
     """Crawl with the production planner; return true and predicted freshness, and the weights learned."""
     planner = Planner(BANDWIDTH)
-    # Each on a host of its own: what changes together on a host is learned elsewhere, and here nothing does.
-    pages = planner.add(np.arange(N_PAGES), 0.0)
+    pages = planner.add(0, 0.0, n=N_PAGES)
     for source in sources:
         planner.covered(pages, source, 0.0)
     fresh = np.zeros(N_PAGES, bool)
