@@ -266,7 +266,7 @@ class Knowledge:
             evidence = self._evidence(page) if n_signals or further else 0.0
             if self._rule == "posterior":
                 together = self.values.co_change_evidence_one(page)
-                # What was announced is no surprise, whatever the announcement proves worth: neighbours cannot explain it.
+                # What was announced is no surprise, whatever announcements prove worth: neighbours do not explain it.
                 if evidence == 0.0:
                     self._watch_neighbours(page, crawled_at, now, changed, together)
                 evidence += together
