@@ -53,6 +53,9 @@ class Posterior(Estimator):
         Seconds of observation after which evidence counts half; evidence is for ever by default.
     discount : float, optional
         Factor in (0, 1] on earlier evidence at each visit; 0.8 remembers about five visits.
+    renewal : float, optional
+        Probability in [0, 1) that between two visits the page's rate has become another one, drawn from the prior;
+        0 by default.
 
     Attributes
     ----------
@@ -73,6 +76,12 @@ class Posterior(Estimator):
     State is the log-likelihood relative to each row's maximum, *without* the prior, so that a newly learned prior
     applies to every page at once, and forgetting relaxes towards the prior.
 
+    With `renewal` ε the rate is a hidden Markov chain, and the step before each visit is that of its filter: the
+    likelihood L becomes (1 - ε) L + ε Σ π L with the prior π (fixed share [3]_). Evidence against a rate is then never
+    more than log(1/ε) or so, and a page that has changed its ways is followed soon, while one that keeps to them is
+    known as well as before. That is why it is better than `discount`, which forgets the same of both; docs/learning.md
+    has the figures.
+
     Bias: the posterior mean is drawn towards the prior (its whole purpose) as long as visits are few: by as much as
     the prior's mean is off for a page not yet visited, and no more than O(1/n) after n visits. A page changing faster
     than the last rate of the grid, or slower than the first, is taken for one at that end. Where the grid is sparse
@@ -89,6 +98,7 @@ class Posterior(Estimator):
     ----------
     .. [1] Busa-Fekete et al. (2025), "Scalable crawling with noisy change-indicating signals".
     .. [2] Cho, Garcia-Molina (2003), "Estimating frequency of change", appendix B, for the Bayesian view.
+    .. [3] Herbster, Warmuth (1998), "Tracking the best expert", Machine Learning 32.
 
     Examples
     --------
@@ -105,7 +115,7 @@ class Posterior(Estimator):
     array([9.652, 0.042])
     """
 
-    _parameters: ClassVar[tuple[str, ...]] = ("rates", "prior", "dtype", "half_life", "discount")
+    _parameters: ClassVar[tuple[str, ...]] = ("rates", "prior", "dtype", "half_life", "discount", "renewal")
 
     def __init__(
         self,
@@ -116,6 +126,7 @@ class Posterior(Estimator):
         dtype: npt.DTypeLike = np.float64,
         half_life: float | None = None,
         discount: float | None = None,
+        renewal: float = 0.0,
     ) -> None:
         self.rates = DEFAULT_RATES if rates is None else check_rates(rates)
         self.rates_id = grid_id(self.rates)
@@ -129,6 +140,9 @@ class Posterior(Estimator):
         self.discount = None if discount is None else check_positive(discount, "discount", "a factor")
         if self.discount is not None and self.discount > 1:
             raise ValueError(f"discount must be a factor above 0 and at most 1, got {discount!r}.")
+        if not 0 <= renewal < 1:
+            raise ValueError(f"renewal must be a probability from 0 to below 1, got {renewal!r}.")
+        self.renewal = float(renewal)
         super().__init__(n_pages)
 
     def _new_rows(self, n: int) -> Columns:
@@ -145,6 +159,7 @@ class Posterior(Estimator):
         n_signals: npt.ArrayLike | None = None,
         time_since_modified: npt.ArrayLike | None = None,
         evidence: npt.ArrayLike | None = None,
+        prior: npt.ArrayLike | None = None,
     ) -> None:
         """Take one visit to each of some distinct pages into account.
 
@@ -156,6 +171,8 @@ class Posterior(Estimator):
         evidence : array_like, optional
             Nats that announcements since the visit before take off the log-probability of freshness, the sum of
             κ n over their sources; 0 by default, ``inf`` where an announcement is proof.
+        prior : array_like, shape (K,) or (n, K), optional
+            What `renewal` draws a new rate from; that of the constructor by default.
 
         Raises
         ------
@@ -166,19 +183,36 @@ class Posterior(Estimator):
         nats = per_page(0.0 if evidence is None else evidence, seen.pages.size, "evidence")
         if not (nats >= 0).all():
             raise ValueError(f"evidence must be nats that are not negative, got {nats[~(nats >= 0)][0]}.")
+        before = self.prior if prior is None else check_prior(prior, self.rates.size, seen.pages.size)
         for start in range(0, seen.pages.size, _SLICE):
             part = slice(start, start + _SLICE)
-            self._update_rows(seen.pages[part], seen.elapsed[part], seen.changed[part], nats[part])
+            priors = before if before.ndim == 1 else before[part]
+            self._update_rows(seen.pages[part], seen.elapsed[part], seen.changed[part], nats[part], priors)
 
     def _observe(self, seen: Observations) -> None:
-        self._update_rows(seen.pages, seen.elapsed, seen.changed, np.zeros(seen.pages.size))
+        self._update_rows(seen.pages, seen.elapsed, seen.changed, np.zeros(seen.pages.size), self.prior)
+
+    def _renewed(self, relative: FloatArray, prior: FloatArray) -> FloatArray:
+        """Return log-likelihoods of the rates now from those of the rates at the visit before."""
+        likelihood = np.exp(relative)
+        mean = (likelihood * prior).sum(axis=-1, keepdims=True)
+        mean *= self.renewal / (1 - self.renewal)
+        likelihood += mean
+        return np.log(likelihood, out=likelihood)
 
     def _update_rows(
-        self, pages: IndexArray, elapsed: FloatArray, changed: npt.NDArray[np.bool_], evidence: FloatArray
+        self,
+        pages: IndexArray,
+        elapsed: FloatArray,
+        changed: npt.NDArray[np.bool_],
+        evidence: FloatArray,
+        prior: FloatArray,
     ) -> None:
         relative = decoded(self._columns["log_likelihood"][pages])
         if self.half_life is not None or self.discount is not None:
             relative *= self._kept(elapsed)[:, np.newaxis]
+        if self.renewal:
+            relative = self._renewed(relative, prior)
         relative += visit_log_likelihood(self.rates, elapsed, changed, evidence)
         relative -= relative.max(axis=1, keepdims=True)
         if self.dtype == "uint16":
@@ -201,6 +235,7 @@ class Posterior(Estimator):
         *,
         doubt: float = 0.0,
         time_since_modified: float | None = None,
+        prior: FloatArray | None = None,
     ) -> None:
         """Take one visit to one page into account; `update` without the overhead of arrays.
 
@@ -219,6 +254,8 @@ class Posterior(Estimator):
         time_since_modified : float, optional
             Seconds from the last of the page's changes to this visit, where they are known. They count for a changed
             page without evidence, and if they are fewer than `elapsed`.
+        prior : ndarray, shape (K,), optional
+            As for `update`; not checked.
 
         Notes
         -----
@@ -257,11 +294,13 @@ class Posterior(Estimator):
             offset = dither_one(page, count)
             updates[page] = (count + 1) & 0xFFFF
             given = stored, page, self._grid, elapsed, bool(changed), float(evidence), kept, offset
-            if ROWS.compiled and not (dated or doubt) and ROWS.update_row(*given):
+            if ROWS.compiled and not (dated or doubt or self.renewal) and ROWS.update_row(*given):
                 return
         relative = decoded(stored[page])
         if kept != 1.0:
             relative *= kept
+        if self.renewal:
+            relative = self._renewed(relative, self.prior if prior is None else prior)
         expected = self.rates * elapsed
         if dated and time_since_modified is not None:
             relative += np.log(self.rates) - self.rates * min(time_since_modified, _LONGEST)

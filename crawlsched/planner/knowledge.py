@@ -32,6 +32,10 @@ DAY = 86_400.0
 #: sites, and at its fast end that of a demonstration which cannot wait.
 DEFAULT_GRID: FloatArray = np.geomspace(1 / (3 * 365 * DAY), 1 / 3, 32)
 
+#: Probability that a page's change rate is another one at the next visit: what was learned of a page that has changed
+#: its ways is forgotten in about ten visits. docs/learning.md has what it costs where rates stay.
+RENEWAL = 0.005
+
 # So many pages of a plan or of many signals are worked on between two picks: about a millisecond.
 SLICE = 256
 # Up to so many announcements at once are taken one by one.
@@ -76,7 +80,8 @@ class Knowledge:
         self.error_interval = positive("error_interval", error_interval, "seconds")
         self.gone_interval = positive("gone_interval", gone_interval, "seconds")
         self.pages = Pages()
-        self.posterior = Posterior(0, DEFAULT_GRID if rates is None else rates, dtype=np.uint16)
+        grid = DEFAULT_GRID if rates is None else rates
+        self.posterior = Posterior(0, grid, dtype=np.uint16, renewal=RENEWAL)
         self.grid = self.posterior.rates_id
         self.further = FurtherSources(self.pages)
         self.values = PosteriorValues(self.pages, self.posterior, self._first_parameters(), self.further)
@@ -264,6 +269,8 @@ class Knowledge:
             n_signals, source = columns.n_signals.item(page), columns.source.item(page)
             further = tuple((other, n) for other, n, _, _ in self.further.counts(page)[1:])
             evidence = self._evidence(page) if n_signals or further else 0.0
+            if evidence > 0 and not further and not doubt:
+                self._judge_signals(page, now - crawled_at, changed)
             if self._rule == "posterior":
                 together = self.values.co_change_evidence_one(page)
                 # What was announced is no surprise, whatever announcements prove worth: neighbours do not explain it.
@@ -271,7 +278,13 @@ class Knowledge:
                     self._watch_neighbours(page, crawled_at, now, changed, together)
                 evidence += together
             self.posterior.update_one(
-                page, now - crawled_at, changed, evidence, doubt=doubt, time_since_modified=time_since_modified
+                page,
+                now - crawled_at,
+                changed,
+                evidence,
+                doubt=doubt,
+                time_since_modified=time_since_modified,
+                prior=self.values.prior_one(page),
             )
             observation = Observation(page, now, now - crawled_at, n_signals, source, evidence, changed, further)
         if changed:
@@ -287,6 +300,13 @@ class Knowledge:
         columns.not_before[page] = 0.0
         self._return(page, now)
         return observation
+
+    def _judge_signals(self, page: int, elapsed: float, changed: bool) -> None:
+        _, weight = self.values.signals_one(page)
+        weights = self.values.weights(np.array([page]))[0]
+        fresh = float(weights @ np.exp(-self.posterior.rates * elapsed))
+        n_signals = self.pages.n_signals.item(page)
+        self.values.own_precision.learn(page, n_signals, weight, changed, fresh)
 
     def _evidence(self, page: int) -> float:
         _, weight = self.values.signals_one(page)

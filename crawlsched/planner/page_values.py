@@ -14,6 +14,7 @@ from crawlsched.estimators.probabilities import posterior_probabilities
 from crawlsched.frontier import PageValue, PageValues
 from crawlsched.pages import Pages
 from crawlsched.planner.further_sources import FurtherSources
+from crawlsched.planner.own_precision import OwnPrecision
 from crawlsched.planner.parameters import Parameters
 from crawlsched.planner.posterior_value import (
     ROWS,
@@ -62,6 +63,7 @@ class PosteriorValues:
         self._further = FurtherSources(pages) if further is None else further
         self._posterior = posterior
         self._grid = Grid(posterior.rates)
+        self.own_precision = OwnPrecision()
         self.parameters = parameters
         self._before = parameters
         self._adopted_below: int | None = None
@@ -93,17 +95,25 @@ class PosteriorValues:
 
     def weights(self, pages: IndexArray) -> FloatArray:
         """Return the posterior probabilities of the rates, shape (n, K)."""
+        return self._weighted(pages, "priors")
+
+    def value_weights(self, pages: IndexArray) -> FloatArray:
+        """Return what each rate counts for in the crawl values of pages, shape (n, K)."""
+        return self._weighted(pages, "value_priors")
+
+    def _weighted(self, pages: IndexArray, name: str) -> FloatArray:
         hosts = self._pages.host[pages]
         stored = self._posterior._columns["log_likelihood"][pages]
-        priors = np.empty((pages.size, self._grid.rates.size))
+        before = np.empty((pages.size, self._grid.rates.size))
         for parameters, part in self._by_parameters(pages):
-            if parameters.priors.shape[0] == 1:
-                priors[... if part is None else part] = parameters.priors[0]
+            priors: FloatArray = getattr(parameters, name)
+            if priors.shape[0] == 1:
+                before[... if part is None else part] = priors[0]
             elif part is None:
-                priors = parameters.priors[parameters.groups(hosts)]
+                before = priors[parameters.groups(hosts)]
             else:
-                priors[part] = parameters.priors[parameters.groups(hosts[part])]
-        return posterior_probabilities(stored, priors)
+                before[part] = priors[parameters.groups(hosts[part])]
+        return posterior_probabilities(stored, before)
 
     def prior_one(self, page: int) -> FloatArray:
         """Return the prior probabilities of the rates for one page, shape (K,)."""
@@ -111,9 +121,11 @@ class PosteriorValues:
         prior: FloatArray = parameters.priors[parameters.group(self._pages.host.item(page))]
         return prior
 
-    def weights_one(self, page: int) -> FloatArray:
-        """Return the posterior probabilities of the rates for one page, shape (K,)."""
-        return self._posterior.weights_one(page, self.prior_one(page))
+    def value_weights_one(self, page: int) -> FloatArray:
+        """Return what each rate counts for in the crawl value of one page, shape (K,)."""
+        parameters = self.parameters_of(page)
+        prior = parameters.value_priors[parameters.group(self._pages.host.item(page))]
+        return self._posterior.weights_one(page, prior)
 
     def signals(self, pages: IndexArray) -> tuple[FloatArray, FloatArray]:
         """Return signal rates (per second) and signal weights (nats); 0 both for pages whose signals tell nothing.
@@ -127,7 +139,8 @@ class PosteriorValues:
             return rate, weight
         for parameters, part in self._by_parameters(pages):
             rows = np.flatnonzero(sources >= 0 if part is None else (sources >= 0) & part)
-            weight[rows] = parameters.of_source(parameters.signal_weights, sources[rows])
+            of_source = parameters.of_source(parameters.signal_weights, sources[rows])
+            weight[rows] = self.own_precision.weights(pages[rows], of_source)
             rate[rows] = parameters.of_source(parameters.signal_rates, sources[rows])
         weight[weight < _LEAST_WEIGHT] = 0.0
         rows = np.flatnonzero((weight > 0) & (rate > 0))
@@ -145,7 +158,8 @@ class PosteriorValues:
         source = columns.source.item(page)
         if source < 0:
             return 0.0, 0.0
-        weight: float = parameters.signal_weights.item(min(source, parameters.signal_weights.size - 1))
+        number = min(source, parameters.signal_weights.size - 1)
+        weight = self.own_precision.weights(np.array([page]), parameters.signal_weights[[number]]).item()
         if weight < _LEAST_WEIGHT:
             return 0.0, 0.0
         rate: float = parameters.signal_rates.item(min(source, parameters.signal_rates.size - 1))
@@ -246,7 +260,7 @@ class PosteriorValues:
             return SteadyValue(parameters.new_values.item(parameters.group(pages.host.item(page))) * importance)
         if importance == 0.0:
             return SteadyValue(0.0)
-        weights = self.weights_one(page)
+        weights = self.value_weights_one(page)
         rate = weight = 0.0
         if pages.source.item(page) >= 0:
             rate, weight = self.signals_one(page)
@@ -279,13 +293,13 @@ class PosteriorValues:
         steady = (crawled_at == -np.inf) | (importance == 0.0)
         reached = np.zeros(pages.size, bool) if together is None else together > 0.0
         if not (steady.any() or weight.any() or reached.any()):
-            return GrowingValues(self._grid, self.weights(pages), crawled_at, importance)
+            return GrowingValues(self._grid, self.value_weights(pages), crawled_at, importance)
         silent = (rate <= 0) | (weight <= 0)
         signalled = ~(silent & ~reached | steady)
         growing = ~(steady | signalled)
         parts: list[tuple[BoolArray, GrowingValues | SignalledValues]] = []
         if growing.any():
-            chosen = self.weights(pages[growing]), crawled_at[growing], importance[growing]
+            chosen = self.value_weights(pages[growing]), crawled_at[growing], importance[growing]
             parts.append((growing, GrowingValues(self._grid, *chosen)))
         if signalled.any():
             evidence = weight[signalled] * n_signals[signalled]
@@ -293,7 +307,7 @@ class PosteriorValues:
                 evidence += together[signalled]
                 silent &= reached
                 rate[silent], weight[silent] = self._co_change_rate(pages[silent]), _CO_CHANGE_WEIGHT
-            chosen = self.weights(pages[signalled]), crawled_at[signalled], importance[signalled]
+            chosen = self.value_weights(pages[signalled]), crawled_at[signalled], importance[signalled]
             noisy = SignalledValues(self._grid, *chosen, evidence, rate[signalled], weight[signalled])
             parts.append((signalled, noisy))
         return MixedValues(steady, self._steady_values(pages, steady, importance), parts)

@@ -10,10 +10,13 @@ import numpy.typing as npt
 from crawlsched.crawl_value import undiscovered_value
 from crawlsched.planner.co_changes import CoChanges
 
-__all__ = ["Parameters"]
+__all__ = ["DOUBT", "Parameters", "value_priors"]
 
 FloatArray = npt.NDArray[np.float64]
 IndexArray = npt.NDArray[np.intp]
+
+#: How much fast rates are doubted in crawl values: their weight is divided by this power of rate / even rate.
+DOUBT = 0.5
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,6 +40,18 @@ class Parameters:
         Seconds.
     co_changes : CoChanges
         When pages of a host changed together; none by default.
+    even_rate : float
+        Crawls per second and page if all got the same; inf: not known.
+    value_priors : ndarray, shape (G, K)
+        `priors` as crawl values take them: a rate r above the even rate R/n counts as if it were less likely by the
+        factor (r n/R)^(-1/2).
+
+    Notes
+    -----
+    A slow page that is taken for a fast one is not visited any more, and so the mistake is not found out; the other
+    mistake is found at the next visits. What a visit teaches has a value of its own where more than one rate is still
+    possible, and no more than the slow ones among them have to lose: where the posterior is sure, its weights stay as
+    they are. What it gave, and what else was tried, is in docs/learning.md.
     """
 
     priors: FloatArray
@@ -46,12 +61,16 @@ class Parameters:
     rates: FloatArray
     discovery_horizon: float
     co_changes: CoChanges = field(default_factory=CoChanges)
+    even_rate: float = np.inf
 
     def __post_init__(self) -> None:
         # Of a page never crawled nothing but its group is known: one value for all of a group.
         object.__setattr__(self, "new_values", undiscovered_value(self.priors, self.rates, self.discovery_horizon))
 
+        object.__setattr__(self, "value_priors", value_priors(self.priors, self.rates, self.even_rate))
+
     new_values: FloatArray = None  # type: ignore[assignment]
+    value_priors: FloatArray = None  # type: ignore[assignment]
 
     def group(self, host: int) -> int:
         """Return the row of `priors` for a host."""
@@ -67,3 +86,10 @@ class Parameters:
     def of_source(self, column: FloatArray, sources: npt.NDArray[np.int32]) -> FloatArray:
         """Return the entries of `signal_weights` or `signal_rates` for sources (0 or more)."""
         return column[np.minimum(sources, column.size - 1)]
+
+
+def value_priors(priors: FloatArray, rates: FloatArray, even_rate: float) -> FloatArray:
+    """Return priors as crawl values take them; parameters and result as in `Parameters`."""
+    doubtful = priors * np.maximum(rates / even_rate, 1.0) ** -DOUBT
+    shares: FloatArray = doubtful / doubtful.sum(axis=1, keepdims=True)
+    return shares

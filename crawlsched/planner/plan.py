@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from crawlsched.estimators import SignalQuality, grid_id, learn_prior
 from crawlsched.planner.co_changes import CoChanges
-from crawlsched.planner.parameters import Parameters
+from crawlsched.planner.parameters import Parameters, value_priors
 from crawlsched.planner.posterior_value import Grid
 
 __all__ = ["Plan", "Snapshot", "plan"]
@@ -136,8 +136,9 @@ class Plan:
         group_of_host = np.zeros(max(self.group_hosts, default=-1) + 1, np.intp)
         group_of_host[list(self.group_hosts)] = np.arange(1, len(self.group_hosts) + 1)
         weights, signal_rates = self.signal_weights, self.signal_rates
+        even_rate = self.bandwidth / max(self.n_pages, 1)
         columns = self.priors, group_of_host, weights, signal_rates
-        return Parameters(*columns, rates, discovery_horizon, self.co_changes)
+        return Parameters(*columns, rates, discovery_horizon, self.co_changes, even_rate)
 
     def to_dict(self, host_names: Sequence[str] | None = None) -> dict[str, Any]:
         """Return the plan as plain numbers, lists and texts, as JSON can hold them.
@@ -324,9 +325,10 @@ def _demand(
     if not chosen.size:
         return 0.0, np.empty((0, 2))
     grid = Grid(snapshot.rates)
+    even_rate = bandwidth / max(snapshot.n_pages, 1)
     group_of_host = np.zeros(int(snapshot.hosts.max()) + 1, np.intp)
     group_of_host[list(group_hosts)] = np.arange(1, len(group_hosts) + 1)
-    rows = priors[group_of_host[snapshot.hosts[chosen]]]
+    rows = value_priors(priors, snapshot.rates, even_rate)[group_of_host[snapshot.hosts[chosen]]]
     likelihood = np.exp(snapshot.log_likelihood[chosen] * (-1 / 2048.0)) * rows
     likelihood /= likelihood.sum(axis=1, keepdims=True)
     importance = snapshot.importance[chosen]

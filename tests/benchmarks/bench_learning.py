@@ -1,0 +1,202 @@
+"""How much freshness learning costs, on simulated pages, beside the same crawler that is told the truth.
+
+The production planner crawls generated histories (`crawlsched.simulation.replay`); nothing is set by hand. The tables:
+what the default policy loses to known rates, with and without what it does against a wrong first impression; other
+policies that learn; what ChangeSignals gain beside what they gain a crawler that knows all parameters; and what useless
+ones cost. Run it with::
+
+    python tests/benchmarks/bench_learning.py [--seeds 20] [--tables loss arms signals useless]
+"""
+
+import argparse
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+
+import crawlsched.planner.knowledge as knowledge
+import crawlsched.planner.parameters as parameters
+from crawlsched.simulation import ESTIMATOR_NAMES, History, replay
+
+#: Spread of the logarithm of rates, bandwidth (as a share of half the pages per second), seconds.
+SETTINGS = ((1.5, 0.5, 300.0), (1.5, 0.15, 600.0), (2.0, 0.1, 1000.0))
+N_PAGES = 500
+PLANNED = ("harmonic", "lds", "poisson", "proportional", "square_root", "greedy")
+GIVEN = ("known", "hindsight")
+SIGNALS_BANDWIDTH, SIGNALS_SECONDS = 100.0, 1000.0
+
+
+def simulated(rng: np.random.Generator, change_rate: np.ndarray, importance: np.ndarray, seconds: float) -> History:
+    """Make pages that change as Poisson processes, and are fresh at 0."""
+    n_pages = change_rate.size
+    rows = np.repeat(np.arange(n_pages), rng.poisson(change_rate * seconds))
+    times = rng.uniform(0.0, seconds, rows.size)
+    order = np.lexsort((times, rows))
+    return History(
+        page=np.arange(n_pages),
+        birth=np.zeros(n_pages),
+        end=np.full(n_pages, np.inf),
+        importance=importance,
+        change_rows=rows,
+        change_times=times[order],
+        change_rate=change_rate,
+    )
+
+
+def lognormal_pages(seed: int, sigma: float, seconds: float, n_pages: int = N_PAGES) -> History:
+    """Make pages with change rates lognormal(-1.5, sigma) and importance lognormal(0, 1)."""
+    rng = np.random.default_rng(seed)
+    rates = rng.lognormal(-1.5, sigma, n_pages)
+    return simulated(rng, rates, rng.lognormal(0.0, 1.0, n_pages), seconds)
+
+
+def uniform_pages(seed: int, seconds: float, n_pages: int = N_PAGES) -> History:
+    """Make pages with change rates and importance uniform on [0, 1]."""
+    rng = np.random.default_rng(seed)
+    return simulated(rng, rng.uniform(0.0, 1.0, n_pages), rng.uniform(0.0, 1.0, n_pages), seconds)
+
+
+def announced_pages(seed: int, n_pages: int, seconds: float, recall: np.ndarray | None = None) -> History:
+    """Make pages with the parameters of Figure 4 of the noisy-signals paper, each with its own recall and noise."""
+    rng = np.random.default_rng(seed)
+    plain = simulated(rng, rng.uniform(0.0, 1.0, n_pages), rng.uniform(0.0, 1.0, n_pages), seconds)
+    recall = rng.beta(0.25, 0.25, n_pages) if recall is None else recall
+    false = rng.uniform(0.1, 0.6, n_pages)
+    told = rng.random(plain.change_rows.size) < recall[plain.change_rows]
+    false_rows = np.repeat(np.arange(n_pages), rng.poisson(false * seconds))
+    rows = np.concatenate([plain.change_rows[told], false_rows])
+    times = np.concatenate([plain.change_times[told], rng.uniform(0.0, seconds, false_rows.size)])
+    order = np.argsort(times, kind="stable")
+    columns = {"signal_rows": rows[order], "signal_times": times[order]}
+    return replace(plain, **columns, recall=recall, false_signal_rate=false)
+
+
+def stamped_pages(seed: int, n_pages: int, seconds: float) -> History:
+    """Make pages that are announced, all of them, once a second, whatever happens."""
+    history = without_signals(announced_pages(seed, n_pages, seconds))
+    polls = np.arange(1.0, seconds)
+    rows, times = np.tile(np.arange(n_pages), polls.size), np.repeat(polls, n_pages)
+    return replace(history, signal_rows=rows, signal_times=times)
+
+
+def without_signals(history: History) -> History:
+    """Return the history with nothing announced."""
+    return replace(history, signal_rows=None, signal_times=None)
+
+
+def fresh(
+    history: History, bandwidth: float, seconds: float, policy: str = "posterior", estimator: str | None = None
+) -> float:
+    """Return the freshness over the second half."""
+    window = {"start": 0.0, "end": seconds, "measure_from": seconds / 2}
+    return replay(history, bandwidth, policy, estimator, **window).freshness
+
+
+def loss(seed: int, sigma: float, share: float, seconds: float, n_pages: int = N_PAGES) -> float:
+    """Return what the default loses to the same crawler with the true rates."""
+    history = lognormal_pages(seed, sigma, seconds, n_pages)
+    run = partial(fresh, history, share * n_pages * 0.5, seconds)
+    return run(estimator="known") - run()
+
+
+def gain_share(seed: int, n_pages: int, seconds: float, bandwidth: float = SIGNALS_BANDWIDTH) -> tuple[float, float]:
+    """Return what signals gain the default, and what they gain a crawler that knows all parameters."""
+    history = announced_pages(seed, n_pages, seconds)
+    plain = without_signals(history)
+    learned = fresh(history, bandwidth, seconds) - fresh(plain, bandwidth, seconds)
+    told = fresh(history, bandwidth, seconds, "greedy_ncis", "known")
+    return learned, told - fresh(history, bandwidth, seconds, "greedy", "known")
+
+
+def lost_to_useless(history: History, seconds: float, bandwidth: float = SIGNALS_BANDWIDTH) -> float:
+    """Return what is lost by listening to signals that say nothing."""
+    return fresh(without_signals(history), bandwidth, seconds) - fresh(history, bandwidth, seconds)
+
+
+@contextmanager
+def variant(doubt: float, renewal: float) -> Iterator[None]:
+    """Let planners doubt and forget otherwise."""
+    before = parameters.DOUBT, knowledge.RENEWAL
+    parameters.DOUBT, knowledge.RENEWAL = doubt, renewal
+    try:
+        yield
+    finally:
+        parameters.DOUBT, knowledge.RENEWAL = before
+
+
+def summed_up(figures: list[float]) -> str:
+    """Return mean and standard error as text."""
+    error = np.std(figures, ddof=1) / np.sqrt(len(figures)) if len(figures) > 1 else np.nan
+    return f"{np.mean(figures):8.4f} ±{error:.4f}"
+
+
+def table_loss(n_seeds: int) -> None:
+    """Print what the default loses to known rates, and what it would without its precautions."""
+    print("\nFreshness lost to known rates (demanded: at most 0.010, 0.025, 0.032)")
+    now = parameters.DOUBT, knowledge.RENEWAL
+    for doubt, renewal in dict.fromkeys((now, (0.0, now[1]), (now[0], 0.0), (0.0, 0.0))):
+        with variant(doubt, renewal):
+            cells = [summed_up([loss(seed, *setting) for seed in range(n_seeds)]) for setting in SETTINGS]
+        print(f"doubt {doubt:g}, renewal {renewal:g}".ljust(30), *cells, flush=True)
+
+
+def table_arms(n_seeds: int) -> None:
+    """Print the freshness of every policy with every estimator that learns."""
+    print("\nFreshness of what learns, minus that of the default (negative: the default is ahead)")
+    cases: list[tuple[Callable[[int], History], float, float]] = [
+        (partial(lognormal_pages, sigma=sigma, seconds=seconds), share * N_PAGES * 0.5, seconds)
+        for sigma, share, seconds in SETTINGS
+    ]
+    cases.append((partial(uniform_pages, seconds=300.0), 0.2 * N_PAGES, 300.0))
+    made = [[(make(seed), bandwidth, seconds) for seed in range(n_seeds)] for make, bandwidth, seconds in cases]
+    default = [[fresh(*case) for case in row] for row in made]
+    arms = [(policy, estimator) for policy in PLANNED for estimator in ESTIMATOR_NAMES if estimator not in GIVEN]
+    for policy, estimator in [("round_robin", None), ("nutch", None), ("stormcrawler", None), *arms]:
+        cells = [
+            summed_up([fresh(*case, policy, estimator) - best for case, best in zip(row, bests, strict=True)])
+            for row, bests in zip(made, default, strict=True)
+        ]
+        print(f"{policy} {estimator or ''}".ljust(40), *cells, flush=True)
+
+
+def table_signals(n_seeds: int) -> None:
+    """Print what signals gain beside what there is to gain."""
+    print("\nGained by signals with Figure 4's parameters: learned / known (demanded: at least 0.8)")
+    for n_pages in (100, 500):
+        gains = np.array([gain_share(seed, n_pages, SIGNALS_SECONDS) for seed in range(n_seeds)])
+        share = gains[:, 0].sum() / gains[:, 1].sum()
+        columns = (summed_up(column.tolist()) for column in gains.T)
+        print(f"{n_pages} pages".ljust(30), *columns, f"share {share:.3f}", flush=True)
+
+
+def table_useless(n_seeds: int) -> None:
+    """Print what useless signals cost."""
+    print("\nLost by listening to useless signals (demanded: at most 0.002)")
+    for n_pages in (100, 500):
+        never = np.zeros(n_pages)
+        kinds: list[tuple[str, Callable[[int], History]]] = [
+            ("false ones only", partial(announced_pages, n_pages=n_pages, seconds=SIGNALS_SECONDS, recall=never)),
+            ("every page at every poll", partial(stamped_pages, n_pages=n_pages, seconds=SIGNALS_SECONDS)),
+        ]
+        for name, make in kinds:
+            lost = [lost_to_useless(make(seed), SIGNALS_SECONDS) for seed in range(n_seeds)]
+            print(f"{n_pages} pages, {name}".ljust(40), summed_up(lost), flush=True)
+
+
+TABLES = {"loss": table_loss, "arms": table_arms, "signals": table_signals, "useless": table_useless}
+
+
+def main() -> None:
+    """Print the tables."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seeds", type=int, default=20, help="histories of each kind")
+    parser.add_argument("--tables", nargs="+", choices=TABLES, default=list(TABLES))
+    arguments = parser.parse_args()
+    for name in arguments.tables:
+        TABLES[name](arguments.seeds)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,150 @@
+"""What learning from scratch costs and gains the default policy; `bench_learning.py` has the full-sized tables."""
+
+import dataclasses
+from functools import partial
+
+import numpy as np
+import pytest
+
+from crawlsched.estimators import Posterior
+from crawlsched.planner.own_precision import OwnPrecision
+from crawlsched.simulation import replay
+from tests.benchmarks.bench_learning import (
+    announced_pages,
+    fresh,
+    gain_share,
+    lognormal_pages,
+    loss,
+    lost_to_useless,
+    stamped_pages,
+    without_signals,
+)
+
+WINDOW = {"start": 0.0, "end": 100.0, "measure_from": 50.0}
+
+
+def mean_and_error(figures: list[float]) -> tuple[float, float]:
+    return float(np.mean(figures)), float(np.std(figures, ddof=1) / np.sqrt(len(figures)))
+
+
+def test_learning_from_scratch_costs_little() -> None:
+    """At most 0.010 of freshness are lost against the true rates, as is demanded of 500 pages and 20 histories."""
+    mean, error = mean_and_error([loss(seed, 1.5, 0.5, 100.0, n_pages=100) for seed in range(4)])
+    assert mean < 0.010 + 2 * error
+    assert error < 0.005
+
+
+def test_the_default_is_ahead_of_the_never_starving_plan_with_learned_rates() -> None:
+    """On pages of very different rates under a tight budget."""
+    histories = [lognormal_pages(seed, 2.0, 100.0, n_pages=100) for seed in range(4)]
+    ahead = [fresh(h, 10.0, 100.0) - fresh(h, 10.0, 100.0, "harmonic", "gamma_posterior") for h in histories]
+    mean, error = mean_and_error(ahead)
+    assert mean > 2 * error
+
+
+def test_signals_gain_four_fifths_of_what_there_is_to_gain() -> None:
+    """With Figure 4's parameters, none of which is known."""
+    gains = np.array([gain_share(seed, 50, 50.0, 50.0) for seed in range(2)])
+    assert (gains[:, 1] > 0.05).all()
+    assert gains[:, 0].sum() >= 0.8 * gains[:, 1].sum()
+
+
+@pytest.mark.parametrize("kind", ["false", "stamped"])
+def test_useless_signals_cost_nothing(kind: str) -> None:
+    """Whether all of them are false or every page is announced at every poll."""
+    make = partial(announced_pages, recall=np.zeros(50)) if kind == "false" else stamped_pages
+    mean, error = mean_and_error(
+        [lost_to_useless(make(seed, n_pages=50, seconds=50.0), 50.0, 50.0) for seed in range(3)]
+    )
+    assert mean < 0.002 + 2 * error
+
+
+@pytest.mark.parametrize("change", [10.0, 0.1])
+def test_a_tenfold_change_of_rate_is_followed_in_about_ten_visits(change: float) -> None:
+    """With renewal a page visited once per change is at more than half of the way in 12 visits, however long before."""
+    rng, n, rates = np.random.default_rng(1), 400, np.geomspace(1e-3, 1e3, 25)
+    prior = np.exp(-(np.log(rates) ** 2) / 8)
+    remembering = Posterior(n, rates, prior=prior)
+    following = Posterior(n, rates, prior=prior, renewal=0.005)
+    for visit in range(112):
+        rate = 1.0 if visit < 100 else change
+        changed = rng.random(n) < -np.expm1(-rate)
+        for posterior in (remembering, following):
+            posterior.update(np.arange(n), 1.0, changed)
+    half_way = 0.5 * np.log(change)
+    way = np.median(following.weights() @ np.log(rates))
+    assert way / half_way > 1
+    assert np.median(remembering.weights() @ np.log(rates)) / half_way < 0.5
+
+
+def test_renewal_costs_a_steady_page_little() -> None:
+    """After 200 visits the rate is known nearly as well as without."""
+    rng, n, rates = np.random.default_rng(2), 400, np.geomspace(1e-3, 1e3, 25)
+    banks = [Posterior(n, rates), Posterior(n, rates, renewal=0.005), Posterior(n, rates, discount=0.9)]
+    for _ in range(200):
+        changed = rng.random(n) < -np.expm1(-0.5)
+        for bank in banks:
+            bank.update(np.arange(n), 0.5, changed)
+    plain, renewed, discounted = (np.sqrt(np.mean((bank.weights() @ np.log(rates)) ** 2)) for bank in banks)
+    assert plain < renewed < 2 * plain
+    assert renewed < 0.5 * discounted
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.uint16])
+def test_renewal_one_page_at_a_time_is_exactly_the_same(dtype: type) -> None:
+    """update_one is update to the last bit, with a prior of its own for each page."""
+    rng = np.random.default_rng(3)
+    one, many = (Posterior(3, dtype=dtype, renewal=0.01) for _ in range(2))
+    priors = rng.dirichlet(np.ones(one.rates.size), 3)
+    for _ in range(30):
+        elapsed, changed = rng.exponential(1e5, 3), rng.random(3) < 0.5
+        many.update(np.arange(3), elapsed, changed, prior=priors)
+        for page in range(3):
+            one.update_one(page, float(elapsed[page]), bool(changed[page]), prior=priors[page])
+    assert (one.log_likelihood() == many.log_likelihood()).all()
+
+
+@pytest.mark.parametrize("renewal", [-0.1, 1.0, np.nan])
+def test_an_impossible_renewal_is_refused(renewal: float) -> None:
+    """It is a probability, and not 1: that would mean to learn nothing."""
+    with pytest.raises(ValueError, match=f"renewal must be a probability from 0 to below 1, got {renewal!r}"):
+        Posterior(1, renewal=renewal)
+
+
+@pytest.mark.parametrize(("precision", "recall"), [(0.9, 0.8), (0.1, 0.2)])
+def test_own_precision_finds_a_page_that_is_not_like_its_source(precision: float, recall: float) -> None:
+    """After some hundred announcements the source's 0.5 is left behind."""
+    rng, own, half = np.random.default_rng(4), OwnPrecision(), np.log(2.0)
+    true_rate = 0.5
+    unannounced = true_rate * (1 - recall) / recall
+    for _ in range(400):
+        weight = own.weights(np.array([0]), np.array([half])).item()
+        true, false = rng.poisson(true_rate), rng.poisson(true_rate * (1 - precision) / precision)
+        changed = true > 0 or rng.random() > np.exp(-unannounced)
+        if true + false:
+            own.learn(0, true + false, weight, changed, float(np.exp(-unannounced)))
+    found = -np.expm1(-own.weights(np.array([0]), np.array([half])).item())
+    assert found == pytest.approx(precision, abs=0.06)
+
+
+def test_the_same_history_gives_the_same_crawl_and_every_page_is_crawled() -> None:
+    """Nothing is random, and no page is left out for good where there is a crawl in two for each change."""
+    history = lognormal_pages(0, 1.5, 100.0, n_pages=100)
+    first, second = (replay(history, 25.0, **WINDOW) for _ in range(2))
+    assert (first.rows == second.rows).all()
+    late = first.rows[first.times > 50.0]
+    assert np.unique(late).size == 100
+
+
+def test_the_order_of_pages_does_not_matter() -> None:
+    """With all pages renumbered the freshness is the same, but for what ties and rounding do."""
+    history = without_signals(announced_pages(0, 100, 100.0))
+    turned = dataclasses.replace(
+        history,
+        importance=history.importance[::-1],
+        change_rate=history.change_rate[::-1],
+        change_rows=(99 - history.change_rows)[order := np.lexsort((history.change_times, 99 - history.change_rows))],
+        change_times=history.change_times[order],
+    )
+    both = [replay(made, 40.0, **WINDOW).freshness for made in (history, turned)]
+    assert both[0] == pytest.approx(both[1], abs=0.006)
