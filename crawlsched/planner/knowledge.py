@@ -303,8 +303,7 @@ class Knowledge:
 
     def _judge_signals(self, page: int, elapsed: float, changed: bool) -> None:
         _, weight = self.values.signals_one(page)
-        weights = self.values.weights(np.array([page]))[0]
-        fresh = float(weights @ np.exp(-self.posterior.rates * elapsed))
+        fresh = float(np.vecdot(self.values.weights_one(page), np.exp(-self.posterior.rates * elapsed)))
         n_signals = self.pages.n_signals.item(page)
         self.values.own_precision.learn(page, n_signals, weight, changed, fresh)
 

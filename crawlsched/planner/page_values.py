@@ -121,6 +121,10 @@ class PosteriorValues:
         prior: FloatArray = parameters.priors[parameters.group(self._pages.host.item(page))]
         return prior
 
+    def weights_one(self, page: int) -> FloatArray:
+        """Return the posterior probabilities of the rates for one page, shape (K,)."""
+        return self._posterior.weights_one(page, self.prior_one(page))
+
     def value_weights_one(self, page: int) -> FloatArray:
         """Return what each rate counts for in the crawl value of one page, shape (K,)."""
         parameters = self.parameters_of(page)
