@@ -269,8 +269,6 @@ class Knowledge:
             n_signals, source = columns.n_signals.item(page), columns.source.item(page)
             further = tuple((other, n) for other, n, _, _ in self.further.counts(page)[1:])
             evidence = self._evidence(page) if n_signals or further else 0.0
-            if evidence > 0 and not further and not doubt:
-                self._judge_signals(page, now - crawled_at, changed)
             if self._rule == "posterior":
                 together = self.values.co_change_evidence_one(page)
                 # What was announced is no surprise, whatever announcements prove worth: neighbours do not explain it.
@@ -300,12 +298,6 @@ class Knowledge:
         columns.not_before[page] = 0.0
         self._return(page, now)
         return observation
-
-    def _judge_signals(self, page: int, elapsed: float, changed: bool) -> None:
-        _, weight = self.values.signals_one(page)
-        fresh = float(np.vecdot(self.values.weights_one(page), np.exp(-self.posterior.rates * elapsed)))
-        n_signals = self.pages.n_signals.item(page)
-        self.values.own_precision.learn(page, n_signals, weight, changed, fresh)
 
     def _evidence(self, page: int) -> float:
         _, weight = self.values.signals_one(page)

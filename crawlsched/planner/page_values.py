@@ -14,7 +14,6 @@ from crawlsched.estimators.probabilities import posterior_probabilities
 from crawlsched.frontier import PageValue, PageValues
 from crawlsched.pages import Pages
 from crawlsched.planner.further_sources import FurtherSources
-from crawlsched.planner.own_precision import OwnPrecision
 from crawlsched.planner.parameters import Parameters
 from crawlsched.planner.posterior_value import (
     ROWS,
@@ -63,7 +62,6 @@ class PosteriorValues:
         self._further = FurtherSources(pages) if further is None else further
         self._posterior = posterior
         self._grid = Grid(posterior.rates)
-        self.own_precision = OwnPrecision()
         self.parameters = parameters
         self._before = parameters
         self._adopted_below: int | None = None
@@ -143,8 +141,7 @@ class PosteriorValues:
             return rate, weight
         for parameters, part in self._by_parameters(pages):
             rows = np.flatnonzero(sources >= 0 if part is None else (sources >= 0) & part)
-            of_source = parameters.of_source(parameters.signal_weights, sources[rows])
-            weight[rows] = self.own_precision.weights(pages[rows], of_source)
+            weight[rows] = parameters.of_source(parameters.signal_weights, sources[rows])
             rate[rows] = parameters.of_source(parameters.signal_rates, sources[rows])
         weight[weight < _LEAST_WEIGHT] = 0.0
         rows = np.flatnonzero((weight > 0) & (rate > 0))
@@ -162,8 +159,7 @@ class PosteriorValues:
         source = columns.source.item(page)
         if source < 0:
             return 0.0, 0.0
-        number = min(source, parameters.signal_weights.size - 1)
-        weight = self.own_precision.weights(np.array([page]), parameters.signal_weights[[number]]).item()
+        weight: float = parameters.signal_weights.item(min(source, parameters.signal_weights.size - 1))
         if weight < _LEAST_WEIGHT:
             return 0.0, 0.0
         rate: float = parameters.signal_rates.item(min(source, parameters.signal_rates.size - 1))

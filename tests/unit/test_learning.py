@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from crawlsched.estimators import Posterior
-from crawlsched.planner.own_precision import OwnPrecision
 from crawlsched.simulation import replay
 from tests.benchmarks.bench_learning import (
     announced_pages,
@@ -110,23 +109,6 @@ def test_an_impossible_renewal_is_refused(renewal: float) -> None:
     """It is a probability, and not 1: that would mean to learn nothing."""
     with pytest.raises(ValueError, match=f"renewal must be a probability from 0 to below 1, got {renewal!r}"):
         Posterior(1, renewal=renewal)
-
-
-@pytest.mark.parametrize(("precision", "recall", "true_rate"), [(0.9, 0.8, 0.5), (0.1, 0.2, 0.05)])
-def test_own_precision_finds_a_page_that_is_not_like_its_source(
-    precision: float, recall: float, true_rate: float
-) -> None:
-    """After some hundred announcements the source's 0.5 is left behind."""
-    rng, own, half = np.random.default_rng(4), OwnPrecision(), np.log(2.0)
-    unannounced = true_rate * (1 - recall) / recall
-    for _ in range(400):
-        weight = own.weights(np.array([0]), np.array([half])).item()
-        true, false = rng.poisson(true_rate), rng.poisson(true_rate * (1 - precision) / precision)
-        changed = true > 0 or rng.random() > np.exp(-unannounced)
-        if true + false:
-            own.learn(0, true + false, weight, changed, float(np.exp(-unannounced)))
-    found = -np.expm1(-own.weights(np.array([0]), np.array([half])).item())
-    assert found == pytest.approx(precision, abs=0.1)
 
 
 def test_the_same_history_gives_the_same_crawl_and_every_page_is_crawled() -> None:
