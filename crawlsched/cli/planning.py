@@ -44,27 +44,19 @@ class Totals:
         Sum over the pages of which a fresh copy is wanted.
     fresh : float
         The same times the probability that the copy is fresh (0 without one).
-    pages_of_source, announced, changes : ndarray, shape (S,)
-        By source: the pages it covers; how many changes a second it announces, and how many there are.
+    pages_of_source : ndarray, shape (S,)
+        By source: the pages it covers.
     """
 
     def __init__(self, n_sources: int) -> None:
         self.importance = 0.0
         self.fresh = 0.0
         self.pages_of_source = np.zeros(n_sources, np.int64)
-        self.announced = np.zeros(n_sources)
-        self.changes = np.zeros(n_sources)
 
     @property
     def expected_freshness(self) -> float | None:
         """The share of the importance that is expected to be fresh; None without pages."""
         return self.fresh / self.importance if self.importance else None
-
-    def recall(self, source: int) -> float | None:
-        """Return the share of its pages' changes that a source announces; None if it covers none."""
-        if source >= self.changes.size or not self.changes[source]:
-            return None
-        return float(self.announced[source] / self.changes[source])
 
 
 def add_up(store: "Store", target: Target, n_sources: int, now: float) -> Totals:
@@ -82,15 +74,9 @@ def _add(totals: Totals, planner: "Planner", rows: Any, now: float) -> None:
     totals.importance += float(importance.sum())
     weights = planner.values.weights(rows)
     totals.fresh += float(np.vecdot(importance, fresh_now(planner, rows, now, weights)))
-    signal_rate, signal_weight = planner.values.signals(rows)
-    # γ (1 - e^-κ) announcements a second are true, and the changes are those and the α that nobody announces.
-    true = signal_rate * -np.expm1(-signal_weight)
-    changes = weights @ planner.posterior.rates + true
     covered = columns.source[rows] >= 0
     source, n = columns.source[rows][covered], totals.pages_of_source.size
     totals.pages_of_source += np.bincount(source, minlength=n)[:n]
-    totals.announced += np.bincount(source, true[covered], n)[:n]
-    totals.changes += np.bincount(source, changes[covered], n)[:n]
 
 
 def wanted(planner: "Planner", rows: Any) -> Any:

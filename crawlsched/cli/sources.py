@@ -15,9 +15,10 @@ from crawlsched.cli.wording import say_count, say_duration, say_moment, say_shar
 if TYPE_CHECKING:
     from crawlsched.store import Source, Store
 
-__all__ = ["add_parser", "report", "say"]
+__all__ = ["VISITS", "add_parser", "quality", "report", "say"]
 
-_VISITS = 200_000
+#: Visits, the newest, that quality is fitted from.
+VISITS = 200_000
 _PAGES_AT_ONCE = 1_000
 # A part of a site is shown by itself from so many visits on.
 _LEAST_VISITS = 30
@@ -38,7 +39,7 @@ def report(arguments: argparse.Namespace) -> dict[str, Any]:
     """Fit everything that visits have found since the observations are kept."""
     store = open_store(find_target(arguments))
     try:
-        visits = store.signal_observations(0.0, _VISITS)
+        visits = store.signal_observations(0.0, VISITS)
         sources = [source for source in store.sources() if source.kind != "robots"]
         plan = newest_plan(store)
         weights = [] if plan is None else plan.signal_weights.tolist()[:-1]
@@ -63,7 +64,7 @@ def _described(source: Source, visits: dict[str, Any], weights: list[float]) -> 
         "kind": source.kind,
         "url": source.url,
         "host": source.host,
-        **_quality(visits, visits["source"] == number),
+        **quality(visits, visits["source"] == number),
         "signal_weight": weights[number] if number < len(weights) else None,
         "announced": source.quality.get("announced", 0),
         "backwards": source.quality.get("backwards", 0),
@@ -75,7 +76,7 @@ def _described(source: Source, visits: dict[str, Any], weights: list[float]) -> 
     }
 
 
-def _quality(visits: dict[str, Any], chosen: Any) -> dict[str, Any]:
+def quality(visits: dict[str, Any], chosen: Any) -> dict[str, Any]:
     """Fit some visits: precision, recall and false announcements, with what they were counted from."""
     from crawlsched.estimators import SignalQuality
     from crawlsched.estimators.recall_interval import recall_interval
@@ -99,7 +100,7 @@ def _by_site(sources: list[Source], visits: dict[str, Any]) -> list[dict[str, An
     found = []
     for host in sorted({source.host for source in sources if source.host}):
         numbers = [source.source for source in sources if source.host == host and source.kind != "backwards"]
-        found.append({"host": host, "sources": len(numbers), **_quality(visits, np.isin(visits["source"], numbers))})
+        found.append({"host": host, "sources": len(numbers), **quality(visits, np.isin(visits["source"], numbers))})
     return found
 
 
@@ -117,7 +118,7 @@ def _by_part(store: Store, sources: list[Source], visits: dict[str, Any]) -> lis
         shown = names[counts >= _LEAST_VISITS]
         if shown.size > 1:
             found += [
-                {"source": source.source, "part": name, **_quality(visits, own & (parts == name))}
+                {"source": source.source, "part": name, **quality(visits, own & (parts == name))}
                 for name in shown.tolist()
             ]
     return found

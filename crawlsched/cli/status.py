@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from crawlsched.cli.planning import add_up, newest_plan
 from crawlsched.cli.recent import visits_since
+from crawlsched.cli.sources import VISITS, quality
 from crawlsched.cli.target import common_options, find_target, open_store
 from crawlsched.cli.wording import say_count, say_duration, say_moment, say_share, say_table
 from crawlsched.settings import format_bandwidth
@@ -42,7 +43,8 @@ def report(arguments: argparse.Namespace) -> dict[str, Any]:
         sources = [source for source in store.sources() if source.kind != "robots"]
         totals = add_up(store, target, 1 + max((source.source for source in sources), default=-1), now)
         plan = newest_plan(store)
-        described = [_source(source, plan, totals) for source in sources]
+        visits = store.signal_observations(0.0, VISITS)
+        described = [_source(source, plan, totals, visits) for source in sources]
         return {
             "collection": store.name,
             "shard": store.key[0],
@@ -79,7 +81,7 @@ def _hosts(store: "Store") -> list[dict[str, Any]]:
     return [host for host in described if host["wrong_pages"] or host["validators"]]
 
 
-def _source(source: "Source", plan: "Plan | None", totals: "Totals") -> dict[str, Any]:
+def _source(source: "Source", plan: "Plan | None", totals: "Totals", visits: dict[str, Any]) -> dict[str, Any]:
     number = source.source
     precision, interval, recall = None, None, None
     # The plan's last row is for sources that it knows nothing of, and an interval of 0 to 1 says as much.
@@ -87,7 +89,8 @@ def _source(source: "Source", plan: "Plan | None", totals: "Totals") -> dict[str
         low, high = plan.precision_intervals[number].tolist()
         if (low, high) != (0.0, 1.0):
             precision = -math.expm1(-plan.signal_weights[number])
-            interval, recall = (low, high), totals.recall(number)
+            # As `crawlsched sources` says it: the mean of all rates still possible would lean to fast ones.
+            interval, recall = (low, high), quality(visits, visits["source"] == number)["recall"]
     return {
         "source": number,
         "kind": source.kind,
