@@ -34,7 +34,7 @@ DEFAULT_GRID: FloatArray = np.geomspace(1 / (3 * 365 * DAY), 1 / 3, 32)
 
 #: Probability that a page's change rate is another one at the next visit: what was learned of a page that has changed
 #: its ways is forgotten in about ten visits. docs/learning.md has what it costs where rates stay.
-RENEWAL = 0.005
+RENEWAL = 0.003
 
 # So many pages of a plan or of many signals are worked on between two picks: about a millisecond.
 SLICE = 256
