@@ -57,7 +57,7 @@ def sources(port: str, tmp_path_factory: pytest.TempPathFactory) -> dict[str, di
         CRAWLSCHED_BANDWIDTH="40/s",
         CRAWLSCHED_SITEMAP_URLS=",".join(sitemaps),
         CRAWLSCHED_SITEMAPS_FROM_ROBOTS="False",
-        CRAWLSCHED_SITEMAP_INTERVAL="2",
+        CRAWLSCHED_SITEMAP_INTERVAL="1",
         CRAWLSCHED_REPLAN_INTERVAL="3",
         CRAWLSCHED_FINGERPRINT_DROP=".visitors",
         CONCURRENT_REQUESTS_PER_DOMAIN="16",
