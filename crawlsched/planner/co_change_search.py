@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["LEAST_GAIN", "excess", "find_co_changes"]
+__all__ = ["LEAST_EXPECTED", "LEAST_GAIN", "excess", "find_co_changes"]
 
 FloatArray = npt.NDArray[np.float64]
 BoolArray = npt.NDArray[np.bool_]
@@ -13,9 +13,9 @@ BoolArray = npt.NDArray[np.bool_]
 #: Nats that a co-change has to explain: chance gives as much once in e^10 searches, and one page cannot, since a moment
 #: lies between two visits of a page only once.
 LEAST_GAIN = 10.0
-# Changes expected of a page are taken for so many at least: pages change in bursts, and what is one surprise in a
-# thousand by a Poisson process is not so rare.
-_LEAST_EXPECTED = 0.1
+#: Changes expected of a page are taken for so many at least: pages change in bursts, and what is one surprise in a
+#: thousand by a Poisson process is not so rare.
+LEAST_EXPECTED = 0.1
 _BINS = 128
 _MOST = 8
 # Evidence of a co-change, nats: it reached 5 %, 10 %, 18 %, 33 %, 55 % or 80 % of the pages.
@@ -39,7 +39,7 @@ def excess(expected: npt.ArrayLike, evidence: float) -> FloatArray:
     ndarray
         log((1 - e^-(x+h)) / (1 - e^-x)).
     """
-    x = np.maximum(expected, _LEAST_EXPECTED)
+    x = np.maximum(expected, LEAST_EXPECTED)
     found: FloatArray = np.log(np.expm1(-(x + evidence)) / np.expm1(-x))
     return found
 
@@ -92,7 +92,7 @@ def find_co_changes(
     # A bin in which a page was crawled cannot hold what that crawl saw before; only bins that are all in between count.
     first = np.minimum(first + 1, last)
     quiet = _covered(first[~changed], last[~changed], np.ones(np.count_nonzero(~changed)))
-    first, last, odds = first[changed], last[changed], np.maximum(expected[changed], _LEAST_EXPECTED)
+    first, last, odds = first[changed], last[changed], np.maximum(expected[changed], LEAST_EXPECTED)
     total: FloatArray = np.zeros(_BINS)
     for _ in range(_MOST):
         gains = np.array([_covered(first, last, excess(odds, height)) - height * quiet for height in _EVIDENCE])

@@ -7,7 +7,7 @@ from math import expm1, log
 import numpy as np
 import numpy.typing as npt
 
-from crawlsched.planner.co_change_search import find_co_changes
+from crawlsched.planner.co_change_search import LEAST_EXPECTED, find_co_changes
 from crawlsched.planner.co_changes import HostCoChanges
 
 __all__ = ["CoChangeWatch"]
@@ -17,8 +17,6 @@ _VISITS = 8192
 # The evidence, nats, that is tried visit by visit; and how many nats must speak for it to raise the alarm.
 _TRIED = 0.5
 _ALARM = 5.0
-# As in the search: bursts of single pages are no alarm.
-_LEAST_EXPECTED = 0.1
 # A co-change found before is kept while fewer of the visits kept could tell.
 _TELLING = 10
 _MOST_TIMES = 64
@@ -71,7 +69,8 @@ class CoChangeWatch:
         self._expected[row], self._changed[row] = expected, changed
         self.n_visits += 1
         missed, imagined = self._surprise.get(host, (0.0, 0.0))
-        own = max(expected, _LEAST_EXPECTED)
+        # As in the search: bursts of single pages are no alarm.
+        own = max(expected, LEAST_EXPECTED)
         believed = own + evidence
         if changed:
             missed += log(expm1(-(believed + _TRIED)) / expm1(-believed))
