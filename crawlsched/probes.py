@@ -11,8 +11,11 @@ from crawlsched.content_reading import Content
 
 __all__ = ["Probe", "Probes"]
 
-# So many probes are made of a template in any case.
+# So many probes are made of a template's first visits.
 _FIRST_PROBES = 3
+# Visits that look changed are all probed until so many probes in a row have found nothing that was not known: one in 32
+# such runs overlooks noise with two states.
+_QUIET_PROBES = 5
 # This share of the visits that find nothing new is probed where something is ignored, so that it can return.
 _SHARE_OF_UNCHANGED = 0.01
 _MOST_WAITING = 50
@@ -76,7 +79,7 @@ class Probes:
         """How many wait."""
         return len(self._waiting)
 
-    def is_wanted(self, page: int, content: Content, changed: bool | None) -> bool:
+    def is_wanted(self, page: int, content: Content, changed: bool | None, *, returned: bool = False) -> bool:
         """Decide whether a visit is worth a second fetch.
 
         Parameters
@@ -86,13 +89,18 @@ class Probes:
             What it found.
         changed : bool or None
             Whether the page looks changed; None where that cannot be told.
+        returned : bool, default False
+            Whether it looks as it did some changes before.
 
         Notes
         -----
         Of visits that look changed the share `NoiseMask.doubt` is probed, the probability that noise will be found
-        that is not known: 1/12 when ten in a row have found nothing. Before a template has had three probes all of them
-        are, and first visits too, one after the other: its other pages share what they find. A page whose probe was
-        given up is judged without one the next time: no host is so slow that its pages are never judged.
+        that is not known: 1/12 when ten in a row have found nothing. Until five probes in a row have found nothing all
+        of them are; and of first visits three, one after the other: other pages share what they find. So are all that
+        look as they did before: pages are seldom edited back, and a heading that is put to trial, or an advertisement
+        that comes and goes, has few states, of which two fetches show the same one often enough to escape. A
+        page whose probe was given up is judged without one the next time: no host is so slow that its pages are never
+        judged.
         """
         mask = content.mask
         if mask is None or content.is_surprised is not None or not self._enabled:
@@ -102,11 +110,10 @@ class Probes:
             return False
         if len(self._waiting) >= _MOST_WAITING:
             return False
-        is_young = mask.n_probes < _FIRST_PROBES
         if changed:
-            return is_young or self._rng.random() < mask.doubt
+            return mask.n_quiet < _QUIET_PROBES or returned or self._rng.random() < mask.doubt
         if changed is None:
-            return is_young and not self._of_template[str(content.template)]
+            return mask.n_probes < _FIRST_PROBES and not self._of_template[str(content.template)]
         return mask.n_rules > 0 and self._rng.random() < _SHARE_OF_UNCHANGED
 
     def ask(self, probe: Probe) -> None:

@@ -77,7 +77,7 @@ class Judge:
         content = self._read(url, fetch(), facts)
         verdict = judged(facts, content, (None, None), 0.0)
         self.counts.visits += 1
-        if self.probes.is_wanted(facts.page, content, verdict.changed):
+        if self.probes.is_wanted(facts.page, content, verdict.changed, returned=verdict.returned):
             is_held = bool(verdict.changed)
             self.probes.ask(Probe(facts.page, 0, content, is_held, False, 0.0))
             probe = self.probes.next_due(lambda host: True)

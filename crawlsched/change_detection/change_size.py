@@ -208,7 +208,11 @@ def _hashed(texts: Iterable[str]) -> npt.NDArray[np.uint64]:
 
 
 def _smallest(values: npt.NDArray[np.uint64]) -> bytes:
-    return np.unique(_mixed(values))[:SKETCH_SIZE].astype(_HASH).tobytes()
+    # Not `numpy.unique`, which hashes, and keeps the interpreter's lock for milliseconds while it does.
+    ordered = np.sort(_mixed(values))
+    first = np.ones(ordered.size, np.bool_)
+    np.not_equal(ordered[1:], ordered[:-1], out=first[1:])
+    return ordered[first][:SKETCH_SIZE].astype(_HASH).tobytes()
 
 
 def _mixed(values: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:

@@ -17,6 +17,8 @@ _SHORT = 40
 _MAX_RULES = 1_024
 _MANY = 3
 _FORGETTING = 0.9
+# Two fetches with less than this share of their places in common are not of one page.
+_LEAST_SHARED = 0.3
 _PARTS = ("blocks", "paths", "names")
 
 
@@ -32,6 +34,8 @@ class NoiseMask:
     ----------
     n_probes : int
         How often it has learned.
+    n_quiet : int
+        How often in a row, the last times, there was nothing that was not known.
     n_refused : int
         How often there was no room for a rule.
     n_mixed : int
@@ -67,6 +71,7 @@ class NoiseMask:
         if max_rules < 1:
             raise ValueError(f"max_rules is {max_rules!r}; a mask needs room for at least 1.")
         self.n_probes = 0
+        self.n_quiet = 0
         self.n_refused = 0
         self.n_mixed = 0
         self._max_rules = max_rules
@@ -148,11 +153,22 @@ class NoiseMask:
         Returns
         -------
         bool
-            Whether there was noise that was not known.
+            Whether there was noise that was not known. False, and nothing is learned, where the fetches have hardly a
+            place in common: in between a log-in wall or an error page came or went, and all of the page would be noise.
         """
         if len(fetches) < 2:
             raise ValueError(f"fetches has {len(fetches)} of a page; noise is learned from two at least.")
         before = [self.living(page) for page in fetches]
+        is_surprised = len(set(before)) > 1 and _are_of_one_page(fetches)
+        if is_surprised or len(set(before)) == 1:
+            self._learn_rules(fetches)
+        self.n_probes += 1
+        self.n_quiet = 0 if is_surprised else self.n_quiet + 1
+        self._surprises = _FORGETTING * self._surprises + is_surprised
+        self._probes = _FORGETTING * self._probes + 1.0
+        return is_surprised
+
+    def _learn_rules(self, fetches: Sequence[PageBlocks]) -> None:
         levels = {key: _level([page.texts.get(key) for page in fetches]) for page in fetches for key in page.texts}
         self._learn_names(levels, fetches)
         for path, keys in _grouped(fetches, "path_of").items():
@@ -160,11 +176,6 @@ class NoiseMask:
             if not any(page.name_of.get(key) in self._names for key in keys for page in fetches):
                 self._learn_path(path, {key: levels[key] for key in keys}, fetches)
         self._rules_id = None
-        self.n_probes += 1
-        is_surprised = len(set(before)) > 1
-        self._surprises = _FORGETTING * self._surprises + is_surprised
-        self._probes = _FORGETTING * self._probes + 1.0
-        return is_surprised
 
     def _learn_names(self, levels: Mapping[int, int], fetches: Sequence[PageBlocks]) -> None:
         """Learn of boxes that come, go or move: all blocks below elements of a name differ, and some are missing."""
@@ -225,6 +236,7 @@ class NoiseMask:
         return rules | {
             "max_rules": self._max_rules,
             "n_probes": self.n_probes,
+            "n_quiet": self.n_quiet,
             "n_refused": self.n_refused,
             "n_mixed": self.n_mixed,
             "surprises": [self._surprises, self._probes],
@@ -239,10 +251,18 @@ class NoiseMask:
         """Return the mask that `to_dict` gave."""
         mask = cls(data["max_rules"])
         mask.n_probes, mask.n_refused, mask.n_mixed = data["n_probes"], data["n_refused"], data["n_mixed"]
+        mask.n_quiet = data.get("n_quiet", 0)  # earlier versions did not count
         mask._surprises, mask._probes = data["surprises"]
         for part in _PARTS:
             getattr(mask, f"_{part}").update({int(key, 16): NoiseRule(*rule) for key, rule in data[part].items()})
         return mask
+
+
+def _are_of_one_page(fetches: Sequence[PageBlocks]) -> bool:
+    """Whether fetches have enough blocks at the same places, whatever these say."""
+    places = [page.texts.keys() for page in fetches]
+    shared, all_of_them = set(places[0]).intersection(*places[1:]), set().union(*places)
+    return len(shared) >= _LEAST_SHARED * len(all_of_them)
 
 
 def _grouped(fetches: Sequence[PageBlocks], attribute: str) -> dict[int, list[int]]:

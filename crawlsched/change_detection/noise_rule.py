@@ -1,6 +1,6 @@
 """A rule of a noise mask: how much of something is ignored, and whether it still flickers."""
 
-import math
+from math import lgamma, log
 
 __all__ = ["DIGITS", "DROPPED", "LIVING", "UNORDERED", "NoiseRule"]
 
@@ -8,7 +8,7 @@ LIVING, DIGITS, UNORDERED, DROPPED = range(4)
 """What is ignored: nothing, the digits, the order, everything."""
 
 _MIN_EQUAL, _MAX_EQUAL = 5, 50
-_DOUBT = 0.05
+_LOG_DOUBT = log(0.01)
 
 
 class NoiseRule:
@@ -27,16 +27,20 @@ class NoiseRule:
 
     Notes
     -----
-    It returns to the living after so many equal probes in a row that, at the rate at which it flickered before, they
-    had a probability below 5 %: n with (1 - p)^n < 0.05, p = (n_differed + 1) / (n_compared + 2); 5 at least, and 50
-    at most.
+    It returns to the living after so many equal probes in a row that, by how it flickered before, they had a
+    probability below 1 %: n with E (1 - p)^n < 0.01, where p, the share of probes in which it differs, has the
+    distribution Beta(1 + n_differed, 1 + n_compared - n_differed); 5 at least, and 50 at most. What has two states
+    differs in every second probe: taken at the rate seen in one or two of them it would often return by chance.
 
     Examples
     --------
     >>> rule = NoiseRule(DROPPED)
     >>> rule.count(True)
     False
-    >>> [rule.count(False) for probe in range(5)]
+    >>> [rule.count(False) for probe in range(13)].index(True)
+    12
+    >>> often = NoiseRule(DROPPED, n_compared=20, n_differed=20)
+    >>> [often.count(False) for probe in range(5)]
     [False, False, False, False, True]
     """
 
@@ -56,9 +60,11 @@ class NoiseRule:
             self.n_equal = 0
             return False
         self.n_equal += 1
-        rate = (self.n_differed + 1) / (self.n_compared + 2)
-        enough = math.log(_DOUBT) / math.log1p(-rate)
-        return self.n_equal >= min(max(enough, _MIN_EQUAL), _MAX_EQUAL)
+        if not _MIN_EQUAL <= self.n_equal < _MAX_EQUAL:
+            return self.n_equal >= _MAX_EQUAL
+        whole, calm = self.n_compared + 2, self.n_compared - self.n_differed + 1
+        n = self.n_equal
+        return lgamma(calm + n) - lgamma(calm) + lgamma(whole) - lgamma(whole + n) < _LOG_DOUBT
 
     def to_list(self) -> list[int]:
         """Return the arguments that make this rule."""

@@ -3,20 +3,23 @@
 Usage: python -m tests.benchmarks.bench_change_detection
 """
 
+import asyncio
 import gc
 import hashlib
+import itertools
 import random
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
 
 from lxml import etree
 from scrapy.utils.sitemap import Sitemap
 
 from crawlsched.change_detection import LivingBlocks, MainText, RawBytes, Selectors, VisibleText, page_blocks
 from crawlsched.change_signals import announcements, read_sitemap
-from crawlsched.content_reading import Before, Body, read_content
+from crawlsched.content_reading import Before, Body, Content, read_content
 from crawlsched.noise import NoiseMasks
 from tests.noisy_pages import Counts, Judge, real_pages, visits_of_a_site, visits_of_real_pages
 
@@ -185,6 +188,97 @@ def bench_reading() -> None:
         print(f"{name:34s}{1e3 * p99:10.2f}{1e3 * greatest:10.2f}")
 
 
+async def ticks(seconds: float, work: Callable[[], Awaitable[object]]) -> tuple[float, float, float]:
+    """Lateness of a tick each 5 ms on an event loop beside work: median, 99th percentile, greatest, in seconds."""
+    loop = asyncio.get_running_loop()
+    end = loop.time() + seconds
+
+    async def at_work() -> None:
+        while loop.time() < end:
+            await work()
+            await asyncio.sleep(0.005)
+
+    working = asyncio.ensure_future(at_work())
+    late = []
+    due = loop.time() + 0.005
+    while due < end:
+        await asyncio.sleep(max(due - loop.time(), 0.0))
+        late.append(loop.time() - due)
+        due = max(due + 0.005, loop.time())
+    await working
+    late.sort()
+    return late[len(late) // 2], late[int(len(late) * 0.99)], late[-1]
+
+
+def longest_call(function: Callable[[], object]) -> tuple[float, str]:
+    """CPU seconds of the longest call into C, which may keep the interpreter's lock for so long, and its name."""
+    found: dict[str, float] = {}
+    for _ in range(9):
+        calls: dict[str, float] = {}
+        begun: list[float] = []
+
+        def profile(frame: object, event: str, argument: object, begun=begun, calls=calls) -> None:
+            if event == "c_call":
+                begun.append(time.thread_time())
+            elif event in ("c_return", "c_exception") and begun:
+                name = getattr(argument, "__qualname__", str(argument))
+                calls[name] = max(calls.get(name, 0.0), time.thread_time() - begun.pop())
+
+        sys.setprofile(profile)
+        function()
+        sys.setprofile(None)
+        for name, seconds in calls.items():
+            found[name] = min(found.get(name, seconds), seconds)
+    return max((seconds, name) for name, seconds in found.items())
+
+
+def bench_event_loop() -> None:
+    """What the event loop feels of pages of 100 KB that are read in a thread, as the crawl does, and on the loop."""
+    recipe, masks = LivingBlocks(), NoiseMasks(lambda template: None)
+    bodies = itertools.cycle(Body(page(100_000, random.Random(n)), "text/html", "utf-8", URL) for n in range(8))
+
+    def read() -> Content:
+        return read_content(next(bodies), recipe, masks)
+
+    # As much work for a thread, during which other threads may have the interpreter: what the machine does to the loop.
+    megabytes = bytes(int(cpu_seconds(read, 10) / cpu_seconds(lambda: hashlib.blake2b(bytes(10**6)), 10) * 10**6))
+    seconds, name = longest_call(read)
+    print(f"\nLongest call into C while a page of 100 KB is read: {1e3 * seconds:.2f} ms ({name})")
+    gc.collect()
+    gc.freeze()
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(0.0005)  # as the crawl does
+    with ThreadPoolExecutor(4) as pool:
+
+        async def nothing() -> None:
+            pass
+
+        async def without_the_lock() -> None:
+            await asyncio.get_running_loop().run_in_executor(pool, hashlib.blake2b, megabytes)
+
+        async def on_the_loop() -> None:
+            read()
+
+        async def in_a_thread() -> None:
+            await asyncio.get_running_loop().run_in_executor(pool, read)
+
+        rows = [
+            (title, asyncio.run(ticks(8.0, work)))
+            for title, work in (
+                ("nothing else", nothing),
+                ("as long in C, without the lock", without_the_lock),
+                ("100 KB read in a thread", in_a_thread),
+                ("100 KB read on the loop", on_the_loop),
+            )
+        ]
+    sys.setswitchinterval(interval)
+    print(f"\n{'Lateness of a 5 ms tick of the loop':36s}{'p50 ms':>10s}{'p99 ms':>10s}{'max ms':>10s}")
+    for title, late in rows:
+        print(f"{title:36s}" + "".join(f"{1e3 * value:10.2f}" for value in late))
+    ratios = [on / off for on, off in zip(rows[3][1], rows[2][1], strict=True)]
+    print(f"{'on the loop, of in a thread':36s}" + "".join(f"{ratio:10.1f}" for ratio in ratios))
+
+
 def bench_noise() -> None:
     """False changes and edits seen on noisy pages, judged by the parts of the crawl that judge them."""
     pages = real_pages()
@@ -217,6 +311,7 @@ def main() -> None:
     """Print the tables."""
     bench_fingerprints()
     bench_reading()
+    bench_event_loop()
     bench_hostile()
     bench_noise()
     bench_sitemaps()

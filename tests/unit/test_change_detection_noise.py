@@ -221,6 +221,20 @@ def test_what_is_not_noise_is_never_masked() -> None:
     assert mask.doubt < 0.1
 
 
+def test_a_wall_that_comes_between_two_fetches_teaches_nothing() -> None:
+    """Else all of the article would be noise from then on, and no edit be seen on any page of the template."""
+    article = "<article><h1>Tea</h1><p>It is made of leaves.</p><p>And water.</p></article><p class=now>12:0{}</p>"
+    wall = page_blocks("<h2>Please log in</h2><div>It costs nothing but your address.</div>")
+    mask = NoiseMask()
+    assert mask.learn([page_blocks(article.format(1)), page_blocks(article.format(2))])
+    rules = mask.rules_id
+    assert not mask.learn([page_blocks(article.format(3)), wall])
+    assert not mask.learn([wall, page_blocks(article.format(4))])
+    assert not mask.learn([page_blocks(article.format(3)), page_blocks("")])
+    assert (mask.rules_id, mask.n_probes, mask.n_quiet) == (rules, 4, 3)
+    assert "leaves" in mask.living(page_blocks(article.format(5)))
+
+
 def test_noise_returns_to_the_living_when_it_stops_to_flicker() -> None:
     """Then its text counts again; noise that flickers on does not return."""
     page = "<p>Tea<p class=views>{}<p class=now>{}"

@@ -117,7 +117,7 @@ def test_masks_beyond_the_limit_come_back_from_the_store() -> None:
 
 
 def test_the_share_of_probed_changes_is_the_doubt() -> None:
-    """All of the visits that look changed before the third probe, a twelfth after ten that found nothing."""
+    """A twelfth after ten that found nothing, all until five in a row have, or where a page looks as before."""
     learned, surprised = NoiseMask(), NoiseMask()
     for number in range(100):
         learned.learn([page_blocks(page("x", 1)), page_blocks(page("x", 1))])
@@ -127,9 +127,17 @@ def test_the_share_of_probed_changes_is_the_doubt() -> None:
     probes = Probes(Random(1))
     content = read(page("x", 1), masks())
     n = 4_000
-    for mask, expected in ((NoiseMask(), 1.0), (surprised, 11 / 12), (learned, 1 / 12)):
+    for mask, expected in ((NoiseMask(), 1.0), (surprised, 1.0), (learned, 1 / 12)):
         share = sum(probes.is_wanted(0, content._replace(mask=mask), True) for _ in range(n)) / n
         assert share == pytest.approx(expected, abs=4 * 0.5 / n**0.5)
+    for quiet, expected in ((5, 1 / 7), (4, 1.0)):
+        young = NoiseMask()
+        for _ in range(quiet):
+            young.learn([page_blocks(page("x", 1)), page_blocks(page("x", 1))])
+        known = NoiseMask.from_dict(young.to_dict())
+        share = sum(probes.is_wanted(0, content._replace(mask=known), True) for _ in range(n)) / n
+        assert share == pytest.approx(expected, abs=4 * 0.5 / n**0.5)
+    assert all(probes.is_wanted(0, content._replace(mask=learned), True, returned=True) for _ in range(50))
 
 
 def test_first_visits_share_the_probes_of_their_template() -> None:

@@ -1,0 +1,74 @@
+"""Real pages before and after a release: what differs by the build alone, and what was edited.
+
+tests/fixtures/released_pages says where they are from. Which were edited was found by reading what differs in them.
+"""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+
+import pytest
+
+from crawlsched.change_detection import Recipe, page_blocks, recipe, sketch, sketch_similarity
+
+PAGES = Path(__file__).parents[1] / "fixtures" / "released_pages"
+#: In the article of the newer release words are others: one of `front` (what a command is to be called with), a few of
+#: the others. Release numbers and years are not in articles.
+EDITED = {"alembic": ("front", "commands", "script", "tutorial"), "mako": ()}
+#: Only release numbers, years, names of assets and markup differ.
+BUILT_ANEW = {"alembic": ("overview", "config", "naming", "offline"), "mako": ("unicode", "filtering", "syntax")}
+RELEASES = {"alembic": ("1.13.1", "1.13.2"), "mako": ("1.3.8", "1.3.9")}
+ARTICLE = {"alembic": "div.body", "mako": "#docs-body"}
+ALL = [(package, name) for group in (EDITED, BUILT_ANEW) for package, names in group.items() for name in names]
+
+
+def _two(package: str, name: str) -> tuple[bytes, bytes]:
+    before, after = (
+        gzip.decompress((PAGES / f"{package}-{release}" / f"{name}.html.gz").read_bytes())
+        for release in RELEASES[package]
+    )
+    return before, after
+
+
+def _is_changed(package: str, name: str, by: Recipe) -> bool:
+    url = f"https://{package}.example/{name}.html"
+    before, after = (by.fingerprint(body, "text/html", "utf-8", url) for body in _two(package, name))
+    assert not before.is_empty
+    return before.digest != after.digest
+
+
+@pytest.mark.parametrize(("package", "name"), ALL)
+def test_by_the_article_only_edited_pages_have_changed(package: str, name: str) -> None:
+    """One selector for each site leaves no false change, and every edit is seen, the one of one word too."""
+    assert _is_changed(package, name, recipe("blocks", keep=[ARTICLE[package]])) == (name in EDITED[package])
+
+
+@pytest.mark.parametrize(("package", "name"), ALL)
+def test_without_a_selector_the_release_number_in_the_heading_is_a_change(package: str, name: str) -> None:
+    """A reader sees it, and fetches seconds apart do not differ in it: the default recipe cannot know better."""
+    assert _is_changed(package, name, recipe("blocks"))
+
+
+@pytest.mark.parametrize("name", BUILT_ANEW["mako"])
+def test_markup_that_no_reader_sees_is_no_change(name: str) -> None:
+    """Two versions of the generator mark programs up otherwise; by blocks only those with the release number differ."""
+    before, after = _two("mako", name)
+    old, new = (page_blocks(body.decode()).texts for body in (before, after))
+    differing = [text for key, text in new.items() if old.get(key) != text]
+    assert old.keys() == new.keys()
+    assert before.count(b"<span") < after.count(b"<span")
+    assert differing
+    assert all("1.3.9" in text for text in differing)
+
+
+def test_no_threshold_parts_a_new_build_from_an_edit() -> None:
+    """`CRAWLSCHED_MIN_CHANGE` is for large pages and many small changes: a release number may be more of a page."""
+
+    def change(package: str, name: str) -> float:
+        before, after = (sketch("\n".join(page_blocks(body.decode()).texts.values())) for body in _two(package, name))
+        return 1.0 - sketch_similarity(before, after)
+
+    edits = [change(package, name) for package, names in EDITED.items() for name in names]
+    builds = [change(package, name) for package, names in BUILT_ANEW.items() for name in names]
+    assert min(edits) < 0.01 < 0.04 < max(builds)
