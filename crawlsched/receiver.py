@@ -1,7 +1,8 @@
 """The receiver: an HTTP server inside the crawl that takes pings (IndexNow, WebSub); off unless an address is set.
 
 Whoever floods it is held up and turned away before anything is done for him: requests and URLs have an allowance each,
-few requests are looked at at a time, and what is taken waits in line for moments that the slots leave.
+few requests are looked at at a time, few connections are kept, and what is taken waits in line for moments that the
+slots leave.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from crawlsched.allowance import Allowance
 from crawlsched.change_signals.pings import MOST_URLS, PingRefused, callback_token, is_signed, read_indexnow
+from crawlsched.connections import Connections
 from crawlsched.pinging import pinged
 from crawlsched.sources import POLLED_KINDS
 
@@ -63,6 +65,7 @@ class Receiver:
         self._open = 0
         self._waiting = 0
         self._runner: web.AppRunner | None = None
+        self._connections: Connections | None = None
 
     async def start(self) -> None:
         """Listen; if that is not possible the log says why, and the crawl goes on without."""
@@ -84,19 +87,22 @@ class Receiver:
         app.router.add_post("/websub/{source:[0-9]{1,9}}/{token}", self._notified)
         runner = web.AppRunner(app, access_log=None, handle_signals=False, keepalive_timeout=5.0, shutdown_timeout=1.0)
         await runner.setup()
+        assert runner.server is not None
+        self._connections = Connections(runner.server, lambda: self._refresher.count("crawlsched/pings/hung_up"))
         try:
-            await web.TCPSite(runner, host, port).start()
+            self.address = await self._connections.listen(host, port)
         except OSError as error:
             await runner.cleanup()
             logger.error("Pings are not received: %s:%d cannot be listened on (%s).", host, port, error)
             return
         self._runner = runner
-        self.address = runner.addresses[0][:2]
         logger.info("Pings are received at http://%s:%d/indexnow and /websub.", *self.address)
 
     async def stop(self) -> None:
         """Listen no more."""
         if self._runner is not None:
+            assert self._connections is not None
+            self._connections.close()
             runner, self._runner, self.address = self._runner, None, None
             await runner.cleanup()
 
@@ -112,7 +118,19 @@ class Receiver:
             if request.transport is not None:
                 request.transport.abort()
             return web.Response(status=503)
+        assert self._connections is not None
         self._open += 1
+        try:
+            with self._connections.busy(request.protocol):
+                return await self._answer(request, handler)
+        finally:
+            self._open -= 1
+
+    async def _answer(
+        self, request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
+    ) -> web.StreamResponse:
+        from aiohttp import web
+
         try:
             if not self._requests.take(1, self._refresher.clock()):
                 return await self._later(_HELD_FOR)
@@ -123,8 +141,6 @@ class Receiver:
             return web.json_response({"error": str(refused)}, status=refused.status)
         except TimeoutError:
             return web.Response(status=408)
-        finally:
-            self._open -= 1
 
     async def _later(self, seconds: float) -> web.Response:
         """Hold a sender up, and tell him when to come again."""

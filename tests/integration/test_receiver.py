@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import hmac
 import http.client
 import json
 import re
+import signal
+import socket
 import threading
 import time
 from collections.abc import Iterator
@@ -15,6 +18,7 @@ from urllib.parse import quote, urlsplit
 import pytest
 
 from crawlsched.change_signals.pings import subscription_form
+from crawlsched.connections import MOST_CONNECTIONS
 from tests.crawling import Project
 from tests.site import Site
 
@@ -173,6 +177,48 @@ def test_a_flood_of_pings_neither_starves_the_crawl_nor_buys_crawls(site: Site, 
     assert plan.data["signal_weights"][source.source] < 0.2
     assert flooded < 6 * mean
     assert flooded < 0.25 * sum(visits)
+
+
+def _is_open(connection: socket.socket) -> bool:
+    connection.setblocking(False)
+    try:
+        return connection.recv(1) != b""
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
+
+
+def test_connections_that_say_nothing_make_room_and_are_ended(site: Site, tmp_path: Path) -> None:
+    """Of 400 idle ones no more than 128 are kept, pings are answered beside them, and all are ended in a while."""
+    url = site.page("/", "<p>x</p>")
+    project = _project(tmp_path, [url], CRAWLSCHED_BANDWIDTH="20/s", CLOSESPIDER_TIMEOUT="60")
+    process = project.start()
+    address = _address(project)
+    ping = f"/indexnow?url={quote(url)}&key={KEY}"
+    idle = [socket.create_connection(address) for _ in range(400)]
+    try:
+        for number, connection in enumerate(idle):
+            if number % 2:  # a request that never ends
+                with contextlib.suppress(OSError):
+                    connection.sendall(b"GET /indexnow?url=")
+        assert _ask(address, "GET", ping)[0] == 202
+        assert sum(map(_is_open, idle)) <= MOST_CONNECTIONS
+        # The newest are kept: who comes late is not kept out by who came early.
+        assert _is_open(idle[-1])
+        assert not _is_open(idle[0])
+        until = time.monotonic() + 30
+        while any(map(_is_open, idle)):
+            assert time.monotonic() < until
+            time.sleep(0.1)
+        assert _ask(address, "GET", ping)[0] == 202
+    finally:
+        for connection in idle:
+            connection.close()
+    process.send_signal(signal.SIGINT)
+    crawl = project.finish(process)
+    assert crawl.stats["crawlsched/pings/hung_up"] >= len(idle) - MOST_CONNECTIONS
+    assert crawl.stats["crawlsched/pings/urls"] == 2
 
 
 def test_a_port_that_is_taken_is_said_and_the_crawl_goes_on(site: Site, tmp_path: Path) -> None:
