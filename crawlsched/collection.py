@@ -13,22 +13,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crawlsched.aside import Aside
+from crawlsched.change_signals import part_number
 from crawlsched.hosts import Hosts
 from crawlsched.kept_texts import TextBudget
 from crawlsched.noise import NoiseMasks
 from crawlsched.page_facts import FactsCache
 from crawlsched.page_index import PageIndex
 from crawlsched.pages import FREE, NEW
-from crawlsched.planner import Plan, Planner
+from crawlsched.planner import Plan, Planner, plan_in_force
 from crawlsched.request_templates import RequestTemplate
 from crawlsched.settings import Settings
+from crawlsched.snapshot import SnapshotFile, Unusable
 from crawlsched.sources import Sources
 from crawlsched.store import TRACE_COLUMNS, Host, KeptText, Lease, NewPage, PageFacts, Store, WriteBehind
 from crawlsched.unsaved import Unsaved
 from crawlsched.validators import ValidatorTrials
 from crawlsched.wrong_pages import WrongPages
 
-__all__ = ["Collection", "FoundPage", "load_pages", "planner_for"]
+__all__ = ["Collection", "FoundPage", "give_memory_back", "load_pages", "planner_for"]
 
 logger = logging.getLogger(__name__)
 
@@ -100,6 +102,8 @@ class Collection:
         self._spider = spider
         self._request_fingerprint = request_fingerprint
         self._fingerprinter = fingerprinter
+        #: Why the snapshot of the last crawl was not used; "" if it was, None if there was none.
+        self.snapshot_unusable: str | None = None
 
     def open(self, now: float) -> None:
         """Open the store, take the lease, load everything.
@@ -124,19 +128,81 @@ class Collection:
         # What was loaded stays; going through it again at each full collection would stop the slot clock.
         gc.collect()
         gc.freeze()
-        _give_memory_back()
+        give_memory_back()
 
     def close(self, now: float) -> None:
         """Write everything down and give the lease back."""
         self.aside.close()
         self.flush(now)
-        self.write_behind.close()
+        writer = self.write_behind
+        whole = writer.close() and not (writer.lost or writer.refused)
+        self._leave_plan(now)
+        if whole:
+            self._leave_snapshot()
         self.lease.release(now)
         self.store.close()
         gc.unfreeze()
 
+    def _leave_plan(self, now: float) -> None:
+        """Keep the co-changes found since the last plan, which the next crawl would otherwise have to find again."""
+        plan, newest = plan_in_force(self.planner), self.store.newest_plan()
+        if plan is None or newest is None:
+            return
+        known = plan.to_dict(self.hosts.names)
+        if newest.data != known and newest.data == {**known, "co_changes": newest.data["co_changes"]}:
+            self.store.save_plan(known, now)
+
+    def _leave_snapshot(self) -> None:
+        snapshot = SnapshotFile.of(self.settings, self.store)
+        if snapshot is None:
+            return
+        try:
+            snapshot.write(self.store, self.planner, self.hosts, self.index, self._fingerprinter)
+        except OSError as error:
+            logger.warning("No snapshot could be left, so the next start takes longer: %s.", error)
+
+    def _load_snapshot(self, now: float) -> bool:
+        """Begin with what the last crawl left, if the store is as it was then; return whether that was so."""
+        snapshot = SnapshotFile.of(self.settings, self.store)
+        if snapshot is None:
+            return False
+        known = self.store, self.planner, self.hosts, self.index, self._fingerprinter
+        try:
+            snapshot.read(*known, now)
+        except FileNotFoundError:
+            return False
+        except Unusable as error:
+            self.snapshot_unusable = str(error)
+            logger.info("The snapshot %s is not used, and the pages are read from the store: %s.", snapshot.path, error)
+            return False
+        self.snapshot_unusable = ""
+        return True
+
     def _load(self, now: float) -> None:
         store, planner = self.store, self.planner
+        if not self._load_snapshot(now):
+            self._load_pages(now)
+        for host in store.host_rows():
+            number = self.hosts.number(host.host)
+            self.hosts.rest(number, host.rest_until)
+            self.hosts.set_crawl_delay(number, host.crawl_delay)
+            self.validators.load(number, host.counts.get("validators", {}))
+            self.wrong_pages.load(number, host.counts.get("wrong_pages", []))
+        self.sources.load(store.sources())
+        self.masks = NoiseMasks(store.noise_mask, store.masked_templates())
+        self.texts = TextBudget(self.settings.kept_texts_bytes, store.bytes_of_texts())
+        self.unsaved = Unsaved(planner.grid, store.next_observation())
+        undelivered = store.undelivered()
+        if undelivered:
+            logger.info("%d changes had not been delivered when the last crawl ended; they go first.", len(undelivered))
+            planner.force(np.array(undelivered), now)
+
+    def _load_pages(self, now: float) -> None:
+        store, planner = self.store, self.planner
+        # The plan first: it is then in force for each page that comes, instead of for slice after slice of all of them.
+        if (newest := store.newest_plan()) is not None:
+            planner.adopt(Plan.from_dict(newest.data, self.hosts.number), now)
+            planner.work(now)
         blocks = load_pages(store, planner, self.hosts, now, self._fingerprinter)
         # Filled in place: at a hundred million pages a list of blocks and its concatenation would be gigabytes.
         n_others, n, most = 0, 0, store.next_page()
@@ -153,22 +219,6 @@ class Collection:
             )
         if planner.clipped:
             logger.warning("%d pages were last crawled in the future; their time was set to now.", planner.clipped)
-        for host in store.host_rows():
-            number = self.hosts.number(host.host)
-            self.hosts.rest(number, host.rest_until)
-            self.hosts.set_crawl_delay(number, host.crawl_delay)
-            self.validators.load(number, host.counts.get("validators", {}))
-            self.wrong_pages.load(number, host.counts.get("wrong_pages", []))
-        self.sources.load(store.sources())
-        self.masks = NoiseMasks(store.noise_mask, store.masked_templates())
-        self.texts = TextBudget(self.settings.kept_texts_bytes, store.bytes_of_texts())
-        self.unsaved = Unsaved(planner.grid, store.next_observation())
-        if (newest := store.newest_plan()) is not None:
-            planner.adopt(Plan.from_dict(newest.data, self.hosts.number), now)
-        undelivered = store.undelivered()
-        if undelivered:
-            logger.info("%d changes had not been delivered when the last crawl ended; they go first.", len(undelivered))
-            planner.force(np.array(undelivered), now)
 
     def _request_fingerprints(self, block: dict[str, NDArray[Any]]) -> NDArray[np.uint8]:
         names, others = block["request_fingerprint"], block["other_fingerprinter"]
@@ -186,7 +236,8 @@ class Collection:
         """Take pages in, in one go; return their numbers."""
         hosts = np.array([self.hosts.number(page.host) for page in found], np.intp)
         importance = np.array([page.importance for page in found])
-        numbers: list[int] = self.planner.add(hosts, now, importance).tolist()
+        parts = np.array([part_number(page.url) for page in found], np.intp)
+        numbers: list[int] = self.planner.add(hosts, now, importance, part=parts).tolist()
         for number, page in zip(numbers, found, strict=True):
             self.index.add(page.request_fingerprint, number)
             digest = page.template.digest if page.template else None
@@ -274,7 +325,8 @@ class Collection:
         self.unsaved.host(row, now)
 
 
-def _give_memory_back() -> None:
+def give_memory_back() -> None:
+    """Give memory back to the machine that was needed for a moment and is kept by the C library for later."""
     # Reading the rows needed memory that the C library keeps for later, 30 bytes a page; glibc can be told to let go.
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
     if trim is not None:

@@ -12,25 +12,26 @@ exception in one is logged and ends nothing. What takes long runs in a thread; t
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from apscheduler.schedulers.base import BaseScheduler
 from apscheduler.schedulers.blocking import BlockingScheduler
+from numpy.typing import NDArray
 from scrapy.utils.asyncio import is_asyncio_available, run_in_thread
 
 from crawlsched.change_signals import newest_of_each
 from crawlsched.collection import load_pages, planner_for
 from crawlsched.exceptions import CrawlschedError
 from crawlsched.hosts import Hosts
-from crawlsched.planner import Plan, Snapshot, plan
+from crawlsched.planner import Plan, Planner, Snapshot, plan
 from crawlsched.refresh import Refresher
 from crawlsched.settings import Settings
 from crawlsched.store import Store
 
-__all__ = ["CrawlJobs", "JobsProcess", "check_store", "make_plan", "prune"]
+__all__ = ["CrawlJobs", "JobsProcess", "check_store", "make_plan", "placed", "prune", "visits_of_sources"]
 
 logger = logging.getLogger(__name__)
 
@@ -53,17 +54,29 @@ _PRUNED_AT_ONCE = 5_000
 _JOB_DEFAULTS = {"coalesce": True, "max_instances": 1, "misfire_grace_time": None}
 
 
+def visits_of_sources(store: Store) -> dict[str, NDArray[Any]]:
+    """Read the visits from which the sources' quality is learned; takes long."""
+    return newest_of_each(store.signal_observations(0.0, _SIGNAL_OBSERVATIONS), _REMEMBERED)
+
+
 def make_plan(
-    store: Store, snapshot: Snapshot, hosts: Sequence[str], bandwidth: float, now: float, previous: Plan | None = None
+    store: Store,
+    snapshot: Snapshot,
+    visits: Mapping[str, NDArray[Any]],
+    hosts: Sequence[str],
+    bandwidth: float,
+    now: float,
+    previous: Plan | None = None,
 ) -> Plan:
     """Make a plan and keep it in the store; takes long, changes nothing in memory.
 
     Parameters
     ----------
     store : Store
-        Has the observations from which the sources' quality is learned.
     snapshot : Snapshot
         Copies of what the planner knows.
+    visits : mapping
+        What `visits_of_sources` read, with the ``host`` and ``part`` of their pages.
     hosts : sequence of str
         The hosts' names by number: in the store a plan speaks of names, since every process numbers hosts anew.
     bandwidth : float
@@ -73,10 +86,17 @@ def make_plan(
     previous : Plan, optional
         The plan in force.
     """
-    observations = newest_of_each(store.signal_observations(0.0, _SIGNAL_OBSERVATIONS), _REMEMBERED)
-    made = _with_doubts(plan(snapshot, bandwidth, observations, previous), store)
+    made = _with_doubts(plan(snapshot, bandwidth, visits, previous), store)
     store.save_plan(made.to_dict(hosts), now)
     return made
+
+
+def placed(visits: Mapping[str, NDArray[Any]], planner: Planner) -> dict[str, NDArray[Any]]:
+    """Return visits with the host and the part of its site of each page; those of pages not known are left out."""
+    known = visits["page"] < planner.pages.n
+    kept = {name: column[known] for name, column in visits.items()}
+    kept["host"], kept["part"] = planner.places(kept["page"])
+    return kept
 
 
 def _with_doubts(made: Plan, store: Store) -> Plan:
@@ -149,8 +169,10 @@ class CrawlJobs:
         refresher = self._refresher
         store, bandwidth = refresher.collection.store, refresher.planner.bandwidth
         try:
+            visits = placed(await run_in_thread(visits_of_sources, store), refresher.planner)
+            snapshot, names = refresher.snapshot(), refresher.hosts.names
             made = await run_in_thread(
-                make_plan, store, refresher.snapshot(), refresher.hosts.names, bandwidth, refresher.clock(), self._plan
+                make_plan, store, snapshot, visits, names, bandwidth, refresher.clock(), self._plan
             )
             self._plan = made
             refresher.adopt(made, refresher.clock())
@@ -238,7 +260,8 @@ class JobsProcess:
             pass
         owner = self._store.owner()
         bandwidth = owner.status.get("bandwidth", planner.bandwidth) if owner is not None else planner.bandwidth
-        self._plan = make_plan(self._store, planner.snapshot(), hosts.names, bandwidth, now, self._plan)
+        visits = placed(visits_of_sources(self._store), planner)
+        self._plan = make_plan(self._store, planner.snapshot(), visits, hosts.names, bandwidth, now, self._plan)
         logger.info("A plan over %d pages was made.", len(planner.pages))
 
     def poll_sitemaps(self) -> None:

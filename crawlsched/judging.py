@@ -52,6 +52,8 @@ class Verdict(NamedTuple):
         What is to be kept of the content; None where there is none.
     size : ChangeSize or None
         How much is another one, where something is and that is known.
+    returned : bool
+        Whether it changed back to a content that the page had before.
     """
 
     outcome: Outcome
@@ -59,6 +61,7 @@ class Verdict(NamedTuple):
     is_new: bool = False
     facts: PageFacts | None = None
     size: ChangeSize | None = None
+    returned: bool = False
 
 
 def judged(facts: PageFacts, content: Content, validators: tuple[str | None, str | None], min_change: float) -> Verdict:
@@ -95,11 +98,13 @@ def judged(facts: PageFacts, content: Content, validators: tuple[str | None, str
         return Verdict(outcome, changed, is_new, _owed(kept, content, is_new))
     size = _size(facts, content)
     history = _history(facts) if previous is not None and previous.recipe == content.fingerprint.recipe else []
-    if is_flapping(history, content.fingerprint.digest[:_DIGEST]) and not is_owed:
+    digest = content.fingerprint.digest[:_DIGEST]
+    if is_flapping(history, digest) and not is_owed:
         return Verdict(Outcome.FLAPPING, False, False, _owed(_with(facts, content, history), content, False), size)
     if size is not None and 1.0 - size.similarity < min_change and not is_owed:
         return Verdict(Outcome.UNCHANGED, False, False, facts, size)
-    return Verdict(Outcome.CHANGED, True, True, _owed(_with(facts, content, history), content, True), size)
+    kept = _owed(_with(facts, content, history), content, True)
+    return Verdict(Outcome.CHANGED, True, True, kept, size, digest in history)
 
 
 def rebaselined(facts: PageFacts, content: Content, validators: tuple[str | None, str | None]) -> PageFacts:

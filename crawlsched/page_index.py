@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -54,6 +56,15 @@ class PageIndex:
         """
         self._merge(keys, pages)
 
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Return the keys, ascending, and the page of each; `load_sorted` takes them back."""
+        self._merge_new()
+        return {"keys": self._keys, "pages": self._pages}
+
+    def load_sorted(self, keys: NDArray[np.uint64], pages: NDArray[np.int32]) -> None:
+        """Become what `arrays` was taken of; the arrays are kept."""
+        self._keys, self._pages, self._new = keys, pages, {}
+
     def add(self, fingerprint: bytes, page: int) -> None:
         """Add one page, or give a known fingerprint to another page."""
         key = int.from_bytes(fingerprint[:8], "big")
@@ -63,9 +74,7 @@ class PageIndex:
             return
         self._new[key] = page
         if len(self._new) > max(_MERGE_AT_LEAST, _MERGE_SHARE * len(self._keys)):
-            keys = np.fromiter(self._new.keys(), np.uint64, len(self._new))
-            self._merge(keys, np.fromiter(self._new.values(), np.int32, len(self._new)))
-            self._new = {}
+            self._merge_new()
 
     def discard(self, pages: NDArray[np.integer]) -> None:
         """Forget the fingerprints of some pages; O(n)."""
@@ -86,6 +95,12 @@ class PageIndex:
         keys = self._keys
         position = int(keys.searchsorted(np.uint64(key)))
         return position if position < len(keys) and int(keys[position]) == key else -1
+
+    def _merge_new(self) -> None:
+        if self._new:
+            keys = np.fromiter(self._new.keys(), np.uint64, len(self._new))
+            self._merge(keys, np.fromiter(self._new.values(), np.int32, len(self._new)))
+            self._new = {}
 
     def _merge(self, keys: NDArray[np.uint64], pages: NDArray[np.int32]) -> None:
         # New arrays are made and then put in place: a reader in another thread sees the old ones or the new ones.

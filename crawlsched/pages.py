@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from crawlsched.rare_facts import Facts, RareColumn, RareFacts
+
 __all__ = ["ERROR", "FREE", "GONE", "LIVE", "MOVED", "NEW", "REFUSED", "STATE_NAMES", "Pages", "distinct"]
 
 #: A row that holds no page: never given out, or forgotten.
@@ -28,25 +30,21 @@ REFUSED = 6
 STATE_NAMES = ("free", "new", "live", "gone", "moved", "error", "refused")
 
 _NEVER = -np.inf
-_NAN = np.nan
 
 # Name, type, and what a row holds before anything is known.
 _COLUMNS: tuple[tuple[str, str, float], ...] = (
     ("state", "u1", FREE),
     ("importance", "f4", 0.0),
     ("crawled_at", "f8", _NEVER),
-    ("first_seen", "f8", _NAN),
-    ("changed_at", "f8", _NAN),
-    ("not_before", "f8", 0.0),
     ("host", "i4", 0),
     ("n_crawls", "u4", 0),
     ("n_changes", "u4", 0),
-    ("n_errors", "u1", 0),
     ("n_signals", "u2", 0),
     ("n_signals_total", "u4", 0),
-    ("signalled_since", "f8", _NAN),
     ("source", "i4", -1),
     ("further", "i4", 0),
+    ("part", "u2", 0),
+    ("rare", "i4", 0),
 )
 
 
@@ -54,7 +52,8 @@ class Pages:
     """The columns of all pages; a page is a row number.
 
     Rows are given out in order and never reused, so that a number means one page for ever. Columns grow by a quarter
-    when they are full, and memory that was not yet written to is not yet taken from the machine.
+    when they are full, and memory that was not yet written to is not yet taken from the machine. 45 bytes a page; what
+    few pages have, or many share, stands in `RareFacts` and can be read as if it were a column.
 
     Parameters
     ----------
@@ -69,28 +68,24 @@ class Pages:
         Weight of a fresh copy.
     crawled_at : ndarray of float64
         Time of the last visit that learned what the page holds (or that it is gone), POSIX seconds; -inf: never.
-    first_seen : ndarray of float64
-        When the page became known, POSIX seconds.
-    changed_at : ndarray of float64
-        Time of the last visit that found a change; nan: none did.
-    not_before : ndarray of float64
-        Not to be visited earlier; 0: no such limit.
     host : ndarray of int32
         Row number of the host.
     n_crawls, n_changes : ndarray of uint32
         Visits that reached content, and how many of them found a change.
-    n_errors : ndarray of uint8
-        Visits in a row which did not reach content.
     n_signals : ndarray of uint16
         ChangeSignals since the last visit that reached content.
     n_signals_total : ndarray of uint32
         ChangeSignals since `signalled_since`.
-    signalled_since : ndarray of float64
-        When a source first covered the page, POSIX seconds; nan: none does.
     source : ndarray of int32
         The first source that covers the page; -1: none does.
     further : ndarray of int32
         Where the planner keeps what further sources say, counted from 1; 0: there is none.
+    part : ndarray of uint16
+        Number of the part of its site that the page is in (`crawlsched.change_signals.part_number`).
+    rare : ndarray of int32
+        The page's row of rare facts.
+    signalled_since, first_seen, not_before, n_errors : RareColumn
+        The rare facts, see `Facts`.
 
     Examples
     --------
@@ -104,21 +99,18 @@ class Pages:
     state: npt.NDArray[np.uint8]
     importance: npt.NDArray[np.float32]
     crawled_at: npt.NDArray[np.float64]
-    first_seen: npt.NDArray[np.float64]
-    changed_at: npt.NDArray[np.float64]
-    not_before: npt.NDArray[np.float64]
     host: npt.NDArray[np.int32]
     n_crawls: npt.NDArray[np.uint32]
     n_changes: npt.NDArray[np.uint32]
-    n_errors: npt.NDArray[np.uint8]
     n_signals: npt.NDArray[np.uint16]
     n_signals_total: npt.NDArray[np.uint32]
-    signalled_since: npt.NDArray[np.float64]
     source: npt.NDArray[np.int32]
     further: npt.NDArray[np.int32]
+    part: npt.NDArray[np.uint16]
+    rare: npt.NDArray[np.int32]
 
-    #: Names of the columns, in order.
-    names = tuple(name for name, _, _ in _COLUMNS)
+    #: Names of the columns, in order, but for that of rare facts.
+    names = tuple(name for name, _, _ in _COLUMNS if name != "rare")
 
     def __init__(self, capacity: int = 1024) -> None:
         if capacity < 1:
@@ -128,6 +120,10 @@ class Pages:
         self.capacity = 0
         for name, dtype, _ in _COLUMNS:
             setattr(self, name, np.empty(0, dtype))
+        self.rare_facts = RareFacts()
+        self.signalled_since, self.first_seen, self.not_before, self.n_errors = (
+            RareColumn(name, self.rare_facts, lambda: self.rare, self._change_rare) for name in Facts._fields
+        )
         self.reserve(capacity)
 
     def __len__(self) -> int:
@@ -145,7 +141,7 @@ class Pages:
         if capacity <= self.capacity:
             return
         size = max(capacity, self.capacity + self.capacity // 4)
-        for name in self.names:
+        for name, _, _ in _COLUMNS:
             setattr(self, name, grown(getattr(self, name), size))
         self.capacity = size
 
@@ -159,7 +155,12 @@ class Pages:
             self.n = stop
 
     def add(
-        self, host: npt.ArrayLike, now: float, importance: npt.ArrayLike = 1.0, n: int | None = None
+        self,
+        host: npt.ArrayLike,
+        now: float,
+        importance: npt.ArrayLike = 1.0,
+        n: int | None = None,
+        part: npt.ArrayLike = 0,
     ) -> npt.NDArray[np.intp]:
         """Give out rows for new pages; O(1) a page.
 
@@ -173,6 +174,8 @@ class Pages:
             Weight of a fresh copy; not negative, finite.
         n : int, optional
             How many pages, where neither `host` nor `importance` is an array.
+        part : int or array_like of int, default 0
+            Part of its site that each page is in.
 
         Returns
         -------
@@ -192,12 +195,13 @@ class Pages:
         if len(lengths) > 1:
             raise ValueError(f"host, importance and n must agree on the number of pages, got {sorted(lengths)}.")
         rows = np.arange(self.n, self.n + (lengths.pop() if lengths else 1))
-        part = slice(self.n, self.n + rows.size)
-        self._begin(part.stop)
-        self.state[part] = NEW
-        self.host[part] = hosts
-        self.importance[part] = weights
-        self.first_seen[part] = now
+        new = slice(self.n, self.n + rows.size)
+        self._begin(new.stop)
+        self.state[new] = NEW
+        self.host[new] = hosts
+        self.importance[new] = weights
+        self.part[new] = part
+        self.rare[new] = self.rare_facts.give(Facts(first_seen=now), rows.size)
         return rows
 
     def set_rows(self, rows: npt.NDArray[np.intp], columns: dict[str, npt.NDArray[Any]]) -> None:
@@ -218,19 +222,64 @@ class Pages:
         for name in self.names:
             if name in columns:
                 getattr(self, name)[rows] = columns[name]
+        given = [name for name in Facts._fields if name in columns]
+        if given:
+            facts = {name: columns[name] if name in given else getattr(self, name)[rows] for name in Facts._fields}
+            # Of a page that was crawled, nothing depends any more on when it became known.
+            facts["first_seen"] = np.where(self.crawled_at[rows] > _NEVER, np.nan, facts["first_seen"])
+            self._give_rare(rows, facts)
+
+    # -- rare facts
+
+    def set_rare(self, page: int, **changes: Any) -> None:
+        """Change some of a page's rare facts; O(1)."""
+        old = self.rare.item(page)
+        self.rare[page] = self.rare_facts.give(self.rare_facts.facts(old)._replace(**changes))
+        self.rare_facts.take_back_one(old)
+
+    def reached(self, page: int) -> None:
+        """A visit has reached the page: errors, waits and when it became known are of the past. O(1)."""
+        rare = self.rare.item(page)
+        if rare and self.rare_facts.facts(rare).until_a_visit:
+            self.set_rare(page, first_seen=np.nan, not_before=0.0, n_errors=0)
+
+    def _change_rare(self, pages: Any, name: str, values: Any) -> None:
+        rows = np.arange(*pages.indices(self.n)) if isinstance(pages, slice) else np.atleast_1d(np.asarray(pages))
+        rows = np.flatnonzero(rows) if rows.dtype == np.bool_ else rows
+        facts = {field: getattr(self, field)[rows] for field in Facts._fields}
+        facts[name] = np.broadcast_to(values, rows.shape)
+        self._give_rare(rows, facts)
+
+    def _give_rare(self, rows: npt.NDArray[np.intp], facts: dict[str, npt.NDArray[Any]]) -> None:
+        old = self.rare[rows]
+        self.rare[rows] = self.rare_facts.give_many(facts)
+        self.rare_facts.take_back(old)
 
     def free(self, rows: npt.NDArray[np.intp]) -> None:
         """Forget pages; their rows stay empty for good. O(1) a page."""
+        self.rare_facts.take_back(self.rare[rows])
         for name, _, empty in _COLUMNS:
             getattr(self, name)[rows] = empty
 
     def columns(self, rows: npt.NDArray[np.intp]) -> dict[str, npt.NDArray[Any]]:
-        """Copy the columns of some pages, by name."""
-        return {name: getattr(self, name)[rows] for name in self.names}
+        """Copy the columns of some pages and their rare facts, by name."""
+        return {name: getattr(self, name)[rows] for name in (*self.names, *Facts._fields)}
+
+    def everything(self) -> dict[str, npt.NDArray[Any]]:
+        """Return all that `restore` needs; views of the columns."""
+        columns = {name: getattr(self, name)[: self.n] for name, _, _ in _COLUMNS}
+        return columns | {f"rare.{name}": column for name, column in self.rare_facts.everything().items()}
+
+    def restore(self, columns: dict[str, npt.NDArray[Any]]) -> None:
+        """Become what `everything` was taken of; the arrays are kept."""
+        for name, _, _ in _COLUMNS:
+            setattr(self, name, columns[name])
+        self.n = self.capacity = self.state.size
+        self.rare_facts.restore({name[5:]: column for name, column in columns.items() if name.startswith("rare.")})
 
     @property
     def bytes_per_row(self) -> int:
-        """What one row takes."""
+        """What one row takes, but for rare facts."""
         return sum(np.dtype(dtype).itemsize for _, dtype, _ in _COLUMNS)
 
 

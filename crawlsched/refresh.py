@@ -170,6 +170,8 @@ class Refresher:
         """Open the store and load the collection."""
         now = self.clock()
         self.collection.open(now)
+        if (unusable := self.collection.snapshot_unusable) is not None:
+            self.count("crawlsched/snapshot/unusable" if unusable else "crawlsched/snapshot/used")
         self.is_open = True
         for url in self.settings.sitemap_urls:
             self._admission.add_source("sitemap", url, now)

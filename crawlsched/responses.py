@@ -163,7 +163,7 @@ class Responses:
                 return self._put_off(
                     visit, fetched, content, now, self._collection.wrong_pages.impossible_url(facts.url)
                 )
-            is_probed = self._probes.is_wanted(page, content, verdict.changed)
+            is_probed = self._probes.is_wanted(page, content, verdict.changed, returned=verdict.returned)
             if is_probed and verdict.changed:
                 # Noise that is not known yet may have made it look so; the second fetch will tell.
                 return self._put_off(visit, fetched, content, now)
@@ -284,6 +284,8 @@ class Responses:
             since = seconds_since(fetched.last_modified, fetched.date, now)
         observation = self._planner.crawled(page, now, verdict.changed, doubt=doubt, time_since_modified=since)
         self._collection.unsaved.page(page, now)
+        if verdict.changed:
+            self._collection.unsaved.changed(page, now)
         if observation is not None and verdict.changed:
             self._count("crawlsched/changes_found")
         self.end(visit, verdict.outcome, now, fetched, observation=observation, size=verdict.size)

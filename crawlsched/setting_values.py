@@ -5,6 +5,7 @@ of the sentence "CRAWLSCHED_... must be".
 """
 
 import json
+import os
 import re
 from collections.abc import Callable, Mapping
 from importlib import import_module
@@ -30,6 +31,7 @@ __all__ = [
     "read_seconds",
     "read_selectors",
     "read_share",
+    "read_snapshot",
     "read_table",
     "read_text",
     "read_truth",
@@ -156,6 +158,18 @@ def read_truth(value: object) -> bool:
         return known[str(value).strip().lower()]
     except KeyError:
         raise ValueError("True or False") from None
+
+
+def read_snapshot(value: object) -> bool | str:
+    """Read True, False, or the path of a folder."""
+    try:
+        return read_truth(value)
+    except ValueError:
+        if isinstance(value, os.PathLike):
+            return str(os.fspath(value))
+        if not isinstance(value, str) or not value.strip():
+            raise ValueError("True, False or the path of a folder") from None
+        return value.strip()
 
 
 def read_count(value: object) -> int:

@@ -66,15 +66,25 @@ class Unsaved:
 
     def content(self, facts: PageFacts, now: float) -> None:
         """What is known of the page's content has changed."""
-        self._batch.contents[facts.page] = {
-            "fingerprint": facts.fingerprint,
-            "pending_fingerprint": facts.pending_fingerprint,
-            "recipe": facts.recipe,
-            "etag": facts.etag,
-            "last_modified": facts.last_modified,
-            "moved_to": facts.moved_to,
-        }
+        self._contents_of(facts.page).update(
+            fingerprint=facts.fingerprint,
+            pending_fingerprint=facts.pending_fingerprint,
+            recipe=facts.recipe,
+            etag=facts.etag,
+            last_modified=facts.last_modified,
+            moved_to=facts.moved_to,
+        )
         self._touch(now)
+
+    def changed(self, page: int, now: float) -> None:
+        """A visit found the page changed."""
+        self._contents_of(page).update(changed_at=now)
+        self._touch(now)
+
+    def _contents_of(self, page: int) -> dict[str, Any]:
+        contents: dict[str, Any] = {**self._batch.contents.get(page, {})}
+        self._batch.contents[page] = contents
+        return contents
 
     def trace(self, facts: PageFacts, now: float) -> None:
         """The traces of the page's earlier contents have changed."""

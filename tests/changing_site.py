@@ -3,7 +3,7 @@
 It writes down what it serves, a line each: POSIX time, host, page, version (-1: the log-in wall).
 
 Three hosts on loopback. All pages have clocks, counters, tokens, rotating headlines, advertisements that come and go,
-and a trial with two headings. ``127.0.0.21`` is a newspaper. ``127.0.0.22`` puts a log-in wall before every page for
+and a trial with four headings. ``127.0.0.21`` is a newspaper. ``127.0.0.22`` puts a log-in wall before every page for
 some seconds, twice. ``127.0.0.23`` sends an ETag that never changes, and believes in it.
 """
 
@@ -27,6 +27,8 @@ WALLS = ((14.0, 17.0), (26.0, 29.0))
 LONGEST = 120.0
 WORDS = [f"{first}{second}" for first in ("ba", "ce", "di", "fo", "gu", "ha", "je", "ki", "lo", "mu")
          for second in ("ran", "sel", "tim", "vor", "wux", "yan", "zeb", "qua")]  # fmt: skip
+# With two, a probe would see none of it half of the time; tests/unit/test_noisy_pages.py has what is lost to that.
+TRIAL = ("Subscribe now", "Read all of it", "Become a member", "Support us")
 WALL = "<h1>Please log in</h1><p>To read on you need an account, which costs nothing but your address.</p>"
 
 
@@ -65,7 +67,7 @@ def html(host: str, page: int, at: float, rng: Random, n_views: int) -> str:
         f"<html><head><title>Article {page}</title><!-- {rng.random()} --><script>var t = {at}</script></head><body>"
         f'<div class="clock">{time.strftime("%H:%M:%S")} and {rng.randrange(1000)} ms</div>{ad}'
         f"<article>{article(host, page, version(host, page, at))}</article>"
-        f'<h2 class="trial">{rng.choice(["Subscribe now", "Read all of it"])}</h2><ul class="more">{headlines}</ul>'
+        f'<h2 class="trial">{rng.choice(TRIAL)}</h2><ul class="more">{headlines}</ul>'
         f'<p class="views">{n_views:,} views</p><input type="hidden" value="{rng.random()}"></body></html>'
     )
 

@@ -11,6 +11,7 @@ from crawlsched.change_signals.lastmod import parse_lastmod
 from crawlsched.change_signals.limits import Limits
 from crawlsched.change_signals.problems import PROBLEM_KINDS, Problem
 from crawlsched.change_signals.robots import robots_sitemaps
+from crawlsched.change_signals.site_parts import part_number, part_of_site
 from crawlsched.change_signals.sitemap import SitemapDocument, read_sitemap
 
 __all__ = [
@@ -28,6 +29,8 @@ __all__ = [
     "attributed",
     "newest_of_each",
     "parse_lastmod",
+    "part_number",
+    "part_of_site",
     "read_sitemap",
     "robots_sitemaps",
 ]

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import argparse
+import math
 import time
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 
 from crawlsched.cli.planning import newest_plan
 from crawlsched.cli.target import common_options, find_target, open_store
 from crawlsched.cli.wording import say_count, say_duration, say_moment, say_share, say_table
 
 if TYPE_CHECKING:
+    from crawlsched.planner import Plan
     from crawlsched.store import Source, Store
 
 __all__ = ["VISITS", "add_parser", "quality", "report", "say"]
@@ -41,18 +42,33 @@ def report(arguments: argparse.Namespace) -> dict[str, Any]:
     try:
         visits = store.signal_observations(0.0, VISITS)
         sources = [source for source in store.sources() if source.kind != "robots"]
-        plan = newest_plan(store)
+        hosts: dict[str, int] = {}
+        plan = newest_plan(store, lambda name: hosts.setdefault(name, len(hosts)))
         weights = [] if plan is None else plan.signal_weights.tolist()[:-1]
         described = [_described(source, visits, weights) for source in sources]
+        parts = _by_part(store, sources, visits)
+        for part in parts:
+            part["signal_weight"] = None if plan is None else _weight_of_part(plan, hosts.get(part["host"], -1), part)
         return {
             "collection": store.name,
             "time": time.time(),
             "sources": sorted(described, key=_worth, reverse=True),
             "sites": _by_site(sources, visits),
-            "parts": _by_part(store, sources, visits),
+            "parts": parts,
         }
     finally:
         store.close()
+
+
+def _weight_of_part(plan: Plan, host: int, part: dict[str, Any]) -> float | None:
+    """Return what the crawl takes an announcement of a page in this part of a site for, nats."""
+    from crawlsched.change_signals import part_number
+
+    source = part["source"]
+    group = plan.signal_groups.of(source, host, part_number(part["part"]))
+    if group is not None:
+        return group.signal_weight
+    return float(plan.signal_weights[source]) if source < plan.signal_weights.size - 1 else None
 
 
 def _described(source: Source, visits: dict[str, Any], weights: list[float]) -> dict[str, Any]:
@@ -105,30 +121,34 @@ def _by_site(sources: list[Source], visits: dict[str, Any]) -> list[dict[str, An
 
 
 def _by_part(store: Store, sources: list[Source], visits: dict[str, Any]) -> list[dict[str, Any]]:
-    """Fit each source for each first directory of its pages' paths, where there are several."""
+    """Fit each source for each first directory of its pages' paths on each site, where there are several."""
     import numpy as np
 
     pages = np.unique(visits["page"])
     part_of = dict(zip(pages.tolist(), _parts(store, pages), strict=True))
-    parts = np.array([part_of[page] for page in visits["page"].tolist()], dtype=object)
+    # No host has a slash in its name, so that one text stands for both.
+    parts = np.array(["".join(part_of[page]) for page in visits["page"].tolist()], dtype=str)
     found = []
     for source in sources:
         own = visits["source"] == source.source
-        names, counts = np.unique(parts[own].astype(str), return_counts=True)
+        names, counts = np.unique(parts[own], return_counts=True)
         shown = names[counts >= _LEAST_VISITS]
         if shown.size > 1:
-            found += [
-                {"source": source.source, "part": name, **quality(visits, own & (parts == name))}
-                for name in shown.tolist()
-            ]
+            for name in shown.tolist():
+                host, directory = name.partition("/")[::2]
+                fitted = quality(visits, own & (parts == name))
+                found.append({"source": source.source, "host": host, "part": f"/{directory}", **fitted})
     return found
 
 
-def _parts(store: Store, pages: Any) -> Iterable[str]:
+def _parts(store: Store, pages: Any) -> Iterable[tuple[str, str]]:
+    """Give host and part of each page."""
+    from crawlsched.change_signals import part_of_site
+    from crawlsched.store import host_of
+
     for start in range(0, len(pages), _PAGES_AT_ONCE):
         for facts in store.facts(pages[start : start + _PAGES_AT_ONCE]):
-            directories = [] if facts is None else urlsplit(facts.url).path.split("/")[1:-1]
-            yield f"/{directories[0]}/" if directories else "/"
+            yield ("", "/") if facts is None else (host_of(facts.url), part_of_site(facts.url))
 
 
 def _worth(source: dict[str, Any]) -> tuple[bool, float, int]:
@@ -143,7 +163,7 @@ def say(report: dict[str, Any]) -> str:
         return "No source of announcements is known yet."
     now = report["time"]
     lines = ["sources of announcements, best first"]
-    rows = [["precision", "recall", "false", "true/heard", "delay", "alike", "next poll", "source"]]
+    rows = [["precision", "recall", "false", "true/heard", "believed", "delay", "alike", "next poll", "source"]]
     for source in report["sources"]:
         delay = "-" if source["median_delay"] is None else say_duration(source["median_delay"])
         poll = "-" if source["next_poll_at"] is None else say_duration(max(source["next_poll_at"] - now, 0.0))
@@ -151,19 +171,28 @@ def say(report: dict[str, Any]) -> str:
         notes += [f"{source['backwards']} went back"] if source["backwards"] else []
         noted = f"  ({', '.join(notes)})" if notes else ""
         name = f"{source['kind']} {source['url']}{noted}"
-        rows.append([*_said(source), delay, say_share(source["alike"]), poll, name])
-    lines += say_table(rows, right="llrrrrrl")
-    for title, groups in (("by site", report["sites"]), ("by part of a site", report["parts"])):
-        if groups:
-            rows = [["precision", "recall", "false", "true/heard", ""]]
-            rows += [
-                [*_said(group), group.get("host") or f"{group['part']} of source {group['source']}"] for group in groups
-            ]
-            lines += ["", title, *say_table(rows, right="llrrl")]
+        rows.append([*_said(source), _believed(source), delay, say_share(source["alike"]), poll, name])
+    lines += say_table(rows, right="llrrrrrrl")
+    headings = ["precision", "recall", "false", "true/heard"]
+    if report["sites"]:
+        rows = [[*headings, ""], *([*_said(site), site["host"]] for site in report["sites"])]
+        lines += ["", "by site", *say_table(rows, right="llrrl")]
+    if report["parts"]:
+        rows = [[*headings, "believed", ""]]
+        for part in report["parts"]:
+            name = f"{part['host']}{part['part']} of source {part['source']}"
+            rows.append([*_said(part), _believed(part), name])
+        lines += ["", "by part of a site", *say_table(rows, right="llrrrl")]
     read = max((source["polled_at"] or 0.0 for source in report["sources"]), default=0.0)
     last = f"; the last one was read {say_moment(read, now)}" if read else ""
     lines += ["", f"{say_count(len(report['sources']), 'source')}{last}"]
     return "\n".join(lines)
+
+
+def _believed(quality: dict[str, Any]) -> str:
+    """Say how likely the crawl takes an announcement to be true."""
+    weight = quality["signal_weight"]
+    return "-" if weight is None else say_share(-math.expm1(-weight))
 
 
 def _said(quality: dict[str, Any]) -> list[str]:

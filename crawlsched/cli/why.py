@@ -5,8 +5,7 @@ import math
 import time
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
+from crawlsched.change_signals import part_of_site
 from crawlsched.cli.pages import find_page
 from crawlsched.cli.planning import planner_of_page
 from crawlsched.cli.target import common_options, find_target, open_store, owner_now
@@ -56,7 +55,7 @@ def report(arguments: argparse.Namespace) -> dict[str, Any]:
             raise UnknownPage(arguments.url, store.name)
         planner = planner_of_page(store, target, page, now)
         explanation = planner.explain(0, now).to_dict()
-        columns = {name: column[0] for name, column in planner.pages.columns(np.array([0])).items()}
+        columns = {name: column[0] for block in store.load(pages=[page]) for name, column in block.items()}
         rest_until = _rest_until(store, facts.url)
         if rest_until > now and explanation["binds"] in ("value", "overdue"):
             explanation["binds"] = "host"
@@ -188,7 +187,10 @@ def _say_announced(report: dict[str, Any], now: float) -> list[str]:
         lastmod = "without a date" if by["lastmod"] is None else f"dated {say_moment(by['lastmod'], now)}"
         lines.append(f"by {by['kind']} {by['url']}, {lastmod}; {say_count(by['n_announced'], 'announcement')} so far")
     if report["signal_weight"] > 0:
-        quality = f"{say_share(report['precision'])} of its announcements are true"
+        learned_from = {"source": "", "site": " on this site", "part": f" in {part_of_site(report['url'])}"}
+        quality = (
+            f"{say_share(report['precision'])} of its announcements{learned_from[report['precision_of']]} are true"
+        )
         lines.append(f"{quality}, {say_share(report['recall'])} of its changes are announced")
         lines.append(f"{say_count(report['n_signals'], 'announcement')} since the last crawl")
     return lines or ["by nobody"]

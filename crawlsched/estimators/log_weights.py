@@ -1,21 +1,53 @@
-"""How a posterior's rows of log-likelihoods are kept: as float64, or as 16-bit fixed point with unbiased rounding."""
+"""How a posterior's rows of log-likelihoods are kept: as float64, or in 16 or 8 bits with unbiased rounding."""
 
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["LIKELIHOOD", "STEPS_PER_NAT", "decoded", "dither", "dither_one", "encoded", "relative_likelihoods"]
+__all__ = [
+    "CODES",
+    "LAST_CODE",
+    "LAST_STEP",
+    "NATS",
+    "STEPS_PER_NAT",
+    "STEPS_PER_SQUARE",
+    "decoded",
+    "dither",
+    "dither_one",
+    "encoded",
+    "from_steps",
+    "likelihood_table",
+    "relative_likelihoods",
+    "to_steps",
+]
 
 FloatArray = npt.NDArray[np.float64]
 
 #: A stored step is 1/2048 nat (a factor of 1.0005); 65535 of them reach down to e^-32.
 STEPS_PER_NAT = 2048.0
 _NATS_PER_STEP = -1.0 / STEPS_PER_NAT
-_LAST = 65535.0
+#: The last of them.
+LAST_STEP = 65535.0
 
-#: exp(-x/2048) for each of the 65536 values: a look-up is several times faster than an exponential.
-LIKELIHOOD: FloatArray = np.exp(np.arange(65536) * _NATS_PER_STEP)
+# In 8 bits steps grow with the distance from the likeliest rate: a code k stands for k² 257/255 of the steps above, so
+# that 255 stands for the last of them. Near the likeliest rate, where weights are large, they are as fine as in 16
+# bits; a nat below it a code is 0.05 nat.
+STEPS_PER_SQUARE = 257 / 255
+CODES = 256
+LAST_CODE = 255.0
+_STEPS = (np.arange(CODES) ** 2 * 257 // 255).astype(np.uint16)
+_NEAREST_CODE = np.rint(np.sqrt(np.arange(65536) / STEPS_PER_SQUARE)).astype(np.uint8)
+
+#: By type, what each value stands for.
+NATS: dict[str, FloatArray] = {
+    "uint16": np.arange(65536.0) * _NATS_PER_STEP,
+    "uint8": np.arange(256.0) ** 2 * (STEPS_PER_SQUARE * _NATS_PER_STEP),
+}
+
+# By the character of the type: its name is made anew whenever it is asked for, in a microsecond.
+_NAMES = {np.dtype(name).char: name for name in NATS}
 
 # Weyl sequence modulo 2^32 with the golden ratio: the most evenly spread of all, so that the rounding errors of equal
 # steps cancel to within a few steps for ever; pages start at different points of it.
@@ -52,8 +84,8 @@ def dither_one(page: int, updates: int) -> float:
     return ((page * _PAGE_STEP + updates * _COUNT_STEP) & _MASK) * _UNIT
 
 
-def encoded(relative: FloatArray, offset: Any) -> npt.NDArray[np.uint16]:
-    """Return log-likelihoods relative to their row's maximum as steps below it.
+def encoded(relative: FloatArray, offset: Any, dtype: str) -> npt.NDArray[Any]:
+    """Return log-likelihoods relative to their row's maximum as compact rows.
 
     Parameters
     ----------
@@ -61,32 +93,64 @@ def encoded(relative: FloatArray, offset: Any) -> npt.NDArray[np.uint16]:
         Nats, at most 0, and 0 somewhere in each row.
     offset : float or ndarray that broadcasts
         What `dither` gave.
+    dtype : {"uint16", "uint8"}
 
     Returns
     -------
-    ndarray of uint16
-        Steps of 1/2048 nat; whatever lies more than 32 nats below the maximum stays at 65535, which is also why no rate
-        is ever excluded for good.
+    ndarray of uint16 or uint8
+        Steps of 1/2048 nat, or codes for squares of them; whatever lies more than 32 nats below the maximum stays at
+        the last, which is also why no rate is ever excluded for good.
     """
     steps = relative * -STEPS_PER_NAT
+    if dtype == "uint8":
+        squares = np.minimum(steps, LAST_STEP, out=steps) / STEPS_PER_SQUARE
+        codes = np.floor(np.sqrt(squares))
+        # Between two codes by what they stand for, so that rounding is right on average in nats.
+        squares -= codes * codes
+        squares /= 2.0 * codes + 1.0
+        codes += squares
+        codes += offset
+        return np.minimum(codes, LAST_CODE).astype(np.uint8)
     steps += offset
     # Conversion cuts off the fraction, which rounds down since nothing is negative.
-    stored: npt.NDArray[np.uint16] = np.minimum(steps, _LAST).astype(np.uint16)
-    return stored
+    return np.minimum(steps, LAST_STEP).astype(np.uint16)
+
+
+def to_steps(stored: npt.NDArray[Any]) -> npt.NDArray[np.uint16]:
+    """Return compact rows of either kind as steps of 1/2048 nat, which stores and snapshots hold."""
+    if stored.dtype == np.uint16:
+        return stored
+    steps: npt.NDArray[np.uint16] = _STEPS.take(stored)
+    return steps
+
+
+def from_steps(steps: npt.NDArray[np.uint16], dtype: str) -> npt.NDArray[Any]:
+    """Return compact rows from steps of 1/2048 nat: the same as before `to_steps`, or else the nearest."""
+    if dtype == "uint16":
+        return steps
+    codes: npt.NDArray[np.uint8] = _NEAREST_CODE.take(steps)
+    return codes
 
 
 def decoded(stored: npt.NDArray[Any]) -> FloatArray:
-    """Return log-likelihoods in nats from stored rows of either kind (a copy)."""
-    if stored.dtype == np.uint16:
-        nats: FloatArray = stored * _NATS_PER_STEP
-        return nats
-    return np.array(stored, dtype=np.float64)
+    """Return log-likelihoods in nats from stored rows of any kind (a copy)."""
+    name = _NAMES.get(stored.dtype.char)
+    return np.array(stored, dtype=np.float64) if name is None else NATS[name].take(stored)
 
 
-def relative_likelihoods(stored: npt.NDArray[Any]) -> FloatArray:
-    """Return exp(log-likelihood) relative to each row's maximum, from stored rows of either kind."""
-    if stored.dtype == np.uint16:
-        likelihoods: FloatArray = LIKELIHOOD.take(stored)
-        return likelihoods
-    exponentials: FloatArray = np.exp(stored)
+@lru_cache(maxsize=64)
+def likelihood_table(dtype: str, learning_rate: float = 1.0) -> FloatArray:
+    """Return the likelihood, to a power, of each value that compact rows of a type can hold.
+
+    A look-up is several times faster than an exponential.
+    """
+    return np.exp(NATS[dtype] * learning_rate)
+
+
+def relative_likelihoods(stored: npt.NDArray[Any], learning_rate: float = 1.0) -> FloatArray:
+    """Return exp(log-likelihood) relative to each row's maximum, to a power, from stored rows of any kind."""
+    name = _NAMES.get(stored.dtype.char)
+    if name is not None:
+        return likelihood_table(name, learning_rate).take(stored)
+    exponentials: FloatArray = np.exp(stored * learning_rate)
     return exponentials

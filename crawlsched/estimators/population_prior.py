@@ -25,6 +25,7 @@ def learn_prior(
     iterations: int = 30,
     strength: float | None = None,
     n_groups: int | None = None,
+    learning_rate: float = 1.0,
 ) -> FloatArray:
     """Learn the distribution of change rates over a population of pages, as a whole or group by group.
 
@@ -45,6 +46,8 @@ def learn_prior(
         is ever ruled out.
     n_groups : int, optional
         Number of groups, where some may have no page: those get what they are shrunk towards.
+    learning_rate : float, default 1
+        Power of the likelihoods, as for `Posterior.weights`.
 
     Returns
     -------
@@ -80,26 +83,34 @@ def learn_prior(
     if not 0 < weight < np.inf:
         raise ValueError(f"strength must be a number of pages above 0 and finite, got {strength!r}.")
     if groups is None:
-        return _learn_whole(stored, _probabilities(prior, (1, stored.shape[1]))[0], iterations, weight)
+        return _learn_whole(stored, _probabilities(prior, (1, stored.shape[1]))[0], iterations, weight, learning_rate)
     members, size = _check_groups(groups, stored.shape[0], n_groups)
-    towards = learn_prior(stored, iterations=iterations) if prior is None else prior
-    return _learn_groups(stored, members, _probabilities(towards, (size, stored.shape[1])), iterations, weight)
+    towards = learn_prior(stored, iterations=iterations, learning_rate=learning_rate) if prior is None else prior
+    shrunk = _probabilities(towards, (size, stored.shape[1]))
+    return _learn_groups(stored, members, shrunk, iterations, weight, learning_rate)
 
 
-def _learn_whole(stored: npt.NDArray[Any], towards: FloatArray, iterations: int, strength: float) -> FloatArray:
+def _learn_whole(
+    stored: npt.NDArray[Any], towards: FloatArray, iterations: int, strength: float, learning_rate: float
+) -> FloatArray:
     n = stored.shape[0]
     found = towards
     for _ in range(iterations):
         share = np.zeros_like(found)
         for start in range(0, n, _SLICE):
-            likelihood = relative_likelihoods(stored[start : start + _SLICE])
+            likelihood = relative_likelihoods(stored[start : start + _SLICE], learning_rate)
             share += (1.0 / np.maximum(likelihood @ found, TINY)) @ likelihood
         found = _normalised(share * found + strength * towards)
     return found
 
 
 def _learn_groups(
-    stored: npt.NDArray[Any], groups: npt.NDArray[np.intp], towards: FloatArray, iterations: int, strength: float
+    stored: npt.NDArray[Any],
+    groups: npt.NDArray[np.intp],
+    towards: FloatArray,
+    iterations: int,
+    strength: float,
+    learning_rate: float,
 ) -> FloatArray:
     order = np.argsort(groups, kind="stable")
     found = towards
@@ -108,7 +119,7 @@ def _learn_groups(
         for start in range(0, order.size, _SLICE):
             rows = order[start : start + _SLICE]
             members = groups[rows]
-            joint = relative_likelihoods(stored[rows])
+            joint = relative_likelihoods(stored[rows], learning_rate)
             joint *= found[members]
             joint /= np.maximum(joint.sum(axis=1, keepdims=True), TINY)
             first = np.flatnonzero(np.diff(members, prepend=-1))

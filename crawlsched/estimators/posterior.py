@@ -8,7 +8,17 @@ import numpy.typing as npt
 from crawlsched.crawl_value.evaluation import Compilable
 from crawlsched.estimators import rows
 from crawlsched.estimators.estimator import Columns, Estimator
-from crawlsched.estimators.log_weights import LIKELIHOOD, decoded, dither, dither_one, encoded, relative_likelihoods
+from crawlsched.estimators.log_weights import (
+    NATS,
+    decoded,
+    dither,
+    dither_one,
+    encoded,
+    from_steps,
+    likelihood_table,
+    relative_likelihoods,
+    to_steps,
+)
 from crawlsched.estimators.observations import (
     FloatArray,
     IndexArray,
@@ -46,9 +56,9 @@ class Posterior(Estimator):
     prior : array_like, shape (K,), optional
         Probability of each rate before the first visit; equal by default, which on a log-spaced grid says nothing
         about the order of magnitude. Only read when probabilities are asked for.
-    dtype : {numpy.float64, numpy.uint16}
-        How log-likelihoods are kept: exactly (8 K bytes a page) or compactly (2 K + 2 bytes a page: 66 for 32 rates).
-        Compact ones are off by some sqrt(n)/1000 nats after n visits, see Notes.
+    dtype : {numpy.float64, numpy.uint16, numpy.uint8}
+        How log-likelihoods are kept: exactly (8 K bytes a page) or compactly (2 K + 2 bytes a page: 66 for 32 rates; or
+        K + 2: 34). Compact ones are off by some sqrt(n)/1000 nats after n visits, or by sqrt(n)/50, see Notes.
     half_life : float, optional
         Seconds of observation after which evidence counts half; evidence is for ever by default.
     discount : float, optional
@@ -94,6 +104,10 @@ class Posterior(Estimator):
     less than 0.01 in sum after 3000 visits. Rates less likely than e^-32 times the likeliest are kept at e^-32: that
     is also all that can be remembered against a rate.
 
+    In 8 bits steps are the coarser the less likely the rate is (1/2048 nat at the likeliest, 1/20 nat a nat below it).
+    Crawl values of single pages are then off by half a percent after 30 visits, and by one or two where visits tell
+    little and with `renewal` forget it again; what is not known of the rate makes them off by 10 to 45 %.
+
     References
     ----------
     .. [1] Busa-Fekete et al. (2025), "Scalable crawling with noisy change-indicating signals".
@@ -132,8 +146,8 @@ class Posterior(Estimator):
         self.rates_id = grid_id(self.rates)
         self._grid: FloatArray = np.array(self.rates)  # never read-only, which to numba would be another type
         self.dtype = np.dtype(dtype).name
-        if self.dtype not in ("float64", "uint16"):
-            raise ValueError(f"dtype must be numpy.float64 or numpy.uint16, got {self.dtype}.")
+        if self.dtype not in ("float64", "uint16", "uint8"):
+            raise ValueError(f"dtype must be numpy.float64, numpy.uint16 or numpy.uint8, got {self.dtype}.")
         n_rates = self.rates.size
         self.prior = check_prior(np.full(n_rates, 1.0) if prior is None else prior, n_rates)
         self.half_life = None if half_life is None else check_positive(half_life, "half_life", "seconds")
@@ -147,7 +161,7 @@ class Posterior(Estimator):
 
     def _new_rows(self, n: int) -> Columns:
         rows: Columns = {"log_likelihood": np.zeros((n, self.rates.size), dtype=self.dtype)}
-        if self.dtype == "uint16":
+        if self.dtype != "float64":
             rows["updates"] = np.zeros(n, dtype=np.uint16)
         return rows
 
@@ -195,7 +209,8 @@ class Posterior(Estimator):
     def _renewed(self, relative: FloatArray, prior: FloatArray) -> FloatArray:
         """Return log-likelihoods of the rates now from those of the rates at the visit before."""
         likelihood = np.exp(relative)
-        mean = (likelihood * prior).sum(axis=-1, keepdims=True)
+        # Added up in order, as compiled code does.
+        mean = (likelihood * prior).cumsum(axis=-1)[..., -1:]
         mean *= self.renewal / (1 - self.renewal)
         likelihood += mean
         return np.log(likelihood, out=likelihood)
@@ -215,9 +230,9 @@ class Posterior(Estimator):
             relative = self._renewed(relative, prior)
         relative += visit_log_likelihood(self.rates, elapsed, changed, evidence)
         relative -= relative.max(axis=1, keepdims=True)
-        if self.dtype == "uint16":
+        if self.dtype != "float64":
             updates = self._columns["updates"]
-            relative = encoded(relative, dither(pages, updates[pages])[:, np.newaxis])  # type: ignore[assignment]
+            relative = encoded(relative, dither(pages, updates[pages])[:, np.newaxis], self.dtype)
             updates[pages] += np.uint16(1)
         self._columns["log_likelihood"][pages] = relative
 
@@ -288,14 +303,15 @@ class Posterior(Estimator):
         if self.half_life is not None or self.discount is not None:
             kept = self._kept(np.array([elapsed])).item()
         elapsed = float(min(max(elapsed, _SHORTEST), _LONGEST))  # to numba an integer would be another type
-        if self.dtype == "uint16":
+        if self.dtype != "float64":
             updates = self._columns["updates"]
             count = updates.item(page)
             offset = dither_one(page, count)
             updates[page] = (count + 1) & 0xFFFF
-            given = stored, page, self._grid, elapsed, bool(changed), float(evidence), kept, offset
-            if ROWS.compiled and not (dated or doubt or self.renewal) and ROWS.update_row(*given):
-                return
+            if ROWS.compiled and not (dated or doubt):
+                row = stored, page, NATS[self.dtype], self.prior if prior is None else prior, self._grid
+                if ROWS.update_row(*row, elapsed, bool(changed), float(evidence), kept, self.renewal, offset):
+                    return
         relative = decoded(stored[page])
         if kept != 1.0:
             relative *= kept
@@ -313,9 +329,11 @@ class Posterior(Estimator):
         else:
             relative -= expected
         relative -= relative.max()
-        stored[page] = encoded(relative, offset) if self.dtype == "uint16" else relative
+        stored[page] = relative if self.dtype == "float64" else encoded(relative, offset, self.dtype)
 
-    def weights(self, pages: npt.ArrayLike | None = None, prior: npt.ArrayLike | None = None) -> FloatArray:
+    def weights(
+        self, pages: npt.ArrayLike | None = None, prior: npt.ArrayLike | None = None, learning_rate: float = 1.0
+    ) -> FloatArray:
         """Return the probability of each rate of the grid.
 
         Parameters
@@ -325,6 +343,8 @@ class Posterior(Estimator):
         prior : array_like, shape (K,) or (n, K), optional
             Probability of each rate before the first visit, for all pages or for each; that of the constructor by
             default. Need not add up to 1.
+        learning_rate : float, default 1
+            Power of the likelihood: below 1 less is learned from each visit (a generalized posterior).
 
         Returns
         -------
@@ -333,10 +353,10 @@ class Posterior(Estimator):
         """
         rows = np.arange(self.n_pages) if pages is None else check_rows(pages, self.n_pages)
         before = self.prior if prior is None else check_prior(prior, self.rates.size, rows.size)
-        probabilities = posterior_probabilities(self._columns["log_likelihood"][rows], before)
+        probabilities = posterior_probabilities(self._columns["log_likelihood"][rows], before, learning_rate)
         return probabilities[0] if pages is not None and np.ndim(pages) == 0 else probabilities
 
-    def weights_one(self, page: int, prior: FloatArray | None = None) -> FloatArray:
+    def weights_one(self, page: int, prior: FloatArray | None = None, learning_rate: float = 1.0) -> FloatArray:
         """Return the probability of each rate for one page; `weights` without checks of the arguments.
 
         Parameters
@@ -345,6 +365,8 @@ class Posterior(Estimator):
             Row number.
         prior : ndarray, shape (K,), optional
             Probability of each rate before the first visit; not checked.
+        learning_rate : float, default 1
+            Power of the likelihood.
 
         Returns
         -------
@@ -353,17 +375,17 @@ class Posterior(Estimator):
         """
         before = self.prior if prior is None else prior
         stored = self._columns["log_likelihood"]
-        if ROWS.compiled and self.dtype == "uint16":
+        if ROWS.compiled and self.dtype != "float64":
             joint = np.empty(before.size)
-            total = ROWS.weights_of_row(stored, page, before, LIKELIHOOD, joint)
+            total = ROWS.weights_of_row(stored, page, before, likelihood_table(self.dtype, learning_rate), joint)
         else:
-            joint = relative_likelihoods(stored[page])
+            joint = relative_likelihoods(stored[page], learning_rate)
             joint *= before
             # Added up in order, as compiled code does; `sum` adds in pairs.
             total = joint.cumsum().item(-1)
             joint /= total or 1.0
         if not TINY < total < np.inf:
-            return self.weights(page, before)
+            return self.weights(page, before, learning_rate)
         return joint
 
     def _estimate(self, pages: IndexArray) -> FloatArray:
@@ -437,12 +459,12 @@ class Posterior(Estimator):
         Returns
         -------
         ndarray of uint16, shape (n, K + 1)
-            Steps of 1/2048 nat below the likeliest rate, and last the number of updates modulo 65536, which the
-            rounding depends on.
+            Steps of 1/2048 nat below the likeliest rate, whatever the dtype, and last the number of updates modulo
+            65536, which the rounding depends on.
         """
         self._only_compact("packed")
         rows = check_rows(pages, self.n_pages)
-        steps, updates = self._columns["log_likelihood"][rows], self._columns["updates"][rows]
+        steps, updates = to_steps(self._columns["log_likelihood"][rows]), self._columns["updates"][rows]
         return np.concatenate([steps, updates[:, np.newaxis]], axis=1)
 
     def unpack(self, pages: npt.ArrayLike, packed: npt.ArrayLike) -> None:
@@ -463,9 +485,30 @@ class Posterior(Estimator):
                 f"packed must be an array of uint16 with shape {(rows.size, self.rates.size + 1)}, "
                 f"got {given.dtype} with shape {given.shape}."
             )
-        self._columns["log_likelihood"][rows] = given[:, :-1]
+        self._columns["log_likelihood"][rows] = from_steps(given[:, :-1], self.dtype)
         self._columns["updates"][rows] = given[:, -1]
 
+    def codes(self, n_pages: int) -> npt.NDArray[Any]:
+        """Return the compact rows of the first so many pages as they are kept, shape (n, K); a view."""
+        self._only_compact("codes")
+        return self._columns["log_likelihood"][:n_pages]
+
+    def set_codes(self, codes: npt.NDArray[Any], updates: npt.NDArray[np.uint16]) -> None:
+        """Hold so many rows and no others, by what `codes` returned and how many updates each has had.
+
+        The arrays are kept, not copied.
+        """
+        self._only_compact("set_codes")
+        if codes.dtype.name != self.dtype or codes.shape != (updates.size, self.rates.size):
+            raise ValueError(
+                f"codes must be an array of {self.dtype} with shape {(updates.size, self.rates.size)}, "
+                f"got {codes.dtype} with shape {codes.shape}."
+            )
+        self._columns = {"log_likelihood": codes, "updates": updates}
+        self.n_pages = updates.size
+
     def _only_compact(self, name: str) -> None:
-        if self.dtype != "uint16":
-            raise ValueError(f"dtype must be uint16 for {name}(), got {self.dtype}; exact rows travel by state().")
+        if self.dtype == "float64":
+            raise ValueError(
+                f"dtype must be uint16 or uint8 for {name}(), got {self.dtype}; exact rows travel by state()."
+            )

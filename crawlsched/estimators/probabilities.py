@@ -39,8 +39,8 @@ def check_prior(prior: npt.ArrayLike, n_rates: int, n_pages: int | None = None) 
     return normalised
 
 
-def posterior_probabilities(stored: npt.NDArray[Any], prior: FloatArray) -> FloatArray:
-    """Return prior times likelihood, row by row, divided by its sum.
+def posterior_probabilities(stored: npt.NDArray[Any], prior: FloatArray, learning_rate: float = 1.0) -> FloatArray:
+    """Return prior times likelihood to a power, row by row, divided by its sum.
 
     Parameters
     ----------
@@ -48,8 +48,10 @@ def posterior_probabilities(stored: npt.NDArray[Any], prior: FloatArray) -> Floa
         Log-likelihoods as float64 or compact rows.
     prior : ndarray, shape (K,) or (n, K)
         Probabilities.
+    learning_rate : float, default 1
+        The power.
     """
-    joint = relative_likelihoods(stored)
+    joint = relative_likelihoods(stored, learning_rate)
     joint *= prior
     # Added up in order, as `Posterior.weights_one` does, compiled or not; `sum` adds in pairs.
     total = joint.cumsum(axis=1)[:, -1:]
@@ -57,7 +59,7 @@ def posterior_probabilities(stored: npt.NDArray[Any], prior: FloatArray) -> Floa
     if lost.size:
         # The prior rules out what the visits point at: compare in logarithms what is left.
         with np.errstate(divide="ignore"):
-            logs = decoded(stored[lost]) + np.log(np.broadcast_to(prior, joint.shape)[lost])
+            logs = decoded(stored[lost]) * learning_rate + np.log(np.broadcast_to(prior, joint.shape)[lost])
         joint[lost] = np.exp(logs - logs.max(axis=1, keepdims=True))
         total[lost] = joint[lost].sum(axis=1, keepdims=True)
     joint /= total

@@ -6,61 +6,95 @@ how a step is rounded, the compiled code leaves the row to numpy.
 
 from __future__ import annotations
 
-from math import expm1, inf, log
+from math import exp, expm1, floor, inf, log, sqrt
 from typing import Any
 
 import numpy as np
 
-from crawlsched.estimators.log_weights import STEPS_PER_NAT
+from crawlsched.estimators.log_weights import CODES, LAST_CODE, LAST_STEP, STEPS_PER_NAT, STEPS_PER_SQUARE
 
 __all__ = ["EXAMPLES", "update_row", "weights_of_row"]
 
-_NATS_PER_STEP = -1.0 / STEPS_PER_NAT
-_LAST = 65535.0
 _SMALLEST = 1e-300
 # Logarithms are good to 1e-13 nats, a step being 1/2048.
 _DOUBT = 1e-8
 
 
 def update_row(
-    stored: Any, page: int, rates: Any, elapsed: float, changed: bool, evidence: float, kept: float, offset: float
+    stored: Any,
+    page: int,
+    nats: Any,
+    prior: Any,
+    rates: Any,
+    elapsed: float,
+    changed: bool,
+    evidence: float,
+    kept: float,
+    renewal: float,
+    offset: float,
 ) -> bool:
     """Take one visit into account, as `Posterior.update_one` does; return False, and do nothing, where in doubt.
 
     Parameters
     ----------
-    stored : ndarray of uint16, shape (n, K)
+    stored : ndarray of uint16 or uint8, shape (n, K)
     page : int
-    rates : ndarray, shape (K,)
+    nats : ndarray
+        What each stored value stands for: an entry of `log_weights.NATS`.
+    prior, rates : ndarray, shape (K,)
     elapsed, changed, evidence
         As for `Posterior.update_one`.
     kept : float
         Factor on earlier evidence.
+    renewal : float
+        Probability that the page's rate is another one.
     offset : float
         What `dither_one` gave.
     """
     steps = np.empty(len(rates))
+    for k in range(len(rates)):
+        steps[k] = nats[stored[page, k]] * kept
+    if renewal > 0.0:
+        mean = 0.0
+        for k in range(len(rates)):
+            steps[k] = exp(steps[k])
+            mean += steps[k] * prior[k]
+        mean *= renewal / (1.0 - renewal)
+        for k in range(len(rates)):
+            steps[k] = log(steps[k] + mean)
     highest = -inf
     for k in range(len(rates)):
-        relative = stored[page, k] * _NATS_PER_STEP * kept
         expected = rates[k] * elapsed
         if changed:
             expected = max(expected + evidence, _SMALLEST)
-            relative += log(-expm1(-expected))
+            steps[k] += log(-expm1(-expected))
         else:
-            relative -= expected
-        steps[k] = relative
-        highest = max(highest, relative)
+            steps[k] -= expected
+        highest = max(highest, steps[k])
+    rounded = changed or renewal > 0.0
+    squared = len(nats) == CODES
     for k in range(len(rates)):
-        step = (steps[k] - highest) * -STEPS_PER_NAT + offset
-        if changed and step < _LAST + 1.0:
+        step = (steps[k] - highest) * -STEPS_PER_NAT
+        last = LAST_STEP
+        if squared:
+            step = code_of(step)
+            last = LAST_CODE
+        step += offset
+        if rounded and step < last + 1.0:
             above = step % 1.0
             if above < _DOUBT or above > 1.0 - _DOUBT:
                 return False
-        steps[k] = min(step, _LAST)
+        steps[k] = min(step, last)
     for k in range(len(rates)):
         stored[page, k] = int(steps[k])
     return True
+
+
+def code_of(steps: float) -> float:
+    """Return the place of so many steps among the codes of 8 bits, as `log_weights.encoded` does."""
+    square = min(steps, LAST_STEP) / STEPS_PER_SQUARE
+    code = floor(sqrt(square))
+    return code + (square - code * code) / (2.0 * code + 1.0)
 
 
 def weights_of_row(stored: Any, page: int, prior: Any, likelihoods: Any, weights: Any) -> float:
@@ -74,9 +108,9 @@ def weights_of_row(stored: Any, page: int, prior: Any, likelihoods: Any, weights
     return total
 
 
-_ROW, _STORED = np.full(2, 0.5), np.zeros((2, 2), np.uint16)
+_ROW, _CODES = np.full(2, 0.5), np.zeros((2, 2), np.uint8)
 #: Arguments of the functions that are called from outside, as numba is to compile them.
 EXAMPLES = {
-    "update_row": (_STORED, 0, _ROW, 1.0, True, 0.0, 1.0, 0.5),
-    "weights_of_row": (_STORED, 0, _ROW, _ROW, _ROW.copy()),
+    "update_row": (_CODES, 0, _ROW, _ROW, _ROW, 1.0, True, 0.0, 1.0, 0.0, 0.5),
+    "weights_of_row": (_CODES, 0, _ROW, _ROW, _ROW.copy()),
 }

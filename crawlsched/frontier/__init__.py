@@ -1,7 +1,18 @@
 """The frontier: the page with the highest crawl value among all that may be crawled now, exactly, at every slot."""
 
+from crawlsched.frontier.filed import Filed, filed, put_back
 from crawlsched.frontier.filing import PICKS_PER_TICK
 from crawlsched.frontier.frontier import Frontier, Pick
 from crawlsched.frontier.values import CrawlValues, PageValue, PageValues
 
-__all__ = ["PICKS_PER_TICK", "CrawlValues", "Frontier", "PageValue", "PageValues", "Pick"]
+__all__ = [
+    "PICKS_PER_TICK",
+    "CrawlValues",
+    "Filed",
+    "Frontier",
+    "PageValue",
+    "PageValues",
+    "Pick",
+    "filed",
+    "put_back",
+]

@@ -10,16 +10,18 @@ import numpy.typing as npt
 
 from crawlsched.frontier.awake import Awake
 from crawlsched.frontier.calendar import Calendar
+from crawlsched.frontier.followers import Followers
 from crawlsched.frontier.host_queues import HostQueues
 from crawlsched.frontier.ladder import AWAKE, BARRED, IN_FLIGHT, LOWEST, OUT, OWN_LADDER, RUNNING, Ladder, Run
 from crawlsched.frontier.levels import bed_level, bed_levels, coarseness, level_above, levels_above, value_at, values_at
-from crawlsched.frontier.values import CrawlValues, PageValues
+from crawlsched.frontier.values import CrawlValues, PageValues, as_bytes
 from crawlsched.pages import Pages, grown
 
 __all__ = ["PICKS_PER_TICK", "Filing"]
 
 IndexArray = npt.NDArray[np.intp]
 FloatArray = npt.NDArray[np.float64]
+BoolArray = npt.NDArray[np.bool_]
 
 # Levels are crossed a little later than they are said to be, so that rounding makes no page late.
 _SLACK = 1e-9
@@ -40,6 +42,8 @@ _MOST_THINNED = 128
 PICKS_PER_TICK = 32
 # Fewer pages than this are put into a ladder one by one.
 _FEW = 24
+# More pages than this that are overdue at once are kept in arrays.
+_MANY_OVERDUE = 256
 # More pages than this that would wake at once and whose values do not grow are sorted instead.
 _LEAST_RUN = 256
 
@@ -86,10 +90,13 @@ class Filing:
         self._resting_order: list[tuple[float, int]] = []
         self._soon: list[tuple[float, int]] = []
         self._overdue_soon: list[tuple[float, int]] = []
-        self._forced = HostQueues(self._resting)
-        self._overdue = HostQueues(self._resting)
+        # By page, the number by which forced pages are ordered.
+        self._force_number: dict[int, float] = {}
+        self._forced = HostQueues(self._resting, self._force_number.get)
+        self._overdue = HostQueues(self._resting, self.deadline_of)
         self._awake = Awake()
         self._resting_awake: dict[int, set[int]] = {}  # pages that would be awake if their host did not rest
+        self._followers = Followers()
         self._force_numbers = count()
         self._run_numbers = count()
 
@@ -135,10 +142,11 @@ class Filing:
         self.reserve(int(pages.max()) + 1)
         self._count_hosts(pages[self._place[pages] == OUT], 1)
         self._leave(pages)
+        if self._followers:
+            self._place[pages] = IN_FLIGHT  # so that none of them takes over from another
+            self._hand_over(pages)
         eligible = self._eligible_at(pages)
-        if self._max is not None:
-            for page in pages.tolist():
-                self._set_deadline(page, now)
+        self.set_deadlines(pages, now)
         barred = eligible > now
         if barred.any():
             for page, until in zip(pages[barred].tolist(), eligible[barred].tolist(), strict=True):
@@ -171,6 +179,8 @@ class Filing:
             return
         self._advance(now)
         self._leave_one(page)
+        self._place[page] = IN_FLIGHT
+        self._hand_over_one(page)
         if self._max is not None:
             self._set_deadline(page, now)
         eligible = self._eligible_at_one(page)
@@ -186,9 +196,9 @@ class Filing:
         self._count_hosts(inside, -1)
         self._leave(inside)
         self._place[inside] = OUT
-        for page in inside.tolist():
-            self._forced.discard(page)
-            self._overdue.discard(page)
+        self._hand_over(inside)
+        self._forced.discard_many(inside)
+        self._overdue.discard_many(inside)
         if self._max is not None:
             self._deadlines.clear(inside)
 
@@ -200,7 +210,8 @@ class Filing:
         host = self._pages.host
         for page in pages.tolist():
             if page not in self._forced and self._is_in(page):
-                self._forced.push(host.item(page), float(next(self._force_numbers)), page)
+                number = self._force_number[page] = float(next(self._force_numbers))
+                self._forced.push(host.item(page), number, page)
 
     def _is_in(self, page: int) -> bool:
         return 0 <= page < self._place.size and bool(self._place[page] > IN_FLIGHT)
@@ -232,6 +243,18 @@ class Filing:
         elif place > RUNNING:
             self._shared.leave(place)
 
+    def _hand_over(self, pages: IndexArray) -> None:
+        """Let others take over from those of some pages that they stand behind."""
+        if self._followers:
+            for page in pages[np.isin(pages, self._followers.leaders())].tolist():
+                self._hand_over_one(page)
+
+    def _hand_over_one(self, page: int) -> None:
+        if self._followers:
+            successor = self._followers.succeed(page, self._place)
+            if successor is not None:
+                self._put_one(successor)
+
     def _fall_asleep(self, page: int) -> None:
         self._awake.discard(page)
         if self._resting_awake:
@@ -251,7 +274,8 @@ class Filing:
     # -- not yet eligible, overdue
 
     def _eligible_at(self, pages: IndexArray) -> FloatArray:
-        return np.maximum(self._pages.not_before[pages], self._pages.crawled_at[pages] + self._min)
+        eligible: FloatArray = np.maximum(self._pages.not_before[pages], self._pages.crawled_at[pages] + self._min)
+        return eligible
 
     def _eligible_at_one(self, page: int) -> float:
         not_before: float = self._pages.not_before.item(page)
@@ -285,6 +309,31 @@ class Filing:
             if not self._deadlines.is_set(page):
                 self._deadlines.set_one(page, due, now)
 
+    def set_deadlines(self, pages: IndexArray, now: float) -> None:
+        """See to it that pages are found when they become overdue; O(log n) a page, in numpy."""
+        if self._max is None or not pages.size:
+            return
+        last = self._pages.crawled_at[pages]
+        never = last == -np.inf
+        if never.any():
+            last[never] = self._pages.first_seen[pages[never]]
+        deadlines = last + self._max
+        due = np.maximum(deadlines, self._eligible_at(pages))
+        self._overdue.discard_many(pages[due > now])
+        late = due <= self._until
+        if np.count_nonzero(late) > _MANY_OVERDUE:
+            many = (due <= now) & ~self._overdue.inside(pages)
+            self._deadlines.clear(pages[many])
+            self._overdue.push_many(self._pages.host[pages[many]], deadlines[many], pages[many])
+            soon = late & (due > now)
+        else:
+            soon = late
+        for page in pages[soon].tolist():
+            self._set_deadline(page, now)
+        pages, due = pages[~late], due[~late]
+        unset = ~self._deadlines.has_alarm(pages)
+        self._deadlines.set(pages[unset], due[unset], now)
+
     # -- asleep or awake
 
     def _put(self, pages: IndexArray, falling: bool) -> None:
@@ -306,11 +355,16 @@ class Filing:
             awake = levels > cutoffs
         else:
             descending = awake
+        if np.count_nonzero(awake) > _MOST_AWAKE and not steady[awake].all():
+            # What is left are pages of very nearly the same value: those that are equal in all need to be there once.
+            asleep = ~awake
+            awake &= ~self._stand_behind(pages, hosts, awake & ~steady)
+        else:
+            asleep = ~awake
         if awake.any():
             self._wake(pages, awake, parabolas, values)
-            if awake.all():
-                return
-        asleep = ~awake
+        if not asleep.any():
+            return
         sleepers, levels, cutoffs = pages[asleep], levels[asleep], cutoffs[asleep]
         below = levels < self._calm
         cutoffs[below] = self._calm
@@ -400,6 +454,13 @@ class Filing:
                 values, rows = self.values.many(woken), np.arange(rows.size)
             self._awake.add(woken, hosts, (value, slope, curve), self._now, values, rows)
 
+    def _stand_behind(self, pages: IndexArray, hosts: npt.NDArray[np.int32], chosen: BoolArray) -> BoolArray:
+        """Let those of the chosen pages stand behind another one that are alike in all; return which do."""
+        rows = np.flatnonzero(chosen)
+        alike = as_bytes(hosts[rows], *self.values.deciding(pages[rows]))
+        chosen[rows] = self._followers.gather(pages[rows], alike, self._place)
+        return chosen
+
     def _make_runs(self, pages: IndexArray, bounds: FloatArray) -> None:
         self._place[pages] = RUNNING
         hosts = self._pages.host[pages]
@@ -458,9 +519,8 @@ class Filing:
         pages = self._awake.living()
         self._awake.clear()
         if self._max is not None:
-            for page in self._deadlines.due(now).tolist():
-                if self._place[page] > IN_FLIGHT:
-                    self._set_deadline(page, now)
+            overdue = self._deadlines.due(now)
+            self.set_deadlines(overdue[self._place[overdue] > IN_FLIGHT], now)
         due = self._calendar.due(now)
         if due.size:
             place = self._place[due]

@@ -10,7 +10,16 @@ import numpy as np
 import numpy.typing as npt
 
 from crawlsched.frontier.filing import Filing
-from crawlsched.frontier.ladder import AFTER_ALL_PAGES, AWAKE, BARRED, IN_FLIGHT, OUT, OWN_LADDER, RUNNING, Ladder
+from crawlsched.frontier.ladder import (
+    AFTER_ALL_PAGES,
+    AWAKE,
+    BARRED,
+    IN_FLIGHT,
+    OUT,
+    OWN_LADDER,
+    RUNNING,
+    Ladder,
+)
 from crawlsched.frontier.levels import value_at
 from crawlsched.frontier.values import PageValue
 
@@ -79,9 +88,9 @@ class Frontier(Filing):
     # -- what stands where
 
     def place_of(self, page: int) -> str:
-        """Return where a page stands: out, in flight, barred, awake, in a run, or asleep. O(1)."""
+        """Return where a page stands: out, in flight, barred, awake, in a run, behind another, or asleep. O(1)."""
         place = self._place.item(page) if 0 <= page < self._place.size else OUT
-        return _PLACE_NAMES.get(place, "asleep")
+        return _PLACE_NAMES.get(place, "asleep" if place > RUNNING else "behind another")
 
     def is_forced(self, page: int) -> bool:
         """Whether a page goes before all others. O(1)."""
@@ -118,11 +127,15 @@ class Frontier(Filing):
         """Return up to about `n` pages that are likely to be picked next, likeliest first; O(n log n)."""
         found: list[int] = []
         for queues in (self._forced, self._overdue):
-            found += sorted(queues.keys, key=queues.keys.__getitem__)
+            found += queues.likely(n)
         bounds = self._awake.bounds(self._now)
-        found += self._awake.pages[np.argsort(-bounds)[: np.count_nonzero(bounds >= 0)]].tolist()
+        for page in self._awake.pages[np.argsort(-bounds)[: np.count_nonzero(bounds >= 0)]].tolist():
+            found += [page, *self._followers.behind(page, self._place)[: max(n - len(found), 0)].tolist()]
         for ladder in (self._shared, *self._ladders.values()) if len(found) < n else ():
             found += [page for page in ladder.top(n - len(found)).tolist() if self._place[page] == RUNNING]
+            if len(found) < n and self._fall >= 1:
+                # The next ones come from the beds that the cutoff comes down to.
+                found += ladder.highest_sleepers(n - len(found)).tolist()
             if len(found) >= n:
                 break
         if len(found) < n:
@@ -154,7 +167,7 @@ class Frontier(Filing):
         self._advance(now)
         free: set[int] = set()
         for queues, reason in ((self._forced, "forced"), (self._overdue, "overdue")):
-            while queues.keys and (entry := queues.first()) is not None:
+            while (entry := queues.first()) is not None:
                 _, page, host = entry
                 if self._is_free(host, now, host_free_at, free):
                     queues.pop(host)
@@ -252,8 +265,10 @@ class Frontier(Filing):
     def _send_off(self, page: int) -> None:
         self._leave_one(page)
         self._forced.discard(page)
+        self._force_number.pop(page, None)
         self._overdue.discard(page)
         self._place[page] = IN_FLIGHT
+        self._hand_over_one(page)
 
     def _check(self, now: float) -> None:
         """Raise `AssertionError` unless every page stands where `_place` says, with true bounds; O(n)."""
@@ -269,7 +284,8 @@ class Frontier(Filing):
         assert set(self._resting_awake) <= set(self._resting)
         ladders = [self._shared, *self._ladders.values()]
         assert sum(ladder.check(self._pages.host) for ladder in ladders) == int((place > RUNNING).sum())
-        eligible = pages[place > BARRED]
+        behind = self._check_followers(pages[(place > AWAKE) & (place < RUNNING)], now)
+        eligible = np.setdiff1d(pages[place > BARRED], behind)
         values = self.values.many(eligible).at(now)
         for page, value in zip(eligible.tolist(), values.tolist(), strict=True):
             host, level = self._pages.host.item(page), self._place.item(page)
@@ -281,3 +297,17 @@ class Frontier(Filing):
             elif level != RUNNING:
                 assert value < value_at(level)
         assert (self._eligible_at(pages[place == BARRED]) > now).all()
+
+    def _check_followers(self, pages: IndexArray, now: float) -> IndexArray:
+        """Raise `AssertionError` unless each of these pages stands behind a lower one of the same value and host."""
+        found: list[int] = []
+        for leader in self._followers.leaders():
+            behind = self._followers.behind(leader, self._place)
+            found += behind.tolist()
+            assert not behind.size or self._place[leader] > BARRED
+            assert (behind > leader).all()
+            assert (self._pages.host[behind] == self._pages.host[leader]).all()
+            value = self.values.one(leader)
+            assert all(self.values.one(page).exact(now) == value.exact(now) for page in behind.tolist())
+        assert sorted(found) == pages.tolist()
+        return pages

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from heapq import heappop, heappush
+from heapq import heappop, heappush, nsmallest
 
 import numpy as np
 import numpy.typing as npt
@@ -12,7 +12,19 @@ from crawlsched.frontier.buckets import Buckets
 from crawlsched.frontier.levels import value_at
 from crawlsched.pages import distinct
 
-__all__ = ["AFTER_ALL_PAGES", "AWAKE", "BARRED", "IN_FLIGHT", "LOWEST", "OUT", "OWN_LADDER", "RUNNING", "Ladder", "Run"]
+__all__ = [
+    "AFTER_ALL_PAGES",
+    "AWAKE",
+    "BARRED",
+    "BEHIND",
+    "IN_FLIGHT",
+    "LOWEST",
+    "OUT",
+    "OWN_LADDER",
+    "RUNNING",
+    "Ladder",
+    "Run",
+]
 
 # Where a page stands, as one number: its level if it sleeps in the shared ladder, that plus OWN_LADDER if it sleeps in
 # its host's own, or one of these.
@@ -24,15 +36,20 @@ IN_FLIGHT = OUT + 1
 BARRED = OUT + 2
 #: Among the pages that are compared at each pick.
 AWAKE = OUT + 3
-#: In a run.
-RUNNING = OUT + 4
+#: From here to `RUNNING`: behind another page, in the queue of that number.
+BEHIND = OUT + 4
 OWN_LADDER = 2**28
 
 IndexArray = npt.NDArray[np.intp]
 FloatArray = npt.NDArray[np.float64]
 LevelArray = npt.NDArray[np.int32]
 
+#: Levels begin here: what stands above `RUNNING` sleeps.
 LOWEST = -(2**30)
+#: In a run: one of pages that are sorted by crawl values which do not grow.
+RUNNING = LOWEST - 1
+# Levels in which `highest_sleepers` looks for pages.
+_LEVELS_LOOKED_AT = 64
 #: Stands for a page in keys (-value, page) that come after those of all pages of that value.
 AFTER_ALL_PAGES = 2**62
 
@@ -215,6 +232,17 @@ class Ladder:
             self.add_run(run)
         running: IndexArray = pages[self._place()[pages] == RUNNING]
         return running
+
+    def highest_sleepers(self, n: int) -> IndexArray:
+        """Return about `n` pages that sleep under the highest levels; O(n log(levels))."""
+        found: list[IndexArray] = []
+        for key in nsmallest(_LEVELS_LOOKED_AT, self._order) if n > 0 else ():
+            if self._sleepers[-key]:
+                found.append(self._beds.pages(-key)[:n])
+                n -= found[-1].size
+                if n <= 0:
+                    break
+        return np.concatenate(found) if found else np.empty(0, np.intp)
 
     def top(self, n: int) -> IndexArray:
         """Return up to `n` pages of the best run, some of which may have left it."""

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["CrawlValues", "PageValue", "PageValues"]
+__all__ = ["CrawlValues", "PageValue", "PageValues", "as_bytes"]
 
 IndexArray = npt.NDArray[np.intp]
 FloatArray = npt.NDArray[np.float64]
@@ -89,6 +89,29 @@ class CrawlValues(Protocol):
     def hears(self, page: int) -> bool:
         """Whether one more ChangeSignal changes what a page is worth."""
 
+    def deciding(self, pages: IndexArray) -> list[npt.NDArray[Any]]:
+        """Return all that crawl values depend on, in arrays of shape (n,) or (n, k).
+
+        Pages of one host with equal rows are worth the same at all times, to the last bit, until something happens to
+        one of them.
+        """
+
     @property
     def few(self) -> int:
         """Up to how many pages are dealt with faster one by one than together."""
+
+
+def as_bytes(*columns: npt.NDArray[Any]) -> npt.NDArray[np.void]:
+    """Return the rows of several arrays as one array of bytes, shape (n,), which can be compared and sorted.
+
+    Examples
+    --------
+    >>> rows = as_bytes(np.array([1.0, 1.0, 2.0]), np.array([[3, 4], [3, 4], [3, 4]]))
+    >>> bool(rows[0] == rows[1]), bool(rows[0] == rows[2])
+    (True, False)
+    """
+    n = columns[0].shape[0]
+    parts = [np.ascontiguousarray(column).view(np.uint8).reshape(n, -1) for column in columns]
+    together = np.ascontiguousarray(np.concatenate(parts, axis=1))
+    rows: npt.NDArray[np.void] = together.view(f"V{together.shape[1]}")[:, 0]
+    return rows

@@ -2,8 +2,23 @@
 
 from crawlsched.frontier import Pick
 from crawlsched.planner.explanation import Explanation, Observation
+from crawlsched.planner.keeping import plan_in_force, planner_arrays, planner_facts, restore_planner
 from crawlsched.planner.plan import Plan, Snapshot, plan
 from crawlsched.planner.planner import DEFAULT_GRID, Planner
 from crawlsched.planner.prospects import prospects
 
-__all__ = ["DEFAULT_GRID", "Explanation", "Observation", "Pick", "Plan", "Planner", "Snapshot", "plan", "prospects"]
+__all__ = [
+    "DEFAULT_GRID",
+    "Explanation",
+    "Observation",
+    "Pick",
+    "Plan",
+    "Planner",
+    "Snapshot",
+    "plan",
+    "plan_in_force",
+    "planner_arrays",
+    "planner_facts",
+    "prospects",
+    "restore_planner",
+]

@@ -44,17 +44,20 @@ class CoChangeWatch:
 
     def __init__(self) -> None:
         self._host = np.full(_VISITS, -1, np.int32)
+        self._page = np.zeros(_VISITS, np.intp)
         self._crawled_at, self._time, self._expected = np.empty((3, _VISITS))
         self._changed = np.zeros(_VISITS, bool)
         self.n_visits = 0
         self._surprise: dict[int, tuple[float, float]] = {}
 
-    def visited(self, host: int, crawled_at: float, time: float, fresh: float, evidence: float, changed: bool) -> bool:
+    def visited(
+        self, host: int, page: int, crawled_at: float, time: float, fresh: float, evidence: float, changed: bool
+    ) -> bool:
         """Take in a visit; return whether it is time to search. O(1).
 
         Parameters
         ----------
-        host : int
+        host, page : int
         crawled_at, time : float
             The visit before and this one, POSIX seconds.
         fresh : float
@@ -65,7 +68,8 @@ class CoChangeWatch:
         """
         expected = -log(fresh) if fresh > 0.0 else 700.0
         row = self.n_visits % _VISITS
-        self._host[row], self._crawled_at[row], self._time[row] = host, crawled_at, time
+        self._host[row], self._page[row] = host, page
+        self._crawled_at[row], self._time[row] = crawled_at, time
         self._expected[row], self._changed[row] = expected, changed
         self.n_visits += 1
         missed, imagined = self._surprise.get(host, (0.0, 0.0))
@@ -90,7 +94,7 @@ class CoChangeWatch:
         """Return the co-changes of a host by the visits kept, and those that these can say nothing of any more."""
         rows = np.flatnonzero(self._host == host)
         crawled_at, time = self._crawled_at[rows], self._time[rows]
-        times, evidence = find_co_changes(crawled_at, time, self._expected[rows], self._changed[rows])
+        times, evidence = find_co_changes(self._page[rows], crawled_at, time, self._expected[rows], self._changed[rows])
         since = float(crawled_at.min()) if known is None else known.since
         if known is not None:
             telling = _covering(crawled_at, time, known.times) >= _TELLING

@@ -38,6 +38,12 @@ class HostCoChanges:
         sums = np.append(np.cumsum(self.evidence[::-1])[::-1], 0.0)
         return sums[self.times.searchsorted(time, side="right")]
 
+    def difference(self, other: HostCoChanges) -> float:
+        """Return by how much the evidence since any time differs at most, nats."""
+        # It only changes at a co-change.
+        times = np.concatenate([[-np.inf], self.times, other.times])
+        return float(np.abs(self.after(times) - other.after(times)).max())
+
 
 class CoChanges:
     """The co-changes of all hosts that had some; never changed, so that a page may keep to an older one for a while.
@@ -60,6 +66,10 @@ class CoChanges:
 
     def __bool__(self) -> bool:
         return bool(self.hosts)
+
+    def of_host(self, host: int) -> HostCoChanges:
+        """Return what a host had; nothing, seen since for ever, if it had none."""
+        return self.hosts.get(host) or HostCoChanges(np.inf, -np.inf, np.empty(0), np.empty(0))
 
     def evidence_one(self, host: int, crawled_at: float) -> float:
         """Return what has been found out since a page's crawl, nats."""

@@ -10,6 +10,7 @@ import numpy.typing as npt
 from crawlsched.frontier import PageValue
 from crawlsched.pages import STATE_NAMES
 from crawlsched.planner.explanation import Explanation
+from crawlsched.planner.signal_groups import WHOLE_SITE
 
 if TYPE_CHECKING:
     from crawlsched.planner.planner import Planner
@@ -41,6 +42,7 @@ def explain(planner: Planner, page: int, now: float) -> Explanation:
         signal_rate=signal_rate,
         signal_weight=signal_weight,
         precision=float(-np.expm1(-signal_weight)),
+        precision_of=_learned_from(planner, page),
         recall=announced / (unsignalled + announced),
         elapsed=elapsed,
         n_signals=sum(n for _, n, _, _ in planner.further.counts(page)) or pages.n_signals.item(page),
@@ -53,6 +55,14 @@ def explain(planner: Planner, page: int, now: float) -> Explanation:
         deadline=frontier.deadline_of(page),
         binds=_what_binds(planner, page, now),
     )
+
+
+def _learned_from(planner: Planner, page: int) -> str:
+    pages, groups = planner.pages, planner.values.parameters_of(page).signal_groups
+    group = groups.of(pages.source.item(page), pages.host.item(page), pages.part.item(page))
+    if group is None:
+        return "source"
+    return "site" if group.part == WHOLE_SITE else "part"
 
 
 def _freshness(planner: Planner, weights: npt.NDArray[np.float64], elapsed: float, evidence: float) -> float:

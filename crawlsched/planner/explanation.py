@@ -64,6 +64,9 @@ class Explanation:
         Nats per announcement.
     precision : float
         Probability that an announcement is true.
+    precision_of : str
+        What that was learned from: ``source``, ``site`` or ``part`` (of the site), the finest with evidence; for a page
+        that several sources cover, of its first one.
     recall : float
         Probability that a change is announced.
     elapsed : float
@@ -98,6 +101,7 @@ class Explanation:
     signal_rate: float
     signal_weight: float
     precision: float
+    precision_of: str
     recall: float
     elapsed: float
     n_signals: int

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -134,6 +134,19 @@ class FurtherSources:
             self._free.extend(self._rows(page))
             self._pages.further[page] = 0
 
+    def table(self) -> dict[str, npt.NDArray[Any]]:
+        """Return all that `restore` needs beside `Pages.further`."""
+        free = np.zeros(self._n, bool)
+        free[self._free] = True
+        columns = {name: getattr(self, name)[: self._n] for name, _ in COLUMNS}
+        return columns | {"next": self._next[: self._n], "free": free}
+
+    def restore(self, table: dict[str, npt.NDArray[Any]]) -> None:
+        """Become what `table` was taken of; the arrays are kept."""
+        for name, _ in COLUMNS:
+            setattr(self, name, table[name])
+        self._next, self._n, self._free = table["next"], table["next"].size, np.flatnonzero(table["free"]).tolist()
+
     def _insert(self, page: int, row: int) -> None:
         head = self._pages.further.item(page) - 1
         self._next[row] = self._next[head]
@@ -188,17 +201,18 @@ class FurtherSources:
         rows = self._rows(page)
         return [_counts(self._pages, page), *(_counts(self, row) for row in rows[1:])] if rows else []
 
-    def everything(self) -> IndexArray:
-        """Return the rows of all pages' further sources, without those of their first ones."""
-        pages = self._pages
-        heads = pages.further[: pages.n]
-        kept = np.zeros(self._n, bool)
-        at = heads[heads > 0].astype(np.intp) - 1
-        at = self._next[at].astype(np.intp)
-        while (at := at[at >= 0]).size:
-            kept[at] = True
+    def everything(self) -> tuple[IndexArray, IndexArray]:
+        """Return the rows of all pages' further sources, without those of their first ones, and the page of each."""
+        heads = self._pages.further[: self._pages.n]
+        page_of = np.full(self._n, -1)
+        pages = np.flatnonzero(heads)
+        at = self._next[heads[pages].astype(np.intp) - 1].astype(np.intp)
+        while (more := at >= 0).any():
+            at, pages = at[more], pages[more]
+            page_of[at] = pages
             at = self._next[at].astype(np.intp)
-        return np.flatnonzero(kept)
+        rows = np.flatnonzero(page_of >= 0)
+        return rows, page_of[rows]
 
     def stored(self, pages: IndexArray) -> dict[tuple[int, int], tuple[int, int, float, int, float | None]]:
         """Return the rows of some pages as a store keeps them, by page and source."""

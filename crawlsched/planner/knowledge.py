@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from math import exp
 
 import numpy as np
 import numpy.typing as npt
@@ -15,12 +16,15 @@ from crawlsched.pages import ERROR, FREE, GONE, LIVE, MOVED, REFUSED, Pages, che
 from crawlsched.planner.co_change_watch import CoChangeWatch
 from crawlsched.planner.explanation import Observation
 from crawlsched.planner.further_sources import FurtherSources
+from crawlsched.planner.learning_rate import LearningRate
 from crawlsched.planner.listening import Listening
+from crawlsched.planner.own_precision import OwnPrecision
 from crawlsched.planner.page_values import PosteriorValues
 from crawlsched.planner.parameters import Parameters
-from crawlsched.planner.plan import FIRST_PRECISION, FIRST_SIGNAL_RATE
+from crawlsched.planner.plan import Plan
 from crawlsched.planner.point_value import KnownRates, PointValues
 from crawlsched.planner.rules import RULES
+from crawlsched.planner.signal_learning import FIRST_PRECISION, FIRST_SIGNAL_RATE
 
 __all__ = ["DEFAULT_GRID", "Knowledge", "positive"]
 
@@ -35,6 +39,8 @@ DEFAULT_GRID: FloatArray = np.geomspace(1 / (3 * 365 * DAY), 1 / 3, 32)
 #: Probability that a page's change rate is another one at the next visit: what was learned of a page that has changed
 #: its ways is forgotten in about ten visits. docs/learning.md has what it costs where rates stay.
 RENEWAL = 0.003
+# Co-changes are put in force when the evidence of some page changes by so many nats at least.
+_WORTH_ADOPTING = 0.05
 
 # So many pages of a plan or of many signals are worked on between two picks: about a millisecond.
 SLICE = 256
@@ -81,10 +87,12 @@ class Knowledge:
         self.gone_interval = positive("gone_interval", gone_interval, "seconds")
         self.pages = Pages()
         grid = DEFAULT_GRID if rates is None else rates
-        self.posterior = Posterior(0, grid, dtype=np.uint16, renewal=RENEWAL)
+        self.posterior = Posterior(0, grid, dtype=np.uint8, renewal=RENEWAL)
         self.grid = self.posterior.rates_id
         self.further = FurtherSources(self.pages)
-        self.values = PosteriorValues(self.pages, self.posterior, self._first_parameters(), self.further)
+        self.own_precision = OwnPrecision(self.pages)
+        known = self.further, self.own_precision
+        self.values = PosteriorValues(self.pages, self.posterior, self._first_parameters(), *known)
         self._listening = Listening(self.pages, self.further, self.values)
         self.known_rates: KnownRates | None = None
         self._rule = crawl_value
@@ -94,12 +102,14 @@ class Knowledge:
         self._frontier: Frontier | None = None
         self.threshold = 0.0
         self.clipped = 0
+        self.plan: Plan | None = None
         self._in_flight: set[int] = set()
         self._now = -np.inf
         self._work: deque[Callable[[float], bool]] = deque()
         self._next_parameters: Parameters | None = None
         self._adopting = False
         self._watch = CoChangeWatch()
+        self._learning_rate = LearningRate(self.posterior.rates)
 
     @property
     def frontier(self) -> Frontier:
@@ -147,7 +157,14 @@ class Knowledge:
         if rows < self.pages.n:
             self.posterior.resize(max(self.pages.n, rows + rows // 8))
 
-    def add(self, host: npt.ArrayLike, now: float, importance: npt.ArrayLike = 1.0, n: int | None = None) -> IndexArray:
+    def add(
+        self,
+        host: npt.ArrayLike,
+        now: float,
+        importance: npt.ArrayLike = 1.0,
+        n: int | None = None,
+        part: npt.ArrayLike = 0,
+    ) -> IndexArray:
         """Take in new pages; O(log n) a page.
 
         Parameters
@@ -160,6 +177,8 @@ class Knowledge:
             Weight of a fresh copy.
         n : int, optional
             How many pages, where neither of these is an array.
+        part : int or array_like of int
+            Part of its site that each page is in (`crawlsched.change_signals.part_number`).
 
         Returns
         -------
@@ -167,7 +186,7 @@ class Knowledge:
             The new pages.
         """
         now = self._at(now)
-        pages = self.pages.add(host, now, importance, n)
+        pages = self.pages.add(host, now, importance, n, part)
         self._grow()
         for start in range(0, pages.size, SLICE * 8):
             self.frontier.file(pages[start : start + SLICE * 8], now)
@@ -192,6 +211,7 @@ class Knowledge:
         pages = np.asarray(columns["page"], np.intp)
         # Numbers of rows that another planner has given out; `load_further` brings what they stand for.
         self.pages.set_rows(pages, {name: column for name, column in columns.items() if name != "further"})
+        self.own_precision.load(pages, columns)
         self._grow()
         future = pages[self.pages.crawled_at[pages] > now]
         self.clipped += future.size
@@ -223,6 +243,7 @@ class Knowledge:
         if self._frontier is not None:
             self._frontier.discard(rows)
         self.further.free(rows)
+        self.own_precision.free(rows)
         self.pages.free(rows)
         self.posterior.unpack(rows, np.zeros((rows.size, self.posterior.rates.size + 1), np.uint16))
 
@@ -264,7 +285,7 @@ class Knowledge:
         now = self._at(now)
         columns = self.pages
         crawled_at, state = columns.crawled_at.item(page), columns.state.item(page)
-        observation = None
+        elapsed, observation = now - crawled_at, None
         if changed is not None and now > crawled_at > -np.inf and state not in (GONE, MOVED):
             n_signals, source = columns.n_signals.item(page), columns.source.item(page)
             further = tuple((other, n) for other, n, _, _ in self.further.counts(page)[1:])
@@ -273,29 +294,29 @@ class Knowledge:
                 together = self.values.co_change_evidence_one(page)
                 # What was announced is no surprise, whatever announcements prove worth: neighbours do not explain it.
                 if evidence == 0.0:
-                    self._watch_neighbours(page, crawled_at, now, changed, together)
+                    self._watch_neighbours(page, elapsed, now, changed, together)
                 evidence += together
+                self._try_learning_rates(page, elapsed, evidence, changed)
+            if n_signals:
+                self._judge_signals(page, elapsed, changed, doubt, evidence)
             self.posterior.update_one(
                 page,
-                now - crawled_at,
+                elapsed,
                 changed,
                 evidence,
                 doubt=doubt,
                 time_since_modified=time_since_modified,
                 prior=self.values.prior_one(page),
             )
-            observation = Observation(page, now, now - crawled_at, n_signals, source, evidence, changed, further)
+            observation = Observation(page, now, elapsed, n_signals, source, evidence, changed, further)
         if changed:
             columns.n_changes[page] += 1
-            columns.changed_at[page] = now
         columns.n_crawls[page] += 1
         columns.crawled_at[page] = now
         columns.n_signals[page] = 0
         self.further.crawled(page)
         columns.state[page] = LIVE
-        if columns.n_errors.item(page):
-            columns.n_errors[page] = 0
-        columns.not_before[page] = 0.0
+        columns.reached(page)
         self._return(page, now)
         return observation
 
@@ -303,14 +324,35 @@ class Knowledge:
         _, weight = self.values.signals_one(page)
         return weight * self.values.heard_one(page)
 
-    def _watch_neighbours(self, page: int, crawled_at: float, now: float, changed: bool, together: float) -> None:
+    def _judge_signals(self, page: int, elapsed: float, changed: bool, doubt: float, evidence: float) -> None:
+        """Learn from a visit how far announcements of this page can be trusted; `evidence` is all there was, nats."""
+        prior, n_signals = self.values.precision_one(page), float(self.pages.n_signals.item(page))
+        others = max(evidence - self.own_precision.evidence_one(page, *prior, n_signals), 0.0)
+        fresh = self._fresh_by_age(page, elapsed) * exp(-others)
+        given = (1.0, -fresh) if changed else (doubt, (1.0 - doubt) * fresh)
+        self.own_precision.learn(page, prior, n_signals, *given)
+
+    def _fresh_by_age(self, page: int, elapsed: float) -> float:
+        """Return the probability that a page has not changed, if nothing is known of it but its age."""
+        return float(np.vecdot(self.values.weights_one(page), np.exp(self.posterior.rates * -elapsed)))
+
+    def _watch_neighbours(self, page: int, elapsed: float, now: float, changed: bool, together: float) -> None:
         """Learn of co-changes from a visit; `together` is the evidence of those known, nats."""
         host = self.pages.host.item(page)
-        fresh = float(np.vecdot(self.values.weights_one(page), np.exp(self.posterior.rates * (crawled_at - now))))
-        if self._watch.visited(host, crawled_at, now, fresh, together, changed):
+        crawled_at, fresh = self.pages.crawled_at.item(page), self._fresh_by_age(page, elapsed)
+        if self._watch.visited(host, page, crawled_at, now, fresh, together, changed):
             known = self._newest_parameters.co_changes
-            found = known.with_host(host, self._watch.search(host, known.hosts.get(host)))
-            self._put_in_force(replace(self._newest_parameters, co_changes=found))
+            found = self._watch.search(host, known.hosts.get(host))
+            # All pages are filed again for it: not for what makes no difference.
+            if found.difference(known.of_host(host)) > _WORTH_ADOPTING:
+                self._put_in_force(replace(self._newest_parameters, co_changes=known.with_host(host, found)))
+
+    def _try_learning_rates(self, page: int, elapsed: float, evidence: float, changed: bool) -> None:
+        """See how well the visits before foretold this one; `evidence` is all there was beside them, nats."""
+        # Without a plan the prior is flat, and learning less would only do something about that.
+        if self.pages.n_crawls.item(page) and self.values.parameters_of(page).even_rate < np.inf:
+            stored = self.posterior._columns["log_likelihood"][page]
+            self._learning_rate.visited(stored, self.values.prior_one(page), elapsed, evidence, changed)
 
     # -- parameters
 
@@ -350,8 +392,9 @@ class Knowledge:
     def failed(self, page: int, now: float, retry_at: float | None = None) -> None:
         """A visit did not reach content: the page backs off, at least until `retry_at`."""
         now = self._at(now)
-        wait = self._wait(page, ERROR, self.error_interval, _LONGEST_ERROR_INTERVAL)
-        self.pages.not_before[page] = max(now + wait, retry_at or 0.0)
+        again = self._again(page, ERROR)
+        wait = _backing_off(again, self.error_interval, _LONGEST_ERROR_INTERVAL)
+        self.pages.set_rare(page, not_before=max(now + wait, retry_at or 0.0), n_errors=min(again + 1, 255))
         self._return(page, now)
 
     def gone(self, page: int, now: float) -> None:
@@ -379,14 +422,15 @@ class Knowledge:
         self._return(page, self._at(now))
 
     def _probe_later(self, page: int, state: int, now: float) -> None:
-        self.pages.not_before[page] = now + self._wait(page, state, self.gone_interval, _LONGEST_GONE_INTERVAL)
+        again = self._again(page, state)
+        wait = _backing_off(again, self.gone_interval, _LONGEST_GONE_INTERVAL)
+        self.pages.set_rare(page, not_before=now + wait, n_errors=min(again + 1, 255))
 
-    def _wait(self, page: int, state: int, first: float, longest: float) -> float:
-        """Count one more visit in a row that ended in a state; return how long to wait after it."""
+    def _again(self, page: int, state: int) -> int:
+        """Put a page into a state in which its visit ended; return how many in a row before it had ended so."""
         again = self.pages.n_errors.item(page) if self.pages.state.item(page) == state else 0
-        self.pages.n_errors[page] = min(again + 1, 255)
         self.pages.state[page] = state
-        return float(min(first * 2.0 ** min(again, 60), max(longest, first)))
+        return int(again)
 
     def _return(self, page: int, now: float) -> None:
         self._in_flight.discard(page)
@@ -424,9 +468,11 @@ class Knowledge:
         """
         now = self._at(now)
         rows = self._rows(pages)
-        if (self.pages.source[rows] != source).any():
+        columns = self.pages
+        if (columns.source[rows] != source).any():
             self._listening.cover(rows, source, now)
-        rows = rows[now - self.pages.crawled_at[rows] >= self.signal_delay]
+        if self.signal_delay:
+            rows = rows[now - columns.crawled_at[rows] >= self.signal_delay]
         before = (now if since is None else min(since, now)) - self.signal_delay
         if rows.size <= min(_FEW, self.frontier.values.few):
             for page in rows.tolist():
@@ -522,6 +568,10 @@ class Knowledge:
             return at < rows.size
 
         self._work.append(step)
+
+
+def _backing_off(again: int, first: float, longest: float) -> float:
+    return float(min(first * 2.0 ** min(again, 60), max(longest, first)))
 
 
 def positive(name: str, value: float, unit: str) -> float:

@@ -105,14 +105,13 @@ class Listening:
             return
         # Those twins that a visit has not seen yet; none are left if it has seen them all, and so this change, too.
         counted = [twin for twin in twins if twin.n_signals]
-        least = min(counted, key=lambda twin: self._weight(twin.source), default=None)
-        if least is not None and self._weight(least.source) < self._weight(source):
+        least = min(counted, key=lambda twin: self._weight(page, twin.source), default=None)
+        if least is not None and self._weight(page, least.source) < self._weight(page, source):
             self._further.count(page, least.source, -1)
             self._further.count(page, source, 1)
 
-    def _weight(self, source: int) -> float:
-        weights = self._values.parameters.signal_weights
-        return weights.item(min(source, weights.size - 1))
+    def _weight(self, page: int, source: int) -> float:
+        return self._values.source_quality_one(page, source)[0]
 
 
 def _chance(other: Heard, since: float, at: float) -> float:

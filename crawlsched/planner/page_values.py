@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from crawlsched.crawl_value.sources import merge_sources
 from crawlsched.estimators import Posterior
 from crawlsched.estimators.probabilities import posterior_probabilities
 from crawlsched.frontier import PageValue, PageValues
 from crawlsched.pages import Pages
 from crawlsched.planner.further_sources import FurtherSources
+from crawlsched.planner.own_precision import OwnPrecision
+from crawlsched.planner.page_signals import PageSignals
 from crawlsched.planner.parameters import Parameters
 from crawlsched.planner.posterior_value import (
     ROWS,
@@ -25,23 +25,21 @@ from crawlsched.planner.posterior_value import (
     SteadyValue,
 )
 
-__all__ = ["SIGNALS_OF_A_RATE", "MixedValues", "PosteriorValues"]
+__all__ = ["MixedValues", "PosteriorValues"]
 
 FloatArray = npt.NDArray[np.float64]
 IndexArray = npt.NDArray[np.intp]
 BoolArray = npt.NDArray[np.bool_]
 
-#: A page's signal rate is its own count of signals with so many added at the rate of its source.
-SIGNALS_OF_A_RATE = 2.0
-# With less than this a signal tells nothing, and its page is treated as one without signals.
-_LEAST_WEIGHT = 1e-4
 # Evidence that a co-change is taken to bring where no source tells: it only says how often there are further ones.
 _CO_CHANGE_WEIGHT = 1.0
+# What decides a page's crawl value, beside its host and its posterior.
+_DECIDING = ("crawled_at", "importance", "source", "n_signals", "n_signals_total", "signalled_since", "part")
 # Up to so many pages compiled code is faster one by one.
 _FEW_COMPILED = 24
 
 
-class PosteriorValues:
+class PosteriorValues(PageSignals):
     """The posterior crawl value (design, section 4): the expectation of the crawl value over what is still possible.
 
     Parameters
@@ -51,43 +49,21 @@ class PosteriorValues:
         A row per page.
     parameters : Parameters
         In force for all pages; while `adopted` is not None only for those before it.
-    further : FurtherSources, optional
-        What sources beside its first one say of a page; nothing by default.
+    further, own_precision
+        As for `PageSignals`.
     """
 
     def __init__(
-        self, pages: Pages, posterior: Posterior, parameters: Parameters, further: FurtherSources | None = None
+        self,
+        pages: Pages,
+        posterior: Posterior,
+        parameters: Parameters,
+        further: FurtherSources | None = None,
+        own_precision: OwnPrecision | None = None,
     ) -> None:
-        self._pages = pages
-        self._further = FurtherSources(pages) if further is None else further
+        super().__init__(pages, parameters, further, own_precision)
         self._posterior = posterior
         self._grid = Grid(posterior.rates)
-        self.parameters = parameters
-        self._before = parameters
-        self._adopted_below: int | None = None
-
-    # -- which parameters are in force
-
-    def begin_adoption(self, parameters: Parameters) -> None:
-        """Let new parameters be in force for no page yet."""
-        self._before, self.parameters, self._adopted_below = self.parameters, parameters, 0
-
-    def adopt_below(self, page: int | None) -> None:
-        """Let the new parameters be in force for pages below this number; None: for all."""
-        self._adopted_below = page
-        if page is None:
-            self._before = self.parameters
-
-    def parameters_of(self, page: int) -> Parameters:
-        """Return the parameters in force for a page."""
-        below = self._adopted_below
-        return self.parameters if below is None or page < below else self._before
-
-    def _by_parameters(self, pages: IndexArray) -> list[tuple[Parameters, BoolArray | None]]:
-        if self._adopted_below is None:
-            return [(self.parameters, None)]
-        new = pages < self._adopted_below
-        return [(p, part) for p, part in ((self.parameters, new), (self._before, ~new)) if part.any()]
 
     # -- what is known of a page
 
@@ -100,18 +76,17 @@ class PosteriorValues:
         return self._weighted(pages, "value_priors")
 
     def _weighted(self, pages: IndexArray, name: str) -> FloatArray:
-        hosts = self._pages.host[pages]
-        stored = self._posterior._columns["log_likelihood"][pages]
-        before = np.empty((pages.size, self._grid.rates.size))
+        weights = np.empty((pages.size, self._grid.rates.size))
         for parameters, part in self._by_parameters(pages):
+            rows = pages if part is None else pages[part]
             priors: FloatArray = getattr(parameters, name)
-            if priors.shape[0] == 1:
-                before[... if part is None else part] = priors[0]
-            elif part is None:
-                before = priors[parameters.groups(hosts)]
-            else:
-                before[part] = priors[parameters.groups(hosts[part])]
-        return posterior_probabilities(stored, before)
+            before = priors[0] if priors.shape[0] == 1 else priors[parameters.groups(self._pages.host[rows])]
+            stored = self._posterior._columns["log_likelihood"][rows]
+            found = posterior_probabilities(stored, before, parameters.learning_rate)
+            if part is None:
+                return found
+            weights[part] = found
+        return weights
 
     def prior_one(self, page: int) -> FloatArray:
         """Return the prior probabilities of the rates for one page, shape (K,)."""
@@ -121,99 +96,13 @@ class PosteriorValues:
 
     def weights_one(self, page: int) -> FloatArray:
         """Return the posterior probabilities of the rates for one page, shape (K,)."""
-        return self._posterior.weights_one(page, self.prior_one(page))
+        return self._posterior.weights_one(page, self.prior_one(page), self.parameters_of(page).learning_rate)
 
     def value_weights_one(self, page: int) -> FloatArray:
         """Return what each rate counts for in the crawl value of one page, shape (K,)."""
         parameters = self.parameters_of(page)
         prior = parameters.value_priors[parameters.group(self._pages.host.item(page))]
-        return self._posterior.weights_one(page, prior)
-
-    def signals(self, pages: IndexArray) -> tuple[FloatArray, FloatArray]:
-        """Return signal rates (per second) and signal weights (nats); 0 both for pages whose signals tell nothing.
-
-        The rate is counted per page, so it is 0 before the first announcement: a page that a source names and has never
-        announced is worth what it would be without the source.
-        """
-        rate, weight = np.zeros(pages.size), np.zeros(pages.size)
-        sources = self._pages.source[pages]
-        if (sources < 0).all():
-            return rate, weight
-        for parameters, part in self._by_parameters(pages):
-            rows = np.flatnonzero(sources >= 0 if part is None else (sources >= 0) & part)
-            weight[rows] = parameters.of_source(parameters.signal_weights, sources[rows])
-            rate[rows] = parameters.of_source(parameters.signal_rates, sources[rows])
-        weight[weight < _LEAST_WEIGHT] = 0.0
-        rows = np.flatnonzero((weight > 0) & (rate > 0))
-        rate[rows] = self._own_rate(pages[rows], rate[rows])
-        rate[(weight == 0.0) | (self._pages.n_signals_total[pages] == 0)] = 0.0
-        for row in np.flatnonzero(self._pages.further[pages]).tolist():
-            rate[row], weight[row], _ = self._of_several(int(pages[row]))
-        return rate, weight
-
-    def signals_one(self, page: int) -> tuple[float, float]:
-        """Return what `signals` returns, to the last bit, for one page."""
-        columns, parameters = self._pages, self.parameters_of(page)
-        if columns.further.item(page):
-            return self._of_several(page)[:2]
-        source = columns.source.item(page)
-        if source < 0:
-            return 0.0, 0.0
-        weight: float = parameters.signal_weights.item(min(source, parameters.signal_weights.size - 1))
-        if weight < _LEAST_WEIGHT:
-            return 0.0, 0.0
-        rate: float = parameters.signal_rates.item(min(source, parameters.signal_rates.size - 1))
-        total = columns.n_signals_total.item(page)
-        if total == 0 or rate <= 0:
-            return 0.0, weight
-        time = max(columns.crawled_at.item(page) - columns.signalled_since.item(page), 0.0)
-        counted = max(float(total) - columns.n_signals.item(page), 0.0)
-        if not time < np.inf:
-            time = 0.0
-        return (counted + SIGNALS_OF_A_RATE) / (time + SIGNALS_OF_A_RATE / rate), weight
-
-    def heard(self, pages: IndexArray) -> FloatArray:
-        """Return how many announcements, of the weight that `signals` gives, there were since the last crawl.
-
-        A whole number, unless several sources cover the page: evidence is the sum of their κ n.
-        """
-        n: FloatArray = self._pages.n_signals[pages].astype(np.float64)
-        for row in np.flatnonzero(self._pages.further[pages]).tolist():
-            n[row] = self.heard_one(int(pages[row]))
-        return n
-
-    def heard_one(self, page: int) -> float:
-        """Return what `heard` returns for one page."""
-        if not self._pages.further.item(page):
-            return float(self._pages.n_signals.item(page))
-        _, weight, evidence = self._of_several(page)
-        return evidence / weight if weight > 0 else 0.0
-
-    def _of_several(self, page: int) -> tuple[float, float, float]:
-        """Return signal rate, signal weight and evidence of a page that several sources cover."""
-        parameters, crawled_at = self.parameters_of(page), self._pages.crawled_at.item(page)
-        rates, weights, evidence = [], [], 0.0
-        for source, n_signals, n_total, since in self._further.counts(page):
-            number = min(source, parameters.signal_weights.size - 1)
-            weight = parameters.signal_weights.item(number)
-            if weight < _LEAST_WEIGHT or n_total == 0:
-                continue
-            time = max(crawled_at - since, 0.0) if crawled_at > -np.inf else 0.0
-            counted = max(n_total - n_signals, 0) + SIGNALS_OF_A_RATE
-            rates.append(counted / (time + SIGNALS_OF_A_RATE / parameters.signal_rates.item(number)))
-            weights.append(weight)
-            evidence += weight * n_signals
-        if len(rates) <= 1:
-            return (rates[0], weights[0], evidence) if rates else (0.0, 0.0, 0.0)
-        return *_merged(tuple(rates), tuple(weights)), evidence
-
-    def _own_rate(self, pages: IndexArray, towards: FloatArray) -> FloatArray:
-        # Counted up to the last crawl: what has come since is evidence, and the rate must not change between events.
-        columns = self._pages
-        counted = np.maximum(columns.n_signals_total[pages].astype(np.float64) - columns.n_signals[pages], 0.0)
-        time = np.maximum(columns.crawled_at[pages] - columns.signalled_since[pages], 0.0)
-        time = np.where(np.isfinite(time), time, 0.0)
-        return (counted + SIGNALS_OF_A_RATE) / (time + SIGNALS_OF_A_RATE / towards)
+        return self._posterior.weights_one(page, prior, parameters.learning_rate)
 
     # -- what pages around a page say of it
 
@@ -245,6 +134,19 @@ class PosteriorValues:
     def hears(self, page: int) -> bool:
         """Whether one more ChangeSignal changes what a page is worth."""
         return self._pages.source.item(page) >= 0
+
+    def deciding(self, pages: IndexArray) -> list[npt.NDArray[Any]]:
+        """Return all that the crawl values of pages depend on beside their host; see `CrawlValues`."""
+        columns = self._pages
+        below = self._adopted_below
+        return [
+            self._posterior._columns["log_likelihood"][pages],
+            np.zeros(pages.size, bool) if below is None else pages < below,
+            *(getattr(columns, name)[pages] for name in _DECIDING),
+            *self._own.columns(pages).values(),
+            # What further sources say stands elsewhere: such a page is like no other.
+            np.where(columns.further[pages] > 0, pages + 1, 0),
+        ]
 
     @property
     def few(self) -> int:
@@ -320,13 +222,6 @@ class PosteriorValues:
                 rows = np.flatnonzero(steady if part is None else steady & part)
                 values[rows] = parameters.new_values[parameters.groups(hosts[rows])] * importance[rows]
         return values
-
-
-@lru_cache(maxsize=8192)
-def _merged(rates: tuple[float, ...], weights: tuple[float, ...]) -> tuple[float, float]:
-    # Between two crawls of a page they stay as they are, and are asked for often.
-    rate, weight = merge_sources(rates, weights)
-    return float(rate), float(weight)
 
 
 class MixedValues:

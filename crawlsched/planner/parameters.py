@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from crawlsched.crawl_value import undiscovered_value
 from crawlsched.planner.co_changes import CoChanges
+from crawlsched.planner.signal_groups import SignalGroups
 
-__all__ = ["DOUBT", "Parameters", "value_priors"]
+__all__ = ["DOUBT", "FIRST_STRENGTH", "Parameters", "value_priors"]
 
 FloatArray = npt.NDArray[np.float64]
 IndexArray = npt.NDArray[np.intp]
 
+#: For how many announcements a source's precision counts beside a page's own, before pages have shown how they differ.
+FIRST_STRENGTH = 4.0
 #: How much fast rates are doubted in crawl values: their weight is divided by this power of rate / even rate.
 DOUBT = 0.5
 
@@ -42,6 +46,12 @@ class Parameters:
         When pages of a host changed together; none by default.
     even_rate : float
         Crawls per second and page if all got the same; inf: not known.
+    signal_strengths : ndarray, shape (S + 1,)
+        For how many announcements these weights count where a page has evidence of its own; 4 by default.
+    signal_groups : SignalGroups
+        Sites, and parts of sites, whose announcements are worth something else than those of their source elsewhere.
+    learning_rate : float
+        Power of pages' own likelihoods, as `LearningRate` finds it.
     value_priors : ndarray, shape (G, K)
         `priors` as crawl values take them: a rate r above the even rate R/n counts as if it were less likely by the
         factor (r n/R)^(-1/2).
@@ -62,8 +72,13 @@ class Parameters:
     discovery_horizon: float
     co_changes: CoChanges = field(default_factory=CoChanges)
     even_rate: float = np.inf
+    signal_groups: SignalGroups = field(default_factory=SignalGroups)
+    signal_strengths: FloatArray = None  # type: ignore[assignment]
+    learning_rate: float = 1.0
 
     def __post_init__(self) -> None:
+        if self.signal_strengths is None:
+            object.__setattr__(self, "signal_strengths", np.full(self.signal_weights.size, FIRST_STRENGTH))
         # Of a page never crawled nothing but its group is known: one value for all of a group.
         object.__setattr__(self, "new_values", undiscovered_value(self.priors, self.rates, self.discovery_horizon))
 
@@ -83,9 +98,46 @@ class Parameters:
         known = hosts < self.group_of_host.size
         return np.where(known, self.group_of_host[np.where(known, hosts, 0)], 0)
 
-    def of_source(self, column: FloatArray, sources: npt.NDArray[np.int32]) -> FloatArray:
-        """Return the entries of `signal_weights` or `signal_rates` for sources (0 or more)."""
-        return column[np.minimum(sources, column.size - 1)]
+    def signal_quality(
+        self, sources: npt.NDArray[Any], hosts: npt.NDArray[Any], parts: npt.NDArray[Any]
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return what announcements of pages by sources (0 or more) are worth, by the finest group with evidence.
+
+        This is what is known of a page before its own announcements have shown anything: an announcement is true with
+        probability 1 - exp(-κ), and with γ announcements a second γ exp(-κ) of them are false.
+
+        Returns
+        -------
+        signal_weight : ndarray, shape (n,)
+            κ, nats per announcement.
+        signal_rate : ndarray, shape (n,)
+            γ, announcements per second.
+        """
+        at = np.minimum(sources, self.signal_weights.size - 1)
+        weights, rates = self.signal_weights[at], self.signal_rates[at]
+        groups = self.signal_groups
+        if len(groups):
+            rows = groups.rows(sources, hosts, parts)
+            own = rows >= 0
+            weights[own], rates[own] = groups.signal_weights[rows[own]], groups.signal_rates[rows[own]]
+        return weights, rates
+
+    def signal_quality_one(self, source: int, host: int, part: int) -> tuple[float, float]:
+        """Return what `signal_quality` returns for one page."""
+        group = self.signal_groups.of(source, host, part)
+        if group is not None:
+            return group.signal_weight, group.signal_rate
+        at = min(source, self.signal_weights.size - 1)
+        return self.signal_weights.item(at), self.signal_rates.item(at)
+
+    def signal_strength(self, sources: npt.NDArray[Any]) -> FloatArray:
+        """Return for how many announcements what `signal_quality` returns counts beside a page's own."""
+        strengths: FloatArray = self.signal_strengths[np.minimum(sources, self.signal_strengths.size - 1)]
+        return strengths
+
+    def signal_strength_one(self, source: int) -> float:
+        """Return what `signal_strength` returns for one page."""
+        return self.signal_strengths.item(min(source, self.signal_strengths.size - 1))
 
 
 def value_priors(priors: FloatArray, rates: FloatArray, even_rate: float) -> FloatArray:

@@ -9,10 +9,15 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from crawlsched.estimators import SignalQuality, grid_id, learn_prior
+from crawlsched.estimators import grid_id, learn_prior
+from crawlsched.estimators.log_weights import relative_likelihoods
 from crawlsched.planner.co_changes import CoChanges
-from crawlsched.planner.parameters import Parameters, value_priors
+from crawlsched.planner.learning_rate import best_learning_rate, first_losses
+from crawlsched.planner.parameters import FIRST_STRENGTH, Parameters, value_priors
 from crawlsched.planner.posterior_value import Grid
+from crawlsched.planner.signal_groups import SignalGroups
+from crawlsched.planner.signal_learning import learn_signals
+from crawlsched.planner.signal_strengths import learn_strengths
 
 __all__ = ["Plan", "Snapshot", "plan"]
 
@@ -22,14 +27,6 @@ IndexArray = npt.NDArray[np.intp]
 # A host needs so many visited pages in the sample for a prior of its own; at most so many hosts get one.
 _LEAST_GROUP = 30
 _MOST_GROUPS = 512
-# How many announcements the sources together count for, when a single one's precision is fitted.
-_ANNOUNCEMENTS_OF_THE_WHOLE = 10.0
-# What is known of a source's rate of announcements before the first.
-_ANNOUNCEMENTS_AT_FIRST = 0.01
-#: Precision of announcements before anything is known: as likely true as not.
-FIRST_PRECISION = 0.5
-#: Announcements a second and page before anything is known: one in a day.
-FIRST_SIGNAL_RATE = 1 / 86_400
 # Pages from which the demand curve is estimated, and its thresholds per factor of 10.
 _DEMAND_SAMPLE = 4096
 _DEMAND_POINTS_PER_DECADE = 10
@@ -51,17 +48,21 @@ class Snapshot:
         How many pages have been visited.
     pages : ndarray of int, shape (n,)
         Visited pages, all or an even sample, ascending.
-    log_likelihood : ndarray of uint16, shape (n, K)
+    log_likelihood : ndarray of uint8, shape (n, K)
         Their compact rows.
     hosts : ndarray of int, shape (n,)
         Their hosts.
     importance : ndarray, shape (n,)
         Their weights.
-    sources, n_signals_total, signalled_for : ndarray, shape (s,)
-        Of pages that a source covers, all or an even sample: the source, the announcements it made, and in how many
-        seconds.
+    sources, signalled_hosts, signalled_parts, n_signals_total, signalled_for : ndarray, shape (s,)
+        Of pages that a source covers, all or an even sample: the source, the page's host and part of it, the
+        announcements that the source made, and in how many seconds.
+    true_signals, false_signals : ndarray, shape (s,)
+        Of the same pages: how many announcements visits found true and false, as `OwnPrecision` counts them.
     co_changes : CoChanges
         When pages of a host changed together, as known until then.
+    learning_losses : ndarray, shape (5,), optional
+        How well each learning rate has foretold visits until then: `LearningRate.losses`; none were seen by default.
     """
 
     rates: FloatArray
@@ -69,13 +70,18 @@ class Snapshot:
     time: float
     n_pages: int
     pages: IndexArray
-    log_likelihood: npt.NDArray[np.uint16]
+    log_likelihood: npt.NDArray[np.uint8]
     hosts: npt.NDArray[np.int32]
     importance: FloatArray
     sources: npt.NDArray[np.int32]
+    signalled_hosts: npt.NDArray[np.int32]
+    signalled_parts: npt.NDArray[np.uint16]
     n_signals_total: FloatArray
     signalled_for: FloatArray
+    true_signals: FloatArray
+    false_signals: FloatArray
     co_changes: CoChanges = field(default_factory=CoChanges)
+    learning_losses: FloatArray | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,6 +112,12 @@ class Plan:
         Rows (threshold, crawls per second wanted at it).
     co_changes : CoChanges
         When pages of a host changed together.
+    signal_strengths : ndarray, shape (S + 1,)
+        For how many announcements what is known of each source counts beside what is known of a page.
+    signal_groups : SignalGroups
+        What announcements are worth on sites, and in parts of sites, that have evidence of their own.
+    learning_losses : ndarray, shape (5,)
+        What decides the power to which pages' own likelihoods are taken: `LearningRate.losses`.
     """
 
     time: float
@@ -120,6 +132,18 @@ class Plan:
     threshold: float
     demand: FloatArray
     co_changes: CoChanges = field(default_factory=CoChanges)
+    signal_groups: SignalGroups = field(default_factory=SignalGroups)
+    signal_strengths: FloatArray = None  # type: ignore[assignment]
+    learning_losses: FloatArray = field(default_factory=first_losses)
+
+    @property
+    def learning_rate(self) -> float:
+        """Power to which pages' own likelihoods are taken."""
+        return best_learning_rate(self.learning_losses)
+
+    def __post_init__(self) -> None:
+        if self.signal_strengths is None:
+            object.__setattr__(self, "signal_strengths", np.full(self.signal_weights.size, FIRST_STRENGTH))
 
     def parameters(self, rates: FloatArray, discovery_horizon: float) -> Parameters:
         """Return the plan as crawl values need it.
@@ -138,7 +162,9 @@ class Plan:
         weights, signal_rates = self.signal_weights, self.signal_rates
         even_rate = self.bandwidth / max(self.n_pages, 1)
         columns = self.priors, group_of_host, weights, signal_rates
-        return Parameters(*columns, rates, discovery_horizon, self.co_changes, even_rate)
+        signals = self.signal_groups, self.signal_strengths
+        known = *columns, rates, discovery_horizon, self.co_changes, even_rate
+        return Parameters(*known, *signals, learning_rate=self.learning_rate)
 
     def to_dict(self, host_names: Sequence[str] | None = None) -> dict[str, Any]:
         """Return the plan as plain numbers, lists and texts, as JSON can hold them.
@@ -152,6 +178,7 @@ class Plan:
         plain = {name: value.tolist() if isinstance(value, np.ndarray) else value for name, value in data.items()}
         hosts: list[Any] = list(self.group_hosts)
         plain["co_changes"] = self.co_changes.to_list(host_names)
+        plain["signal_groups"] = self.signal_groups.to_list(host_names)
         plain["group_hosts"] = hosts if host_names is None else [host_names[host] for host in hosts]
         return plain
 
@@ -171,14 +198,19 @@ class Plan:
         ValueError
             If something is missing.
         """
+        # Plans of earlier versions know no groups, no strengths and no losses.
+        usual = [FIRST_STRENGTH] * len(data.get("signal_weights", ()))
+        data = {"signal_groups": [], "signal_strengths": usual, "learning_losses": first_losses(), **data}
         missing = [field.name for field in fields(cls) if field.name not in data]
         if missing:
             raise ValueError(f"data must hold what Plan.to_dict() returned, but {', '.join(missing)} is missing.")
         given = {field.name: data[field.name] for field in fields(cls)}
-        for name in ("priors", "signal_weights", "signal_rates", "precision_intervals", "demand"):
+        arrays = "priors", "signal_weights", "signal_rates", "signal_strengths", "precision_intervals", "demand"
+        for name in (*arrays, "learning_losses"):
             given[name] = np.asarray(given[name], dtype=np.float64)
         given["demand"] = given["demand"].reshape(-1, 2)
         given["co_changes"] = CoChanges.from_list(given["co_changes"], host_number)
+        given["signal_groups"] = SignalGroups.from_list(given["signal_groups"], host_number)
         priors, hosts = given["priors"], given["group_hosts"]
         if any(isinstance(host, str) for host in hosts):
             known = [] if host_number is None else list(range(len(hosts)))
@@ -203,7 +235,8 @@ def plan(
     bandwidth : float
         Crawls per second.
     signal_observations : mapping, optional
-        Visits of pages that a source covers: arrays ``page``, ``elapsed``, ``n_signals``, ``source``, ``changed``.
+        Visits of pages that a source covers: arrays ``elapsed``, ``n_signals``, ``source``, ``changed``; and, for what
+        sites and parts of sites differ in, ``host`` (-1: not known) and ``part``, as `Planner.places` gives them.
     previous : Plan, optional
         The plan in force; what nothing is known about stays as it says.
 
@@ -215,14 +248,19 @@ def plan(
     -----
     It changes nothing, reads no clock, and works in numpy on blocks of rows, so that it can run in a thread beside the
     crawl. Priors are learned as by `learn_prior`, for the whole and then for hosts with at least 30 visited pages,
-    shrunk towards the whole; a signal's weight is fitted per source and shrunk towards all sources together. The demand
-    curve leaves signals out: announced pages count as if nothing had been announced.
+    shrunk towards the whole; a signal's weight is fitted per source and shrunk towards all sources together, then per
+    site of a source and per part of a site, each shrunk towards the larger. The demand curve leaves signals out:
+    announced pages count as if nothing had been announced.
     """
     if not 0 < bandwidth < np.inf:
         raise ValueError(f"bandwidth must be crawls per second above 0 and finite, got {bandwidth!r}.")
-    priors, group_hosts = _learn_priors(snapshot)
-    weights, rates, intervals = _learn_signals(snapshot, priors[0], signal_observations, previous)
-    threshold, demand = _demand(snapshot, priors, group_hosts, bandwidth)
+    losses = snapshot.learning_losses
+    if losses is None:
+        losses = first_losses() if previous is None else previous.learning_losses
+    learning_rate = best_learning_rate(losses)
+    priors, group_hosts = _learn_priors(snapshot, learning_rate)
+    learned = learn_signals(snapshot, signal_observations, previous)
+    threshold, demand = _demand(snapshot, priors, group_hosts, bandwidth, learning_rate)
     return Plan(
         time=snapshot.time,
         rates_id=grid_id(snapshot.rates),
@@ -230,19 +268,22 @@ def plan(
         n_pages=snapshot.n_pages,
         priors=priors,
         group_hosts=group_hosts,
-        signal_weights=weights,
-        signal_rates=rates,
-        precision_intervals=intervals,
+        signal_weights=learned.weights,
+        signal_rates=learned.rates,
+        precision_intervals=learned.precision_intervals,
         threshold=threshold,
         demand=demand,
         co_changes=snapshot.co_changes,
+        signal_groups=learned.groups,
+        signal_strengths=learn_strengths(snapshot, learned),
+        learning_losses=losses,
     )
 
 
-def _learn_priors(snapshot: Snapshot) -> tuple[FloatArray, tuple[int, ...]]:
+def _learn_priors(snapshot: Snapshot, learning_rate: float) -> tuple[FloatArray, tuple[int, ...]]:
     if not snapshot.pages.size:
         return np.full((1, snapshot.rates.size), 1 / snapshot.rates.size), ()
-    whole = learn_prior(snapshot.log_likelihood)
+    whole = learn_prior(snapshot.log_likelihood, learning_rate=learning_rate)
     visited = np.bincount(snapshot.hosts)
     largest = np.argsort(-visited, kind="stable")[:_MOST_GROUPS]
     grouped = np.sort(largest[visited[largest] >= _LEAST_GROUP])
@@ -253,71 +294,13 @@ def _learn_priors(snapshot: Snapshot) -> tuple[FloatArray, tuple[int, ...]]:
     group_of_host[grouped] = np.arange(grouped.size)
     group = group_of_host[snapshot.hosts]
     inside = np.flatnonzero(group >= 0)
-    learned = learn_prior(snapshot.log_likelihood[inside], group[inside], whole, n_groups=grouped.size)
+    of_groups = snapshot.log_likelihood[inside], group[inside], whole
+    learned = learn_prior(*of_groups, n_groups=grouped.size, learning_rate=learning_rate)
     return np.vstack([whole, learned]), tuple(grouped.tolist())
 
 
-def _learn_signals(
-    snapshot: Snapshot, prior: FloatArray, visits: Mapping[str, npt.NDArray[Any]] | None, previous: Plan | None
-) -> tuple[FloatArray, FloatArray, FloatArray]:
-    first_weight = -np.log1p(-FIRST_PRECISION)
-    n_sources = int(snapshot.sources.max(initial=-1)) + 1
-    if visits is not None and len(visits["source"]):
-        n_sources = max(n_sources, int(np.max(visits["source"])) + 1)
-    if previous is not None:
-        n_sources = max(n_sources, previous.signal_weights.size - 1)
-    weights = np.full(n_sources + 1, first_weight)
-    intervals = np.tile([0.0, 1.0], (n_sources + 1, 1))
-    if previous is not None:
-        known = previous.signal_weights.size - 1
-        weights[:known], intervals[:known] = previous.signal_weights[:-1], previous.precision_intervals[:-1]
-        weights[known:], intervals[known:] = previous.signal_weights[-1], previous.precision_intervals[-1]
-    if visits is not None and len(visits["source"]):
-        _fit_sources(snapshot, prior, visits, weights, intervals)
-    return weights, _signal_rates(snapshot, n_sources), intervals
-
-
-def _fit_sources(
-    snapshot: Snapshot,
-    prior: FloatArray,
-    visits: Mapping[str, npt.NDArray[Any]],
-    weights: FloatArray,
-    intervals: FloatArray,
-) -> None:
-    sources = np.asarray(visits["source"], np.intp)
-    quality = SignalQuality(weights.size)
-    usable = (sources >= 0) & (np.asarray(visits["elapsed"]) > 0)
-    columns = (np.asarray(visits[name])[usable] for name in ("elapsed", "n_signals", "changed"))
-    quality.update(sources[usable], *columns)
-    seen = np.unique(sources[usable])
-    if not seen.size:
-        return
-    # One announcement, as likely true as not, keeps the whole from being sure of anything before it has seen some.
-    whole = quality.fit_group(seen, (FIRST_PRECISION, 1 - FIRST_PRECISION))
-    weights[-1], intervals[-1] = whole.signal_weight, whole.precision_interval
-    true = whole.precision * _ANNOUNCEMENTS_OF_THE_WHOLE
-    for source in seen.tolist():
-        fit = quality.fit_group(source, (true, _ANNOUNCEMENTS_OF_THE_WHOLE - true))
-        weights[source], intervals[source] = fit.signal_weight, fit.precision_interval
-
-
-def _signal_rates(snapshot: Snapshot, n_sources: int) -> FloatArray:
-    rates = np.full(n_sources + 1, FIRST_SIGNAL_RATE)
-    # A hundredth of an announcement, at the rate from which every source begins: that keeps a source which has never
-    # announced anything from a rate of 0, and is nothing beside the first real announcements, in a collection that is
-    # a minute old as in one that is years old.
-    counted = np.bincount(snapshot.sources, snapshot.n_signals_total, n_sources) + _ANNOUNCEMENTS_AT_FIRST
-    time = (
-        np.bincount(snapshot.sources, snapshot.signalled_for, n_sources) + _ANNOUNCEMENTS_AT_FIRST / FIRST_SIGNAL_RATE
-    )
-    rates[:n_sources] = counted / time
-    if n_sources:
-        rates[-1] = np.median(rates[:n_sources])
-    return rates
-
-
 def _demand(
-    snapshot: Snapshot, priors: FloatArray, group_hosts: tuple[int, ...], bandwidth: float
+    snapshot: Snapshot, priors: FloatArray, group_hosts: tuple[int, ...], bandwidth: float, learning_rate: float
 ) -> tuple[float, FloatArray]:
     """Return the threshold and the demand curve; each page is crawled whenever its value reaches the threshold."""
     chosen = np.arange(0, snapshot.pages.size, max(1, snapshot.pages.size // _DEMAND_SAMPLE))
@@ -329,7 +312,7 @@ def _demand(
     group_of_host = np.zeros(int(snapshot.hosts.max()) + 1, np.intp)
     group_of_host[list(group_hosts)] = np.arange(1, len(group_hosts) + 1)
     rows = value_priors(priors, snapshot.rates, even_rate)[group_of_host[snapshot.hosts[chosen]]]
-    likelihood = np.exp(snapshot.log_likelihood[chosen] * (-1 / 2048.0)) * rows
+    likelihood = relative_likelihoods(snapshot.log_likelihood[chosen], learning_rate) * rows
     likelihood /= likelihood.sum(axis=1, keepdims=True)
     importance = snapshot.importance[chosen]
     highest = float((likelihood @ (1 / snapshot.rates) * importance).max())

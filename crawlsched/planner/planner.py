@@ -9,9 +9,11 @@ import numpy as np
 import numpy.typing as npt
 
 from crawlsched.frontier import Pick
+from crawlsched.pages import FREE
 from crawlsched.planner.explaining import explain
 from crawlsched.planner.explanation import Explanation
 from crawlsched.planner.knowledge import DEFAULT_GRID, Knowledge, positive
+from crawlsched.planner.learning_rate import LearningRate
 from crawlsched.planner.plan import Plan, Snapshot
 
 __all__ = ["DEFAULT_GRID", "Planner"]
@@ -65,6 +67,8 @@ class Planner(Knowledge):
         A running mean of the crawl values picked.
     clipped : int
         Loaded pages whose last crawl was in the future.
+    plan : Plan or None
+        The plan adopted last.
 
     Examples
     --------
@@ -172,7 +176,11 @@ class Planner(Knowledge):
         columns, n = self.pages, self.pages.n
         n_visited, sample = _evenly(columns.n_crawls[:n] != 0, _SAMPLE)
         _, sources = _evenly(columns.source[:n] >= 0, _SAMPLE)
-        further, others = self.further, self.further.everything()
+        further, (others, others_of) = self.further, self.further.everything()
+        covered = np.concatenate([sources, others_of])
+        own = self.own_precision.columns(sources)
+        # Of further sources nothing is learned page by page.
+        judged = {name: np.pad(column, (0, others.size)).astype(np.float64) for name, column in own.items()}
         since = np.concatenate([columns.signalled_since[sources], further.signalled_since[others]])
         n_total = np.concatenate([columns.n_signals_total[sources], further.n_signals_total[others]])
         return Snapshot(
@@ -181,13 +189,17 @@ class Planner(Knowledge):
             time=self._now if np.isfinite(self._now) else 0.0,
             n_pages=n_visited,
             pages=sample,
-            log_likelihood=self.posterior.packed(sample)[:, :-1],
+            log_likelihood=self.posterior.codes(n)[sample],
             hosts=columns.host[sample],
             importance=columns.importance[sample].astype(np.float64),
             sources=np.concatenate([columns.source[sources], further.source[others]]),
+            signalled_hosts=columns.host[covered],
+            signalled_parts=columns.part[covered],
             n_signals_total=n_total.astype(np.float64),
             signalled_for=np.maximum(self._now - since, 0.0),
             co_changes=self._newest_parameters.co_changes,
+            learning_losses=self._learning_rate.losses.copy() if self._learning_rate.n_visits else None,
+            **judged,
         )
 
     def adopt(self, plan: Plan, now: float) -> None:
@@ -206,15 +218,29 @@ class Planner(Knowledge):
         if self._watch.n_visits:
             # What this planner knows is newer; only one that has just begun takes what a plan remembers.
             parameters = replace(parameters, co_changes=self._newest_parameters.co_changes)
+        self.plan = plan
+        if not self._learning_rate.n_visits:
+            self._learning_rate = LearningRate(self.posterior.rates, plan.learning_losses)
         self._put_in_force(parameters)
 
     # -- what is known
 
+    def places(self, pages: npt.ArrayLike) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.uint16]]:
+        """Return host (-1 for those that were forgotten) and part of its site for each of some pages."""
+        rows = np.asarray(pages, np.intp)
+        if rows.size and not (rows.min() >= 0 and rows.max() < self.pages.n):
+            raise ValueError(f"pages must hold row numbers from 0 to {self.pages.n - 1}, got {pages!r}.")
+        return np.where(self.pages.state[rows] == FREE, -1, self.pages.host[rows]), self.pages.part[rows]
+
     def columns(self, pages: npt.ArrayLike) -> dict[str, npt.NDArray[np.generic]]:
-        """Copy all columns of some pages for a store: ``page``, those of `Pages`, and ``log_likelihood`` (uint16)."""
+        """Copy all columns of some pages for a store.
+
+        ``page``, those of `Pages` and of `OwnPrecision`, and ``log_likelihood`` (uint16).
+        """
         rows = np.asarray(pages, np.intp)
         likelihood = self.posterior.packed(rows)[:, :-1]
-        return {"page": rows, **self.pages.columns(rows), "log_likelihood": likelihood}
+        own = self.own_precision.columns(rows)
+        return {"page": rows, **self.pages.columns(rows), **own, "log_likelihood": likelihood}
 
     def overdue_demand(self) -> float:
         """Return the crawls per second that `max_crawl_interval` asks for; 0 without one. O(n)."""

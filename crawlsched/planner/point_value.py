@@ -107,6 +107,12 @@ class PointValues:
         # After the first certain announcement no other adds anything.
         return seen is None or (seen[5] > 0.0 and (seen[5] < inf or not self._pages.n_signals.item(page)))
 
+    def deciding(self, pages: IndexArray) -> list[npt.NDArray[Any]]:
+        """Return all that the crawl values of pages depend on beside their host; see `CrawlValues`."""
+        columns = self._estimates.deciding(pages)
+        known = self._known.known_rates
+        return columns if known is None else [*columns, known.get(pages).T]
+
     @property
     def few(self) -> int:
         """Up to how many pages are dealt with faster one by one than together."""
@@ -122,7 +128,7 @@ class PointValues:
         return _point_value(
             self._rule,
             seen,
-            self._estimates.heard_one(page),
+            self._estimates.counted_one(page),
             columns.crawled_at.item(page),
             columns.importance.item(page),
             self._estimates.parameters.discovery_horizon,
@@ -130,7 +136,8 @@ class PointValues:
 
     def many(self, pages: IndexArray) -> RuleValues:
         """Return the crawl values of pages as things stand."""
-        return self.supposing(pages, self._pages.crawled_at[pages], self._estimates.heard(pages))
+        # By these rules an announcement is worth what it is, be it estimated or known; n of them n times that.
+        return self.supposing(pages, self._pages.crawled_at[pages], self._estimates.counted(pages))
 
     def supposing(self, pages: IndexArray, crawled_at: FloatArray, n_signals: npt.NDArray[Any]) -> RuleValues:
         """Return the crawl values of pages if they had last been crawled then, and announced so often since."""

@@ -18,8 +18,10 @@ from crawlsched.simulation.truth import Visit
 
 __all__ = ["PlannerArm"]
 
-# The first plan is made after so many crawls, and the next ones each after twice as many, up to a crawl of every page.
+# The first plan is made after so many crawls, and the next ones each after twice as many, up to a crawl of every page;
+# then each after an eighth more, since what all pages have in common is known the better the less each visit adds.
 _FIRST_PLAN = 64
+_SHARE_OF_CRAWLS = 8
 # Columns of the visits from which the worth of announcements is learned: name, code of the array, type in numpy.
 _VISIT_COLUMNS = (
     ("page", "q", np.intp),
@@ -141,7 +143,8 @@ class PlannerArm:
         visits = self._visits.columns() if len(self._visits) else None
         self._plan = plan(self._planner.snapshot(), self._setting.bandwidth, visits, self._plan)
         self._planner.adopt(self._plan, now)
-        self._next_plan = self._n_crawls + min(self._n_crawls, max(len(self._planner.pages), _FIRST_PLAN))
+        most = max(len(self._planner.pages), _FIRST_PLAN, self._n_crawls // _SHARE_OF_CRAWLS)
+        self._next_plan = self._n_crawls + min(self._n_crawls, most)
 
 
 class SignalVisits:

@@ -200,9 +200,13 @@ class _Events:
         rows = rows[self._ends[rows] > now]
         # Each announcement counts: a page that was announced twice is passed on twice.
         while rows.size:
-            distinct, first = np.unique(rows, return_index=True)
-            self._arm.signalled(distinct, now)
-            rows = np.delete(rows, first)
+            rows = np.sort(rows)
+            again = rows[1:] == rows[:-1]
+            if not again.any():
+                self._arm.signalled(rows, now)
+                return
+            self._arm.signalled(rows[np.concatenate([[True], ~again])], now)
+            rows = rows[1:][again]
 
 
 class _Queue:

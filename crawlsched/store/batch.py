@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from crawlsched.store.models import CONTENT_COLUMNS, STATE_COLUMNS, TRACE_COLUMNS
+from crawlsched.store.models import STATE_COLUMNS, TRACE_COLUMNS
 
 __all__ = ["Batch", "Host", "KeptText", "NewPage", "ObservationRow", "PageFacts", "Source", "facts_with"]
 
@@ -279,7 +279,7 @@ def _one_with(fact: PageFacts | None, page: int, batches: list[Batch]) -> PageFa
             fact = PageFacts(page, new.url, new.template, data, None, None, None, None, None, new.depth, None, 1)
         changes = batch.contents.get(page)
         if changes and fact is not None:
-            fact = fact._replace(**{name: changes[name] for name in CONTENT_COLUMNS if name in changes})
+            fact = fact._replace(**{name: changes[name] for name in PageFacts._fields if name in changes})
         trace = batch.traces.get(page)
         if trace and fact is not None:
             traced: dict[str, Any] = {name: trace[name] for name in TRACE_COLUMNS}

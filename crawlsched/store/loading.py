@@ -32,7 +32,10 @@ _TYPES = {
     "n_signals": np.uint16,
     "n_signals_total": np.uint32,
     "source": np.int32,
+    "true_signals": np.float32,
+    "false_signals": np.float32,
     "depth": np.int32,
+    "part": np.uint16,
 }
 
 
@@ -105,9 +108,10 @@ def _select(
     statement = (
         select(
             table.c.page,
-            *[table.c[name] for name in models.STATE_COLUMNS],
+            *[table.c[name] for name in models.LOADED_COLUMNS],
             table.c.depth,
             table.c.host,
+            table.c.part,
             table.c.request_fingerprint,
             case((usable, table.c.log_likelihood)).label("log_likelihood")
             if n_rates
@@ -145,7 +149,7 @@ def _arrays(columns: dict[str, Any], hosts: _HostNumbers | None, n_rates: int) -
     n = len(columns["page"])
     arrays = {
         name: np.array(columns[name], dtype=_TYPES.get(name, np.float64))
-        for name in ("page", *models.STATE_COLUMNS, "depth")
+        for name in ("page", *models.LOADED_COLUMNS, "depth", "part")
     }
     never = np.isnan(arrays["crawled_at"])
     arrays["crawled_at"][never] = -np.inf

@@ -23,7 +23,15 @@ from sqlalchemy import (
     text,
 )
 
-__all__ = ["CONTENT_COLUMNS", "FINGERPRINT_SIZE", "OUTCOMES", "STATE_COLUMNS", "TRACE_COLUMNS", "metadata"]
+__all__ = [
+    "CONTENT_COLUMNS",
+    "FINGERPRINT_SIZE",
+    "LOADED_COLUMNS",
+    "OUTCOMES",
+    "STATE_COLUMNS",
+    "TRACE_COLUMNS",
+    "metadata",
+]
 
 #: Bytes of a request fingerprint (SHA-1, as Scrapy makes it).
 FINGERPRINT_SIZE = 20
@@ -34,13 +42,12 @@ OUTCOMES = (
     *("gone", "moved", "error", "refused", "dropped"),
 )
 
-#: The columns of `crawlsched.pages.Pages` which are stored for each page, in the order in which they are written.
+#: The columns of `crawlsched.pages.Pages`, and what the planner has beside them, which are stored for each page, in the
+#: order in which they are written.
 STATE_COLUMNS = (
     "state",
     "importance",
     "crawled_at",
-    "first_seen",
-    "changed_at",
     "not_before",
     "n_crawls",
     "n_changes",
@@ -49,10 +56,15 @@ STATE_COLUMNS = (
     "n_signals_total",
     "signalled_since",
     "source",
+    "true_signals",
+    "false_signals",
 )
 
 #: What is known of a page's content; `Batch.contents` changes any of them.
-CONTENT_COLUMNS = ("fingerprint", "pending_fingerprint", "recipe", "etag", "last_modified", "moved_to")
+CONTENT_COLUMNS = ("fingerprint", "pending_fingerprint", "recipe", "etag", "last_modified", "moved_to", "changed_at")
+
+#: What `Store.load` gives of each page.
+LOADED_COLUMNS = (*STATE_COLUMNS, "first_seen", "changed_at")
 
 #: What is left of a page's earlier contents; they have a table of their own, because pages are written at every visit.
 TRACE_COLUMNS = ("history", "text_sketch", "block_sketch")
@@ -80,6 +92,7 @@ collections = Table(
     metadata,
     *_key(),
     Column("name", Text, nullable=False),
+    Column("last_change", Text),  # of its pages: another text after each
     PrimaryKeyConstraint("shard", "collection"),
     UniqueConstraint("shard", "name"),
 )
@@ -119,6 +132,10 @@ pages = Table(
     Column("etag", Text),
     Column("last_modified", Text),
     Column("moved_to", Text),
+    Column("part", Integer, nullable=False, server_default=text("0")),  # of its site; `change_signals.part_number`
+    # How many announcements visits found true and false: `crawlsched.planner.own_precision`.
+    Column("true_signals", Float(53), nullable=False, server_default=text("0")),
+    Column("false_signals", Float(53), nullable=False, server_default=text("0")),
     PrimaryKeyConstraint("shard", "collection", "page"),
     # Beside the primary key nothing begins with shard and collection: on a table that was not yet analysed PostgreSQL
     # takes any such index to find one page, and reads the whole collection through it.

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from sqlalchemy import Connection, Dialect, Table
 
+from crawlsched.change_signals import part_number
 from crawlsched.store import models
 from crawlsched.store.batch import Batch, KeptText, NewPage, ObservationRow
 from crawlsched.store.database import is_row_error, reason
@@ -151,6 +152,7 @@ _SOURCE = (
 _HOST = ("host", "rest_until", "crawl_delay", "robots_seen_at", "counts")
 _IDENTITY = (
     *("page", "url", "url_digest", "host", "request_fingerprint", "request_fingerprinter", "template", "depth"),
+    *("part", "first_seen"),
 )
 
 
@@ -194,7 +196,7 @@ def _identity(page: NewPage, texts: "Counter[str]") -> tuple[Any, ...]:
     url = clean(page.url, texts)
     return (
         *(page.page, url, url_digest(url), page.host, bytes(page.request_fingerprint)),
-        *(page.request_fingerprinter, page.template, page.depth),
+        *(page.request_fingerprinter, page.template, page.depth, part_number(url), page.first_seen),
     )
 
 
@@ -227,7 +229,7 @@ def _add_pages(made: _Groups, batch: Batch) -> None:
 
 
 def _never_crawled(page: NewPage, texts: "Counter[str]") -> tuple[Any, ...]:
-    return (*_identity(page, texts), NEW, 1.0, None, page.first_seen, None, 0.0, 0, 0, 0, 0, 0, None, -1)
+    return (*_identity(page, texts), NEW, 1.0, None, 0.0, 0, 0, 0, 0, 0, None, -1, 0.0, 0.0)
 
 
 def _stored_columns(batch: Batch) -> tuple[dict[str, list[Any]], tuple[str, ...]]:

@@ -2,12 +2,13 @@
 
 import threading
 import time
+import uuid
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeVar
 
 import numpy as np
-from sqlalchemy import Connection, delete, insert, select, text
+from sqlalchemy import Connection, delete, insert, select, text, update
 from sqlalchemy.exc import IntegrityError
 
 from crawlsched.exceptions import CollectionInUse, StoreError
@@ -160,7 +161,7 @@ class Store:
         Yields
         ------
         dict of str to ndarray
-            ``page`` int64, ``host`` int32, ``depth`` int32; every name in `models.STATE_COLUMNS`
+            ``page`` int64, ``host`` int32, ``depth`` int32; every name in `models.LOADED_COLUMNS`
             (never: -inf in crawled_at, nan in changed_at and signalled_since); ``request_fingerprint`` uint8, shape
             (n, 20), and ``other_fingerprinter`` bool; ``log_likelihood`` uint16, shape (n, n_rates), and
             ``has_log_likelihood`` bool: False where the page has to start from the prior (its row is 0).
@@ -182,6 +183,13 @@ class Store:
     def next_observation(self) -> int:
         """Give the first observation id that is free at the end."""
         return self._read(reading.next_number, models.observations.c.id)
+
+    def last_change(self) -> str | None:
+        """Give a text that is another one after each change of a page, by whichever process; None: there was none."""
+        table = models.collections
+        with self.database.reading() as connection:
+            found: str | None = connection.execute(select(table.c.last_change).where(*self._own(table))).scalar_one()
+        return found
 
     def counts(self) -> dict[str, dict[int, int]]:
         """Count the pages: host to state to number."""
@@ -274,11 +282,11 @@ class Store:
         saved = Saved()
         groups = saving.groups(batch, self.key, self.database.engine.dialect, saved)
         try:
-            self._write(lambda connection: saving.write(connection, groups))
+            self._write_pages(lambda connection: saving.write(connection, groups))
         except Exception as error:
             if not is_row_error(error):
                 raise
-            self._write(lambda connection: saving.write_carefully(connection, groups, saved))
+            self._write_pages(lambda connection: saving.write_carefully(connection, groups, saved))
         saved.rows -= sum(saved.refused.values())
         return saved
 
@@ -349,7 +357,7 @@ class Store:
         forgotten = []
         for pages in forgetting.matching(self.database, self.key, kind, value):
             self._forgotten.update(pages.tolist())
-            self._write_slice(partial(forgetting.delete_pages, key=self.key, pages=pages))
+            self._write_slice(self._noted(partial(forgetting.delete_pages, key=self.key, pages=pages)))
             forgotten.append(pages)
         clear = forgetting.delete_collection if kind == "collection" else forgetting.delete_unused_templates
         self._write(lambda connection: clear(connection, self.key))
@@ -422,6 +430,19 @@ class Store:
                     "written by this one; stop this crawl (crawlsched status shows the new owner)."
                 )
             return change(connection)
+
+    def _write_pages(self, change: Callable[[Connection], T]) -> T:
+        """Change pages, and leave word of it in the same transaction."""
+        return self._write(self._noted(change))
+
+    def _noted(self, change: Callable[[Connection], T]) -> Callable[[Connection], T]:
+        table = models.collections
+
+        def noted(connection: Connection) -> T:
+            connection.execute(update(table).where(*self._own(table)).values(last_change=uuid.uuid4().hex))
+            return change(connection)
+
+        return noted
 
     def _write_slice(self, change: Callable[[Connection], T]) -> T:
         """Change one slice of many, then rest as long as it took: whoever writes in between has to get a turn."""

@@ -60,7 +60,8 @@ def fill(store: Store, now: float) -> None:
         int(n): NewPage(int(n), url_of(n), HOSTS[n % 2], sha1(url_of(n).encode()).digest(), now - 3600.0)
         for n in numbers
     }
-    columns = {"page": numbers, **pages.columns(numbers)}
+    none = np.zeros(numbers.size, np.float32)
+    columns = {"page": numbers, **pages.columns(numbers), "true_signals": none, "false_signals": none}
     columns.pop("host")
     store.save(Batch(new_pages=new, columns=columns))
 

@@ -11,6 +11,7 @@ import asyncio
 import json
 import multiprocessing
 import os
+import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -25,13 +26,19 @@ import numpy as np
 from scrapy import Request
 from scrapy.utils.request import fingerprint
 
+from crawlsched.estimators import grid_id
+from crawlsched.planner import DEFAULT_GRID
 from crawlsched.store import Batch, NewPage, Store
+from tests.benchmarks.frontier_collection import learned_rows
 
 _BODY = b"<html><body><p>" + b"some text of a page " * 100 + b"</p></body></html>"
 _SITEMAP_ENTRIES = 50_000
+_LARGE_RATE = 200.0
+# Further pages are copies of the first ones: SQLite makes these thirty times as fast.
+_WRITTEN_ONE_BY_ONE = 500_000
 
 _SPIDER = '''
-import json, os, resource, time
+import asyncio, json, os, resource, time
 import scrapy
 from scrapy import signals
 
@@ -44,6 +51,8 @@ class Recorder:
         self = cls()
         self.crawler, self.times, self.begun = crawler, [], time.monotonic()
         self.started = float(os.environ["BENCH_STARTED"])
+        # (when, seconds late) of a timer that should ring every 5 ms, where it was more than 5 ms late.
+        self.late, self.watch = [], None
         # Plain Scrapy's own delays come after the downloader was reached, so there the answers are what can be timed.
         paced_by_scrapy = crawler.settings.getfloat("DOWNLOAD_DELAY") > 0
         moment = signals.response_downloaded if paced_by_scrapy else signals.request_reached_downloader
@@ -53,12 +62,24 @@ class Recorder:
 
     def left(self, request):
         self.times.append(time.monotonic())
+        if self.watch is None:
+            self.watch = asyncio.ensure_future(self.watch_the_loop())
+
+    async def watch_the_loop(self):
+        while True:
+            due = time.monotonic() + 0.005
+            await asyncio.sleep(0.005)
+            if time.monotonic() > due + 0.005:
+                self.late.append((time.monotonic(), time.monotonic() - due))
 
     def closed(self, reason):
+        if self.watch is not None:
+            self.watch.cancel()
         stats = {k: v for k, v in self.crawler.stats.get_stats().items() if isinstance(v, (int, float, str))}
         usage = resource.getrusage(resource.RUSAGE_SELF)
         record = {
             "times": self.times,
+            "late": self.late,
             "stats": stats,
             "peak_memory": usage.ru_maxrss * 1024,
             "memory": int(open("/proc/self/statm").read().split()[1]) * resource.getpagesize(),
@@ -97,6 +118,9 @@ class _Server(asyncio.Protocol):
         if b"/sitemap.xml" in data.split(b"\r\n", 1)[0]:
             kind, body = b"application/xml", _sitemap(self.port, self.asked_for_sitemap)
             _Server.asked_for_sitemap += 1
+        else:
+            # Pages of one host that are all the same would be taken for what it serves in the place of pages.
+            body = data.split(b" ", 2)[1] + body
         head = b"HTTP/1.1 200 OK\r\nContent-Type: %b\r\nContent-Length: %d\r\n\r\n" % (kind, len(body))
         self._transport.write(head + body)  # type: ignore[attr-defined]
 
@@ -115,7 +139,7 @@ def _sitemap(port: int, version: int) -> bytes:
 def _serve(port: Any, ready: Any) -> None:
     async def run() -> None:
         loop = asyncio.get_running_loop()
-        server = await loop.create_server(_Server, "127.0.0.1", 0)
+        server = await loop.create_server(_Server, "127.0.0.1", port.value)
         number = server.sockets[0].getsockname()[1]
         servers = [await loop.create_server(_Server, f"127.0.0.{host}", number) for host in range(2, 21)]
         _Server.port = number
@@ -127,8 +151,8 @@ def _serve(port: Any, ready: Any) -> None:
 
 
 @contextmanager
-def _server() -> Iterator[int]:
-    port, ready = multiprocessing.Value("i", 0), multiprocessing.Event()
+def _server(number: int = 0) -> Iterator[int]:
+    port, ready = multiprocessing.Value("i", number), multiprocessing.Event()
     process = multiprocessing.Process(target=_serve, args=(port, ready), daemon=True)
     process.start()
     ready.wait(20)
@@ -154,7 +178,7 @@ def _crawl(folder: Path, arguments: dict[str, Any], settings: dict[str, Any]) ->
         [sys.executable, "-m", "scrapy", "runspider", "bench_spider.py", *options],
         cwd=folder,
         check=True,
-        timeout=600,
+        timeout=3600,
         env={**os.environ, "BENCH_STARTED": str(time.monotonic())},
     )
     return json.loads((folder / "record.json").read_text())  # type: ignore[no-any-return]
@@ -190,7 +214,7 @@ def fill(folder: Path, n_pages: int, port: int) -> None:
     store = Store.open(f"sqlite:///{folder / 'bench.db'}", "bench")
     rng = np.random.default_rng(1)
     now = time.time()
-    for start in range(0, n_pages, 50_000):
+    for start in range(0, min(n_pages, _WRITTEN_ONE_BY_ONE), 50_000):
         numbers = range(start, min(start + 50_000, n_pages))
         batch = Batch(since=now)
         for number in numbers:
@@ -219,9 +243,33 @@ def fill(folder: Path, n_pages: int, port: int) -> None:
             "n_signals_total": np.zeros(n, np.uint32),
             "signalled_since": np.full(n, np.nan),
             "source": np.full(n, -1, np.int32),
+            "true_signals": np.zeros(n, np.float32),
+            "false_signals": np.zeros(n, np.float32),
         }
+        batch.columns["log_likelihood"] = learned_rows(DEFAULT_GRID, np.exp(rng.normal(np.log(1e-5), 1.7, n)))[0]
+        batch.grid = grid_id(DEFAULT_GRID)
         store.save(batch)
     store.close()
+    _multiply(folder / "bench.db", n_pages)
+
+
+def _multiply(database: Path, n_pages: int) -> None:
+    """Copy the first pages until there are enough, last crawled at other times, with other URLs and fingerprints."""
+    connection = sqlite3.connect(database)
+    columns = [row[1] for row in connection.execute("PRAGMA table_info(pages)")]
+    changed = {
+        "page": "page + :n",
+        "crawled_at": "crawled_at - (random() & 1048575)",
+        "url": "url || '-' || :n",
+        "url_digest": "random()",
+        "request_fingerprint": "randomblob(20)",
+    }
+    copied = f"INSERT INTO pages SELECT {', '.join(changed.get(name, name) for name in columns)} FROM pages "
+    connection.execute("PRAGMA cache_size = -2000000")
+    for n in range(_WRITTEN_ONE_BY_ONE, n_pages, _WRITTEN_ONE_BY_ONE):
+        with connection:
+            connection.execute(copied + "WHERE page < :most", {"n": n, "most": min(n_pages - n, _WRITTEN_ONE_BY_ONE)})
+    connection.close()
 
 
 def rate(bandwidth: float, seconds: int) -> None:
@@ -295,11 +343,44 @@ def opening(n_pages: int) -> None:
     print(f"    {memory:.0f} bytes of memory a page while it crawls (at most 200 wanted); {peak:.0f} at the peak")
 
 
+def large(n_pages: int, seconds: int, folder: Path) -> None:
+    """R = 200/s over ten million pages with everything persisted: rate, lateness of the event loop, and opening."""
+    print(f"\nR = {_LARGE_RATE:g}/s for {seconds} s over {n_pages:,} pages")
+    known = folder / "port"
+    with _server(int(known.read_text()) if known.exists() else 0) as port:
+        if not known.exists():
+            begun = time.monotonic()
+            fill(folder, n_pages, port)
+            known.write_text(str(port))
+            print(f"    the store was filled in {time.monotonic() - begun:.0f} s; it stays in {folder}")
+        settings = {"CRAWLSCHED_SNAPSHOT": folder, "CRAWLSCHED_REPLAN_INTERVAL": 20}
+        for snapshot in folder.glob("*.snapshot"):
+            snapshot.unlink()
+        arguments = {"n": 0, "port": port, "refetch": "no"}
+        for name, lasting in (("the store", 5), ("the snapshot", seconds)):
+            record = _crawl(folder, arguments, _ours(folder, f"{_LARGE_RATE}/s", lasting, **settings))
+            memory = record["memory"] / n_pages
+            used = record["stats"].get("crawlsched/snapshot/used", 0)
+            print(
+                f"    from {name}{'' if used == (name != 'the store') else ', WHICH WAS NOT USED'}: first dispatch "
+                f"after {record['first_dispatch']:.1f} s; {memory:.0f} bytes a page in the whole process"
+            )
+    print(_rate_line("crawlsched", record, _LARGE_RATE, seconds))
+    late = np.array(record["late"] or [(0.0, 0.0)])[:, 1] * 1e3
+    plans = record["stats"].get("crawlsched/replanned", 0)
+    print(
+        f"    the event loop was late by {late.max():.1f} ms at most (at most 50 wanted), by over 50 ms "
+        f"{np.count_nonzero(late > 50)} times and by over 20 ms {np.count_nonzero(late > 20)} times; {plans} plans"
+    )
+
+
 def main() -> None:
-    """Run all three."""
+    """Run all, but `large`, which takes half an hour and 10 GB of disk: ``--only large``."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=int, default=60)
-    parser.add_argument("--only", choices=["rate", "ceiling", "opening"])
+    parser.add_argument("--only", choices=["rate", "ceiling", "opening", "large"])
+    parser.add_argument("--pages", type=int, default=10_000_000, help="for large")
+    parser.add_argument("--folder", type=Path, help="for large: where the store stays for the next time")
     arguments, _ = parser.parse_known_args()
     if arguments.only in (None, "rate"):
         rate(50.0, arguments.seconds)
@@ -307,6 +388,11 @@ def main() -> None:
         ceiling(max(8, arguments.seconds // 4))
     if arguments.only in (None, "opening"):
         opening(1_000_000)
+    if arguments.only == "large":
+        with tempfile.TemporaryDirectory() as name:
+            folder = arguments.folder or Path(name)
+            folder.mkdir(exist_ok=True)
+            large(arguments.pages, arguments.seconds, folder.resolve())
 
 
 if __name__ == "__main__":

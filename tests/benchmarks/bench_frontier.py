@@ -24,7 +24,9 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from crawlsched.collection import give_memory_back
 from crawlsched.crawl_value import use_compiled
+from crawlsched.page_index import PageIndex
 from crawlsched.planner import Planner, plan
 from tests.benchmarks.frontier_collection import START, Collection, collection, pages_in_blocks
 
@@ -32,7 +34,7 @@ BANDWIDTH = 500.0
 BRUTE_FORCE_SAMPLES = 12
 SCRAPY_AT_MOST = 100_000
 FRESHNESS_AT_MOST = 10_000
-TABLES = ("beside", "scale", "hosts", "slices")
+TABLES = ("beside", "scale", "hosts", "slices", "memory")
 
 
 class Way(Protocol):
@@ -386,6 +388,49 @@ def print_slices(options: argparse.Namespace) -> None:
             print(f"{n:>10,}  {name:<38}{told(took)}{call * 1e3:>11.1f}", flush=True)
 
 
+def memory(n: int, signalled: float, max_crawl_interval: float | None) -> dict[str, float]:
+    """Return what the parts of a collection in memory take, bytes a page, and by how much the process grew."""
+    before = resident()
+    given = collection(n, BANDWIDTH, signalled=signalled, max_crawl_interval=max_crawl_interval)
+    planner, index = given.planner, PageIndex()
+    keys = np.random.default_rng(5).integers(0, 2**63, n, dtype=np.uint64)
+    index.load(keys, np.arange(n, dtype=np.int32))
+    del keys
+    gc.collect()
+    give_memory_back()
+    grown, frontier = (resident() - before) / n - 8, planner.frontier  # the truth is no part of what is measured
+    rare = planner.pages.rare_facts
+    calendars = [frontier._calendar] + [frontier._deadlines] * (max_crawl_interval is not None)
+    beds = [ladder._beds for ladder in (frontier._shared, *frontier._ladders.values())]
+    return {
+        "columns": planner.pages.bytes_per_row,
+        "rare": sum(column.nbytes for column in rare.columns.values()) / n,
+        "posterior": sum(column.nbytes for column in planner.posterior._columns.values()) / n,
+        "index": (index._keys.nbytes + index._pages.nbytes) / n,
+        "place": frontier._place.itemsize,
+        "beds": 4 * sum(bed.entries for bed in beds) / n,
+        "alarms": sum(4 + 4 * calendar._buckets.entries / n for calendar in calendars),
+        "process": grown,
+        "of 12 GB for 1e8": (grown * 1e8 + before) / 12e9,
+    }
+
+
+def print_memory(options: argparse.Namespace) -> None:
+    """Print what a page takes in the process, all told and by its parts."""
+    kinds = {
+        "no signals": (0.0, None),
+        "signals on a third": (1 / 3, None),
+        "the same, deadlines": (1 / 3, 1e9),
+        "all of them overdue": (0.0, 1.0),
+    }
+    for number, n in enumerate(options.pages):
+        for name, (signalled, longest) in kinds.items():
+            parts = alone(memory, n, signalled, longest)
+            if not number and name == "no signals":
+                print(f"\n{'pages':>10}  {'bytes a page':<22}" + "".join(f"{part:>11}" for part in parts))
+            print(f"{n:>10,}  {name:<22}" + "".join(f"{size:>11.2f}" for size in parts.values()), flush=True)
+
+
 def main() -> None:
     """Print the tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -394,8 +439,9 @@ def main() -> None:
     parser.add_argument("--warm", type=int, default=2000, help="picks before the measurement begins")
     parser.add_argument("--only", choices=TABLES, nargs="+", default=TABLES)
     options = parser.parse_args()
+    tables = print_beside, print_scale, print_hosts, print_slices, print_memory
     for name in options.only:
-        {"beside": print_beside, "scale": print_scale, "hosts": print_hosts, "slices": print_slices}[name](options)
+        dict(zip(TABLES, tables, strict=True))[name](options)
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@ what the default policy loses to known rates, with and without what it does agai
 policies that learn; what ChangeSignals gain beside what they gain a crawler that knows all parameters; and what useless
 ones cost. Run it with::
 
-    python tests/benchmarks/bench_learning.py [--seeds 20] [--tables loss arms signals useless]
+    python tests/benchmarks/bench_learning.py [--only loss arms signals useless] [--seeds 0 1 2] [--seconds 150 1000]
 """
 
 import argparse
@@ -25,7 +25,7 @@ SETTINGS = ((1.5, 0.5, 300.0), (1.5, 0.15, 600.0), (2.0, 0.1, 1000.0))
 N_PAGES = 500
 PLANNED = ("harmonic", "lds", "poisson", "proportional", "square_root", "greedy")
 GIVEN = ("known", "hindsight")
-SIGNALS_BANDWIDTH, SIGNALS_SECONDS = 100.0, 1000.0
+SIGNALS_BANDWIDTH = 100.0
 
 
 def simulated(rng: np.random.Generator, change_rate: np.ndarray, importance: np.ndarray, seconds: float) -> History:
@@ -132,25 +132,25 @@ def summed_up(figures: list[float]) -> str:
     return f"{np.mean(figures):8.4f} ±{error:.4f}"
 
 
-def table_loss(n_seeds: int) -> None:
+def table_loss(seeds: list[int], pages: list[int], seconds: list[float]) -> None:
     """Print what the default loses to known rates, and what it would without its precautions."""
     print("\nFreshness lost to known rates (demanded: at most 0.010, 0.025, 0.032)")
     now = parameters.DOUBT, knowledge.RENEWAL
     for doubt, renewal in dict.fromkeys((now, (0.0, now[1]), (now[0], 0.0), (0.0, 0.0))):
         with variant(doubt, renewal):
-            cells = [summed_up([loss(seed, *setting) for seed in range(n_seeds)]) for setting in SETTINGS]
+            cells = [summed_up([loss(seed, *setting) for seed in seeds]) for setting in SETTINGS]
         print(f"doubt {doubt:g}, renewal {renewal:g}".ljust(30), *cells, flush=True)
 
 
-def table_arms(n_seeds: int) -> None:
+def table_arms(seeds: list[int], pages: list[int], seconds: list[float]) -> None:
     """Print the freshness of every policy with every estimator that learns."""
     print("\nFreshness of what learns, minus that of the default (negative: the default is ahead)")
     cases: list[tuple[Callable[[int], History], float, float]] = [
-        (partial(lognormal_pages, sigma=sigma, seconds=seconds), share * N_PAGES * 0.5, seconds)
-        for sigma, share, seconds in SETTINGS
+        (partial(lognormal_pages, sigma=sigma, seconds=time), share * N_PAGES * 0.5, time)
+        for sigma, share, time in SETTINGS
     ]
     cases.append((partial(uniform_pages, seconds=300.0), 0.2 * N_PAGES, 300.0))
-    made = [[(make(seed), bandwidth, seconds) for seed in range(n_seeds)] for make, bandwidth, seconds in cases]
+    made = [[(make(seed), bandwidth, time) for seed in seeds] for make, bandwidth, time in cases]
     default = [[fresh(*case) for case in row] for row in made]
     arms = [(policy, estimator) for policy in PLANNED for estimator in ESTIMATOR_NAMES if estimator not in GIVEN]
     for policy, estimator in [("round_robin", None), ("nutch", None), ("stormcrawler", None), *arms]:
@@ -161,28 +161,32 @@ def table_arms(n_seeds: int) -> None:
         print(f"{policy} {estimator or ''}".ljust(40), *cells, flush=True)
 
 
-def table_signals(n_seeds: int) -> None:
+def table_signals(seeds: list[int], pages: list[int], seconds: list[float]) -> None:
     """Print what signals gain beside what there is to gain."""
-    print("\nGained by signals with Figure 4's parameters: learned / known (demanded: at least 0.8)")
-    for n_pages in (100, 500):
-        gains = np.array([gain_share(seed, n_pages, SIGNALS_SECONDS) for seed in range(n_seeds)])
-        share = gains[:, 0].sum() / gains[:, 1].sum()
-        columns = (summed_up(column.tolist()) for column in gains.T)
-        print(f"{n_pages} pages".ljust(30), *columns, f"share {share:.3f}", flush=True)
+    print("\nGained by signals with Figure 4's parameters: learned, known, share (demanded: at least 0.8)")
+    for n_pages in pages:
+        for time in seconds:
+            gains = np.array([gain_share(seed, n_pages, time) for seed in seeds])
+            learned, known = gains.T
+            share = learned.sum() / known.sum()
+            # The error of a ratio of sums, to first order.
+            error = np.std(learned - share * known, ddof=1) / np.sqrt(len(seeds)) / known.mean()
+            columns = (summed_up(column.tolist()) for column in gains.T)
+            print(f"{n_pages} pages, {time:g} s".ljust(30), *columns, f"{share:8.3f} ±{error:.3f}", flush=True)
 
 
-def table_useless(n_seeds: int) -> None:
+def table_useless(seeds: list[int], pages: list[int], seconds: list[float]) -> None:
     """Print what useless signals cost."""
     print("\nLost by listening to useless signals (demanded: at most 0.002)")
-    for n_pages in (100, 500):
-        never = np.zeros(n_pages)
-        kinds: list[tuple[str, Callable[[int], History]]] = [
-            ("false ones only", partial(announced_pages, n_pages=n_pages, seconds=SIGNALS_SECONDS, recall=never)),
-            ("every page at every poll", partial(stamped_pages, n_pages=n_pages, seconds=SIGNALS_SECONDS)),
-        ]
-        for name, make in kinds:
-            lost = [lost_to_useless(make(seed), SIGNALS_SECONDS) for seed in range(n_seeds)]
-            print(f"{n_pages} pages, {name}".ljust(40), summed_up(lost), flush=True)
+    for n_pages in pages:
+        for time in seconds:
+            kinds: list[tuple[str, Callable[[int], History]]] = [
+                ("false ones only", partial(announced_pages, n_pages=n_pages, seconds=time, recall=np.zeros(n_pages))),
+                ("every page at every poll", partial(stamped_pages, n_pages=n_pages, seconds=time)),
+            ]
+            for name, make in kinds:
+                lost = [lost_to_useless(make(seed), time) for seed in seeds]
+                print(f"{n_pages} pages, {time:g} s, {name}".ljust(45), summed_up(lost), flush=True)
 
 
 TABLES = {"loss": table_loss, "arms": table_arms, "signals": table_signals, "useless": table_useless}
@@ -191,11 +195,13 @@ TABLES = {"loss": table_loss, "arms": table_arms, "signals": table_signals, "use
 def main() -> None:
     """Print the tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seeds", type=int, default=20, help="histories of each kind")
-    parser.add_argument("--tables", nargs="+", choices=TABLES, default=list(TABLES))
-    arguments = parser.parse_args()
-    for name in arguments.tables:
-        TABLES[name](arguments.seeds)
+    parser.add_argument("--only", nargs="+", choices=TABLES, default=list(TABLES), help="tables; all by default")
+    parser.add_argument("--seeds", nargs="+", type=int, default=list(range(20)), help="one history of each kind each")
+    parser.add_argument("--pages", nargs="+", type=int, default=[100, 500], help="of the tables signals and useless")
+    parser.add_argument("--seconds", nargs="+", type=float, default=[150.0, 1000.0], help="of the same tables")
+    given = parser.parse_args()
+    for name in given.only:
+        TABLES[name](given.seeds, given.pages, given.seconds)
 
 
 if __name__ == "__main__":

@@ -1,13 +1,18 @@
 """Cost of a slot of replay, beside evaluating all pages at each slot with numpy and taking the best.
 
-    python tests/benchmarks/bench_replay.py [--slots 20000] [--pages 1000 10000]
+    python tests/benchmarks/bench_replay.py [--slots 20000] [--pages 1000 10000] [--whole]
 
 Change rates are lognormal, each page is crawled every ten time units on average. The alternative is given the rates
-(or, for the default policy, the posterior's weights) and learns nothing. Times are user CPU time of this process.
+(or, for the default policy, the posterior's weights) and learns nothing. Times are user CPU time of this process; the
+machine's load stands below the table, since with more to do than there are processors they grow, too.
+
+With --whole, instead: 1,000,000 slots over 10,000 pages by the default policy (demanded: 60 s compiled, 180 s without),
+and Figure 4 of the noisy-signals paper at m = 1000, T = 1000, one repetition, five policies (60 s).
 """
 
 import argparse
 import importlib.util
+import os
 from collections.abc import Callable
 from time import process_time
 from typing import Any
@@ -23,6 +28,7 @@ from crawlsched.crawl_value import (
 )
 from crawlsched.planner import DEFAULT_GRID
 from crawlsched.simulation import History, replay
+from crawlsched.simulation.figures import FIGURES
 
 # What is replayed: the name, the policy, the estimator, and whether changes are announced.
 CASES = (
@@ -33,6 +39,8 @@ CASES = (
 )
 CRAWLS_PER_PAGE_AND_UNIT = 0.1
 ALTERNATIVE_SLOTS = 20
+WHOLE_SLOTS, WHOLE_PAGES = 1_000_000, 10_000
+FIGURE = "noisy-signals-4"
 
 
 def main() -> None:
@@ -40,18 +48,44 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--slots", type=int, default=20_000)
     parser.add_argument("--pages", type=int, nargs="+", default=[1000, 10_000])
+    parser.add_argument("--whole", action="store_true")
     given = parser.parse_args()
     modes = [("numpy", False)] + ([("numba", None)] if importlib.util.find_spec("numba") else [])
+    if given.whole:
+        whole(modes)
+    else:
+        slots_and_alternatives(modes, given.pages, given.slots)
+    use_compiled(None)
+    print("load of the machine, mean of the last 1, 5 and 15 minutes:", *(f"{load:.1f}" for load in os.getloadavg()))
+
+
+def whole(modes: list[tuple[str, bool | None]]) -> None:
+    """Replay and simulate at the sizes for which times are demanded; print CPU seconds."""
+    history = pages_that_change(WHOLE_PAGES, WHOLE_SLOTS, announced=False)
+    for mode, choice in reversed(modes):
+        use_compiled(choice)
+        slot, freshness = seconds_per_slot(history, WHOLE_PAGES, WHOLE_SLOTS, "posterior", None)
+        took = f"{slot * WHOLE_SLOTS:.1f} s"
+        print(f"{WHOLE_SLOTS:,} slots, {WHOLE_PAGES:,} pages, {mode}: {took}, freshness {freshness:.4f}", flush=True)
+    use_compiled(None)
+    figure = FIGURES[FIGURE]
+    start = process_time()
+    figure.run(figure.with_settings(1, [1000], 1000.0, 0), lambda *_: None)
+    print(f"{FIGURE}, m = 1000, T = 1000, one repetition: {process_time() - start:.1f} s", flush=True)
+
+
+def slots_and_alternatives(modes: list[tuple[str, bool | None]], pages: list[int], slots: int) -> None:
+    """Print the table."""
     heads = f"{'what':42}{'pages':>7}{'with':>7}{'slots/s':>10}"
     print(f"{heads}{'us a slot':>11}{'argmax us':>11}{'ratio':>8}{'fresh':>8}")
-    for n_pages in given.pages:
+    for n_pages in pages:
         for name, policy, estimator, announced in CASES:
             for mode, choice in modes:
                 use_compiled(choice)
                 if choice is None:
                     prepare_compiled()
-                history = pages_that_change(n_pages, given.slots, announced)
-                slot, freshness = seconds_per_slot(history, n_pages, given.slots, policy, estimator)
+                history = pages_that_change(n_pages, slots, announced)
+                slot, freshness = seconds_per_slot(history, n_pages, slots, policy, estimator)
                 use_compiled(False)
                 other = alternative(policy, n_pages, announced)
                 print(
@@ -59,7 +93,6 @@ def main() -> None:
                     f"{other * 1e6:>11.1f}{other / slot:>8.1f}{freshness:>8.4f}",
                     flush=True,
                 )
-    use_compiled(None)
 
 
 def pages_that_change(n_pages: int, slots: int, announced: bool) -> History:

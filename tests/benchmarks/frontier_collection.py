@@ -12,7 +12,7 @@ from crawlsched.planner import Planner
 from crawlsched.planner.point_value import RULES, KnownRates
 from crawlsched.planner.posterior_value import Grid, GrowingValues
 
-__all__ = ["START", "Collection", "collection", "pages_in_blocks"]
+__all__ = ["START", "Collection", "collection", "learned_rows", "pages_in_blocks"]
 
 START = 1_000_000_000.0
 BLOCK = 16_384
@@ -51,6 +51,7 @@ def collection(
     signalled: float = 0.0,
     hosts: npt.NDArray[np.intp] | int = 200,
     seed: int = 1,
+    max_crawl_interval: float | None = None,
 ) -> Collection:
     """Return `n` pages as they are in a steady state.
 
@@ -69,9 +70,11 @@ def collection(
     hosts : int or ndarray of int, shape (n,)
         The host of each page, or how many hosts there are.
     seed : int
+    max_crawl_interval : float, optional
+        As for `Planner`.
     """
     rng = np.random.default_rng(seed)
-    planner = Planner(bandwidth, crawl_value=crawl_value)
+    planner = Planner(bandwidth, crawl_value=crawl_value, max_crawl_interval=max_crawl_interval)
     planner.reserve(n)
     if crawl_value != "posterior":
         planner.known_rates = KnownRates(RULES[crawl_value])
@@ -120,7 +123,7 @@ class _Drawn:
         self.recall = np.where(self.announced, RECALL, 0.0)
         self.signal_rate = np.where(self.announced, self.change_rate * RECALL / PRECISION, 0.0)
         self.false_signal_rate = self.signal_rate * (1 - PRECISION)
-        self.steps, weights = _learned(rates, self.change_rate)
+        self.steps, weights = learned_rows(rates, self.change_rate)
         self._values = GrowingValues(Grid(rates), weights, np.zeros(n), self.importance) if learned else None
         # What an announcement takes off the log-probability of freshness, in seconds of waiting for one.
         weight = np.where(self.announced, -np.log1p(-PRECISION), 0.0)
@@ -172,7 +175,7 @@ class _Drawn:
         return elapsed, n_signals
 
 
-def _learned(rates: FloatArray, true: FloatArray) -> tuple[npt.NDArray[np.uint16], FloatArray]:
+def learned_rows(rates: FloatArray, true: FloatArray) -> tuple[npt.NDArray[np.uint16], FloatArray]:
     """Return what a few visits have taught: compact log-likelihoods around the true rates, and their probabilities."""
     distance = np.abs(np.log(rates)[np.newaxis] - np.log(true)[:, np.newaxis])
     distance -= distance.min(axis=1, keepdims=True)

@@ -29,9 +29,9 @@ def new_page(page, url=None, **facts):
 def columns(pages, **changed):
     n = len(pages)
     made = {name: np.zeros(n, np.uint32) for name in STATE_COLUMNS}
-    made |= {name: np.full(n, np.nan) for name in ("changed_at", "signalled_since")}
+    made |= {name: np.full(n, np.nan) for name in ("signalled_since",)}
     made |= {"page": np.array(pages), "state": np.full(n, 2, np.uint8), "source": np.full(n, -1, np.int32)}
-    made |= {"importance": np.ones(n, np.float32), "first_seen": np.full(n, NOW), "crawled_at": np.full(n, -np.inf)}
+    made |= {"importance": np.ones(n, np.float32), "crawled_at": np.full(n, -np.inf)}
     return made | {name: np.asarray(value) for name, value in changed.items()}
 
 
@@ -57,7 +57,6 @@ def test_pages_come_back_as_they_were_saved(store):
     given = columns(
         pages,
         crawled_at=np.where(pages % 2, NOW + pages, -np.inf),
-        changed_at=np.where(pages % 3, NOW - pages, np.nan),
         n_crawls=np.full(50, 2**32 - 1, np.uint32),
         n_signals=np.full(50, 2**16 - 1, np.uint16),
         n_errors=np.full(50, 255, np.uint8),
@@ -75,6 +74,17 @@ def test_pages_come_back_as_they_were_saved(store):
     assert found["has_log_likelihood"].all()
     assert [list(numbers)[number] for number in found["host"]] == [f"host{page % 3}.example" for page in range(50)]
     assert bytes(found["request_fingerprint"][7]) == new_page(7).request_fingerprint
+
+
+def test_when_a_page_was_first_seen_and_found_changed_is_kept_beside_its_columns(store):
+    """The first comes with the page and stays; the second comes with what is known of its content."""
+    store.save(batch_of(2, columns=columns([0])))
+    store.save(Batch(columns=columns([0]), contents={0: {"changed_at": NOW + 5, "etag": "a"}}))
+    store.save(Batch(columns=columns([0, 1]), contents={0: {"etag": "b"}}))
+    found = loaded(store)
+    assert found["first_seen"].tolist() == [NOW, NOW]
+    np.testing.assert_array_equal(found["changed_at"], [NOW + 5, np.nan])
+    assert store.facts([0])[0].etag == "b"
 
 
 def test_log_likelihoods_of_another_grid_are_not_given(store):

@@ -485,5 +485,6 @@ def test_another_thread_goes_on_while_a_large_sitemap_is_read() -> None:
         done.set()
         thread.join()
     assert len(document.entries) == 50_000
-    # As many turns as there are pieces of 32 KB.
-    assert counts > len(body) // 32_768
+    # One call that holds the lock over the whole text would give two turns or three; how many more there are than ten
+    # is for the system's scheduler to say.
+    assert counts > 10

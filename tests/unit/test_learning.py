@@ -88,7 +88,7 @@ def test_renewal_costs_a_steady_page_little() -> None:
     assert plain < renewed < 0.75 * discounted
 
 
-@pytest.mark.parametrize("dtype", [np.float64, np.uint16])
+@pytest.mark.parametrize("dtype", [np.float64, np.uint16, np.uint8])
 def test_renewal_one_page_at_a_time_is_exactly_the_same(dtype: type) -> None:
     """update_one is update to the last bit, with a prior of its own for each page."""
     rng = np.random.default_rng(3)

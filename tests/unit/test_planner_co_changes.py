@@ -36,7 +36,7 @@ def test_a_mass_edit_is_found_where_it_was_and_as_large_as_it_was(share: float) 
     hit = rng.random(200) < share
     changes = [np.append(rng.exponential(4000.0, 1), 400.5 if h else np.inf) for h in hit]
     changed = changed_between(changes, pages, before, times)
-    moments, evidence = find_co_changes(before, times, np.full(times.size, 0.05), changed)
+    moments, evidence = find_co_changes(pages, before, times, np.full(times.size, 0.05), changed)
     near = np.abs(moments - 400.5) < 10
     assert evidence[near].sum() > 0.8 * evidence.sum()
     assert 1 - np.exp(-evidence[near].sum()) == pytest.approx(share, abs=0.25)
@@ -50,15 +50,27 @@ def test_pages_that_change_on_their_own_have_no_co_changes() -> None:
         rate = rng.lognormal(-6.0, 1.5, 100)[pages]
         expected = rate * (times - before)
         changed = rng.random(times.size) < -np.expm1(-expected)
-        assert find_co_changes(before, times, expected, changed)[0].size == 0
+        assert find_co_changes(pages, before, times, expected, changed)[0].size == 0
 
 
 def test_bursts_of_single_pages_are_no_co_change() -> None:
     """Five pages of a hundred that change at every visit of theirs, against all expectation, are not an edit of all."""
     rng = np.random.default_rng(3)
     pages, times, before = visits_in_turn(100, 10, rng)
-    moments, _ = find_co_changes(before, times, np.full(times.size, 0.01), pages < 5)
+    moments, _ = find_co_changes(pages, before, times, np.full(times.size, 0.01), pages < 5)
     assert moments.size == 0
+
+
+def test_a_section_that_changed_is_no_co_change_of_the_site() -> None:
+    """Thirty neighbouring pages of a thousand, visited one after another and all found changed, are no mass edit."""
+    rng = np.random.default_rng(5)
+    pages, times, before = visits_in_turn(1000, 2.03, rng)
+    section = (pages < 30) & (times > 2000)
+    assert section.sum() == 30
+    moments, _ = find_co_changes(pages, before, times, np.full(times.size, 0.05), section)
+    assert moments.size == 0
+    scattered = rng.permutation(1000)[pages]
+    assert find_co_changes(scattered, before, times, np.full(times.size, 0.05), section)[0].size
 
 
 def test_the_excess_is_the_log_likelihood_ratio() -> None:
@@ -74,7 +86,13 @@ def test_the_watch_raises_no_alarm_while_pages_do_as_expected() -> None:
     for number in range(20_000):
         expected = float(rng.choice([0.01, 0.1, 0.5, 2.0]))
         alarms += watch.visited(
-            0, float(number), number + 100.0, np.exp(-expected), 0.0, bool(rng.random() < -np.expm1(-expected))
+            0,
+            number % 700,
+            float(number),
+            number + 100.0,
+            np.exp(-expected),
+            0.0,
+            bool(rng.random() < -np.expm1(-expected)),
         )
     assert alarms <= 20
 
@@ -83,7 +101,7 @@ def test_a_co_change_that_was_imagined_is_given_up() -> None:
     """Pages that are said to be stale and are not lead to a search, which finds nothing."""
     watch = CoChangeWatch()
     known = HostCoChanges(0.0, 100.0, np.array([50.0]), np.array([1.6]))
-    alarms = [watch.visited(0, 10.0, 100.0 + number, 0.99, 1.6, False) for number in range(20)]
+    alarms = [watch.visited(0, number, 10.0, 100.0 + number, 0.99, 1.6, False) for number in range(20)]
     assert any(alarms[:5])
     assert watch.search(0, known).times.size == 0
 
@@ -93,7 +111,7 @@ def test_an_old_co_change_of_which_the_visits_kept_say_nothing_is_kept() -> None
     watch = CoChangeWatch()
     known = HostCoChanges(0.0, 100.0, np.array([50.0]), np.array([1.6]))
     for number in range(20):
-        watch.visited(0, 60.0 + number, 100.0 + number, 0.99, 0.0, False)
+        watch.visited(0, number, 60.0 + number, 100.0 + number, 0.99, 0.0, False)
     assert watch.search(0, known).times.tolist() == [50.0]
 
 

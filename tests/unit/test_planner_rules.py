@@ -107,3 +107,20 @@ def test_a_parabola_is_close_for_a_while(rule: str, seed: int) -> None:
         since = (NOW + 1e-3 / (rate[page] + false[page] + 1 / elapsed[page])) - NOW
         gain = many.at(NOW + since) - many.at(NOW)
         assert since * (slope + since * curve) <= 1.05 * gain + 1e-9 * value
+
+
+def test_of_a_page_whose_rates_are_known_every_announcement_counts_in_full() -> None:
+    """Its precision is no estimate, which several announcements without a visit would put in doubt."""
+    planner = Planner(1.0, crawl_value="greedy_ncis")
+    planner.add(0, 0.0, n=2)
+    for page in (0, 1):
+        planner.pick(0.0, lambda host, now: now)
+        planner.crawled(page, 0.0, None)
+    planner.set_rates([0, 1], 0.01, 0.5, 0.005, 0.0)
+    planner.covered([0, 1], 0, 0.0)
+    for now in (1.0, 2.0, 3.0):
+        planner.signalled([0], 0, now)
+    expected = greedy_ncis(10.0, np.array([3, 0]), 0.01, 0.5, 0.005)
+    values = planner.crawl_values.many(np.array([0, 1])).at(10.0)
+    np.testing.assert_allclose(values, expected, rtol=1e-12)
+    assert planner.crawl_values.one(0).at(10.0) == pytest.approx(expected[0], rel=1e-12)

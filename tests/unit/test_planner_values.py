@@ -12,6 +12,7 @@ from crawlsched.estimators import Posterior
 from crawlsched.pages import Pages
 from crawlsched.planner import DEFAULT_GRID
 from crawlsched.planner.co_changes import CoChanges, HostCoChanges
+from crawlsched.planner.own_precision import COLUMNS
 from crawlsched.planner.page_values import PosteriorValues
 from crawlsched.planner.parameters import Parameters
 from crawlsched.planner.posterior_value import ROWS, Grid, GrowingValue, SignalledValue, gain
@@ -80,11 +81,16 @@ def test_one_page_has_the_same_value_alone_as_among_others(seed: int) -> None:
 @given(st.integers(0, 10_000))
 @settings(max_examples=25, deadline=None)
 def test_one_page_has_the_same_signals_alone_as_among_others(seed: int) -> None:
-    """The rate and the weight of its announcements, to the last bit."""
+    """The rate and the weight of its announcements, and how many there were, to the last bit."""
     values, rows = collection(seed)
+    rng = np.random.default_rng(seed)
     values._pages.n_signals_total[rows[::7]] = 0
+    values._pages.n_signals[rows[::5]] = rng.integers(0, 1000, rows[::5].size)
+    judged = {name: rng.exponential(5.0, rows.size) * (rng.random(rows.size) < 0.5) for name in COLUMNS}
+    values._own.load(rows, judged)
     rates, weights = values.signals(rows)
     assert [values.signals_one(page) for page in rows.tolist()] == list(zip(rates, weights, strict=True))
+    assert [values.heard_one(page) for page in rows.tolist()] == values.heard(rows).tolist()
 
 
 @pytest.fixture
@@ -121,7 +127,9 @@ def test_compiled_code_gives_the_same_bounds_and_crossings(compiled, seed: int, 
         many, ones = values.many(rows), [values.one(page) for page in rows.tolist()]
         parabolas = many.parabolas(NOW, NOW + 100.0)
         if not choice:
-            levels = parabolas[0] * 10.0**decades + 1e-6
+            # Clear of the rounding of values (1e-15 a second since the crawl): a level that is no more than that above
+            # a value which hardly grows is reached at a time that is rounding, too.
+            levels = parabolas[0] * (1.0 + 1e-6) * 10.0**decades + 1e-6
         waits = many.crossings(levels, NOW, np.ones(rows.size, bool)) - NOW
         alone = [one.crossing(level, NOW) - NOW for one, level in zip(ones, levels.tolist(), strict=True)]
         bounds = [one.bound(NOW + 100.0, rough) for one in ones for rough in (False, True)]

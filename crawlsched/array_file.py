@@ -1,0 +1,90 @@
+"""One file of named arrays and facts: written whole or not at all, and read only if every byte of it is as it was."""
+
+from __future__ import annotations
+
+import json
+import os
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = ["read_arrays", "read_facts", "write_arrays"]
+
+_FACTS = "facts.json"
+Arrays = dict[str, npt.NDArray[Any]]
+
+
+def write_arrays(path: Path, facts: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]]) -> None:
+    """Write a file under a name that nobody looks for, and give it its own when it has reached the disk.
+
+    Parameters
+    ----------
+    path : Path
+        In a folder that is there.
+    facts : mapping
+        What JSON can hold.
+    arrays : mapping of str to ndarray
+        Of numbers; they are not copied.
+
+    Raises
+    ------
+    OSError
+        If it cannot be written; what stood there before is left as it was.
+    """
+    unfinished = path.with_name(f"{path.name}.{os.getpid()}")
+    try:
+        with unfinished.open("wb") as file:
+            with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
+                archive.writestr(_FACTS, json.dumps(facts))
+                for name, array in arrays.items():
+                    with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
+                        np.lib.format.write_array(member, np.ascontiguousarray(array), allow_pickle=False)
+            file.flush()
+            os.fsync(file.fileno())
+        unfinished.replace(path)
+    finally:
+        unfinished.unlink(missing_ok=True)
+
+
+def read_facts(path: Path) -> dict[str, Any]:
+    """Return the facts alone.
+
+    Raises
+    ------
+    OSError
+        If there is no such file, or it cannot be read.
+    ValueError
+        If it is damaged.
+    """
+    with _opened(path) as archive:
+        return _read(lambda: json.loads(archive.read(_FACTS)))  # type: ignore[no-any-return]
+
+
+def read_arrays(path: Path) -> Arrays:
+    """Return the arrays; raises as `read_facts` does."""
+    with _opened(path) as archive:
+        names = [name for name in archive.namelist() if name.endswith(".npy")]
+        return {name.removesuffix(".npy"): _read(lambda: _array(archive, name)) for name in names}  # noqa: B023
+
+
+def _opened(path: Path) -> zipfile.ZipFile:
+    return _read(lambda: zipfile.ZipFile(path))  # type: ignore[no-any-return]
+
+
+def _array(archive: zipfile.ZipFile, name: str) -> npt.NDArray[Any]:
+    with archive.open(name) as member:
+        array: npt.NDArray[Any] = np.lib.format.read_array(member, allow_pickle=False)
+        if member.read(1):  # at the end the checksum is compared, too
+            raise ValueError("there is more in it than its header says")
+        return array
+
+
+def _read(read: Any) -> Any:
+    try:
+        return read()
+    except (zipfile.BadZipFile, KeyError, EOFError, UnicodeDecodeError, NotImplementedError, RuntimeError) as error:
+        raise ValueError(f"the file is damaged ({error})") from error

@@ -1,0 +1,102 @@
+"""Where pages are filed, as arrays: taken when a crawl ends, and put back when the next begins."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from crawlsched.frontier.calendar import NONE
+from crawlsched.frontier.filing import Filing
+from crawlsched.frontier.ladder import BARRED, OUT, OWN_LADDER, RUNNING
+
+__all__ = ["Filed", "filed", "put_back"]
+
+# Pages put back, and pages filed anew, at once: their intermediate arrays are to stay small.
+_PUT_BACK = 2**19
+_FILED_AT_ONCE = 2048
+
+
+class Filed(NamedTuple):
+    """Where each page stood.
+
+    Attributes
+    ----------
+    place : ndarray of int32, shape (n,)
+        The level that a sleeping page's value does not reach before its alarm; for others as in `ladder`.
+    alarm : ndarray of uint32, shape (n,)
+        The tick in which the alarm rings; 0: there is none.
+    start, tick : float
+        When the first tick began, POSIX seconds, and how long each is.
+    cutoff, calm : int
+        Levels.
+    """
+
+    place: npt.NDArray[np.int32]
+    alarm: npt.NDArray[np.uint32]
+    start: float
+    tick: float
+    cutoff: int
+    calm: int
+
+
+def filed(frontier: Filing, n_pages: int) -> Filed:
+    """Return where the pages stand; O(n)."""
+    frontier.reserve(n_pages)
+    place = frontier._place[:n_pages].copy()
+    own = place > OWN_LADDER // 2
+    place[own] -= OWN_LADDER
+    calendar = frontier._calendar
+    numbers = float(calendar._start), calendar.tick, int(frontier._cutoff), int(frontier._calm)
+    return Filed(place, calendar._alarm[:n_pages], *numbers)
+
+
+def put_back(frontier: Filing, known: Filed, n_known: int, now: float) -> None:
+    """Put pages where they stood, in a frontier that has none; those whose time has come meanwhile are filed anew.
+
+    O(n) in numpy, some 0.3 µs a page.
+
+    Parameters
+    ----------
+    frontier : Filing
+    known : Filed
+        Of pages whose columns and parameters are what they were then.
+    n_known : int
+        Only the first so many are put back; the others are filed anew.
+    now : float
+        POSIX seconds, not before `known` was taken.
+    """
+    n_pages = known.place.size
+    frontier._advance(now)
+    frontier.reserve(n_pages)
+    frontier._cutoff, frontier._calm = known.cutoff, known.calm
+    # A page whose alarm rings in the tick that has begun has to be looked at now.
+    until = frontier._until
+    for begin in range(0, n_pages, _PUT_BACK):
+        part = slice(begin, begin + _PUT_BACK)
+        place, alarm = known.place[part], known.alarm[part]
+        pages = np.arange(begin, begin + place.size)
+        rings = known.start + (alarm.astype(np.float64) - 1.0) * known.tick
+        waits = (alarm == NONE) | (rings > until)
+        kept = (pages < n_known) & waits & ((place > RUNNING) | ((place == BARRED) & (alarm != NONE)))
+        _put_back_some(frontier, pages[kept], place[kept], np.where(alarm == NONE, np.inf, rings)[kept], now)
+        anew = pages[~kept & (place != OUT)]
+        for at in range(0, anew.size, _FILED_AT_ONCE):
+            frontier.file(anew[at : at + _FILED_AT_ONCE], now)
+
+
+def _put_back_some(
+    frontier: Filing, pages: npt.NDArray[np.intp], place: npt.NDArray[np.int32], rings: npt.NDArray[Any], now: float
+) -> None:
+    if not pages.size:
+        return
+    frontier._count_hosts(pages, 1)
+    frontier._place[pages] = place
+    asleep = place > RUNNING
+    if asleep.any():
+        frontier._shared.add(pages[asleep], place[asleep])
+        frontier._note(frontier._shared)
+    alarmed = rings < np.inf
+    frontier._calendar.set(pages[alarmed], rings[alarmed], now)
+    frontier.set_deadlines(pages, now)

@@ -1,0 +1,106 @@
+"""Followers: pages that are worth the same as another one at all times, and stand behind it."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from crawlsched.frontier.ladder import BEHIND, RUNNING
+
+__all__ = ["Followers"]
+
+IndexArray = npt.NDArray[np.intp]
+BoolArray = npt.NDArray[np.bool_]
+PlaceArray = npt.NDArray[np.int32]
+
+
+class _Queue(NamedTuple):
+    """Who stands behind a page: an entry counts only while its page's place is that of the queue."""
+
+    place: int
+    pages: npt.NDArray[np.uint32]
+
+
+class Followers:
+    """Who stands behind whom: at the beginning of a crawl thousands of pages may be equal in all that is known of them.
+
+    One of them, the lowest, leads: it is awake or asleep for all, and when it goes the next one takes over. All
+    followers have higher numbers than the page that they stand behind, so a tie is decided as among all of them.
+    """
+
+    def __init__(self) -> None:
+        self._queues: dict[int, _Queue] = {}
+        self._next_place = BEHIND
+
+    def __bool__(self) -> bool:
+        return bool(self._queues)
+
+    def gather(self, pages: IndexArray, alike: npt.NDArray[np.void], place: PlaceArray) -> BoolArray:
+        """Let pages stand behind the first of those that they are alike; O(n log n).
+
+        Parameters
+        ----------
+        pages : ndarray of int, shape (n,)
+            Distinct; those behind them move with them.
+        alike : ndarray of void, shape (n,)
+            Equal for pages that are worth the same at all times.
+        place : ndarray of int32
+            Where each page stands; set for those that follow.
+
+        Returns
+        -------
+        ndarray of bool, shape (n,)
+            Which pages follow now.
+        """
+        order = np.lexsort((pages, np.unique(alike, return_inverse=True)[1]))
+        ranked = alike[order]
+        follows = np.zeros(pages.size, bool)
+        firsts = np.flatnonzero(np.concatenate([[True], ranked[1:] != ranked[:-1]]))
+        for first, stop in zip(firsts.tolist(), [*firsts[1:].tolist(), pages.size], strict=True):
+            if stop - first > 1:
+                follows[order[first + 1 : stop]] = True
+                self._stand(pages[order[first:stop]], place)
+        return follows
+
+    def _stand(self, pages: IndexArray, place: PlaceArray) -> None:
+        behind = [pages[1:]]
+        for page in pages.tolist() if self._queues else ():
+            queue = self._queues.pop(page, None)
+            if queue is not None:
+                behind.append(queue.pages[place[queue.pages] == queue.place].astype(np.intp))
+        self._lead(pages.item(0), np.sort(np.concatenate(behind)).astype(np.uint32), place)
+
+    def _lead(self, page: int, behind: npt.NDArray[np.uint32], place: PlaceArray) -> None:
+        if self._next_place == RUNNING:
+            raise OverflowError("The frontier has no number left for one more queue of equal pages; start it again.")
+        place[behind] = self._next_place
+        self._queues[page] = _Queue(self._next_place, behind)
+        self._next_place += 1
+
+    def succeed(self, page: int, place: PlaceArray) -> int | None:
+        """Return who takes over from a page that leaves, and let the others stand behind; amortised O(1)."""
+        queue = self._queues.pop(page, None)
+        if queue is None:
+            return None
+        pages = queue.pages
+        for at in range(pages.size):
+            successor = pages.item(at)
+            if place[successor] == queue.place:
+                if at + 1 < pages.size:
+                    self._queues[successor] = _Queue(queue.place, pages[at + 1 :])
+                return successor
+        return None
+
+    def behind(self, page: int, place: PlaceArray) -> IndexArray:
+        """Return who stands behind a page, ascending; O(n)."""
+        queue = self._queues.get(page)
+        if queue is None:
+            return np.empty(0, np.intp)
+        pages: IndexArray = queue.pages[place[queue.pages] == queue.place].astype(np.intp)
+        return pages
+
+    def leaders(self) -> list[int]:
+        """Return the pages that others stand behind."""
+        return list(self._queues)

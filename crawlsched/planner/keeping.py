@@ -1,0 +1,110 @@
+"""What a planner knows as arrays, so that a crawl can begin where the last one ended without reading its store."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from crawlsched.frontier import Filed, filed, put_back
+from crawlsched.pages import FREE
+from crawlsched.planner.plan import Plan
+
+if TYPE_CHECKING:
+    from crawlsched.planner.planner import Planner
+
+__all__ = ["plan_in_force", "planner_arrays", "planner_facts", "restore_planner"]
+
+_FILED_AT_ONCE = 2048
+
+
+def plan_in_force(planner: Planner) -> Plan | None:
+    """Return the plan adopted last, with the co-changes found since; None if there was none."""
+    if planner.plan is None:
+        return None
+    return replace(planner.plan, co_changes=planner._newest_parameters.co_changes)
+
+
+def planner_facts(planner: Planner) -> dict[str, Any]:
+    """Return what says whether a planner can go on with the arrays of this one, and from where, as JSON can hold it."""
+    frontier = planner._frontier
+    facts = {
+        "grid": planner.grid,
+        "n_pages": planner.pages.n,
+        "time": planner._now if frontier is not None else None,
+        "threshold": planner.threshold,
+        "rules": _rules(planner),
+    }
+    if frontier is not None:
+        where = filed(frontier, planner.pages.n)
+        facts |= {"n_filed": _n_filed(planner), **{name: getattr(where, name) for name in Filed._fields[2:]}}
+    return facts
+
+
+def planner_arrays(planner: Planner) -> dict[str, npt.NDArray[Any]]:
+    """Return the columns of all pages, their posterior, what further sources say, and where each is filed; views."""
+    n = planner.pages.n
+    arrays = {f"pages.{name}": array for name, array in planner.pages.everything().items()}
+    arrays |= {f"further.{name}": array for name, array in planner.further.table().items()}
+    arrays |= {f"own.{name}": array for name, array in planner.own_precision.everything(n).items()}
+    arrays["posterior"] = planner.posterior.codes(n)
+    if planner._frontier is not None:
+        where = filed(planner._frontier, n)
+        arrays |= {"filed.place": where.place, "filed.alarm": where.alarm}
+    return arrays
+
+
+def restore_planner(
+    planner: Planner, facts: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]], same_plan: bool, now: float
+) -> None:
+    """Take over what `planner_facts` and `planner_arrays` returned, into a planner without pages.
+
+    Parameters
+    ----------
+    planner : Planner
+        Its plan, if it has one, is in force already.
+    facts, arrays : mapping
+    same_plan : bool
+        Whether `plan_in_force` is the same as it was then.
+    now : float
+        POSIX seconds, not before the arrays were taken.
+    """
+    now = planner._at(now)
+    planner.pages.restore(_named("pages.", arrays))
+    planner.further.restore(_named("further.", arrays))
+    planner.own_precision.restore(_named("own.", arrays))
+    # As after reading a store: a count of updates only spreads rounding, and all crawls but the first were some.
+    updates = (np.maximum(planner.pages.n_crawls, 1) - 1).astype(np.uint16)
+    planner.posterior.set_codes(arrays["posterior"], updates)
+    planner.threshold = facts["threshold"]
+    if "filed.place" not in arrays:
+        return
+    n_known = facts["n_filed"] if same_plan and facts["rules"] == _rules(planner) else 0
+    numbers = [facts[name] for name in Filed._fields[2:]]
+    if n_known:
+        put_back(planner.frontier, Filed(arrays["filed.place"], arrays["filed.alarm"], *numbers), n_known, now)
+        return
+    pages = np.flatnonzero(planner.pages.state[: planner.pages.n] != FREE)
+    for start in range(0, pages.size, _FILED_AT_ONCE):
+        planner.frontier.file(pages[start : start + _FILED_AT_ONCE], now)
+
+
+def _rules(planner: Planner) -> list[Any]:
+    """Return what else decides where a page is filed."""
+    longest, horizon = planner.max_crawl_interval, planner.discovery_horizon
+    return [planner._rule, planner.min_crawl_interval, longest, horizon]
+
+
+def _n_filed(planner: Planner) -> int:
+    """Return how many pages, from the first, are filed by the newest plan; by the papers' rules none count as such."""
+    if planner._rule != "posterior" or planner._next_parameters is not None:
+        return 0
+    below = planner.values._adopted_below
+    return planner.pages.n if below is None else below
+
+
+def _named(prefix: str, arrays: Mapping[str, npt.NDArray[Any]]) -> dict[str, npt.NDArray[Any]]:
+    return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}

@@ -1,0 +1,218 @@
+"""What is known of the announcements of pages: how often they come, what one is worth, and what there were."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import numpy as np
+import numpy.typing as npt
+
+from crawlsched.crawl_value.sources import merge_sources
+from crawlsched.pages import Pages
+from crawlsched.planner.further_sources import FurtherSources
+from crawlsched.planner.own_precision import OwnPrecision
+from crawlsched.planner.parameters import Parameters
+
+__all__ = ["SIGNALS_OF_A_RATE", "PageSignals"]
+
+FloatArray = npt.NDArray[np.float64]
+IndexArray = npt.NDArray[np.intp]
+BoolArray = npt.NDArray[np.bool_]
+
+#: A page's signal rate is its own count of signals with so many added at the rate of its source.
+SIGNALS_OF_A_RATE = 2.0
+# With less than this a signal tells nothing, and its page is treated as one without signals.
+_LEAST_WEIGHT = 1e-4
+
+
+class PageSignals:
+    """The announcements of pages as things stand, by the parameters in force; `PosteriorValues` adds crawl values.
+
+    Parameters
+    ----------
+    pages : Pages
+    parameters : Parameters
+        In force for all pages; while new ones are being adopted, those before for the pages that wait.
+    further : FurtherSources, optional
+        What sources beside its first one say of a page; nothing by default.
+    own_precision : OwnPrecision, optional
+        What visits found of the announcements of each page's first source; nothing by default.
+
+    Notes
+    -----
+    What is known of the first source of a page, on its site and in its part of it, is where its own precision begins.
+    """
+
+    def __init__(
+        self,
+        pages: Pages,
+        parameters: Parameters,
+        further: FurtherSources | None = None,
+        own_precision: OwnPrecision | None = None,
+    ) -> None:
+        self._pages = pages
+        self._further = FurtherSources(pages) if further is None else further
+        self._own = OwnPrecision(pages) if own_precision is None else own_precision
+        self.parameters = parameters
+        self._before = parameters
+        self._adopted_below: int | None = None
+
+    # -- which parameters are in force
+
+    def begin_adoption(self, parameters: Parameters) -> None:
+        """Let new parameters be in force for no page yet."""
+        self._before, self.parameters, self._adopted_below = self.parameters, parameters, 0
+
+    def adopt_below(self, page: int | None) -> None:
+        """Let the new parameters be in force for pages below this number; None: for all."""
+        self._adopted_below = page
+        if page is None:
+            self._before = self.parameters
+
+    def parameters_of(self, page: int) -> Parameters:
+        """Return the parameters in force for a page."""
+        below = self._adopted_below
+        return self.parameters if below is None or page < below else self._before
+
+    def _by_parameters(self, pages: IndexArray) -> list[tuple[Parameters, BoolArray | None]]:
+        if self._adopted_below is None:
+            return [(self.parameters, None)]
+        new = pages < self._adopted_below
+        return [(p, part) for p, part in ((self.parameters, new), (self._before, ~new)) if part.any()]
+
+    # -- what is known of announcements
+
+    def signals(self, pages: IndexArray) -> tuple[FloatArray, FloatArray]:
+        """Return signal rates (per second) and signal weights (nats); 0 both for pages whose signals tell nothing.
+
+        The rate is counted per page, so it is 0 before the first announcement: a page that a source names and has never
+        announced is worth what it would be without the source.
+        """
+        rate, weight = np.zeros(pages.size), np.zeros(pages.size)
+        sources = self._pages.source[pages]
+        if (sources < 0).all():
+            return rate, weight
+        for parameters, part in self._by_parameters(pages):
+            rows = np.flatnonzero(sources >= 0 if part is None else (sources >= 0) & part)
+            places = self._pages.host[pages[rows]], self._pages.part[pages[rows]]
+            of_group, rate[rows] = parameters.signal_quality(sources[rows], *places)
+            weight[rows] = self._own.weights(pages[rows], of_group, parameters.signal_strength(sources[rows]))
+        weight[weight < _LEAST_WEIGHT] = 0.0
+        rows = np.flatnonzero((weight > 0) & (rate > 0))
+        rate[rows] = self._own_rate(pages[rows], rate[rows])
+        rate[(weight == 0.0) | (self._pages.n_signals_total[pages] == 0)] = 0.0
+        for row in np.flatnonzero(self._pages.further[pages]).tolist():
+            rate[row], weight[row], _ = self._of_several(int(pages[row]))
+        return rate, weight
+
+    def signals_one(self, page: int) -> tuple[float, float]:
+        """Return what `signals` returns, to the last bit, for one page."""
+        columns = self._pages
+        if columns.further.item(page):
+            return self._of_several(page)[:2]
+        source = columns.source.item(page)
+        if source < 0:
+            return 0.0, 0.0
+        of_group, rate = self.source_quality_one(page, source)
+        weight = self._own.weight_one(page, of_group, self._strength_one(page, source))
+        if weight < _LEAST_WEIGHT:
+            return 0.0, 0.0
+        total = columns.n_signals_total.item(page)
+        if total == 0 or rate <= 0:
+            return 0.0, weight
+        time = max(columns.crawled_at.item(page) - columns.signalled_since.item(page), 0.0)
+        counted = max(float(total) - columns.n_signals.item(page), 0.0)
+        if not time < np.inf:
+            time = 0.0
+        return (counted + SIGNALS_OF_A_RATE) / (time + SIGNALS_OF_A_RATE / rate), weight
+
+    def source_quality_one(self, page: int, source: int) -> tuple[float, float]:
+        """Return what `Parameters.signal_quality` knows of a source and a page."""
+        columns = self._pages
+        return self.parameters_of(page).signal_quality_one(source, columns.host.item(page), columns.part.item(page))
+
+    def heard(self, pages: IndexArray) -> FloatArray:
+        """Return how many announcements, of the weight that `signals` gives, there were since the last crawl.
+
+        Their evidence by the weight of one: of several that is less than their number, since how far they can be
+        trusted is not known for certain.
+        """
+        columns, n = self._pages, self.counted(pages)
+        several = (columns.n_signals[pages] > 1) & (columns.source[pages] >= 0) & (columns.further[pages] == 0)
+        if several.any():
+            for parameters, part in self._by_parameters(pages):
+                rows = np.flatnonzero(several if part is None else several & part)
+                chosen, sources = pages[rows], columns.source[pages[rows]]
+                of_group, _ = parameters.signal_quality(sources, columns.host[chosen], columns.part[chosen])
+                own = chosen, of_group, parameters.signal_strength(sources)
+                n[rows] = self._own.evidence(*own, n[rows]) / self._own.weights(*own)
+        return n
+
+    def heard_one(self, page: int) -> float:
+        """Return what `heard` returns for one page."""
+        n = self.counted_one(page)
+        if n <= 1.0 or self._pages.source.item(page) < 0 or self._pages.further.item(page):
+            return n
+        own = page, *self.precision_one(page)
+        return self._own.evidence_one(*own, n) / self._own.weight_one(*own)
+
+    def counted(self, pages: IndexArray) -> FloatArray:
+        """Return how many announcements there were since the last crawl, where what each is worth is known for certain.
+
+        A whole number, unless several sources cover the page: then it is their evidence by its weight.
+        """
+        n: FloatArray = self._pages.n_signals[pages].astype(np.float64)
+        for row in np.flatnonzero(self._pages.further[pages]).tolist():
+            n[row] = self.counted_one(int(pages[row]))
+        return n
+
+    def counted_one(self, page: int) -> float:
+        """Return what `counted` returns for one page."""
+        if not self._pages.further.item(page):
+            return float(self._pages.n_signals.item(page))
+        _, weight, evidence = self._of_several(page)
+        return evidence / weight if weight > 0 else 0.0
+
+    def precision_one(self, page: int) -> tuple[float, float]:
+        """Return what is known of a page's first source: nats an announcement, and for how many of them that counts."""
+        source = self._pages.source.item(page)
+        return self.source_quality_one(page, source)[0], self._strength_one(page, source)
+
+    def _strength_one(self, page: int, source: int) -> float:
+        return self.parameters_of(page).signal_strength_one(source)
+
+    def _of_several(self, page: int) -> tuple[float, float, float]:
+        """Return signal rate, signal weight and evidence of a page that several sources cover."""
+        crawled_at = self._pages.crawled_at.item(page)
+        rates, weights, evidence = [], [], 0.0
+        for place, (source, n_signals, n_total, since) in enumerate(self._further.counts(page)):
+            weight, rate = self.source_quality_one(page, source)
+            told = weight * n_signals
+            if place == 0:  # of its first source a page has evidence of its own
+                own = page, weight, self._strength_one(page, source)
+                weight, told = self._own.weight_one(*own), self._own.evidence_one(*own, n_signals)
+            if weight < _LEAST_WEIGHT or n_total == 0:
+                continue
+            time = max(crawled_at - since, 0.0) if crawled_at > -np.inf else 0.0
+            counted = max(n_total - n_signals, 0) + SIGNALS_OF_A_RATE
+            rates.append(counted / (time + SIGNALS_OF_A_RATE / rate))
+            weights.append(weight)
+            evidence += told
+        if len(rates) <= 1:
+            return (rates[0], weights[0], evidence) if rates else (0.0, 0.0, 0.0)
+        return *_merged(tuple(rates), tuple(weights)), evidence
+
+    def _own_rate(self, pages: IndexArray, towards: FloatArray) -> FloatArray:
+        # Counted up to the last crawl: what has come since is evidence, and the rate must not change between events.
+        columns = self._pages
+        counted = np.maximum(columns.n_signals_total[pages].astype(np.float64) - columns.n_signals[pages], 0.0)
+        time = np.maximum(columns.crawled_at[pages] - columns.signalled_since[pages], 0.0)
+        time = np.where(np.isfinite(time), time, 0.0)
+        return (counted + SIGNALS_OF_A_RATE) / (time + SIGNALS_OF_A_RATE / towards)
+
+
+@lru_cache(maxsize=8192)
+def _merged(rates: tuple[float, ...], weights: tuple[float, ...]) -> tuple[float, float]:
+    # Between two crawls of a page they stay as they are, and are asked for often.
+    rate, weight = merge_sources(rates, weights)
+    return float(rate), float(weight)

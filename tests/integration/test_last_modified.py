@@ -1,0 +1,106 @@
+"""Times that honest Last-Modified headers state reach the posterior of a real crawl, and those of others do not."""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Callable
+from email.utils import formatdate
+from pathlib import Path
+
+import numpy as np
+import pytest
+from aiohttp import web
+
+from crawlsched.planner import Planner
+from crawlsched.store import ObservationRow
+from tests.crawling import Project
+from tests.site import Site
+
+HONEST, RESTLESS = "127.0.0.31", "127.0.0.32"
+CHANGING, CALM = range(4), range(4, 8)
+#: Seconds between two visits of a page, and before the visit that a changing page changed, by Date and Last-Modified.
+INTERVAL, SINCE = 6.5, 6.0
+SPIDER = """
+import scrapy
+
+class Spider(scrapy.Spider):
+    name = "test"
+    start_urls = {urls!r}
+
+    def parse(self, response):
+        pass
+"""
+
+
+def _answer(page: int, *, is_honest: bool) -> Callable[[web.Request], web.Response]:
+    """Serve a page that changes before every visit, or never, with the time of that, or with the time of the answer."""
+    visits, born = itertools.count(), int(time.time()) - 100.0
+
+    def answer(request: web.Request) -> web.Response:
+        number, now = next(visits) if page in CHANGING else 0, int(time.time())
+        modified = (now - SINCE if page in CHANGING else born) if is_honest else now
+        headers = {"Date": formatdate(now, usegmt=True), "Last-Modified": formatdate(modified, usegmt=True)}
+        return web.Response(text=f"<p>{page}: version {number}</p>", headers=headers, content_type="text/html")
+
+    return answer
+
+
+def _rate(planner: Planner, rows: list[ObservationRow], dated: list[bool]) -> float:
+    """Return the change rate by visits to a page, some of whose changes are dated."""
+    learned = Planner(1.0)
+    learned.add(0, 0.0)
+    for row, is_dated in zip(rows, dated, strict=True):
+        if row.elapsed is not None:
+            since = SINCE if is_dated else None
+            learned.posterior.update_one(0, row.elapsed, bool(row.changed), time_since_modified=since)
+    return float(learned.posterior.change_rate(0))
+
+
+def test_a_change_counts_as_of_when_an_honest_last_modified_says(tmp_path: Path) -> None:
+    """Three changes and three rests prove a host's header; from then on each change is one of `SINCE` seconds ago."""
+    with Site((HONEST, RESTLESS)) as site:
+        urls = []
+        for page in (*CHANGING, *CALM):
+            # One server for both: which of them is meant the request says.
+            honest, restless = _answer(page, is_honest=True), _answer(page, is_honest=False)
+            path = f"/{page}"
+            site.page(path, lambda r, h=honest, o=restless: (h if r.host.startswith(HONEST) else o)(r))
+            urls += [site.url(path, HONEST), site.url(path, RESTLESS)]
+        crawl = Project(
+            tmp_path,
+            SPIDER.format(urls=urls),
+            CRAWLSCHED_MIN_CRAWL_INTERVAL=str(INTERVAL),
+            CRAWLSCHED_MAX_CRAWL_INTERVAL=str(INTERVAL + 0.1),
+            CRAWLSCHED_VALIDATOR_TRIALS="1",
+            CRAWLSCHED_BANDWIDTH="40/s",
+            CRAWLSCHED_JOBS="False",  # no plan: the prior stays as it was
+            TEST_CLOSE_AFTER_RESOLVED=str(4 * len(urls)),
+            CLOSESPIDER_TIMEOUT="60",
+        ).run(timeout=80)
+    store, planner = crawl.store(), Planner(1.0)
+    for block in store.load(grid=planner.grid, n_rates=planner.posterior.rates.size, host_number=lambda name: 0):
+        planner.load(block, block["log_likelihood"], time.time())
+    found = {facts.url: facts.page for facts in store.facts(range(len(urls))) if facts is not None}
+    rows = {url: store.observations_of(page, 100)[::-1] for url, page in found.items()}
+    store.close()
+    compared = sorted((row.time, url, row) for url in rows for row in rows[url] if row.changed is not None)
+    for host in (HONEST, RESTLESS):
+        moved = rested = 0
+        dated: dict[str, list[bool]] = {url: [False] for url in rows}  # the first visit tells nothing
+        for _, url, row in compared:
+            if host in url:
+                moved, rested = moved + bool(row.changed), rested + (not row.changed)
+                dated[url].append(host == HONEST and bool(row.changed) and moved >= 3 and rested >= 3)
+        for page in CHANGING:
+            url = f"http://{host}:{site.port}/{page}"
+            learned = float(planner.posterior.change_rate(found[url]))
+            assert learned == pytest.approx(_rate(planner, rows[url], dated[url]), rel=0.05)
+            undated = _rate(planner, rows[url], [False] * len(rows[url]))
+            if host == HONEST:
+                assert sum(dated[url]) >= 2
+                # Changes found at every visit may be one an interval or many; dated they are one in six seconds.
+                assert learned < 0.85 * undated
+            else:
+                assert learned == pytest.approx(undated, rel=0.05)
+    assert np.isfinite(planner.posterior.change_rate()).all()

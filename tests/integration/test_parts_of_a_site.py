@@ -1,0 +1,91 @@
+"""A real crawl of a site whose one sitemap is honest for /news/ and lies for /shop/ learns which part to believe."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from aiohttp import web
+
+from tests.crawling import Project
+from tests.site import Site
+
+ROOT = Path(__file__).parents[2]
+# Edits so far apart that visits come between them which find nothing: without these nobody could tell announced changes
+# from pages that change all the time.
+N_PAGES, EDIT_INTERVAL, SECONDS = 40, 16.0, 45
+SPIDER = """
+import scrapy
+
+class Spider(scrapy.Spider):
+    name = "test"
+    start_urls = []
+
+    def parse(self, response):
+        pass
+"""
+
+
+def _edited_at(number: int, now: float) -> float:
+    """Return when a news page was last edited: each in its turn, every few seconds."""
+    offset = number * EDIT_INTERVAL / N_PAGES
+    return (now - offset) // EDIT_INTERVAL * EDIT_INTERVAL + offset
+
+
+def _told(*arguments: str) -> Any:
+    done = subprocess.run(
+        [sys.executable, "-m", "crawlsched.cli", *arguments, "--json"],
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return json.loads(done.stdout)
+
+
+def test_a_crawl_believes_the_honest_part_of_a_sitemap_and_not_the_other(tmp_path: Path) -> None:
+    """`sources` and `why` say what each part is worth, and by which of them a page is judged."""
+    with Site() as site:
+
+        def sitemap(request: web.Request) -> web.Response:
+            now = time.time()
+            entries = [(f"/news/{n}", _edited_at(n, now)) for n in range(N_PAGES)]
+            entries += [(f"/shop/{n}", now) for n in range(N_PAGES)]
+            stated = [(site.url(path), datetime.fromtimestamp(at, UTC).isoformat()) for path, at in entries]
+            text = "".join(f"<url><loc>{url}</loc><lastmod>{at}</lastmod></url>" for url, at in stated)
+            return web.Response(text=f"<urlset>{text}</urlset>", content_type="application/xml")
+
+        def news(number: int) -> Any:
+            return lambda request: web.Response(
+                text=f"<p>edited at {_edited_at(number, time.time())}</p>", content_type="text/html"
+            )
+
+        for number in range(N_PAGES):
+            site.page(f"/news/{number}", news(number))
+            site.page(f"/shop/{number}", f"<p>Product {number}</p>")
+        site.page("/sitemap.xml", sitemap)
+        crawl = Project(
+            tmp_path,
+            SPIDER,
+            CRAWLSCHED_SITEMAP_URLS=site.url("/sitemap.xml"),
+            CRAWLSCHED_SITEMAP_INTERVAL="1",
+            CRAWLSCHED_BANDWIDTH="12/s",
+            CRAWLSCHED_REPLAN_INTERVAL="3",
+            CLOSESPIDER_TIMEOUT=str(SECONDS),
+        ).run(timeout=SECONDS + 60)
+        database = "--database", crawl.database_url
+        parts = {part["part"]: part for part in _told("sources", *database)["parts"]}
+        why = {part: _told("why", site.url(f"/{part}/3"), *database) for part in ("news", "shop")}
+    news_part, shop_part = parts["/news/"], parts["/shop/"]
+    assert news_part["precision_interval"][0] > shop_part["precision_interval"][1]
+    # Nats that an announcement counts for in the crawl.
+    assert news_part["signal_weight"] > 5 * shop_part["signal_weight"]
+    for part in ("news", "shop"):
+        assert why[part]["precision_of"] == "part"
+    assert why["news"]["precision"] > 0.2 > 0.1 > why["shop"]["precision"]

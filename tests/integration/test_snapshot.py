@@ -1,0 +1,359 @@
+"""A crawl begins with what the last one left in its snapshot, if and only if the store is as it was then."""
+
+import hashlib
+import logging
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from random import Random
+
+import numpy as np
+import pytest
+
+from crawlsched.array_file import read_arrays, read_facts, write_arrays
+from crawlsched.collection import Collection, FoundPage
+from crawlsched.planner import plan
+from crawlsched.settings import Settings
+from crawlsched.store import Batch, Source, Store
+
+START = 1_700_000_000.0
+N = 600
+ENDED = START + 4_000.0
+
+
+def fingerprint(url):
+    return hashlib.sha1(url.encode()).digest()
+
+
+def opened(folder, now, snapshot="snapshots", fingerprinter="sha1", **more):
+    where = str(folder / snapshot) if isinstance(snapshot, str) else snapshot
+    settings = Settings.from_scrapy(
+        {
+            "CRAWLSCHED_DATABASE_URL": f"sqlite:///{folder / 'pages.db'}",
+            "CRAWLSCHED_SNAPSHOT": where,
+            "CRAWLSCHED_BANDWIDTH": "2/s",
+            **more,
+        },
+        "spider",
+    )
+    collection = Collection(settings, "spider", fingerprint, fingerprinter, Random(1))
+    collection.open(now)
+    return collection
+
+
+def crawl(collection, now, n):
+    """Use some slots: most visits reach their page, some fail, and some pages are gone."""
+    planner, unsaved, picks = collection.planner, collection.unsaved, []
+    for _ in range(n):
+        now += 0.5
+        pick = planner.pick(now, lambda host, time: time)
+        if pick is None:
+            continue
+        page = pick.page
+        picks.append((page, pick.reason, pick.crawl_value))
+        if page % 29 == 3:
+            planner.gone(page, now)
+        elif page % 31 == 5:
+            planner.failed(page, now)
+        else:
+            changed = (page * 7 + len(picks)) % (2 + page % 5) == 0
+            planner.crawled(page, now, changed)
+        unsaved.page(page, now)
+    return picks
+
+
+def crawled_for_an_hour(folder, **more):
+    """A crawl over 600 pages of three hosts, a third announced, some by two sources; with a plan; ended well."""
+    collection = opened(folder, START, **more)
+    found = [
+        FoundPage(
+            f"http://h{n % 3}.example/{n}", fingerprint(f"http://h{n % 3}.example/{n}"), f"h{n % 3}.example", 1 + n % 4
+        )
+        for n in range(N)
+    ]
+    collection.add_pages(found, START)
+    for number in (0, 1):
+        collection.unsaved.source(Source(number, "sitemap", f"http://h0.example/{number}.xml", "h0.example"), START)
+    announced = np.arange(0, N, 3)
+    collection.planner.covered(announced, 0, START)
+    collection.planner.covered(announced[:30], 1, START)
+    crawl(collection, START, 3_000)
+    collection.planner.signalled(announced[::2], 0, START + 1_600)
+    collection.planner.signalled(announced[:20], 1, START + 1_610)
+    collection.unsaved.pages(announced, START + 1_610)
+    collection.flush(START + 1_611)
+    made = plan(collection.planner.snapshot(), 2.0)
+    collection.store.save_plan(made.to_dict(collection.hosts.names), START + 1_620)
+    collection.planner.adopt(made, START + 1_620)
+    crawl(collection, START + 1_620, 4_000)
+    collection.add_pages([FoundPage("http://h9.example/new", fingerprint("new"), "h9.example")], ENDED - 1)
+    collection.close(ENDED)
+
+
+@pytest.fixture(scope="module")
+def left(tmp_path_factory):
+    """What a crawl has left behind: its database and its snapshot."""
+    folder = tmp_path_factory.mktemp("left")
+    crawled_for_an_hour(folder)
+    return folder
+
+
+@pytest.fixture
+def folder(left, tmp_path):
+    return Path(shutil.copytree(left, tmp_path / "copy"))
+
+
+def snapshot_in(folder):
+    (path,) = (folder / "snapshots").iterdir()
+    return path
+
+
+def picks_after(folder, now, **more):
+    collection = opened(folder, now, **more)
+    collection.planner.frontier._check(now)
+    picks = crawl(collection, now, 900)
+    collection.planner.frontier._check(collection.planner._now)
+    found = collection.snapshot_unusable, len(collection.planner.pages), picks
+    collection.write_behind.close()
+    collection.store.close()
+    return found
+
+
+@pytest.mark.parametrize("pause", [0.0, 30.0, 86_400.0])
+@pytest.mark.parametrize("longest", [None, "15m"])
+def test_the_same_pages_are_picked_with_a_snapshot_and_without(left, tmp_path, pause, longest):
+    """At once, or after a pause in which many pages' time has come; with deadlines that were not there before."""
+    found = []
+    for name in ("with", "without"):
+        folder = Path(shutil.copytree(left, tmp_path / name))
+        snapshot = "snapshots" if name == "with" else False
+        found.append(picks_after(folder, ENDED + pause, snapshot=snapshot, CRAWLSCHED_MAX_CRAWL_INTERVAL=longest))
+    (used, n_with, first), (unused, n_without, second) = found
+    assert (used, unused) == ("", None)
+    assert n_with == n_without == N + 1
+    assert [pick[:2] for pick in first] == [pick[:2] for pick in second]
+    assert [pick[2] for pick in first] == pytest.approx([pick[2] for pick in second], rel=1e-9, nan_ok=True)
+
+
+def test_deadlines_are_put_back(tmp_path):
+    """A crawl with a longest interval picks the same overdue pages after its snapshot as after reading its store."""
+    crawled_for_an_hour(tmp_path, CRAWLSCHED_MAX_CRAWL_INTERVAL="10m")
+    copy = Path(shutil.copytree(tmp_path, tmp_path.with_name("without")))
+    used, _, first = picks_after(tmp_path, ENDED + 60, CRAWLSCHED_MAX_CRAWL_INTERVAL="10m")
+    _, _, second = picks_after(copy, ENDED + 60, snapshot=False, CRAWLSCHED_MAX_CRAWL_INTERVAL="10m")
+    assert used == ""
+    assert {reason for _, reason, _ in first} >= {"overdue"}
+    assert [pick[:2] for pick in first] == [pick[:2] for pick in second]
+
+
+def test_pages_that_stood_behind_an_equal_one_are_put_back(tmp_path):
+    """Of thousands of pages that are equal in all, one stands for the rest; those are filed anew."""
+    collection = opened(tmp_path, START)
+    urls = [f"http://h.example/{n}" for n in range(3_000)]
+    collection.add_pages([FoundPage(url, fingerprint(url), "h.example") for url in urls], START)
+    for page in range(3_000):
+        collection.planner.crawled(page, START, changed=None)
+    collection.unsaved.pages(np.arange(3_000), START)
+    crawl(collection, START, 300)
+    places = {collection.planner.frontier.place_of(page) for page in range(3_000)}
+    assert "behind another" in places
+    collection.close(START + 200)
+    copy = Path(shutil.copytree(tmp_path, tmp_path.with_name("without")))
+    used, _, first = picks_after(tmp_path, START + 200)
+    _, _, second = picks_after(copy, START + 200, snapshot=False)
+    assert used == ""
+    assert [pick[:2] for pick in first] == [pick[:2] for pick in second]
+
+
+def test_pages_are_found_by_their_fingerprints_and_new_ones_go_on_counting(folder):
+    """The index is in the snapshot, too, with the page that was found last."""
+    collection = opened(folder, ENDED)
+    assert collection.snapshot_unusable == ""
+    assert collection.index.page(fingerprint("http://h0.example/9")) == 9
+    assert collection.index.page(fingerprint("new")) == N
+    assert collection.add_pages([FoundPage("http://h9.example/b", fingerprint("b"), "h9.example")], ENDED) == [N + 1]
+    assert collection.hosts.names[collection.planner.pages.host[N + 1]] == "h9.example"
+    collection.close(ENDED + 1)
+    assert opened_and_closed(folder, ENDED + 2) == ""
+
+
+def opened_and_closed(folder, now, **more):
+    collection = opened(folder, now, **more)
+    reason = collection.snapshot_unusable
+    assert len(collection.planner.pages) >= N
+    collection.close(now)
+    return reason
+
+
+def change_a_page(folder):
+    store = Store.open(f"sqlite:///{folder / 'pages.db'}", "spider")
+    store.save(Batch(contents={3: {"etag": "another"}}))
+    store.close()
+
+
+def forget_a_page(folder):
+    store = Store.open(f"sqlite:///{folder / 'pages.db'}", "spider")
+    assert store.forget("url", "http://h9.example/new", ENDED).tolist() == [N]
+    store.close()
+
+
+def say_in_the_file(**facts):
+    def change(folder):
+        path = snapshot_in(folder)
+        write_arrays(path, read_facts(path) | facts, read_arrays(path))
+
+    return change
+
+
+def of_another_grid(folder):
+    path = snapshot_in(folder)
+    facts = read_facts(path)
+    write_arrays(path, facts | {"planner": facts["planner"] | {"grid": "2-ffff"}}, read_arrays(path))
+
+
+def cut_short(folder):
+    path = snapshot_in(folder)
+    os.truncate(path, path.stat().st_size // 2)
+
+
+def flip_a_bit(folder):
+    path = snapshot_in(folder)
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    path.write_bytes(content)
+
+
+def write_something_else(folder):
+    snapshot_in(folder).write_text("this is no snapshot")
+
+
+def take_an_array_out(folder):
+    path = snapshot_in(folder)
+    arrays = read_arrays(path)
+    del arrays["posterior"]
+    write_arrays(path, read_facts(path), arrays)
+
+
+@pytest.mark.parametrize(
+    ("happens", "reason"),
+    [
+        (change_a_page, "the pages have been changed in the store since it was written"),
+        (forget_a_page, "the pages have been changed in the store since it was written"),
+        (say_in_the_file(version="0.0.0"), "it is of another version of crawlsched"),
+        (say_in_the_file(format=0), "it is of another version of crawlsched"),
+        (say_in_the_file(schema="0001"), "it is of another version of the tables"),
+        (say_in_the_file(collection=["other", 0, 1]), "it is of another collection"),
+        (say_in_the_file(fingerprinter="md5"), "the project has another REQUEST_FINGERPRINTER_CLASS"),
+        (of_another_grid, "it is of another grid of change rates"),
+        (cut_short, "the file is damaged"),
+        (flip_a_bit, "the file is damaged"),
+        (write_something_else, "the file is damaged"),
+        (take_an_array_out, "the file is damaged"),
+    ],
+)
+def test_a_snapshot_that_does_not_fit_is_not_used_and_the_log_says_why(folder, caplog, happens, reason):
+    """The pages are read from the store, as if there were none; and at its end the crawl leaves one that fits."""
+    copy = Path(shutil.copytree(folder, folder.with_name("without")))
+    happens(folder)
+    with caplog.at_level(logging.INFO, "crawlsched.collection"):
+        collection = opened(folder, ENDED)
+    assert collection.snapshot_unusable.startswith(reason)
+    (line,) = [record.getMessage() for record in caplog.records if "snapshot" in record.getMessage()]
+    assert reason in line
+    n_pages, picks = len(collection.planner.pages), crawl(collection, ENDED, 300)
+    collection.close(ENDED + 200)
+    if happens is forget_a_page:
+        assert n_pages == N
+    else:
+        without = opened(copy, ENDED, snapshot=False)
+        assert [pick[:2] for pick in picks] == [pick[:2] for pick in crawl(without, ENDED, 300)]
+        without.close(ENDED + 200)
+    assert opened_and_closed(folder, ENDED + 300) == ""
+
+
+def test_a_clock_that_was_set_back_makes_it_unusable(folder):
+    """What the snapshot says of times to come was true by another clock."""
+    assert opened_and_closed(folder, ENDED - 1_000) == "it is of a later time than the clock says"
+
+
+def test_another_plan_in_the_store_is_taken_up_by_every_page(folder):
+    """As the jobs of another process may leave one: pages are filed anew, and picked as without a snapshot."""
+    collection = opened(folder, ENDED, snapshot=False)
+    crawl(collection, ENDED, 500)
+    made = plan(collection.planner.snapshot(), 7.0)
+    names = collection.hosts.names
+    collection.write_behind.close()
+    collection.lease.release(ENDED)
+    collection.store.save_plan(made.to_dict(names), ENDED + 1)
+    collection.store.close()
+    copy = Path(shutil.copytree(folder, folder.with_name("without")))
+    used, _, first = picks_after(folder, ENDED + 10)
+    _, _, second = picks_after(copy, ENDED + 10, snapshot=False)
+    assert used == ""
+    assert [pick[:2] for pick in first] == [pick[:2] for pick in second]
+
+
+KILLED = """
+import sys
+sys.path[:0] = [sys.argv[2]]
+from pathlib import Path
+from tests.integration.test_snapshot import ENDED, crawl, opened
+collection = opened(Path(sys.argv[1]), ENDED)
+assert collection.snapshot_unusable == ""
+crawl(collection, ENDED, 100)
+collection.flush(ENDED + 100)
+collection.write_behind.drain(20)
+print("written", flush=True)
+sys.stdin.read()
+"""
+
+
+def test_after_kill_9_the_snapshot_before_is_not_used(folder):
+    """What the killed crawl had written is in the store alone, and counts."""
+    root = Path(__file__).parents[2]
+    process = subprocess.Popen(
+        [sys.executable, "-c", KILLED, str(folder), str(root)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    try:
+        assert process.stdout.readline() == "written\n"
+    finally:
+        os.kill(process.pid, signal.SIGKILL)
+        process.wait()
+        process.stdin.close()
+        process.stdout.close()
+    copy = Path(shutil.copytree(folder, folder.with_name("without")))
+    reason, _, first = picks_after(folder, ENDED + 200)
+    _, _, second = picks_after(copy, ENDED + 200, snapshot=False)
+    assert reason == "the pages have been changed in the store since it was written"
+    assert [pick[:2] for pick in first] == [pick[:2] for pick in second]
+
+
+def test_without_a_folder_small_collections_leave_none(tmp_path):
+    """Beside a database there is a snapshot from 100,000 pages on, and none where the setting says so."""
+    crawled_for_an_hour(tmp_path, snapshot=True)
+    assert {path.suffix for path in tmp_path.iterdir()} == {".db"}
+    assert opened_and_closed(tmp_path, ENDED, snapshot=False) is None
+    assert {path.suffix for path in tmp_path.iterdir()} == {".db"}
+
+
+def test_a_folder_that_cannot_be_written_costs_nothing_but_the_snapshot(tmp_path, caplog):
+    """The crawl ends as it would, and says so."""
+    (tmp_path / "snapshots").write_text("a file stands where the folder should be")
+    with caplog.at_level(logging.WARNING):
+        crawled_for_an_hour(tmp_path)
+    assert [record.getMessage()[:41] for record in caplog.records] == ["No snapshot could be left, so the next st"]
+    assert opened_and_closed(tmp_path, ENDED, snapshot=False) is None
+
+
+def test_an_unfinished_file_is_never_taken_for_a_snapshot(tmp_path):
+    """It stands under another name until it is whole, and what stood there before stays until then."""
+    path = tmp_path / "snapshot"
+    write_arrays(path, {"n": 1}, {"a": np.arange(5)})
+    with pytest.raises(TypeError):
+        write_arrays(path, {"n": object()}, {"a": np.arange(6)})
+    assert read_facts(path) == {"n": 1}
+    assert read_arrays(path)["a"].tolist() == [0, 1, 2, 3, 4]
+    assert [one.name for one in tmp_path.iterdir()] == ["snapshot"]

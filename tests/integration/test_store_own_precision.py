@@ -1,0 +1,77 @@
+"""What visits found of each page's announcements is in the store: a planner that begins anew decides as before."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from crawlsched.planner import Plan, Planner
+from crawlsched.store import Store, schema
+from tests.simulated import HOUR, Simulated, crawl
+
+NOW = 1.7e9
+COUNTS = ("true_signals", "false_signals")
+
+
+def reloaded(store: Store, bandwidth: float, now: float) -> Planner:
+    """Return a planner that knows what the store does."""
+    planner = Planner(bandwidth)
+    numbers: dict[str, int] = {}
+
+    def number(name: str) -> int:
+        return numbers.setdefault(name, len(numbers))
+
+    for block in store.load(
+        1000, host_number=number, grid=planner.grid, n_rates=planner.posterior.rates.size, fingerprinter=""
+    ):
+        planner.load(block, block["log_likelihood"], now)
+    stored = store.newest_plan()
+    assert stored is not None
+    planner.adopt(Plan.from_dict(stored.data, number), now)
+    while planner.work(now):
+        pass
+    return planner
+
+
+def simulated(database_url: str) -> Simulated:
+    """Crawl 120 pages, those of one host announced honestly, those of the other at any time."""
+    return crawl(Store.open(database_url, "simulated", upgrade=True), NOW)
+
+
+def test_a_planner_that_begins_anew_knows_and_picks_the_same(database_url: str) -> None:
+    """Every page is explained as before, and the next 300 slots go to the same pages."""
+    made = simulated(database_url)
+    before, after = made.planner, reloaded(made.store, made.planner.bandwidth, NOW)
+    made.store.close()
+    pages = np.arange(len(before.pages))
+    for name in COUNTS:
+        assert (before.own_precision.columns(pages)[name] == after.own_precision.columns(pages)[name]).all()
+        assert before.own_precision.columns(pages)[name].max() > 1
+    # A running mean of the values picked, which is not stored.
+    after.threshold = before.threshold
+    for page in pages.tolist():
+        assert before.explain(page, NOW + 1.0) == after.explain(page, NOW + 1.0)
+    slots = [made.world.slots(planner, NOW, 300) for planner in (before, after)]
+    state = made.world.rng.bit_generator.state, made.world.changed_since.copy()
+    picked = []
+    for planner, times in zip((before, after), slots, strict=True):
+        made.world.rng.bit_generator.state, made.world.changed_since[:] = state
+        found = []
+        for page, now, changed in times:
+            planner.crawled(page, now, changed)
+            found.append(page)
+        picked.append(found)
+    assert picked[0] == picked[1]
+
+
+def test_pages_of_a_store_from_before_have_no_evidence_of_their_own(database_url: str) -> None:
+    """They begin with what is known of their source."""
+    made = simulated(database_url)
+    made.store.close()
+    schema.downgrade(database_url, "0005")
+    schema.upgrade(database_url)
+    store = Store.open(database_url, "simulated", upgrade=True)
+    planner = reloaded(store, 20 / HOUR, NOW)
+    store.close()
+    assert planner.own_precision.true_signals.size == 0
+    weights, strengths = planner.values.parameters.signal_weights, planner.values.parameters.signal_strengths
+    assert planner.values.precision_one(0) == (weights[0], strengths[0])

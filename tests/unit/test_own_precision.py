@@ -1,0 +1,188 @@
+"""How far a page's own announcements can be trusted is learned from its own visits, as Bayes' rule has it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from crawlsched.estimators.page_precision import expected_evidence, expected_evidences, fit_strength, judged, log_gamma
+from crawlsched.planner import Planner, plan
+
+HALF = 0.5 * (1.0 + np.polynomial.legendre.leggauss(400)[0])
+WEIGHTS = 0.5 * np.polynomial.legendre.leggauss(400)[1]
+COUNTS = st.floats(2.0, 300.0)
+SIGNALS = st.integers(1, 100)
+
+
+def free(host: int, now: float) -> float:
+    return now
+
+
+def moments(true: float, false: float, n_signals: int, known: float, fresh: float) -> tuple[float, float, float]:
+    """Return chance, mean and second moment of the precision after a visit, by numerical integration."""
+    log_density = (true - 1) * np.log(HALF) + (false - 1) * np.log1p(-HALF)
+    prior = WEIGHTS * np.exp(log_density - log_density.max())
+    prior /= prior.sum()
+    posterior = prior * (known + fresh * (1 - HALF) ** n_signals)
+    chance = posterior.sum()
+    return chance, posterior @ HALF / max(chance, 1e-300), posterior @ HALF**2 / max(chance, 1e-300)
+
+
+@given(COUNTS, COUNTS, SIGNALS)
+def test_evidence_is_expected_over_all_precisions(true: float, false: float, n_signals: int) -> None:
+    """It is -log E[(1 - p)^n], below and beyond the announcements that are taken one by one."""
+    fresh, _, _ = moments(true, false, n_signals, 0.0, 1.0)
+    if fresh > 1e-200:
+        assert expected_evidence(true, false, n_signals) == pytest.approx(-np.log(fresh), rel=1e-6, abs=1e-9)
+
+
+@given(st.lists(st.tuples(st.floats(1e-6, 300.0), st.floats(1e-6, 300.0), SIGNALS), min_size=1, max_size=40))
+def test_evidence_of_many_pages_is_that_of_each_to_the_last_bit(rows: list[tuple[float, float, int]]) -> None:
+    """A page is worth the same whether it is looked at alone or with others."""
+    true, false, n_signals = np.array(rows, np.float64).T
+    assert expected_evidences(true, false, n_signals).tolist() == [expected_evidence(*row) for row in rows]
+
+
+@given(COUNTS, COUNTS, SIGNALS, st.floats(0.0, 1.0), st.floats(0.0, 0.9), st.booleans())
+def test_a_visit_leaves_the_mean_and_variance_that_bayes_rule_gives(
+    true: float, false: float, n_signals: int, fresh: float, doubt: float, changed: bool
+) -> None:
+    """Whatever it found, and also where an unchanged page may only look so."""
+    found = (1.0, -fresh) if changed else (doubt, (1.0 - doubt) * fresh)
+    chance, mean, square = moments(true, false, n_signals, *found)
+    if chance < 1e-6:
+        return
+    after = judged(true, false, n_signals, *found)
+    assert after[0] / sum(after) == pytest.approx(mean, rel=1e-5)
+    variance = after[0] * after[1] / (sum(after) ** 2 * (sum(after) + 1))
+    assert variance == pytest.approx(square - mean**2, rel=1e-4)
+
+
+@given(st.floats(1e-12, 1e9), st.floats(1e-12, 1e9), st.integers(1, 65_535), st.floats(0.0, 1.0), st.booleans())
+@example(0.375, 287_955_943.0, 50, 0.0, False)
+def test_every_visit_leaves_numbers_that_can_go_on(
+    true: float, false: float, n_signals: int, fresh: float, changed: bool
+) -> None:
+    """Positive and finite, however extreme what was known before."""
+    after = judged(true, false, n_signals, *((1.0, -fresh) if changed else (0.0, fresh)))
+    assert all(0 < count < np.inf for count in after)
+    assert expected_evidence(*after, n_signals) >= 0
+
+
+def test_the_logarithm_of_the_gamma_function_is_right_up_to_its_constant() -> None:
+    """Against factorials, and by Γ(x + 1) = x Γ(x)."""
+    x = np.geomspace(1e-6, 1e5, 60)
+    assert log_gamma(x + 1) - log_gamma(x) == pytest.approx(np.log(x), abs=1e-6)
+    factorials = np.log(np.cumprod(np.arange(1.0, 20.0)))
+    assert log_gamma(np.arange(2.0, 21.0)) - log_gamma(np.array(1.0)) == pytest.approx(factorials, abs=1e-6)
+
+
+@pytest.mark.parametrize(("strength", "low", "high"), [(1.0, 0.5, 2.0), (10.0, 6.0, 18.0), (np.inf, 60.0, 512.0)])
+def test_the_spread_between_pages_decides_how_much_the_source_counts(strength: float, low: float, high: float) -> None:
+    """The strength is found again; for pages that are all alike it is so great that the source decides."""
+    rng = np.random.default_rng(1)
+    precision = np.full(300, 0.3) if strength == np.inf else rng.beta(0.3 * strength, 0.7 * strength, 300)
+    true = rng.binomial(40, precision)
+    assert low <= fit_strength(true, 40 - true, 0.3) <= high
+
+
+def visited(planner: Planner, page: int, now: float, changed: bool, announced: bool = True) -> None:
+    """Let a page be visited and found changed or not, after an announcement or without."""
+    if announced:
+        planner.signalled([page], 0, now - 1.0)
+    planner.force([page], now)
+    pick = planner.pick(now, free)
+    assert pick is not None
+    assert pick.page == page
+    planner.crawled(page, now, changed)
+
+
+def two_pages() -> Planner:
+    """Return a planner of two pages of one source: of one all announcements are true, of the other all are false.
+
+    Neither changes without an announcement.
+    """
+    planner = Planner(1.0)
+    planner.add(0, 0.0, n=2)
+    for page in (0, 1):
+        planner.pick(0.0, free)
+        planner.crawled(page, 0.0, None)
+    planner.covered([0, 1], 0, 0.0)
+    for visit in range(1, 13):
+        for page in (0, 1):
+            visited(planner, page, 3600.0 * visit - 1800.0 + page, changed=False, announced=False)
+            visited(planner, page, 3600.0 * visit + page, changed=page == 0)
+    return planner
+
+
+def test_pages_of_one_source_are_told_apart() -> None:
+    """Each by its own visits; and what one announcement raises its crawl value by with it."""
+    planner = two_pages()
+    trusted, doubted = (planner.explain(page, 50_000.0).precision for page in (0, 1))
+    assert trusted > 0.7
+    assert doubted < 0.2
+    planner.signalled([0, 1], 0, 50_000.0)
+    fresh = [planner.explain(page, 50_001.0).expected_freshness for page in (0, 1)]
+    assert fresh[0] < 0.3
+    assert fresh[1] > 0.7
+
+
+def test_a_plan_learns_how_much_pages_of_a_source_differ() -> None:
+    """It counts for little beside a page's own evidence where they differ, for much where they are alike."""
+    rng = np.random.default_rng(4)
+
+    def planned(precision: np.ndarray) -> float:
+        planner = Planner(1.0)
+        rows = planner.add(0, 0.0, n=precision.size)
+        planner.load({"page": rows, "state": np.full(rows.size, 2), "crawled_at": np.zeros(rows.size)}, None, 0.0)
+        planner.covered(rows, 0, 0.0)
+        for visit in range(1, 21):
+            for page in rows.tolist():
+                visited(planner, page, 100.0 * visit + page, bool(rng.random() < precision[page]))
+        made = plan(planner.snapshot(), 1.0)
+        planner.adopt(made, 3000.0)
+        return float(made.signal_strengths[0])
+
+    assert planned(np.tile([0.05, 0.95], 20)) < 3.0
+    assert planned(np.full(40, 0.5)) > 12.0
+
+
+def test_without_announcements_nothing_is_kept() -> None:
+    """Pages that no source announces take no memory for it."""
+    planner = Planner(1.0)
+    planner.add(0, 0.0, n=3)
+    for now in range(1, 20):
+        pick = planner.pick(float(now), free)
+        assert pick is not None
+        planner.crawled(pick.page, float(now), None if now < 4 else bool(now % 2))
+    again = Planner(1.0)
+    columns = planner.columns(np.arange(3))
+    again.load(columns, columns["log_likelihood"], 20.0)
+    for one in (planner, again):
+        assert one.own_precision.true_signals.size == one.own_precision.false_signals.size == 0
+
+
+def test_a_page_that_is_forgotten_takes_its_evidence_along() -> None:
+    """What was learned of it is gone, that of the other page is not."""
+    planner = two_pages()
+    planner.remove([0])
+    kept = planner.own_precision.columns(np.arange(2))
+    assert kept["true_signals"][0] == kept["false_signals"][0] == 0
+    assert kept["false_signals"][1] == 12
+
+
+def test_announcements_of_long_ago_count_less() -> None:
+    """A page whose announcements were true 400 times and are false from then on is not believed after 300 visits."""
+    planner = Planner(1.0)
+    planner.add(0, 0.0)
+    planner.pick(0.0, free)
+    planner.crawled(0, 0.0, None)
+    planner.covered([0], 0, 0.0)
+    for visit in range(1, 701):
+        visited(planner, 0, 20.0 * visit - 10.0, changed=False, announced=False)
+        visited(planner, 0, 20.0 * visit, changed=visit <= 400)
+        if visit == 400:
+            assert planner.explain(0, 8000.0).precision > 0.8
+    assert planner.explain(0, 14_000.0).precision < 0.3
