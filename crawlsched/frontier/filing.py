@@ -12,10 +12,10 @@ from crawlsched.frontier.awake import Awake
 from crawlsched.frontier.calendar import Calendar
 from crawlsched.frontier.followers import Followers
 from crawlsched.frontier.host_queues import HostQueues
-from crawlsched.frontier.ladder import AWAKE, BARRED, IN_FLIGHT, LOWEST, OUT, OWN_LADDER, RUNNING, Ladder, Run
+from crawlsched.frontier.ladder import AWAKE, BARRED, FRESH, IN_FLIGHT, LOWEST, OUT, OWN_LADDER, RUNNING, Ladder, Run
 from crawlsched.frontier.levels import bed_level, bed_levels, coarseness, level_above, levels_above, value_at, values_at
 from crawlsched.frontier.values import CrawlValues, PageValues, as_bytes
-from crawlsched.pages import Pages, grown
+from crawlsched.pages import Pages, distinct, grown
 
 __all__ = ["PICKS_PER_TICK", "Filing"]
 
@@ -96,6 +96,9 @@ class Filing:
         self._overdue = HostQueues(self._resting, self.deadline_of)
         self._awake = Awake()
         self._resting_awake: dict[int, set[int]] = {}  # pages that would be awake if their host did not rest
+        # Pages that were crawled in this tick, some elsewhere by now, and what none of their values exceeds in it.
+        self._fresh: list[int] = []
+        self._fresh_at_most = 0.0
         self._followers = Followers()
         self._force_numbers = count()
         self._run_numbers = count()
@@ -187,7 +190,15 @@ class Filing:
         if eligible > now:
             self._bar(page, eligible, now)
         else:
-            self._put_one(page)
+            # Such pages are dealt with together when the tick ends: in numpy, one costs as much as some dozens.
+            at_most = self.values.soon_at_most(page, self._until)
+            if at_most < value_at(self._cutoff):
+                self._place[page] = FRESH
+                self._fresh.append(page)
+                if at_most > self._fresh_at_most:
+                    self._fresh_at_most = at_most
+            else:
+                self._put_one(page)
 
     def discard(self, pages: IndexArray) -> None:
         """Take distinct pages out of the frontier, in flight or not; O(1) a page."""
@@ -399,6 +410,22 @@ class Filing:
             if ring < np.inf:
                 self._calendar.set_one(page, ring - _CLOCK_SLACK * abs(self._now), self._now)
 
+    def _take_fresh(self) -> IndexArray:
+        """Take out the pages that were crawled in this tick; return them, ascending."""
+        if not self._fresh:
+            return np.empty(0, np.intp)
+        pages = distinct(np.array(self._fresh, np.intp))
+        self._fresh, self._fresh_at_most = [], 0.0
+        fresh: IndexArray = pages[self._place[pages] == FRESH]
+        self._place[fresh] = IN_FLIGHT
+        return fresh
+
+    def _put_fresh(self) -> None:
+        """Put the pages that were crawled in this tick where they belong."""
+        pages = self._take_fresh()
+        if pages.size:
+            self._put(pages, falling=False)
+
     def _put_to_bed(self, pages: IndexArray, levels: npt.NDArray[np.int32], hosts: npt.NDArray[np.int32]) -> None:
         if not self._ladders:
             self._place[pages] = levels
@@ -516,7 +543,7 @@ class Filing:
         if self._resting:
             self._set_aside()
         self._foresee()
-        pages = self._awake.living()
+        pages = np.concatenate([self._awake.living(), self._take_fresh()])
         self._awake.clear()
         if self._max is not None:
             overdue = self._deadlines.due(now)

@@ -14,6 +14,7 @@ from crawlsched.frontier.ladder import (
     AFTER_ALL_PAGES,
     AWAKE,
     BARRED,
+    FRESH,
     IN_FLIGHT,
     OUT,
     OWN_LADDER,
@@ -102,6 +103,7 @@ class Frontier(Filing):
 
     def waits_for_host(self) -> bool:
         """Whether some page could go if its host did not rest; O(resting hosts)."""
+        self._put_fresh()
         if self._awake.has_resting():
             return True
         for host in self._resting:
@@ -117,6 +119,7 @@ class Frontier(Filing):
 
     def next_event(self, now: float) -> float:
         """Return the earliest time at which `pick` could give something, if it gives nothing now; inf: never. O(1)."""
+        self._put_fresh()
         times = [self._calendar.next_time()]
         times += [queue[0][0] for queue in (self._soon, self._overdue_soon, self._resting_order) if queue]
         if self._max is not None:
@@ -125,6 +128,7 @@ class Frontier(Filing):
 
     def peek(self, n: int) -> IndexArray:
         """Return up to about `n` pages that are likely to be picked next, likeliest first; O(n log n)."""
+        self._put_fresh()
         found: list[int] = []
         for queues in (self._forced, self._overdue):
             found += queues.likely(n)
@@ -213,6 +217,10 @@ class Frontier(Filing):
                         limit = best if not value.doubt else (best[0] * (1.0 - value.doubt), AFTER_ALL_PAGES)
                 else:
                     bounds[self._awake.rows_of(self._awake.host(row))] = -np.inf
+            if self._fresh and (limit is None or -limit[0] <= self._fresh_at_most):
+                self._put_fresh()
+                bounds = self._awake.bounds(now)
+                continue
             ladder = self._highest_ladder()
             if ladder is None or (limit is not None and limit < ladder[:2]):
                 return best
@@ -292,6 +300,9 @@ class Frontier(Filing):
             if level == AWAKE:
                 if host not in self._resting:
                     assert value <= bounds[page]
+            elif level == FRESH:
+                assert page in self._fresh
+                assert value <= self._fresh_at_most
             elif level > OWN_LADDER // 2:
                 assert value < value_at(level - OWN_LADDER)
             elif level != RUNNING:

@@ -17,6 +17,7 @@ __all__ = [
     "AWAKE",
     "BARRED",
     "BEHIND",
+    "FRESH",
     "IN_FLIGHT",
     "LOWEST",
     "OUT",
@@ -34,10 +35,12 @@ OUT = -(2**31)
 IN_FLIGHT = OUT + 1
 #: Not allowed before some time.
 BARRED = OUT + 2
+#: Just crawled, and worth next to nothing until the tick ends, when it is put where it belongs.
+FRESH = OUT + 3
 #: Among the pages that are compared at each pick.
-AWAKE = OUT + 3
+AWAKE = OUT + 4
 #: From here to `RUNNING`: behind another page, in the queue of that number.
-BEHIND = OUT + 4
+BEHIND = OUT + 5
 OWN_LADDER = 2**28
 
 IndexArray = npt.NDArray[np.intp]

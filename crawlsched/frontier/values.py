@@ -86,6 +86,12 @@ class CrawlValues(Protocol):
     def many(self, pages: IndexArray) -> PageValues:
         """Return the crawl values of pages as things stand."""
 
+    def soon_at_most(self, page: int, until: float) -> float:
+        """Return what the crawl value of a page does not exceed until a time, found without looking at its rates; O(1).
+
+        inf where that cannot be said: it serves pages that have just been crawled.
+        """
+
     def hears(self, page: int) -> bool:
         """Whether one more ChangeSignal changes what a page is worth."""
 

@@ -156,6 +156,10 @@ class PageSignals:
         own = page, *self.precision_one(page)
         return self._own.evidence_one(*own, n) / self._own.weight_one(*own)
 
+    def is_silent(self, page: int) -> bool:
+        """Whether no source has announced a page since its last crawl."""
+        return not (self._pages.n_signals.item(page) or self._pages.further.item(page))
+
     def counted(self, pages: IndexArray) -> FloatArray:
         """Return how many announcements there were since the last crawl, where what each is worth is known for certain.
 

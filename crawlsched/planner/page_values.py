@@ -23,6 +23,7 @@ from crawlsched.planner.posterior_value import (
     SignalledValue,
     SignalledValues,
     SteadyValue,
+    highest_gain,
 )
 
 __all__ = ["MixedValues", "PosteriorValues"]
@@ -130,6 +131,13 @@ class PosteriorValues(PageSignals):
         return rates
 
     # -- what a page is worth
+
+    def soon_at_most(self, page: int, until: float) -> float:
+        """Return what the crawl value of a page does not exceed until a time, inf if it is not known; O(1)."""
+        crawled_at = self._pages.crawled_at.item(page)
+        if crawled_at == -np.inf or not self.is_silent(page) or self.co_change_evidence_one(page) > 0.0:
+            return np.inf
+        return self._pages.importance.item(page) * highest_gain(until - crawled_at)
 
     def hears(self, page: int) -> bool:
         """Whether one more ChangeSignal changes what a page is worth."""

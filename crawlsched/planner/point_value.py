@@ -13,7 +13,7 @@ from crawlsched.crawl_value.evaluation import ELEMENTS, evaluate
 from crawlsched.frontier import PageValue
 from crawlsched.pages import Pages
 from crawlsched.planner.page_values import PosteriorValues
-from crawlsched.planner.posterior_value import SteadyValue, tangent_wait
+from crawlsched.planner.posterior_value import SteadyValue, highest_gain, tangent_wait
 from crawlsched.planner.rules import RULES, Rule
 
 __all__ = ["KnownRates", "PointValue", "PointValues", "RuleValues"]
@@ -99,6 +99,13 @@ class PointValues:
         self._estimates = estimates
         self._rule = RULES[rule]
         self._known = known
+
+    def soon_at_most(self, page: int, until: float) -> float:
+        """Return what the crawl value of a page does not exceed until a time, inf if it is not known; O(1)."""
+        crawled_at = self._pages.crawled_at.item(page)
+        if crawled_at == -inf or not self._estimates.is_silent(page):
+            return inf
+        return self._pages.importance.item(page) * highest_gain(until - crawled_at)
 
     def hears(self, page: int) -> bool:
         """Whether one more ChangeSignal changes what a page is worth."""

@@ -13,7 +13,7 @@ from crawlsched.crawl_value.evaluation import COMPILED_FROM, Compilable
 from crawlsched.crawl_value.terms import noisy_terms
 from crawlsched.planner import rows
 
-__all__ = ["Grid", "GrowingValue", "GrowingValues", "SignalledValue", "SignalledValues", "SteadyValue"]
+__all__ = ["Grid", "GrowingValue", "GrowingValues", "SignalledValue", "SignalledValues", "SteadyValue", "highest_gain"]
 
 FloatArray = npt.NDArray[np.float64]
 BoolArray = npt.NDArray[np.bool_]
@@ -23,6 +23,9 @@ _SLACK = 1.0 + 1e-10
 _SLACK_PER_SECOND = 1e-14
 # Compiled values with signals agree with numpy's to about 1e-14 of themselves.
 _DOUBT = 1e-12
+
+# (1 - (1 + x) exp(-x)) / x is nowhere more than 0.2985: no rate makes a page worth more in so short a time.
+_STEEPEST = 0.3
 
 #: `crawlsched.planner.rows`: what decides picks, and all that compiled code can do faster.
 ROWS = Compilable(rows)
@@ -84,6 +87,14 @@ def _with_slack(
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return value, slope and half curvature of parabolas that rounding cannot lift a crawl value above."""
     return values * _SLACK + weighted_elapsed * _SLACK_PER_SECOND, slope * _SLACK, curvature * (0.5 * _SLACK)
+
+
+def highest_gain(elapsed: float) -> float:
+    """Return what no crawl value of importance 1 exceeds if nothing was announced since the crawl, whatever the rates.
+
+    The value of a page with announcements to come is at most that of one without, of the same unsignalled change rate.
+    """
+    return _STEEPEST * elapsed if elapsed > 0.0 else 0.0
 
 
 def tangent_wait(aim: float, value: float, slope: float, curvature: float) -> float:

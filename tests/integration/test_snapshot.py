@@ -141,7 +141,7 @@ def test_the_same_pages_are_picked_with_a_snapshot_and_without(left, tmp_path, p
 def test_deadlines_are_put_back(tmp_path):
     """A crawl with a longest interval picks the same overdue pages after its snapshot as after reading its store."""
     crawled_for_an_hour(tmp_path, CRAWLSCHED_MAX_CRAWL_INTERVAL="10m")
-    copy = Path(shutil.copytree(tmp_path, tmp_path.with_name("without")))
+    copy = Path(shutil.copytree(tmp_path, tmp_path.with_name(f"{tmp_path.name}-without")))
     used, _, first = picks_after(tmp_path, ENDED + 60, CRAWLSCHED_MAX_CRAWL_INTERVAL="10m")
     _, _, second = picks_after(copy, ENDED + 60, snapshot=False, CRAWLSCHED_MAX_CRAWL_INTERVAL="10m")
     assert used == ""
@@ -161,7 +161,7 @@ def test_pages_that_stood_behind_an_equal_one_are_put_back(tmp_path):
     places = {collection.planner.frontier.place_of(page) for page in range(3_000)}
     assert "behind another" in places
     collection.close(START + 200)
-    copy = Path(shutil.copytree(tmp_path, tmp_path.with_name("without")))
+    copy = Path(shutil.copytree(tmp_path, tmp_path.with_name(f"{tmp_path.name}-without")))
     used, _, first = picks_after(tmp_path, START + 200)
     _, _, second = picks_after(copy, START + 200, snapshot=False)
     assert used == ""

@@ -10,12 +10,14 @@ from hypothesis import strategies as st
 from crawlsched.crawl_value import greedy, posterior_value, use_compiled
 from crawlsched.estimators import Posterior
 from crawlsched.pages import Pages
-from crawlsched.planner import DEFAULT_GRID
+from crawlsched.planner import DEFAULT_GRID, Planner
 from crawlsched.planner.co_changes import CoChanges, HostCoChanges
 from crawlsched.planner.own_precision import COLUMNS
 from crawlsched.planner.page_values import PosteriorValues
 from crawlsched.planner.parameters import Parameters
+from crawlsched.planner.point_value import KnownRates, PointValues
 from crawlsched.planner.posterior_value import ROWS, Grid, GrowingValue, SignalledValue, gain
+from crawlsched.planner.rules import RULES
 
 GRID = Grid(DEFAULT_GRID)
 NOW = 1_000_000_000.0
@@ -76,6 +78,28 @@ def test_one_page_has_the_same_value_alone_as_among_others(seed: int) -> None:
     assert together == pytest.approx(alone, rel=1e-11, abs=0.0)
     assert np.isfinite(together).all()
     assert (together >= 0).all()
+
+
+@given(st.integers(0, 10_000), st.sampled_from(["posterior", *RULES]), st.booleans())
+@settings(max_examples=60, deadline=None)
+def test_no_page_is_worth_more_soon_after_its_crawl_than_can_be_said_without_its_rates(
+    seed: int, crawl_value: str, known: bool
+) -> None:
+    """The bound holds whatever the rule, the rates and the announcements, and there is one for a page just crawled."""
+    values, rows = collection(seed)
+    planner = Planner(1.0)
+    if known and crawl_value != "posterior":
+        rng = np.random.default_rng(seed)
+        planner.known_rates = KnownRates(RULES[crawl_value])
+        rates = rng.lognormal(-5, 3, rows.size), rng.choice([0, 0.5, 1], rows.size), rng.lognormal(-5, 3, rows.size)
+        planner.known_rates.set(rows, *rates)
+    asked = values if crawl_value == "posterior" else PointValues(values._pages, values, crawl_value, planner)
+    for page in rows.tolist():
+        value = asked.one(page)
+        for until in (NOW - 1e5, NOW, NOW + 1e3):
+            assert value.at(until) <= asked.soon_at_most(page, until)
+    values._pages.crawled_at[rows], values._pages.n_signals[rows] = NOW, 0
+    assert max(asked.soon_at_most(page, NOW) for page in rows.tolist()) == 0.0
 
 
 @given(st.integers(0, 10_000))
