@@ -379,6 +379,7 @@ class Refresher:
                 "crawl_value": self.settings.crawl_value,
                 "min_crawl_interval": self.settings.min_crawl_interval,
                 "max_crawl_interval": self.settings.max_crawl_interval,
+                "max_crawl_rounds": self.settings.max_crawl_rounds,
                 "discovery_horizon": self.settings.discovery_horizon,
                 "signal_delay": self.settings.signal_delay,
                 "error_interval": self.settings.error_interval,

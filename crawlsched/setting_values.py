@@ -27,6 +27,7 @@ __all__ = [
     "read_optional",
     "read_positive_count",
     "read_positive_seconds",
+    "read_rounds",
     "read_scheduler",
     "read_seconds",
     "read_selectors",
@@ -130,6 +131,15 @@ def read_positive_seconds(value: object) -> float:
     if seconds == 0.0:
         raise ValueError(allowed)
     return seconds
+
+
+def read_rounds(value: object) -> float:
+    """Read a number of rounds, 1 or more."""
+    allowed = "a number of rounds, 1 or more"
+    rounds = _number(str(value), allowed)
+    if isinstance(value, bool) or rounds < 1.0:
+        raise ValueError(allowed)
+    return rounds
 
 
 def read_share(value: object) -> float:

@@ -27,6 +27,7 @@ from crawlsched.setting_values import (
     read_optional,
     read_positive_count,
     read_positive_seconds,
+    read_rounds,
     read_scheduler,
     read_seconds,
     read_selectors,
@@ -118,6 +119,12 @@ class Settings:
         None,
         read_optional(read_positive_seconds),
         "A page is crawled at least this often, before anything of value.",
+    )
+    max_crawl_rounds: float | None = _setting(
+        20.0,
+        read_optional(read_rounds),
+        "A page of any importance does not wait much longer than so many rounds, each as long as one crawl of every "
+        "page takes, even if it is not worth it. `None`: it may wait forever.",
     )
     discovery_horizon: float = _setting(
         86400.0,

@@ -1,11 +1,23 @@
-"""Real databases for tests: a fresh SQLite file or PostgreSQL database for each."""
+"""Real databases for tests, a fresh SQLite file or PostgreSQL database for each; and which tests run side by side."""
 
 import itertools
 import warnings
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 from sqlalchemy import create_engine, text
+
+TESTS = Path(__file__).parent
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Let crawls in processes of their own wait for the clock beside what computes, and never beside one another."""
+    for item in items:
+        if item.path.is_relative_to(TESTS / "migrations") or item.path.name.startswith(("test_store", "test_write")):
+            item.add_marker(pytest.mark.xdist_group("databases"))
+        elif item.path.is_relative_to(TESTS / "integration") or item.path.is_relative_to(TESTS / "acceptance"):
+            item.add_marker(pytest.mark.xdist_group("crawls"))
 
 
 @pytest.fixture(scope="session")

@@ -23,6 +23,7 @@ from crawlsched.planner.page_values import PosteriorValues
 from crawlsched.planner.parameters import Parameters
 from crawlsched.planner.plan import Plan
 from crawlsched.planner.point_value import KnownRates, PointValues
+from crawlsched.planner.rounds import Rounds
 from crawlsched.planner.rules import RULES
 from crawlsched.planner.signal_learning import FIRST_PRECISION, FIRST_SIGNAL_RATE
 
@@ -63,6 +64,7 @@ class Knowledge:
         rates: npt.ArrayLike | None = None,
         min_crawl_interval: float = 0.0,
         max_crawl_interval: float | None = None,
+        max_crawl_rounds: float | None = None,
         discovery_horizon: float = DAY,
         signal_delay: float = 0.0,
         error_interval: float = 60.0,
@@ -81,6 +83,8 @@ class Knowledge:
             )
         self.min_crawl_interval = min_crawl_interval
         self.max_crawl_interval = max_crawl_interval
+        if max_crawl_rounds is not None and not 1 <= max_crawl_rounds < np.inf:
+            raise ValueError(f"max_crawl_rounds must be None or finite, 1 or more rounds, got {max_crawl_rounds!r}.")
         self.discovery_horizon = positive("discovery_horizon", discovery_horizon, "seconds")
         self.signal_delay = signal_delay
         self.error_interval = positive("error_interval", error_interval, "seconds")
@@ -93,6 +97,7 @@ class Knowledge:
         self.own_precision = OwnPrecision(self.pages)
         known = self.further, self.own_precision
         self.values = PosteriorValues(self.pages, self.posterior, self._first_parameters(), *known)
+        self._rounds = None if max_crawl_rounds is None else Rounds(self.pages, max_crawl_rounds)
         self._listening = Listening(self.pages, self.further, self.values)
         self.known_rates: KnownRates | None = None
         self._rule = crawl_value

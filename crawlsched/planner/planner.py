@@ -43,6 +43,9 @@ class Planner(Knowledge):
         No page is picked sooner after its last crawl, seconds.
     max_crawl_interval : float, optional
         A page not crawled for longer goes before anything of value, seconds.
+    max_crawl_rounds : float, optional
+        A page of some importance that was not crawled for so many rounds, each as long as one crawl of every page
+        takes, goes before long, too (`crawlsched.planner.rounds`); None: what is not worth it never goes.
     discovery_horizon : float
         How far ahead a first crawl counts, seconds.
     signal_delay : float
@@ -104,9 +107,13 @@ class Planner(Knowledge):
         now = self._at(now)
         if self._work:
             self.work(now)
+        if self._rounds is not None:
+            self._rounds.before_pick(self.frontier, self.bandwidth, now)
         pick = self.frontier.pick(now, host_free_at)
         if pick is not None:
             self._in_flight.add(pick.page)
+            if self._rounds is not None and self._rounds.sent(pick.page):
+                pick = pick._replace(reason="overdue")
             if pick.reason == "value":
                 step = _THRESHOLD_STEP if self.threshold else 1.0
                 self.threshold += step * (pick.crawl_value - self.threshold)

@@ -58,7 +58,15 @@ class PlannerArm:
         if setting.bandwidth * (setting.window.end - setting.window.start) >= _WORTH_LOADING:
             prepare_compiled()
         self._setting = setting
-        self._planner = Planner(setting.bandwidth, crawl_value=rule, rates=_grid(setting), signal_delay=signal_delay)
+        # The papers' policies let a page starve that is not worth its crawls; the default policy does not.
+        longest = 20.0 if rule == "posterior" else None
+        self._planner = Planner(
+            setting.bandwidth,
+            crawl_value=rule,
+            rates=_grid(setting),
+            signal_delay=signal_delay,
+            max_crawl_rounds=longest,
+        )
         self._planner.reserve(setting.importance.size)
         # In float32 two pages of different importance can be worth the same, which is no tie here.
         self._planner.pages.importance = self._planner.pages.importance.astype(np.float64)

@@ -329,6 +329,47 @@ def test_a_crawl_in_the_future_is_clipped_and_counted() -> None:
     assert planner.pages.crawled_at[:2].tolist() == [50.0, 100.0]
 
 
+@pytest.mark.parametrize(("longest", "n_starving"), [(20.0, 0), (None, 2)])
+def test_no_page_starves(longest: float | None, n_starving: int) -> None:
+    """Pages of next to no importance wait for 20 rounds and a little, not forever."""
+    planner = Planner(1.0, max_crawl_rounds=longest)
+    importance = np.ones(20)
+    importance[[3, 7]] = 1e-9, 1e-6
+    planner.add(host=0, now=0.0, importance=importance, n=20)
+    for page in range(20):
+        planner.crawled(page, 1.0, changed=None)
+    waited = dict.fromkeys(range(20), 1.0)
+    longest_wait = np.zeros(20)
+    for slot in range(2, 2000):
+        now = float(slot)
+        page = planner.pick(now, free).page
+        longest_wait[page] = max(longest_wait[page], now - waited[page])
+        waited[page] = now
+        planner.crawled(page, now, changed=page % 3 == 0)
+    starving = [page for page in range(20) if 2000 - waited[page] > 1000]
+    assert len(starving) == n_starving
+    if longest is not None:
+        assert longest_wait.max() < 22 * 20
+
+
+def test_rounds_leave_pages_of_no_importance_and_of_resting_hosts_alone() -> None:
+    """What is worth nothing to anybody needs no visit, and a host that rests gets none; the others are overdue."""
+    planner = Planner(1.0, max_crawl_rounds=1.0)
+    planner.add(host=[0, 0, 1], now=0.0, importance=[1e-9, 0.0, 1e-9])
+    planner.add(host=0, now=0.0, importance=1.0, n=7)
+    for page in range(10):
+        planner.crawled(page, 1.0, changed=None)
+    overdue = []
+    for slot in range(2, 500):
+        now = float(slot)
+        pick = planner.pick(now, lambda host, now: 1e9 if host == 1 else now)
+        if pick.reason == "overdue":
+            overdue.append(pick.page)
+        planner.crawled(pick.page, now, changed=False)
+    assert 0 in overdue
+    assert not {1, 2} & set(overdue)
+
+
 def test_time_stands_still_while_the_clock_is_behind() -> None:
     """A clock that is set back does no harm."""
     planner = Planner(1.0)
@@ -460,6 +501,7 @@ def test_an_announcement_does_not_change_what_a_page_without_a_copy_is_worth() -
             "greedy_ncis_approx_1, greedy_ncis_approx_2, got 'best'",
         ),
         ({"min_crawl_interval": -1.0}, "min_crawl_interval must be seconds, 0 or more and finite, got -1.0"),
+        ({"max_crawl_rounds": 0.5}, r"max_crawl_rounds must be None or finite, 1 or more rounds, got 0.5"),
         ({"min_crawl_interval": 9.0, "max_crawl_interval": 5.0}, r"at least min_crawl_interval \(9.0\), got 5.0"),
         ({"discovery_horizon": np.inf}, "discovery_horizon must be seconds above 0 and finite, got inf"),
         ({"error_interval": 0.0}, "error_interval must be seconds above 0 and finite, got 0.0"),

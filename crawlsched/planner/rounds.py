@@ -1,0 +1,71 @@
+"""Rounds: pages that their crawl value leaves alone are visited all the same, once in so many rounds."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from crawlsched.frontier import Frontier
+from crawlsched.pages import Pages
+
+__all__ = ["Rounds"]
+
+# One pick in so many may be of a page that has waited too long: as all pages go in sixteen rounds then, none waits much
+# longer than that beyond its time, and a sixteenth of the bandwidth is the most that it can cost.
+_SHARE = 16
+# Pages looked at before such a pick, if none has waited too long: some microseconds.
+_LOOKED_AT = 256
+_NOT_WAITING = frozenset({"out", "in flight", "barred"})
+
+
+class Rounds:
+    """Goes through all pages, a few at a time, and sends those that have waited for too many rounds.
+
+    Parameters
+    ----------
+    pages : Pages
+    longest : float
+        A page waits for so many rounds, each as long as one crawl of every page takes.
+
+    Notes
+    -----
+    A page's crawl value is bounded by μ E[1/Δ]: one of little importance, or one that was found changed at every visit,
+    can stay below the threshold forever, and what is believed of it is never put to the test again. The pages are gone
+    through in the order of their numbers, which takes a sixteenth of a round if none waits, and no memory of a page.
+    """
+
+    def __init__(self, pages: Pages, longest: float) -> None:
+        self._pages = pages
+        self._longest = longest
+        self._picks = 0
+        self._next = 0
+        self._sent: int | None = None
+
+    def before_pick(self, frontier: Frontier, bandwidth: float, now: float) -> None:
+        """Let a page that has waited for too long go next, if this is a pick for it; O(1)."""
+        self._picks += 1
+        if self._picks % _SHARE == 0 and (self._sent is None or not frontier.is_forced(self._sent)):
+            patience = self._longest * len(self._pages) / bandwidth
+            self._sent = self._waiting(frontier, now - patience)
+            if self._sent is not None:
+                frontier.force(np.array([self._sent]))
+
+    def _waiting(self, frontier: Frontier, since: float) -> int | None:
+        """Return a page that was last crawled (or first seen, if never) before `since`."""
+        columns, begin = self._pages, self._next
+        part = slice(begin, min(begin + _LOOKED_AT, columns.n))
+        for row in np.flatnonzero((columns.crawled_at[part] < since) & (columns.importance[part] > 0)).tolist():
+            page = begin + row
+            may_go = not frontier.is_resting(columns.host.item(page)) and frontier.place_of(page) not in _NOT_WAITING
+            # A page that was never crawled waits since it was found.
+            if may_go and (columns.crawled_at.item(page) > -np.inf or columns.first_seen.item(page) < since):
+                self._next = page + 1
+                return page
+        self._next = part.stop if part.stop < columns.n else 0
+        return None
+
+    def sent(self, page: int) -> bool:
+        """Whether a page goes because it had waited for too long; it is forgotten then."""
+        if page != self._sent:
+            return False
+        self._sent = None
+        return True
