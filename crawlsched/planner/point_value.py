@@ -9,11 +9,13 @@ import numpy as np
 import numpy.typing as npt
 
 from crawlsched.crawl_value import elapsed_at_value
-from crawlsched.crawl_value.evaluation import ELEMENTS, evaluate
+from crawlsched.crawl_value.evaluation import ELEMENTS, Compilable, evaluate
 from crawlsched.frontier import PageValue
 from crawlsched.pages import Pages
+from crawlsched.planner import point_rows
 from crawlsched.planner.page_values import PosteriorValues
-from crawlsched.planner.posterior_value import SteadyValue, highest_gain, tangent_wait
+from crawlsched.planner.point_rows import HIGHEST
+from crawlsched.planner.posterior_value import SteadyValue, highest_gain
 from crawlsched.planner.rules import RULES, Rule
 
 __all__ = ["KnownRates", "PointValue", "PointValues", "RuleValues"]
@@ -22,15 +24,13 @@ FloatArray = npt.NDArray[np.float64]
 IndexArray = npt.NDArray[np.intp]
 BoolArray = npt.NDArray[np.bool_]
 
-# Values have to be finite; only a page that never changes and was announced by a rule that trusts blindly gets here.
-_HIGHEST = 1e300
 # Values and slopes are right to 1e-13 or so; bounds stay clear of that.
 _SLACK = 1.0 + 1e-10
-# A crossing time is approached by so many tangents at most, until one adds less than this to the wait.
-_MOST_TANGENTS = 4
-_SHORT_STEP = 0.02
 # Up to so many pages plain Python is faster than numpy.
 _FEW = 32
+
+#: `crawlsched.planner.point_rows`: what compiled code can do faster.
+ROWS = Compilable(point_rows)
 
 
 class KnownRates:
@@ -44,7 +44,8 @@ class KnownRates:
 
     def __init__(self, rule: Rule) -> None:
         self._rule = rule
-        self._columns: FloatArray = np.full((6, 0), np.nan)
+        # What is known of a page stands side by side: it is looked at as a whole, page after page.
+        self._columns: FloatArray = np.full((0, 6), np.nan)
 
     def set(self, pages: IndexArray, *rates: FloatArray) -> None:
         """Set change rate, recall and false signal rate of distinct pages, ascending."""
@@ -55,24 +56,26 @@ class KnownRates:
                 raise ValueError(
                     f"{name} must be between 0 and {most:g}, got {column[~((column >= 0) & (column <= most))][0]!r}."
                 )
-        if pages.size and int(pages[-1]) >= self._columns.shape[1]:
-            longer = np.full((6, int(pages[-1]) + 1 + self._columns.shape[1] // 2), np.nan)
-            longer[:, : self._columns.shape[1]] = self._columns
+        if pages.size and int(pages[-1]) >= self._columns.shape[0]:
+            longer = np.full((int(pages[-1]) + 1 + self._columns.shape[0] // 2, 6), np.nan)
+            longer[: self._columns.shape[0]] = self._columns
             self._columns = longer
-        self._columns[:, pages] = self._rule.heard(np.stack(rates))
+        self._columns[pages] = self._rule.heard(np.stack(rates)).T
 
     def get(self, pages: IndexArray) -> FloatArray:
         """Return what `Rule.heard` returned, shape (6, n); nan where rates are not known."""
+        inside = pages < self._columns.shape[0]
+        if inside.all():
+            return np.ascontiguousarray(self._columns[pages].T)
         found = np.full((6, pages.size), np.nan)
-        inside = pages < self._columns.shape[1]
-        found[:, inside] = self._columns[:, pages[inside]]
+        found[:, inside] = self._columns[pages[inside]].T
         return found
 
     def one(self, page: int) -> list[float] | None:
         """Return the same for one page; None if its rates are not known."""
-        if page >= self._columns.shape[1]:
+        if page >= self._columns.shape[0]:
             return None
-        found: list[float] = self._columns[:, page].tolist()
+        found: list[float] = self._columns[page].tolist()
         return None if found[0] != found[0] else found
 
 
@@ -206,6 +209,11 @@ class RuleValues:
 
     def _terms(self, now: float) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return crawl value, its slope in time, and a bound on the slope's slope."""
+        if ROWS.compiled:
+            found = np.empty((3, self._crawled_at.size))
+            columns = self._seen, self._n_signals, self._crawled_at, self._importance, self._new
+            ROWS.point_terms(*columns, self._rule.max_terms, now, found)
+            return found[0], found[1], found[2]
         # V rises by μ α exp(-y) ψ(y) a second, y = α τ + κ n (Lemma 4 of the noisy-signals paper; of the sums up to
         # term j too, where ψ is that of these terms), and ψ, the mean time until y is reached, by at most one second
         # a second: while no announcement comes the slope rises by at most μ α exp(-y) a second.
@@ -214,7 +222,7 @@ class RuleValues:
         with np.errstate(under="ignore", over="ignore"):
             stale = alpha * elapsed + np.where(self._n_signals > 0.0, kappa, 0.0) * self._n_signals
             value, slope = _evaluated(stale, alpha, gamma, kappa, self._rule.max_terms)
-            value = np.minimum(np.where(self._never, self._new, value * self._importance), _HIGHEST)
+            value = np.minimum(np.where(self._never, self._new, value * self._importance), HIGHEST)
             growth = np.where(self.steady, 0.0, alpha * self._importance)
             return value, np.where(growth > 0.0, slope, 0.0) * growth, np.exp(-stale) * growth
 
@@ -231,12 +239,17 @@ class RuleValues:
 
     def crossings(self, values: FloatArray, after: float, where: BoolArray) -> FloatArray:
         """Return times before which the crawl values of the pages in `where` are below `values`."""
+        if ROWS.compiled:
+            found = np.empty(values.size)
+            columns = self._seen, self._n_signals, self._crawled_at, self._importance
+            ROWS.point_crossings(*columns, self._rule.max_terms, np.flatnonzero(where), values, after, found)
+            return found
         times = np.full(where.size, np.inf)
         aims = np.ones(where.size)
         aims[where] = values
         grows = where & ~self.steady
         chosen = np.flatnonzero(grows).tolist()
-        if ELEMENTS.compiled or len(chosen) <= _FEW:
+        if len(chosen) <= _FEW:
             for row in chosen:
                 times[row] = self.one(row).crossing(aims.item(row), after)
             return times[where]
@@ -267,7 +280,7 @@ def _point_value(
     rule: Rule, seen: list[float], n_signals: float, crawled_at: float, importance: float, horizon: float
 ) -> PageValue:
     if crawled_at == -inf:
-        return SteadyValue(min(importance / (seen[0] + 1 / horizon), _HIGHEST))
+        return SteadyValue(min(importance / (seen[0] + 1 / horizon), HIGHEST))
     if importance == 0.0:
         return SteadyValue(0.0)
     change_rate, _, _, alpha, gamma, kappa = seen
@@ -317,7 +330,7 @@ class PointValue:
         """Return the crawl value at a time."""
         stale = self._natural[0] * max(now - self._crawled_at, 0.0) + self._evidence
         value: float = ELEMENTS.element_terms(stale, *self._natural)[0] * self._importance
-        return min(value, _HIGHEST)
+        return min(value, HIGHEST)
 
     def exact(self, now: float) -> float:
         """Return the crawl value: compiled or not, it is the same to the last bit."""
@@ -334,20 +347,10 @@ class PointValue:
         value, slope = ELEMENTS.element_terms(stale, *self._natural)
         growth = alpha * importance * _SLACK
         rise = slope * growth if growth > 0.0 else 0.0
-        return min(value * importance, _HIGHEST) * _SLACK, rise, 0.5 * exp(-stale) * growth
+        return min(value * importance, HIGHEST) * _SLACK, rise, 0.5 * exp(-stale) * growth
 
     def crossing(self, value: float, after: float) -> float:
         """Return a time before which the crawl value is below `value`."""
-        # Each tangent (see `RuleValues`) reaches the value too early, and from there the next is closer.
-        aim, alpha = value / self._importance, self._natural[0]
-        if alpha == 0.0 or aim * self._change_rate >= 1.0:
-            return inf
-        stale, wait = alpha * max(after - self._crawled_at, 0.0) + self._evidence, 0.0
-        for _ in range(_MOST_TANGENTS):
-            now, rise = ELEMENTS.element_terms(stale, *self._natural)
-            step = tangent_wait(aim, now, alpha * rise, alpha * exp(-stale))
-            wait += step
-            stale += alpha * step
-            if step <= _SHORT_STEP * wait:
-                break
+        stale = self._natural[0] * max(after - self._crawled_at, 0.0) + self._evidence
+        wait: float = ROWS.point_crossing(self._change_rate, *self._natural, stale, value / self._importance)
         return after + wait

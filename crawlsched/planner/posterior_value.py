@@ -12,6 +12,7 @@ import numpy.typing as npt
 from crawlsched.crawl_value.evaluation import COMPILED_FROM, Compilable
 from crawlsched.crawl_value.terms import noisy_terms
 from crawlsched.planner import rows
+from crawlsched.planner.point_rows import tangent_wait
 
 __all__ = ["Grid", "GrowingValue", "GrowingValues", "SignalledValue", "SignalledValues", "SteadyValue", "highest_gain"]
 
@@ -95,15 +96,6 @@ def highest_gain(elapsed: float) -> float:
     The value of a page with announcements to come is at most that of one without, of the same unsignalled change rate.
     """
     return _STEEPEST * elapsed if elapsed > 0.0 else 0.0
-
-
-def tangent_wait(aim: float, value: float, slope: float, curvature: float) -> float:
-    """Return in how many seconds, at the earliest, a value reaches `aim`; see `SignalledValues`."""
-    missing = aim - value
-    if missing <= 0:
-        return 0.0
-    rise = slope + sqrt(slope * slope + 2.0 * curvature * missing)
-    return 2.0 * missing / rise * (1 - 1e-9) if rise > 0 else inf
 
 
 class SteadyValue:

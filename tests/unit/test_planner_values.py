@@ -227,3 +227,29 @@ def test_a_signal_raises_the_value() -> None:
     found = [SignalledValue(GRID, weights, NOW - 1e4, 1.0, 0.7 * n, 1e-4, 0.7).at(NOW) for n in range(4)]
     assert found == sorted(found)
     assert found[0] < found[1]
+
+
+@given(seed=st.integers(0, 10_000), rule=st.sampled_from(list(RULES)))
+@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_compiled_code_gives_the_same_values_by_the_rules(compiled, seed: int, rule: str) -> None:
+    """Values, parabolas and crossing times of many pages, by numpy and compiled, agree, and crossings are not late."""
+    values, rows = collection(seed)
+    planner = Planner(1.0)
+    planner.known_rates = KnownRates(RULES[rule])
+    rng = np.random.default_rng(seed)
+    rates = rng.lognormal(-5, 3, rows.size), rng.choice([0, 0.5, 1], rows.size), rng.lognormal(-5, 3, rows.size)
+    planner.known_rates.set(rows, *rates)
+    asked, found = PointValues(values._pages, values, rule, planner), []
+    where = rng.random(rows.size) < 0.8
+    for choice in (False, True):
+        compiled(choice)
+        many = asked.many(rows)
+        parabolas = many.parabolas(NOW, NOW + 1.0)
+        aims = (many.at(NOW) * rng.choice([1.001, 3.0], rows.size) + 1e-9)[where]
+        rng = np.random.default_rng(seed)
+        times = many.crossings(aims, NOW, where)
+        for page, aim, time in zip(rows[where].tolist(), aims.tolist(), times.tolist(), strict=True):
+            # A microsecond earlier: the clock tells no less than a tenth of that apart.
+            assert time in (NOW, np.inf) or asked.one(page).at(time - 1e-6) <= aim * (1 + 1e-9)
+        found.append(np.stack(parabolas))
+    np.testing.assert_allclose(found[0], found[1], rtol=1e-9, atol=1e-14)
