@@ -159,6 +159,9 @@ class Filing:
             self._put(pages, falling)
             if pages.size > _MOST_AWAKE and not falling:
                 self._calm = self._cutoff
+                if self._awake.pages.size > 2 * _MOST_AWAKE:
+                    # Slice after slice of a collection that is being loaded has left its best pages here.
+                    self._compare_awake()
 
     def refile(self, pages: IndexArray, now: float) -> None:
         """File those of some pages that are in the frontier and not in flight: their values have changed. As `file`."""
@@ -540,11 +543,8 @@ class Filing:
         """Begin the tick of `now`: all pages that are awake or whose alarms ring are put where they belong."""
         self._until = self._calendar.end(now)
         self._calm += (self._cutoff - self._calm >> _CALMNESS) + 1 if self._calm < self._cutoff else 0
-        if self._resting:
-            self._set_aside()
         self._foresee()
-        pages = np.concatenate([self._awake.living(), self._take_fresh()])
-        self._awake.clear()
+        pages = np.concatenate([self._take_awake(), self._take_fresh()])
         if self._max is not None:
             overdue = self._deadlines.due(now)
             self.set_deadlines(overdue[self._place[overdue] > IN_FLIGHT], now)
@@ -564,6 +564,18 @@ class Filing:
             self._put(pages, falling=False)
         for host in list(self._resting_awake):
             self._put_worst_to_bed(host)
+
+    def _take_awake(self) -> IndexArray:
+        """Take out and return the pages that are awake, those of hosts that rest aside; O(A)."""
+        if self._resting:
+            self._set_aside()
+        pages = self._awake.living()
+        self._awake.clear()
+        return pages
+
+    def _compare_awake(self) -> None:
+        """Keep awake only the best of those that are."""
+        self._put(self._take_awake(), falling=False)
 
     def _foresee(self) -> None:
         """Find the crowded beds that the cutoff will have come down to in the next ticks, if it is falling."""

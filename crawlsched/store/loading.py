@@ -1,6 +1,7 @@
 """Loading: the whole collection as arrays, block by block, without an object per page.
 
-SQLAlchemy's rows would cost more than the reading itself, so blocks come from the driver's own cursor.
+SQLAlchemy's rows would cost more than the reading itself, so they come from the driver's own cursor; and whole
+collections in SQLite packed, without rows (`crawlsched.store.packed`).
 """
 
 import gc
@@ -14,6 +15,7 @@ from sqlalchemy import Select, and_, case, func, literal, null, select
 from crawlsched.exceptions import StoreError
 from crawlsched.store import models
 from crawlsched.store.database import Database, among
+from crawlsched.store.packed import PackedReader
 
 __all__ = ["page_blocks"]
 
@@ -67,9 +69,21 @@ def page_blocks(
     """
     statement = _select(database, key, grid, n_rates, fingerprinter, pages)
     names = [column.name for column in statement.selected_columns]
-    hosts = None if host_number is None else _HostNumbers(host_number)
+    numbers = None if host_number is None else _HostNumbers(host_number)
+    if database.is_sqlite and pages is None:
+        reader = PackedReader(database, key, min(block, _FETCH), grid, n_rates, fingerprinter)
+
+        def by_row(connection: Any, start: int, stop: int) -> Arrays:
+            some = statement.where(models.pages.c.page >= start, models.pages.c.page < stop)
+            cursor = connection.execute(*_compiled(database, some))
+            (part,) = _parts(cursor, stop - start, lambda columns: _arrays(columns, None, n_rates), names)
+            return part
+
+        for columns, hosts in reader.blocks(by_row):
+            yield columns | {"host": _host_column(hosts, numbers)}
+        return
     with _cursor(database, statement) as cursor:
-        while parts := list(_parts(cursor, block, lambda columns: _arrays(columns, hosts, n_rates), names)):
+        while parts := list(_parts(cursor, block, lambda columns: _arrays(columns, numbers, n_rates), names)):
             yield {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
 
 
@@ -126,18 +140,22 @@ def _select(
     return statement if pages is None else statement.where(among(table.c.page, pages, database.engine.dialect.name))
 
 
+def _compiled(database: Database, statement: Select[Any]) -> tuple[str, list[Any]]:
+    """Return a statement and its parameters as the driver takes them."""
+    compiled = statement.compile(dialect=database.engine.dialect, compile_kwargs={"render_postcompile": True})
+    return str(compiled), [compiled.params[name] for name in compiled.positiontup or ()]
+
+
 @contextmanager
 def _cursor(database: Database, statement: Select[Any]) -> Iterator[Any]:
     """Open the driver's cursor on a statement; on PostgreSQL the server keeps the rows until they are asked for."""
-    compiled = statement.compile(dialect=database.engine.dialect, compile_kwargs={"render_postcompile": True})
-    parameters = [compiled.params[name] for name in compiled.positiontup or ()]
     raw = database.engine.raw_connection()
     try:
         driver: Any = raw.driver_connection
         # Binary: numbers and bytes come without being written out as text and parsed again.
         cursor = driver.cursor() if database.is_sqlite else driver.cursor("crawlsched_load", binary=True)
         try:
-            cursor.execute(str(compiled), parameters)
+            cursor.execute(*_compiled(database, statement))
             yield cursor
         finally:
             cursor.close()
@@ -153,11 +171,7 @@ def _arrays(columns: dict[str, Any], hosts: _HostNumbers | None, n_rates: int) -
     }
     never = np.isnan(arrays["crawled_at"])
     arrays["crawled_at"][never] = -np.inf
-    arrays["host"] = (
-        np.array(columns["host"], dtype=object)
-        if hosts is None
-        else np.fromiter(map(hosts.__getitem__, columns["host"]), dtype=np.int32, count=n)
-    )
+    arrays["host"] = _host_column(columns["host"], hosts)
     fingerprints = np.frombuffer(b"".join(columns["request_fingerprint"]), dtype=np.uint8)
     arrays["request_fingerprint"] = fingerprints.reshape(n, models.FINGERPRINT_SIZE)
     rows = columns["log_likelihood"]
@@ -167,3 +181,10 @@ def _arrays(columns: dict[str, Any], hosts: _HostNumbers | None, n_rates: int) -
     arrays["log_likelihood"] = likelihoods.reshape(n, n_rates)
     arrays["other_fingerprinter"] = np.array(columns["other_fingerprinter"], dtype=bool)
     return arrays
+
+
+def _host_column(names: Sequence[str], numbers: _HostNumbers | None) -> np.ndarray:
+    """Return the numbers of hosts, or, where nobody gives numbers, their names."""
+    if numbers is None:
+        return np.array(names, dtype=object)
+    return np.fromiter(map(numbers.__getitem__, names), dtype=np.int32, count=len(names))

@@ -148,7 +148,7 @@ class Store:
         Parameters
         ----------
         block : int
-            Pages per block.
+            Pages per block, at most.
         host_number : callable, optional
             Gives a host's number for its name; asked once for each host. None: ``host`` holds the names.
         grid, n_rates : str, int

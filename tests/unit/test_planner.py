@@ -315,6 +315,29 @@ def test_columns_round_trip_through_a_store() -> None:
             p.crawled(pages[0], now, False)
 
 
+def test_a_collection_loaded_block_by_block_leaves_a_few_of_its_pages_awake() -> None:
+    """The best of each block do not pile up; what is picked is the best of all."""
+    rng = np.random.default_rng(1)
+    n, block = 30_000, 500
+    importance = rng.lognormal(0, 2, n)
+    planner = Planner(bandwidth=10.0)
+    for start in range(0, n, block):
+        some = slice(start, start + block)
+        columns = {
+            "page": np.arange(start, start + block),
+            "state": np.full(block, LIVE, np.uint8),
+            "importance": importance[some],
+            "crawled_at": np.full(block, 1e6),
+            "first_seen": np.zeros(block),
+        }
+        planner.load(columns, None, 2e6)
+    places = [planner.frontier.place_of(page) for page in range(n)]
+    assert 0 < places.count("awake") <= 500
+    picked = [planner.pick(2e6, free).page for _ in range(20)]
+    assert picked == np.argsort(-importance)[:20].tolist()
+    planner.frontier._check(2e6)
+
+
 def test_a_crawl_in_the_future_is_clipped_and_counted() -> None:
     """A clock that was wrong does not keep a page from being crawled."""
     planner = Planner(1.0)
