@@ -11,11 +11,15 @@ from crawlsched.content_reading import Content
 
 __all__ = ["Probe", "Probes"]
 
-# So many probes are made of a template's first visits.
+# So many probes are made of a template's first visits; and of a site's on which that many in a row have just found nothing.
 _FIRST_PROBES = 3
+_FIRST_PROBES_OF_QUIET_SITE = 1
 # Visits that look changed are all probed until so many probes in a row have found nothing that was not known: one in 32
 # such runs overlooks noise with two states.
 _QUIET_PROBES = 5
+# On a site whose last five probes, of any template, have found nothing so few are enough: noise is mostly in what all
+# templates of a site have in common, and small templates would be probed at every visit.
+_QUIET_PROBES_OF_QUIET_SITE = 2
 # This share of the visits that find nothing new is probed where something is ignored, so that it can return.
 _SHARE_OF_UNCHANGED = 0.01
 _MOST_WAITING = 50
@@ -74,6 +78,8 @@ class Probes:
         self._waiting: deque[Probe] = deque()
         self._of_template: Counter[str] = Counter()
         self._not_again: set[int] = set()
+        # By site, how many probes in a row have found nothing that was not known.
+        self._quiet_of_site: Counter[str] = Counter()
 
     def __len__(self) -> int:
         """How many wait."""
@@ -96,7 +102,8 @@ class Probes:
         -----
         Of visits that look changed the share `NoiseMask.doubt` is probed, the probability that noise will be found
         that is not known: 1/12 when ten in a row have found nothing. Until five probes in a row have found nothing all
-        of them are; and of first visits three, one after the other: other pages share what they find. So are all that
+        of them are; and of first visits three, one after the other: other pages share what they find. Where the site's
+        last five have found nothing, whatever the template, two in a row and one are enough. Probed are also all that
         look as they did before: pages are seldom edited back, and a heading that is put to trial, or an advertisement
         that comes and goes, has few states, of which two fetches show the same one often enough to escape. A
         page whose probe was given up is judged without one the next time: no host is so slow that its pages are never
@@ -110,11 +117,20 @@ class Probes:
             return False
         if len(self._waiting) >= _MOST_WAITING:
             return False
+        template = str(content.template)
+        is_quiet = self._quiet_of_site[_site(template)] >= _QUIET_PROBES
         if changed:
-            return mask.n_quiet < _QUIET_PROBES or returned or self._rng.random() < mask.doubt
+            enough = _QUIET_PROBES_OF_QUIET_SITE if is_quiet else _QUIET_PROBES
+            return mask.n_quiet < enough or returned or self._rng.random() < mask.doubt
         if changed is None:
-            return mask.n_probes < _FIRST_PROBES and not self._of_template[str(content.template)]
+            enough = _FIRST_PROBES_OF_QUIET_SITE if is_quiet else _FIRST_PROBES
+            return mask.n_probes < enough and not self._of_template[template]
         return mask.n_rules > 0 and self._rng.random() < _SHARE_OF_UNCHANGED
+
+    def learned(self, template: str, *, is_surprised: bool) -> None:
+        """A probe has found noise that was not known, or has not."""
+        site = _site(template)
+        self._quiet_of_site[site] = 0 if is_surprised else self._quiet_of_site[site] + 1
 
     def ask(self, probe: Probe) -> None:
         """Put a probe in line for a slot."""
@@ -143,3 +159,7 @@ class Probes:
         self._of_template[probe.template] -= 1
         if not self._of_template[probe.template]:
             del self._of_template[probe.template]
+
+
+def _site(template: str) -> str:
+    return template.partition("/")[0]

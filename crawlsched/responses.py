@@ -197,6 +197,7 @@ class Responses:
         if content.is_surprised is not None:
             assert content.template is not None
             self._collection.keep_mask(content.template, now)
+            self._probes.learned(content.template, is_surprised=content.is_surprised)
             self._count("crawlsched/probes/made")
             if content.is_surprised:
                 self._count("crawlsched/probes/noise_found")

@@ -84,6 +84,8 @@ class Judge:
             assert probe is not None
             second = self._read(url, fetch(), facts, probe.first)
             self.probes.ended(probe)
+            if second.is_surprised is not None:
+                self.probes.learned(str(second.template), is_surprised=second.is_surprised)
             self.counts.probes += 1
             if is_held:
                 verdict = judged(facts, second, (None, None), 0.0)

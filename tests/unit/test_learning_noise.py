@@ -158,6 +158,24 @@ def test_first_visits_share_the_probes_of_their_template() -> None:
     assert wanted == 3
 
 
+def test_a_quiet_site_is_asked_less_for_each_of_its_templates() -> None:
+    """After five probes of any template that found nothing, a first visit and two changes are enough for another one."""
+    probes, shared = Probes(Random(1)), masks()
+    for number in range(5):
+        probes.learned(f"example.com/{number}", is_surprised=False)
+    young = NoiseMask()
+    content = read(page("x", 1), shared)._replace(template="example.com/new")
+    wanted = []
+    for _ in range(3):
+        wanted.append(probes.is_wanted(0, content._replace(mask=young), None))
+        young.learn([page_blocks(page("x", 1)), page_blocks(page("x", 1))])
+    assert wanted == [True, False, False]
+    share = sum(probes.is_wanted(0, content._replace(mask=young), True) for _ in range(1000)) / 1000
+    assert share == pytest.approx(young.doubt, abs=0.06)
+    probes.learned("example.com/0", is_surprised=True)
+    assert all(probes.is_wanted(0, content._replace(mask=young), True) for _ in range(50))
+
+
 def test_a_probe_is_not_probed_and_documents_are_not_either() -> None:
     """Nor is anything when probes are switched off."""
     shared, probes = masks(), Probes(Random(1))
