@@ -11,14 +11,14 @@ from crawlsched.content_reading import Content
 
 __all__ = ["Probe", "Probes"]
 
-# So many probes are made of a template's first visits; and of a site's on which that many in a row have just found nothing.
+# So many probes are made of a template's first visits.
 _FIRST_PROBES = 3
-_FIRST_PROBES_OF_QUIET_SITE = 1
 # Visits that look changed are all probed until so many probes in a row have found nothing that was not known: one in 32
 # such runs overlooks noise with two states.
 _QUIET_PROBES = 5
-# On a site whose last five probes, of any template, have found nothing so few are enough: noise is mostly in what all
-# templates of a site have in common, and small templates would be probed at every visit.
+# On a site whose last five probes, of any template, have found nothing so few of each kind are enough: noise is mostly in
+# what all templates of a site have in common, and pages of small templates would be probed at every visit.
+_FIRST_PROBES_OF_QUIET_SITE = 1
 _QUIET_PROBES_OF_QUIET_SITE = 2
 # This share of the visits that find nothing new is probed where something is ignored, so that it can return.
 _SHARE_OF_UNCHANGED = 0.01

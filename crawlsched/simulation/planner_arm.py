@@ -59,7 +59,7 @@ class PlannerArm:
             prepare_compiled()
         self._setting = setting
         # The papers' policies let a page starve that is not worth its crawls; the default policy does not.
-        longest = 20.0 if rule == "posterior" else None
+        longest = 50.0 if rule == "posterior" else None
         self._planner = Planner(
             setting.bandwidth,
             crawl_value=rule,

@@ -159,7 +159,7 @@ def test_first_visits_share_the_probes_of_their_template() -> None:
 
 
 def test_a_quiet_site_is_asked_less_for_each_of_its_templates() -> None:
-    """After five probes of any template that found nothing, a first visit and two changes are enough for another one."""
+    """After five probes of any template that found nothing, a first visit and two changes do for another one."""
     probes, shared = Probes(Random(1)), masks()
     for number in range(5):
         probes.learned(f"example.com/{number}", is_surprised=False)
