@@ -16,8 +16,8 @@ _FIRST_PROBES = 3
 # Visits that look changed are all probed until so many probes in a row have found nothing that was not known: one in 32
 # such runs overlooks noise with two states.
 _QUIET_PROBES = 5
-# On a site whose last five probes, of any template, have found nothing so few of each kind are enough: noise is mostly in
-# what all templates of a site have in common, and pages of small templates would be probed at every visit.
+# On a site whose last five probes, of any template, have found nothing so few of each kind are enough: noise is mostly
+# in what all templates of a site have in common, and pages of small templates would be probed at every visit.
 _FIRST_PROBES_OF_QUIET_SITE = 1
 _QUIET_PROBES_OF_QUIET_SITE = 2
 # This share of the visits that find nothing new is probed where something is ignored, so that it can return.
