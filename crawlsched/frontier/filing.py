@@ -159,9 +159,9 @@ class Filing:
             self._put(pages, falling)
             if pages.size > _MOST_AWAKE and not falling:
                 self._calm = self._cutoff
-                if self._awake.pages.size > 2 * _MOST_AWAKE:
-                    # Slice after slice of a collection that is being loaded has left its best pages here.
-                    self._compare_awake()
+            if self._awake.pages.size > 2 * _MOST_AWAKE:
+                # Slice after slice of a collection that is being loaded has left its best pages here.
+                self._compare_awake()
 
     def refile(self, pages: IndexArray, now: float) -> None:
         """File those of some pages that are in the frontier and not in flight: their values have changed. As `file`."""

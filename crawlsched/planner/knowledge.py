@@ -227,8 +227,9 @@ class Knowledge:
             updates = (np.maximum(self.pages.n_crawls[pages[chosen]], 1) - 1).astype(np.uint16)
             self.posterior.unpack(pages[chosen], np.column_stack([log_likelihood[chosen], updates]))
         filed = pages[self.pages.state[pages] != FREE]
+        # The best of so many are far above what will be picked when those that have waited longest are through.
         for start in range(0, filed.size, SLICE * 8):
-            self.frontier.file(filed[start : start + SLICE * 8], now)
+            self.frontier.file(filed[start : start + SLICE * 8], now, falling=True)
 
     def load_further(self, rows: Iterable[tuple[int, int, int, int, float, int, float | None]], now: float) -> None:
         """Take in from a store what several sources say of the same pages, once the pages are there."""
