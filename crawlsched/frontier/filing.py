@@ -95,6 +95,7 @@ class Filing:
         self._forced = HostQueues(self._resting, self._force_number.get)
         self._overdue = HostQueues(self._resting, self.deadline_of)
         self._awake = Awake()
+        self._were_kept = 0  # awake, when they were compared among each other for the last time but by a turn
         self._resting_awake: dict[int, set[int]] = {}  # pages that would be awake if their host did not rest
         # Pages that were crawled in this tick, some elsewhere by now, and what none of their values exceeds in it.
         self._fresh: list[int] = []
@@ -159,7 +160,7 @@ class Filing:
             self._put(pages, falling)
             if pages.size > _MOST_AWAKE and not falling:
                 self._calm = self._cutoff
-            if self._awake.pages.size > 2 * _MOST_AWAKE:
+            if self._awake.pages.size > 2 * max(_MOST_AWAKE, self._were_kept):
                 # Slice after slice of a collection that is being loaded has left its best pages here.
                 self._compare_awake()
 
@@ -574,8 +575,9 @@ class Filing:
         return pages
 
     def _compare_awake(self) -> None:
-        """Keep awake only the best of those that are."""
+        """Keep awake only the best of those that are, as far as they are not all alike; O(A)."""
         self._put(self._take_awake(), falling=False)
+        self._were_kept = self._awake.pages.size
 
     def _foresee(self) -> None:
         """Find the crowded beds that the cutoff will have come down to in the next ticks, if it is falling."""
