@@ -388,6 +388,36 @@ class Posterior(Estimator):
             return self.weights(page, before, learning_rate)
         return joint
 
+    def weights_many(
+        self, pages: IndexArray, priors: FloatArray, groups: IndexArray, learning_rate: float = 1.0
+    ) -> FloatArray:
+        """Return the probability of each rate for some pages; `weights` without checks of the arguments.
+
+        Parameters
+        ----------
+        pages : ndarray of int, shape (n,)
+            Row numbers.
+        priors : ndarray, shape (G, K)
+            Probability of each rate before the first visit, for groups of pages.
+        groups : ndarray of int, shape (n,)
+            Row of `priors` for each page.
+        learning_rate : float, default 1
+            Power of the likelihood.
+
+        Returns
+        -------
+        ndarray, shape (n, K)
+            Rows add up to 1.
+        """
+        stored = self._columns["log_likelihood"]
+        if ROWS.compiled and self.dtype != "float64":
+            found = np.empty((pages.size, self.rates.size))
+            table = likelihood_table(self.dtype, learning_rate)
+            if TINY < ROWS.weights_of_rows(stored, pages, priors, groups, table, found) < np.inf or not pages.size:
+                return found
+        before = priors[0] if priors.shape[0] == 1 else priors[groups]
+        return posterior_probabilities(stored[pages], before, learning_rate)
+
     def _estimate(self, pages: IndexArray) -> FloatArray:
         mean = np.empty(pages.size)
         for start in range(0, pages.size, _SLICE):

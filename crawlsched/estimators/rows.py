@@ -13,7 +13,7 @@ import numpy as np
 
 from crawlsched.estimators.log_weights import CODES, LAST_CODE, LAST_STEP, STEPS_PER_NAT, STEPS_PER_SQUARE
 
-__all__ = ["EXAMPLES", "update_row", "weights_of_row"]
+__all__ = ["EXAMPLES", "update_row", "weights_of_row", "weights_of_rows"]
 
 _SMALLEST = 1e-300
 # Logarithms are good to 1e-13 nats, a step being 1/2048.
@@ -108,9 +108,27 @@ def weights_of_row(stored: Any, page: int, prior: Any, likelihoods: Any, weights
     return total
 
 
-_ROW, _CODES = np.full(2, 0.5), np.zeros((2, 2), np.uint8)
+def weights_of_rows(stored: Any, pages: Any, priors: Any, groups: Any, likelihoods: Any, weights: Any) -> float:
+    """Set for many pages what `weights_of_row` sets; return the least of the sums.
+
+    `groups` are rows of `priors`, one per page.
+    """
+    least = inf
+    for n in range(len(pages)):
+        page, group, total = pages[n], groups[n], 0.0
+        for k in range(weights.shape[1]):
+            weights[n, k] = likelihoods[stored[page, k]] * priors[group, k]
+            total += weights[n, k]
+        for k in range(weights.shape[1]):
+            weights[n, k] /= total
+        least = min(least, total)
+    return least
+
+
+_ROW, _CODES, _PAGES = np.full(2, 0.5), np.zeros((2, 2), np.uint8), np.zeros(2, np.intp)
 #: Arguments of the functions that are called from outside, as numba is to compile them.
 EXAMPLES = {
     "update_row": (_CODES, 0, _ROW, _ROW, _ROW, 1.0, True, 0.0, 1.0, 0.0, 0.5),
     "weights_of_row": (_CODES, 0, _ROW, _ROW, _ROW.copy()),
+    "weights_of_rows": (_CODES, _PAGES, np.ones((2, 2)), _PAGES, _ROW, np.ones((2, 2))),
 }

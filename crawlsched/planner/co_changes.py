@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
@@ -33,10 +35,22 @@ class HostCoChanges:
     times: FloatArray
     evidence: FloatArray
 
+    @cached_property
+    def _sums(self) -> FloatArray:
+        return np.append(np.cumsum(self.evidence[::-1])[::-1], 0.0)
+
+    @cached_property
+    def _lists(self) -> tuple[list[float], list[float]]:
+        return self.times.tolist(), self._sums.tolist()
+
     def after(self, time: npt.ArrayLike) -> Any:
         """Return the evidence since some times, nats; O(log m) each."""
-        sums = np.append(np.cumsum(self.evidence[::-1])[::-1], 0.0)
-        return sums[self.times.searchsorted(time, side="right")]
+        return self._sums[self.times.searchsorted(time, side="right")]
+
+    def after_one(self, time: float) -> float:
+        """Return the evidence since a time, nats; O(log m)."""
+        times, sums = self._lists
+        return sums[bisect_right(times, time)]
 
     def difference(self, other: HostCoChanges) -> float:
         """Return by how much the evidence since any time differs at most, nats."""
@@ -74,7 +88,7 @@ class CoChanges:
     def evidence_one(self, host: int, crawled_at: float) -> float:
         """Return what has been found out since a page's crawl, nats."""
         of_host = self.hosts.get(host)
-        return 0.0 if of_host is None else float(of_host.after(crawled_at))
+        return 0.0 if of_host is None else of_host.after_one(crawled_at)
 
     def evidence(self, hosts: npt.NDArray[np.int32], crawled_at: FloatArray) -> FloatArray:
         """Return `evidence_one` of several pages; O(1) a page beside the few hosts that had co-changes."""

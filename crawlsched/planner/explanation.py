@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 __all__ = ["Explanation", "Observation"]
 
 
-@dataclass(frozen=True)
-class Observation:
+class Observation(NamedTuple):
     """What one visit taught.
 
     Attributes

@@ -294,15 +294,13 @@ class Knowledge:
         elapsed, observation = now - crawled_at, None
         if changed is not None and now > crawled_at > -np.inf and state not in (GONE, MOVED):
             n_signals, source = columns.n_signals.item(page), columns.source.item(page)
-            further = tuple((other, n) for other, n, _, _ in self.further.counts(page)[1:])
+            further: tuple[tuple[int, int], ...] = ()
+            if columns.further.item(page):
+                further = tuple((other, n) for other, n, _, _ in self.further.counts(page)[1:])
             evidence = self._evidence(page) if n_signals or further else 0.0
+            prior = self.values.prior_one(page)
             if self._rule == "posterior":
-                together = self.values.co_change_evidence_one(page)
-                # What was announced is no surprise, whatever announcements prove worth: neighbours do not explain it.
-                if evidence == 0.0:
-                    self._watch_neighbours(page, elapsed, now, changed, together)
-                evidence += together
-                self._try_learning_rates(page, elapsed, evidence, changed)
+                evidence += self._foretell(page, prior, elapsed, now, evidence, changed)
             if n_signals:
                 self._judge_signals(page, elapsed, changed, doubt, evidence)
             self.posterior.update_one(
@@ -312,7 +310,7 @@ class Knowledge:
                 evidence,
                 doubt=doubt,
                 time_since_modified=time_since_modified,
-                prior=self.values.prior_one(page),
+                prior=prior,
             )
             observation = Observation(page, now, elapsed, n_signals, source, evidence, changed, further)
         if changed:
@@ -320,7 +318,8 @@ class Knowledge:
         columns.n_crawls[page] += 1
         columns.crawled_at[page] = now
         columns.n_signals[page] = 0
-        self.further.crawled(page)
+        if columns.further.item(page):
+            self.further.crawled(page)
         columns.state[page] = LIVE
         columns.reached(page)
         self._return(page, now)
@@ -342,23 +341,50 @@ class Knowledge:
         """Return the probability that a page has not changed, if nothing is known of it but its age."""
         return float(np.vecdot(self.values.weights_one(page), np.exp(self.posterior.rates * -elapsed)))
 
-    def _watch_neighbours(self, page: int, elapsed: float, now: float, changed: bool, together: float) -> None:
-        """Learn of co-changes from a visit; `together` is the evidence of those known, nats."""
-        host = self.pages.host.item(page)
-        crawled_at, fresh = self.pages.crawled_at.item(page), self._fresh_by_age(page, elapsed)
+    def _foretell(
+        self, page: int, prior: FloatArray, elapsed: float, now: float, announced: float, changed: bool
+    ) -> float:
+        """Compare a visit with what was to be expected; return the evidence of known co-changes before it, nats.
+
+        Parameters
+        ----------
+        page : int
+        prior : ndarray, shape (K,)
+            Probabilities of the rates before the first visit.
+        elapsed, now : float
+            Seconds since the visit before, and the time of this one.
+        announced : float
+            Evidence of announcements, nats.
+        changed : bool
+        """
+        parameters, codes = self.values.parameters_of(page), self.posterior._columns["log_likelihood"]
+        together = self.values.co_change_evidence_one(page)
+        # Without a plan the prior is flat, and learning less would only do something about that.
+        counts = self.pages.n_crawls.item(page) > 0 and parameters.even_rate < np.inf
+        visit = elapsed, announced + together, changed
+        fresh = self._learning_rate.foretold(codes, page, prior, parameters.learning_rate, *visit, counts)
+        if fresh is None:
+            fresh = self._fresh_by_age(page, elapsed)
+            if counts:
+                self._learning_rate.visited(codes[page], prior, *visit)
+        # What was announced is no surprise, whatever announcements prove worth: neighbours do not explain it.
+        if announced == 0.0:
+            self._watch_neighbours(page, fresh, now, changed, together)
+        return together
+
+    def _watch_neighbours(self, page: int, fresh: float, now: float, changed: bool, together: float) -> None:
+        """Learn of co-changes from a visit.
+
+        `fresh` is the probability that the page had not changed by its age alone, and `together` the evidence of the
+        co-changes known, nats.
+        """
+        host, crawled_at = self.pages.host.item(page), self.pages.crawled_at.item(page)
         if self._watch.visited(host, page, crawled_at, now, fresh, together, changed):
             known = self._newest_parameters.co_changes
             found = self._watch.search(host, known.hosts.get(host))
             # All pages are filed again for it: not for what makes no difference.
             if found.difference(known.of_host(host)) > _WORTH_ADOPTING:
                 self._put_in_force(replace(self._newest_parameters, co_changes=known.with_host(host, found)))
-
-    def _try_learning_rates(self, page: int, elapsed: float, evidence: float, changed: bool) -> None:
-        """See how well the visits before foretold this one; `evidence` is all there was beside them, nats."""
-        # Without a plan the prior is flat, and learning less would only do something about that.
-        if self.pages.n_crawls.item(page) and self.values.parameters_of(page).even_rate < np.inf:
-            stored = self.posterior._columns["log_likelihood"][page]
-            self._learning_rate.visited(stored, self.values.prior_one(page), elapsed, evidence, changed)
 
     # -- parameters
 

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from crawlsched.estimators.log_weights import relative_likelihoods
+from crawlsched.crawl_value.evaluation import Compilable
+from crawlsched.estimators.log_weights import likelihood_table, relative_likelihoods
+from crawlsched.planner import learning_rows
 
 __all__ = ["LEARNING_RATES", "LearningRate", "best_learning_rate", "first_losses"]
 
 FloatArray = npt.NDArray[np.float64]
+
+#: `crawlsched.planner.learning_rows`.
+ROWS = Compilable(learning_rows)
 
 #: Powers of the likelihood that are compared; with the last the posterior is that of Bayes.
 LEARNING_RATES = (0.125, 0.25, 0.5, 0.75, 1.0)
@@ -22,8 +28,9 @@ _AT_FIRST = 0.5
 _LEAD = 3.0
 # Visits by which a loss is forgotten but for 1/e.
 _MEMORY = 8192.0
+_KEPT = 1.0 - 1.0 / _MEMORY
 _LEAST_PROBABILITY = 1e-9
-# So many visits are looked at together, which costs a tenth of looking at each when it comes.
+# So many visits are looked at together, which in numpy costs a tenth of looking at each when it comes.
 _TOGETHER = 64
 
 
@@ -65,7 +72,7 @@ class LearningRate:
     """
 
     def __init__(self, rates: FloatArray, losses: Sequence[float] | FloatArray | None = None) -> None:
-        self._rates = rates
+        self._rates: FloatArray = np.array(rates)  # never read-only, which to numba would be another type
         self._losses = first_losses() if losses is None else np.array(losses, np.float64)
         if self._losses.shape != (len(LEARNING_RATES),):
             raise ValueError(f"losses must be {len(LEARNING_RATES)} numbers, one per learning rate, got {losses!r}.")
@@ -90,6 +97,52 @@ class LearningRate:
     def best(self) -> float:
         """The power that has foretold visits best."""
         return best_learning_rate(self.losses)
+
+    def foretold(
+        self,
+        codes: npt.NDArray[Any],
+        page: int,
+        prior: FloatArray,
+        power: float,
+        elapsed: float,
+        evidence: float,
+        changed: bool,
+        counts: bool,
+    ) -> float | None:
+        """Take in what a visit found as `visited` does, by compiled code; None, and nothing done, where it cannot.
+
+        Parameters
+        ----------
+        codes : ndarray of uint8 or uint16, shape (n, K)
+            Log-likelihoods of all pages before the visit, as a compact `Posterior` keeps them.
+        page : int
+        prior : ndarray, shape (K,)
+            Probability of each rate before the first visit.
+        power : float
+            The learning rate in force.
+        elapsed, evidence, changed
+            As for `visited`.
+        counts : bool
+            Whether something is to be learned from this visit.
+
+        Returns
+        -------
+        float or None
+            Probability that the page has not changed, by its age alone and the power in force.
+        """
+        if not ROWS.compiled or power not in LEARNING_RATES:
+            return None
+        if self._waiting:
+            self._look()
+        powers = _likelihood_tables(codes.dtype.char), LEARNING_RATES.index(power)
+        # To numba an integer would be another type.
+        visit = float(elapsed), float(evidence), bool(changed)
+        kept = _KEPT if counts else 0.0
+        fresh: float = ROWS.foretold(codes, page, prior, self._rates, *visit, *powers, kept, self._losses)
+        if fresh < 0.0:
+            return None
+        self.n_visits += counts
+        return fresh
 
     def visited(
         self, stored: npt.NDArray[Any], prior: FloatArray, elapsed: float, evidence: float, changed: bool
@@ -123,14 +176,20 @@ class LearningRate:
         n, self._waiting = self._waiting, 0
         stored, prior, changed = self._stored[:n], self._prior[:n], self._changed[:n]
         fresh = np.exp(-self._elapsed[:n, np.newaxis] * self._rates - self._evidence[:n, np.newaxis])
-        kept = (1.0 - 1.0 / _MEMORY) ** np.arange(n - 1, -1, -1)
-        self._losses *= kept[0] * (1.0 - 1.0 / _MEMORY)
+        kept = _KEPT ** np.arange(n - 1, -1, -1)
+        self._losses *= kept[0] * _KEPT
         for row, power in enumerate(LEARNING_RATES):
             weights = relative_likelihoods(stored, power) * prior
             found = np.vecdot(weights, fresh) / weights.sum(axis=1)
             found[changed] = 1.0 - found[changed]
             self._losses[row] -= kept @ np.log(np.maximum(found, _LEAST_PROBABILITY))
         self._losses -= self._losses.min()
+
+
+@lru_cache
+def _likelihood_tables(character: str) -> FloatArray:
+    """Return for compact rows of a type `likelihood_table` of each learning rate, shape (5, L)."""
+    return np.stack([likelihood_table(np.dtype(character).name, power) for power in LEARNING_RATES])
 
 
 def first_losses() -> FloatArray:

@@ -8,7 +8,6 @@ import numpy as np
 import numpy.typing as npt
 
 from crawlsched.estimators import Posterior
-from crawlsched.estimators.probabilities import posterior_probabilities
 from crawlsched.frontier import PageValue, PageValues
 from crawlsched.pages import Pages
 from crawlsched.planner.further_sources import FurtherSources
@@ -80,10 +79,8 @@ class PosteriorValues(PageSignals):
         weights = np.empty((pages.size, self._grid.rates.size))
         for parameters, part in self._by_parameters(pages):
             rows = pages if part is None else pages[part]
-            priors: FloatArray = getattr(parameters, name)
-            before = priors[0] if priors.shape[0] == 1 else priors[parameters.groups(self._pages.host[rows])]
-            stored = self._posterior._columns["log_likelihood"][rows]
-            found = posterior_probabilities(stored, before, parameters.learning_rate)
+            groups = parameters.groups(self._pages.host[rows])
+            found = self._posterior.weights_many(rows, getattr(parameters, name), groups, parameters.learning_rate)
             if part is None:
                 return found
             weights[part] = found

@@ -72,8 +72,8 @@ def gain(elapsed: FloatArray | float, rates: FloatArray) -> FloatArray:
 
 def gain_and_slope(elapsed: FloatArray | float, rates: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return `gain`, and exp(-x) - 1: the slope by τ²/2 is r exp(-x)."""
-    # Beyond x = 50 nothing is left of exp(-x), and x itself would only add its rounding.
-    minus_x = np.maximum(rates * -elapsed, -50.0)
+    # Beyond x = 40 nothing is left of exp(-x), and x itself would only add its rounding.
+    minus_x = np.maximum(rates * -elapsed, -40.0)
     lost = np.expm1(minus_x)
     # 1 - (1 + x) e^-x = -(e^-x - 1) - x (e^-x - 1) - x; no exponential is subtracted from 1.
     value = lost * minus_x
