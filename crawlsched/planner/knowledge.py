@@ -6,6 +6,7 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from math import exp
+from typing import NoReturn
 
 import numpy as np
 import numpy.typing as npt
@@ -256,8 +257,11 @@ class Knowledge:
     def _rows(self, pages: npt.ArrayLike) -> IndexArray:
         rows = distinct(np.asarray(pages, np.intp).reshape(-1))
         if rows.size and not (rows[0] >= 0 and rows[-1] < self.pages.n):
-            raise ValueError(f"pages must hold row numbers from 0 to {self.pages.n - 1}, got {pages!r}.")
+            self._complain(pages)
         return rows
+
+    def _complain(self, pages: npt.ArrayLike) -> NoReturn:
+        raise ValueError(f"pages must hold row numbers from 0 to {self.pages.n - 1}, got {pages!r}.")
 
     # -- what a visit found
 
@@ -499,25 +503,37 @@ class Knowledge:
         seen by that visit.
         """
         now = self._at(now)
-        rows = self._rows(pages)
-        columns = self.pages
+        columns, before = self.pages, (now if since is None else min(since, now)) - self.signal_delay
+        rows = np.asarray(pages, np.intp).reshape(-1)
+        if rows.size <= min(_FEW, self.frontier.values.few):
+            return self._take_few_signals(sorted(set(rows.tolist())), source, now, before)
+        rows = self._rows(rows)
         if (columns.source[rows] != source).any():
             self._listening.cover(rows, source, now)
         if self.signal_delay:
             rows = rows[now - columns.crawled_at[rows] >= self.signal_delay]
-        before = (now if since is None else min(since, now)) - self.signal_delay
-        if rows.size <= min(_FEW, self.frontier.values.few):
-            for page in rows.tolist():
-                self._take_signal(page, source, now, before)
-            return int(rows.size)
         if rows.size <= SLICE:
             self._take_signals(rows, source, now, before)
         else:
             self._in_slices(rows, lambda part, _: self._take_signals(part, source, now, before))
         return int(rows.size)
 
+    def _take_few_signals(self, pages: list[int], source: int, now: float, since: float) -> int:
+        """Take announcements of a few distinct pages one by one, for which arrays would cost more than all the rest."""
+        columns = self.pages
+        if pages and not (pages[0] >= 0 and pages[-1] < columns.n):
+            self._complain(pages)
+        sources = columns.source
+        if any(sources.item(page) != source for page in pages):
+            self._listening.cover(np.array(pages), source, now)
+        if self.signal_delay:
+            pages = [page for page in pages if now - columns.crawled_at.item(page) >= self.signal_delay]
+        for page in pages:
+            self._take_signal(page, source, now, since)
+        return len(pages)
+
     def _take_signal(self, page: int, source: int, announced_at: float, since: float) -> None:
-        """Do what `_take_signals` does for one page, for which arrays would cost more than all the rest."""
+        """Do what `_take_signals` does for one page."""
         columns = self.pages
         n_signals = columns.n_signals.item(page)
         if columns.source.item(page) != source or columns.further.item(page) or n_signals == 0xFFFF:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import exp, inf
+from math import exp, inf, nan
 from typing import Any, Protocol
 
 import numpy as np
@@ -78,6 +78,10 @@ class KnownRates:
         found: list[float] = self._columns[page].tolist()
         return None if found[0] != found[0] else found
 
+    def weight_one(self, page: int) -> float:
+        """Return what an announcement of one page weighs, nats; nan if its rates are not known."""
+        return self._columns.item(page, 5) if page < self._columns.shape[0] else nan
+
 
 class _HasKnownRates(Protocol):
     known_rates: KnownRates | None
@@ -113,9 +117,9 @@ class PointValues:
     def hears(self, page: int) -> bool:
         """Whether one more ChangeSignal changes what a page is worth."""
         known = self._known.known_rates
-        seen = None if known is None else known.one(page)
+        weight = nan if known is None else known.weight_one(page)
         # After the first certain announcement no other adds anything.
-        return seen is None or (seen[5] > 0.0 and (seen[5] < inf or not self._pages.n_signals.item(page)))
+        return not (weight <= 0.0 or (weight == inf and self._pages.n_signals.item(page) > 0))
 
     def deciding(self, pages: IndexArray) -> list[npt.NDArray[Any]]:
         """Return all that the crawl values of pages depend on beside their host; see `CrawlValues`."""

@@ -171,6 +171,7 @@ class _Events:
         heard = (signal_times > begins[signal_rows]) & (signal_times < history.end[signal_rows])
         self._signal_rows, self._signal_times = signal_rows[heard], signal_times[heard]
         self._n_heard = 0
+        self._some_end = bool((history.end < inf).any())
         self._set_next_time()
 
     def _set_next_time(self) -> None:
@@ -179,6 +180,15 @@ class _Events:
 
     def happen(self, now: float) -> None:
         """Tell the arm what has happened until a time."""
+        if now >= min(self._births.next_time, self._deaths.next_time):
+            self._begin_and_end(now)
+        until = int(self._signal_times.searchsorted(now, side="right"))
+        if until > self._n_heard:
+            self._signal(self._signal_rows[self._n_heard : until], now)
+            self._n_heard = until
+        self._set_next_time()
+
+    def _begin_and_end(self, now: float) -> None:
         born = self._births.take_before(now)
         ended = self._deaths.take_until(now)
         if born.size:
@@ -190,14 +200,10 @@ class _Events:
             known = ended[(self._begins[ended] < now) & ~np.isin(ended, born)]
             if known.size:
                 self._arm.end(known, now)
-        until = int(self._signal_times.searchsorted(now, side="right"))
-        if until > self._n_heard:
-            self._signal(self._signal_rows[self._n_heard : until], now)
-            self._n_heard = until
-        self._set_next_time()
 
     def _signal(self, rows: IndexArray, now: float) -> None:
-        rows = rows[self._ends[rows] > now]
+        if self._some_end:
+            rows = rows[self._ends[rows] > now]
         # Each announcement counts: a page that was announced twice is passed on twice.
         while rows.size:
             rows = np.sort(rows)
