@@ -84,7 +84,7 @@ def foretold(
         least = min(least, losses[power])
     for power in range(powers):
         losses[power] -= least
-    return sums[0, in_force] / sums[1, in_force]
+    return float(sums[0, in_force] / sums[1, in_force])
 
 
 _ROW, _CODES = np.full(2, 0.5), np.zeros((2, 2), np.uint8)

@@ -439,3 +439,27 @@ def test_compiled_updates_leave_the_same_rows_and_weights(dtype, seed, discount,
     for one, other in zip(*rows, strict=True):
         np.testing.assert_array_equal(one, other)
     np.testing.assert_allclose(rows[0][3:], posterior.weights(prior=prior), rtol=1e-14)
+
+
+@pytest.mark.parametrize("dtype", [np.uint16, np.uint8, np.float64])
+@pytest.mark.parametrize("compiled", [False, True])
+def test_weights_of_many_pages_are_those_of_each(dtype, compiled):
+    """To the last bit, each page by the prior of its group; also where a prior leaves nothing of what visits say."""
+    if compiled:
+        pytest.importorskip("numba")
+    rng = np.random.default_rng(5)
+    posterior = Posterior(20, dtype=dtype)
+    for _ in range(30):
+        posterior.update(np.arange(20), 10.0 ** rng.uniform(2, 7, 20), rng.random(20) < 0.5)
+    priors = rng.dirichlet(np.ones(posterior.rates.size), 3)
+    pages, groups = rng.permutation(20)[:12], rng.integers(3, size=12)
+    use_compiled(compiled)
+    try:
+        found = posterior.weights_many(pages, priors, groups, 0.5)
+        each = [posterior.weights_one(page, priors[group], 0.5) for page, group in zip(pages, groups, strict=True)]
+        np.testing.assert_array_equal(found, each)
+        priors[1] = np.where(np.arange(posterior.rates.size) == 3, 1e-300, 0.0)
+        assert np.isfinite(posterior.weights_many(pages, priors, groups, 0.5)).all()
+        assert posterior.weights_many(pages[:0], priors, groups[:0]).shape == (0, posterior.rates.size)
+    finally:
+        use_compiled(None)

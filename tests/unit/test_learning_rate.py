@@ -6,6 +6,7 @@ import json
 import numpy as np
 import pytest
 
+from crawlsched.crawl_value import use_compiled
 from crawlsched.estimators import Posterior
 from crawlsched.planner import DEFAULT_GRID, Plan, Planner, plan
 from crawlsched.planner.learning_rate import LEARNING_RATES, LearningRate
@@ -53,6 +54,47 @@ def test_pages_without_a_history_tell_nothing() -> None:
     rate = LearningRate(np.array([1e-3, 1e-1]), [4.0, 2.0, 0.0, 1.0, 3.0])
     rate.visited(np.zeros(2), np.array([0.5, 0.5]), 20.0, 0.0, True)
     assert rate.losses == pytest.approx([4.0, 2.0, 0.0, 1.0, 3.0], rel=1e-3)
+
+
+def test_compiled_code_foretells_and_learns_the_same() -> None:
+    """Visit by visit and compiled, or many together in numpy: losses and probabilities of no change agree."""
+    pytest.importorskip("numba")
+    rng = np.random.default_rng(3)
+    posterior = Posterior(5, DEFAULT_GRID, dtype=np.uint8, renewal=0.003)
+    prior = rng.dirichlet(np.ones(posterior.rates.size))
+    plain, compiled = LearningRate(posterior.rates), LearningRate(posterior.rates)
+    assert compiled.foretold(posterior.codes(5), 0, prior, 1.0, 1.0, 0.0, True, True) is None
+    use_compiled(True)
+    try:
+        for visit in range(200):
+            page, elapsed, changed = int(rng.integers(5)), DAY * 10 ** rng.uniform(-4, 2), bool(rng.random() < 0.5)
+            evidence, counts = float(rng.choice([0.0, 0.4, 3.0])), visit % 5 > 0
+            weights = posterior.weights_one(page, prior, 0.25)
+            found = elapsed, evidence, changed
+            fresh = compiled.foretold(posterior.codes(5), page, prior, 0.25, *found, counts)
+            assert fresh == pytest.approx(weights @ np.exp(-posterior.rates * elapsed), rel=1e-12)
+            if counts:
+                plain.visited(posterior.codes(5)[page].copy(), prior, *found)
+            posterior.update_one(page, elapsed, changed, evidence, prior=prior)
+    finally:
+        use_compiled(None)
+    assert compiled.n_visits == plain.n_visits == 160
+    assert compiled.losses == pytest.approx(plain.losses, rel=1e-9)
+
+
+def test_where_prior_and_visits_rule_each_other_out_compiled_code_leaves_it_to_numpy() -> None:
+    """Nothing is learned then, and nothing is divided by 0."""
+    pytest.importorskip("numba")
+    posterior, rate = Posterior(1, np.array([1e-3, 1e-1]), dtype=np.uint8), LearningRate(np.array([1e-3, 1e-1]))
+    before = rate.losses.copy()
+    use_compiled(True)
+    try:
+        for counts in (False, True):
+            assert rate.foretold(posterior.codes(1), 0, np.zeros(2), 1.0, 5.0, 0.0, True, counts) is None
+    finally:
+        use_compiled(None)
+    assert rate.n_visits == 0
+    assert rate.losses.tolist() == before.tolist()
 
 
 def test_a_plan_keeps_what_was_found_and_a_planner_that_begins_goes_on_with_it() -> None:
