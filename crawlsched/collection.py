@@ -203,15 +203,15 @@ class Collection:
         if (newest := store.newest_plan()) is not None:
             planner.adopt(Plan.from_dict(newest.data, self.hosts.number), now)
             planner.work(now)
-        blocks = load_pages(store, planner, self.hosts, now, self._fingerprinter)
-        # Filled in place: at a hundred million pages a list of blocks and its concatenation would be gigabytes.
-        n_others, n, most = 0, 0, store.next_page()
-        keys, pages = np.empty(most, np.uint64), np.empty(most, np.int32)
-        for block in blocks:
-            part = slice(n, n := n + len(block["page"]))
-            keys[part], pages[part] = PageIndex.keys(self._request_fingerprints(block)), block["page"]
-            n_others += int(np.count_nonzero(block["other_fingerprinter"]))
-        self.index.load(keys[:n], pages[:n])
+        n_others = 0
+
+        def keys() -> Iterator[tuple[NDArray[np.uint64], NDArray[np.integer]]]:
+            nonlocal n_others
+            for block in load_pages(store, planner, self.hosts, now, self._fingerprinter):
+                n_others += int(np.count_nonzero(block["other_fingerprinter"]))
+                yield PageIndex.keys(self._request_fingerprints(block)), block["page"]
+
+        self.index.load(keys(), store.next_page())
         if n_others:
             logger.warning(
                 "%d pages were found with another REQUEST_FINGERPRINTER_CLASS; their fingerprints are computed anew.",

@@ -2,26 +2,60 @@
 
 from __future__ import annotations
 
-from typing import Any
+from array import array
+from collections.abc import Iterable
+from itertools import pairwise
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from crawlsched.pages import distinct
+
 __all__ = ["PageIndex"]
 
-# New pages wait in a dictionary and join the sorted arrays when there are this many of them; a merge of ten million
-# pages takes about 0.1 s, so it must be rare, and a dictionary entry takes about 150 bytes, so it cannot wait for ever.
-_MERGE_AT_LEAST = 20_000
-_MERGE_SHARE = 0.05
+# A segment with more pages than this is split in two: a page more copies the arrays of one segment, some microseconds.
+_MOST_IN_SEGMENT = 4096
+# Leading bits of a key which the segment stands for, so that they need not be kept: at least, and at most (of 64, 48
+# are kept).
+_LEAST_IMPLIED, _MOST_IMPLIED = 8, 16
+_KEPT = 48
+# Loaded keys are first divided by their first byte.
+_PARTS_BITS = 8
+
+
+class _Segment(NamedTuple):
+    """Pages whose keys begin with the same bits, in the order of their keys.
+
+    Attributes
+    ----------
+    bits : int
+        How many leading bits of their keys are the same.
+    high, low : ndarray of uint32, of uint16
+        The 48 bits of the key behind the implied ones.
+    pages : ndarray of int32
+        The pages.
+    """
+
+    bits: int
+    high: NDArray[np.uint32]
+    low: NDArray[np.uint16]
+    pages: NDArray[np.int32]
+
+    def part(self, bits: int, rows: slice) -> _Segment:
+        """Return some rows as a segment of their own, which does not keep the memory of the others."""
+        return _Segment(bits, self.high[rows].copy(), self.low[rows].copy(), self.pages[rows].copy())
 
 
 class PageIndex:
-    """Find a page by its request fingerprint, in 12 bytes a page.
+    """Find a page by its request fingerprint, in 10 bytes a page.
 
-    The first 8 bytes of the fingerprint (a SHA-1) are the key: among ten million pages the chance that any two share
-    theirs is 3 in a million.
+    The first 8 bytes of the fingerprint (a SHA-1) are the key. Of them 48 bits are kept behind those that the place of
+    a page in the index implies, 12 among ten million pages: the chance that any two of these share theirs is 4 in
+    100,000. An index that was empty at first implies 8 until the next start, and then it is 7 in 10,000.
 
-    Lookups cost O(log n). `add` is O(1) amortised.
+    Lookups cost O(log n), from other threads, too, while pages are added. `add` costs O(log n) and copies some ten
+    thousand bytes; nothing ever goes through all pages.
 
     Examples
     --------
@@ -32,81 +66,185 @@ class PageIndex:
     """
 
     def __init__(self) -> None:
-        self._keys: NDArray[np.uint64] = np.empty(0, np.uint64)
-        self._pages: NDArray[np.int32] = np.empty(0, np.int32)
-        self._new: dict[int, int] = {}
+        self._begin(_LEAST_IMPLIED)
+
+    def _begin(self, implied: int) -> None:
+        self._implied = implied
+        # How many bits choose a segment, and the segments by these: together, for readers in other threads.
+        self._segments: tuple[int, list[_Segment]] = implied, [_EMPTY._replace(bits=implied)] * (1 << implied)
+        # Pages that were forgotten, ascending: they stay where they are until their fingerprints come again.
+        self._gone: NDArray[np.int32] = np.empty(0, np.int32)
 
     def __len__(self) -> int:
-        return int(np.count_nonzero(self._pages >= 0)) + len(self._new)
+        return sum(int(np.count_nonzero(~self._is_gone(segment.pages))) for segment in self._distinct())
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all arrays."""
+        return sum(sum(column.nbytes for column in segment[1:]) for segment in self._distinct())
 
     @staticmethod
     def keys(fingerprints: NDArray[np.uint8]) -> NDArray[np.uint64]:
         """Return the keys of many fingerprints (uint8, shape (n, 8 or more)), as `load` takes them."""
         return np.ascontiguousarray(fingerprints[:, :8]).view(">u8").ravel().astype(np.uint64)
 
-    def load(self, keys: NDArray[np.uint64], pages: NDArray[np.int32]) -> None:
-        """Add many pages at once.
+    # -- all pages
+
+    def load(self, blocks: Iterable[tuple[NDArray[np.uint64], NDArray[np.integer]]], n_pages: int) -> None:
+        """Become the index of these pages and no others; O(n log n).
 
         Parameters
         ----------
-        keys : ndarray of uint64, shape (n,)
-            The pages' `keys`.
-        pages : ndarray of int32, shape (n,)
-            The pages.
+        blocks : iterable of (ndarray of uint64, ndarray of int)
+            `keys` and pages, block by block; all distinct.
+        n_pages : int
+            About how many will come.
         """
-        self._merge(keys, pages)
+        # 12 bytes a page wait here, and each part of them gives way to its segments: never much more than that at once.
+        parts = [(array("Q"), array("i")) for _ in range(1 << _PARTS_BITS)]
+        for keys, pages in blocks:
+            first = keys >> np.uint64(64 - _PARTS_BITS)
+            order = np.argsort(first, kind="stable")
+            ends = np.searchsorted(first[order], np.arange(len(parts)), side="right").tolist()
+            sorted_keys, sorted_pages, begin = keys[order], pages[order].astype(np.int32), 0
+            for (part_keys, part_pages), end in zip(parts, ends, strict=True):
+                if end > begin:
+                    part_keys.frombytes(sorted_keys[begin:end].tobytes())
+                    part_pages.frombytes(sorted_pages[begin:end].tobytes())
+                    begin = end
+        segments = n_pages // _MOST_IN_SEGMENT
+        self._begin(min(max(segments.bit_length(), _LEAST_IMPLIED), _MOST_IMPLIED))
+        built: list[_Segment] = []
+        for number in range(len(parts)):
+            part_keys, part_pages = parts[number]
+            parts[number] = array("Q"), array("i")
+            built += self._built(np.frombuffer(part_keys, np.uint64), np.frombuffer(part_pages, np.int32), number)
+        self._segments = self._implied, built
+
+    def _built(self, keys: NDArray[np.uint64], pages: NDArray[np.int32], part: int) -> list[_Segment]:
+        """Return the segments of a part."""
+        order = np.argsort(keys, kind="stable")
+        keys, pages = keys[order], pages[order]
+        per_part = self._implied - _PARTS_BITS
+        heads = np.arange(part << per_part, (part + 1) << per_part, dtype=np.uint64) << np.uint64(64 - self._implied)
+        begins = [*np.searchsorted(keys, heads).tolist(), keys.size]
+        kept = keys >> np.uint64(64 - _KEPT - self._implied)
+        high, low = (kept >> np.uint64(16)).astype(np.uint32), kept.astype(np.uint16)
+        whole = _Segment(self._implied, high, low, pages)
+        return [whole.part(self._implied, slice(begin, end)) for begin, end in pairwise(begins)]
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Return the keys, ascending, and the page of each; `load_sorted` takes them back."""
-        self._merge_new()
-        return {"keys": self._keys, "pages": self._pages}
+        """Return all that `restore` needs."""
+        segments = self._distinct()
+        columns = {
+            name: np.concatenate([getattr(segment, name) for segment in segments]) for name in _Segment._fields[1:]
+        }
+        bits = np.array([segment.bits for segment in segments], np.uint8)
+        sizes = np.array([segment.pages.size for segment in segments], np.int32)
+        return {"implied": np.array([self._implied]), "bits": bits, "sizes": sizes, "gone": self._gone, **columns}
 
-    def load_sorted(self, keys: NDArray[np.uint64], pages: NDArray[np.int32]) -> None:
-        """Become what `arrays` was taken of; the arrays are kept."""
-        self._keys, self._pages, self._new = keys, pages, {}
+    def restore(self, arrays: dict[str, NDArray[Any]]) -> None:
+        """Become what `arrays` was taken of; its arrays are taken out and not kept."""
+        self._begin(int(arrays["implied"][0]))
+        self._gone = arrays["gone"]
+        bits = arrays["bits"].tolist()
+        ends = np.cumsum(arrays["sizes"])[:-1]
+        # Copies, one column after the other: a segment that changes would keep the memory of all of them.
+        high, low, pages = (
+            [part.copy() for part in np.split(arrays.pop(name), ends)] for name in ("high", "low", "pages")
+        )
+        depth = max(bits)
+        segments: list[_Segment] = []
+        for number, own in enumerate(bits):
+            segment = _Segment(own, high[number], low[number], pages[number])
+            segments += [segment] * (1 << (depth - own))
+        self._segments = depth, segments
+
+    # -- single pages
 
     def add(self, fingerprint: bytes, page: int) -> None:
         """Add one page, or give a known fingerprint to another page."""
-        key = int.from_bytes(fingerprint[:8], "big")
-        position = self._position(key)
-        if position >= 0:
-            self._pages[position] = page
+        number, segment, high, low = self._place(fingerprint)
+        row = _row(segment, high, low)
+        if row >= 0:
+            segment.pages[row] = page
             return
-        self._new[key] = page
-        if len(self._new) > max(_MERGE_AT_LEAST, _MERGE_SHARE * len(self._keys)):
-            self._merge_new()
+        row = int(segment.high.searchsorted(high))
+        while row < segment.high.size and segment.high.item(row) == high and segment.low.item(row) < low:
+            row += 1
+        longer = segment._replace(
+            high=_inserted(segment.high, row, high),
+            low=_inserted(segment.low, row, low),
+            pages=_inserted(segment.pages, row, page),
+        )
+        self._put(number, longer)
 
     def discard(self, pages: NDArray[np.integer]) -> None:
-        """Forget the fingerprints of some pages; O(n)."""
-        gone = set(pages.tolist())
-        self._new = {key: page for key, page in self._new.items() if page not in gone}
-        self._pages = np.where(np.isin(self._pages, pages), np.int32(-1), self._pages)
+        """Forget the fingerprints of some pages, which do not come again; O(pages ever forgotten)."""
+        self._gone = distinct(np.concatenate([self._gone, pages]).astype(np.intp)).astype(np.int32)
 
     def page(self, fingerprint: bytes) -> int:
         """Return the page with this request fingerprint, or -1."""
+        _, segment, high, low = self._place(fingerprint)
+        row = _row(segment, high, low)
+        if row < 0:
+            return -1
+        page = segment.pages.item(row)
+        return -1 if self._gone.size and self._is_gone(segment.pages[row : row + 1]).item() else page
+
+    def _place(self, fingerprint: bytes) -> tuple[int, _Segment, int, int]:
+        """Return the number of a segment, it, and what it keeps of a key."""
         key = int.from_bytes(fingerprint[:8], "big")
-        page = self._new.get(key)
-        if page is not None:
-            return page
-        position = self._position(key)
-        return int(self._pages[position]) if position >= 0 else -1
+        bits, segments = self._segments
+        number = key >> 64 - bits
+        kept = key >> 64 - _KEPT - self._implied
+        return number, segments[number], kept >> 16 & 0xFFFFFFFF, kept & 0xFFFF
 
-    def _position(self, key: int) -> int:
-        keys = self._keys
-        position = int(keys.searchsorted(np.uint64(key)))
-        return position if position < len(keys) and int(keys[position]) == key else -1
+    def _put(self, number: int, segment: _Segment) -> None:
+        """Put a segment in the place of the one that has this number, or its halves if it is too large."""
+        depth, segments = self._segments
+        if segment.pages.size > _MOST_IN_SEGMENT and segment.bits < self._implied + 32:
+            if segment.bits == depth:
+                depth, number, segments = depth + 1, 2 * number, [each for each in segments for _ in (0, 1)]
+            bit = np.uint32(1 << 31 - (segment.bits - self._implied))
+            cut = int(np.count_nonzero(segment.high & bit == 0))
+            halves = [segment.part(segment.bits + 1, rows) for rows in (slice(0, cut), slice(cut, None))]
+        else:
+            halves = [segment]
+        # A segment with fewer bits than choose among them stands in several places.
+        n = 1 << depth - segment.bits
+        begin = number // n * n
+        for half, each in enumerate(halves):
+            share = n // len(halves)
+            segments[begin + half * share : begin + (half + 1) * share] = [each] * share
+        self._segments = depth, segments
 
-    def _merge_new(self) -> None:
-        if self._new:
-            keys = np.fromiter(self._new.keys(), np.uint64, len(self._new))
-            self._merge(keys, np.fromiter(self._new.values(), np.int32, len(self._new)))
-            self._new = {}
+    def _distinct(self) -> list[_Segment]:
+        depth, segments = self._segments
+        found, number = [], 0
+        while number < len(segments):
+            found.append(segments[number])
+            number += 1 << depth - segments[number].bits
+        return found
 
-    def _merge(self, keys: NDArray[np.uint64], pages: NDArray[np.int32]) -> None:
-        # New arrays are made and then put in place: a reader in another thread sees the old ones or the new ones.
-        if len(self._keys):
-            kept = self._pages >= 0
-            keys = np.concatenate([self._keys[kept], keys])
-            pages = np.concatenate([self._pages[kept], pages])
-        order = np.argsort(keys, kind="stable")
-        self._keys, self._pages = keys[order], pages[order]
+    def _is_gone(self, pages: NDArray[np.int32]) -> NDArray[np.bool_]:
+        at = np.minimum(self._gone.searchsorted(pages), max(self._gone.size - 1, 0))
+        return self._gone[at] == pages if self._gone.size else np.zeros(pages.size, bool)
+
+
+_EMPTY = _Segment(0, np.empty(0, np.uint32), np.empty(0, np.uint16), np.empty(0, np.int32))
+
+
+def _row(segment: _Segment, high: int, low: int) -> int:
+    row = int(segment.high.searchsorted(np.uint32(high)))
+    while row < segment.high.size and segment.high.item(row) == high:
+        if segment.low.item(row) == low:
+            return row
+        row += 1
+    return -1
+
+
+def _inserted(column: NDArray[Any], row: int, value: int) -> NDArray[Any]:
+    longer = np.empty(column.size + 1, column.dtype)
+    longer[:row], longer[row], longer[row + 1 :] = column[:row], value, column[row:]
+    return longer

@@ -21,7 +21,7 @@ __all__ = ["SnapshotFile", "Unusable"]
 
 # Of fewer pages none is left beside a database: reading them from it takes no longer than a second.
 _LEAST_PAGES = 100_000
-_FORMAT = 1
+_FORMAT = 2
 
 
 class Unusable(Exception):
@@ -113,7 +113,7 @@ class SnapshotFile(NamedTuple):
             planner.work(now)
         same_plan = _digest(plan_in_force(planner), hosts.names) == facts["plan"]
         restore_planner(planner, facts["planner"], arrays, same_plan, now)
-        index.load_sorted(arrays["index.keys"], arrays["index.pages"])
+        index.restore({name[6:]: arrays.pop(name) for name in list(arrays) if name.startswith("index.")})
 
     def _check(self, facts: dict[str, Any], stamp: dict[str, Any], planner: Planner, now: float) -> None:
         found = {name: facts.get(name) for name in stamp}

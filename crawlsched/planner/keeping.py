@@ -89,7 +89,7 @@ def restore_planner(
         return
     pages = np.flatnonzero(planner.pages.state[: planner.pages.n] != FREE)
     for start in range(0, pages.size, _FILED_AT_ONCE):
-        planner.frontier.file(pages[start : start + _FILED_AT_ONCE], now)
+        planner.frontier.file(pages[start : start + _FILED_AT_ONCE], now, falling=True)
 
 
 def _rules(planner: Planner) -> list[Any]:

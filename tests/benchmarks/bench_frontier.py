@@ -394,7 +394,7 @@ def memory(n: int, signalled: float, max_crawl_interval: float | None) -> dict[s
     given = collection(n, BANDWIDTH, signalled=signalled, max_crawl_interval=max_crawl_interval)
     planner, index = given.planner, PageIndex()
     keys = np.random.default_rng(5).integers(0, 2**63, n, dtype=np.uint64)
-    index.load(keys, np.arange(n, dtype=np.int32))
+    index.load([(keys, np.arange(n, dtype=np.int32))], n)
     del keys
     gc.collect()
     give_memory_back()
@@ -406,7 +406,7 @@ def memory(n: int, signalled: float, max_crawl_interval: float | None) -> dict[s
         "columns": planner.pages.bytes_per_row,
         "rare": sum(column.nbytes for column in rare.columns.values()) / n,
         "posterior": sum(column.nbytes for column in planner.posterior._columns.values()) / n,
-        "index": (index._keys.nbytes + index._pages.nbytes) / n,
+        "index": index.nbytes / n,
         "place": frontier._place.itemsize,
         "beds": 4 * sum(bed.entries for bed in beds) / n,
         "alarms": sum(4 + 4 * calendar._buckets.entries / n for calendar in calendars),

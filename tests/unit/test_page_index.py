@@ -3,6 +3,7 @@
 import hashlib
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -14,31 +15,69 @@ def _name(number: int) -> bytes:
     return hashlib.sha1(str(number).encode()).digest()
 
 
-@given(st.lists(st.tuples(st.sampled_from(["load", "add", "discard"]), st.integers(0, 30)), max_size=40))
-def test_any_history_agrees_with_a_dictionary(steps: list[tuple[str, int]]) -> None:
-    """Loaded, added, discarded and added again: the index says what a dictionary says."""
-    index, known = PageIndex(), {}
-    for page, (action, number) in enumerate(steps):
+def _loaded(numbers: range, block: int = 700) -> PageIndex:
+    index = PageIndex()
+    blocks = [numbers[start : start + block] for start in range(0, len(numbers), block)]
+    index.load(((_keys(part), np.array(part)) for part in blocks), len(numbers))
+    return index
+
+
+def _keys(numbers: range) -> np.ndarray:
+    return PageIndex.keys(np.frombuffer(b"".join(map(_name, numbers)), np.uint8).reshape(-1, 20))
+
+
+@given(
+    st.integers(0, 20),
+    st.lists(st.tuples(st.sampled_from(["add", "discard", "keep"]), st.integers(0, 30)), max_size=40),
+)
+def test_any_history_agrees_with_a_dictionary(n_loaded: int, steps: list[tuple[str, int]]) -> None:
+    """Loaded, added, discarded, added again, kept in arrays: the index says what a dictionary says."""
+    index, known = _loaded(range(n_loaded)), {number: number for number in range(n_loaded)}
+    for page, (action, number) in enumerate(steps, n_loaded):
         if action == "discard":
-            gone = known.pop(number, -5)
-            index.discard(np.array([gone]))
-        elif action == "add" or number in known:
+            index.discard(np.array([known.pop(number, 1000 + page)]))
+        elif action == "add":
             index.add(_name(number), page)
             known[number] = page
         else:
-            keys = PageIndex.keys(np.frombuffer(_name(number), np.uint8).reshape(1, 20))
-            index.load(keys, np.array([page], np.int32))
-            known[number] = page
+            arrays = index.arrays()
+            index = PageIndex()
+            index.restore(arrays)
         for asked in range(31):
             assert index.page(_name(asked)) == known.get(asked, -1)
     assert len(index) == len(known)
 
 
-def test_many_new_pages_join_the_arrays(monkeypatch) -> None:  # type: ignore[no-untyped-def]
-    """The dictionary of new pages never grows beyond its bound."""
-    monkeypatch.setattr(page_index, "_MERGE_AT_LEAST", 10)
-    index = PageIndex()
-    for number in range(1000):
+@pytest.mark.parametrize("n_loaded", [0, 10, 3000])
+def test_segments_that_are_full_are_split(n_loaded: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many pages come, adding one never touches more than a segment's, and all are found."""
+    monkeypatch.setattr(page_index, "_MOST_IN_SEGMENT", 8)
+    index, n = _loaded(range(n_loaded)), n_loaded + 3000
+    for number in range(n_loaded, n):
         index.add(_name(number), number)
-        assert len(index._new) <= max(10, 0.05 * number + 1)
-    assert list(range(1000)) == [index.page(_name(number)) for number in range(1000)]
+    sizes = [segment.pages.size for segment in index._distinct()]
+    assert max(sizes) <= 2 * 8
+    assert sum(sizes) == n == len(index)
+    assert [index.page(_name(number)) for number in range(n)] == list(range(n))
+    assert index.page(_name(n)) == -1
+    again = PageIndex()
+    again.restore(index.arrays())
+    assert [again.page(_name(number)) for number in range(n + 1)] == [*range(n), -1]
+
+
+def test_fingerprints_that_differ_in_the_last_bit_kept_are_two() -> None:
+    """Of a key 48 bits count behind those that choose the segment; what differs only behind them is one page."""
+    index = PageIndex()
+    base = bytes.fromhex("00112233445566778899")
+    index.add(base, 0)
+    for bit in range(56):
+        other = (int.from_bytes(base, "big") ^ 1 << 79 - bit).to_bytes(10, "big")
+        assert index.page(other) == -1
+        index.add(other, bit + 1)
+    assert index.page(base) == 0
+    assert index.page(base[:7] + b"\xff\xff\xff") == 0
+
+
+def test_a_page_takes_ten_bytes() -> None:
+    """Four for its number, and 48 bits of its key."""
+    assert _loaded(range(20_000)).nbytes == 20_000 * 10
