@@ -7,14 +7,18 @@ import os
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 import numpy.typing as npt
 
+from crawlsched.growing import zeros
+
 __all__ = ["read_arrays", "read_facts", "write_arrays"]
 
 _FACTS = "facts.json"
+_AT_ONCE = 2**20
+_HEADERS = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
 Arrays = dict[str, npt.NDArray[Any]]
 
 
@@ -77,10 +81,29 @@ def _opened(path: Path) -> zipfile.ZipFile:
 
 def _array(archive: zipfile.ZipFile, name: str) -> npt.NDArray[Any]:
     with archive.open(name) as member:
-        array: npt.NDArray[Any] = np.lib.format.read_array(member, allow_pickle=False)
+        array = _filled(member)
         if member.read(1):  # at the end the checksum is compared, too
             raise ValueError("there is more in it than its header says")
         return array
+
+
+def _filled(member: IO[bytes]) -> npt.NDArray[Any]:
+    """Read an array into memory in which it can grow: the first page that comes after a start is to move nothing."""
+    version = np.lib.format.read_magic(member)
+    if version not in _HEADERS:
+        raise ValueError(f"an array in it is of the unknown version {version}")
+    shape, by_column, dtype = _HEADERS[version](member)
+    if dtype.hasobject or by_column:
+        raise ValueError("an array in it is not of numbers row by row")
+    array = zeros(shape, dtype)
+    rest = array.reshape(-1).view(np.uint8).data
+    while rest:
+        part = member.read(min(len(rest), _AT_ONCE))
+        if not part:
+            raise ValueError("an array in it ends too early")
+        rest[: len(part)] = part
+        rest = rest[len(part) :]
+    return array
 
 
 def _read(read: Any) -> Any:

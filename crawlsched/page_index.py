@@ -10,8 +10,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from crawlsched.pages import distinct
-
 __all__ = ["PageIndex"]
 
 # A segment with more pages than this is split in two: a page more copies the arrays of one segment, some microseconds.
@@ -181,7 +179,7 @@ class PageIndex:
 
     def discard(self, pages: NDArray[np.integer]) -> None:
         """Forget the fingerprints of some pages, which do not come again; O(pages ever forgotten)."""
-        self._gone = distinct(np.concatenate([self._gone, pages]).astype(np.intp)).astype(np.int32)
+        self._gone = np.sort(np.concatenate([self._gone, pages.astype(np.int32)]))
 
     def page(self, fingerprint: bytes) -> int:
         """Return the page with this request fingerprint, or -1."""

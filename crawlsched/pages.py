@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from crawlsched.growing import grown
 from crawlsched.rare_facts import Facts, RareColumn, RareFacts
 
 __all__ = ["ERROR", "FREE", "GONE", "LIVE", "MOVED", "NEW", "REFUSED", "STATE_NAMES", "Pages", "distinct"]
@@ -52,8 +53,8 @@ class Pages:
     """The columns of all pages; a page is a row number.
 
     Rows are given out in order and never reused, so that a number means one page for ever. Columns grow by a quarter
-    when they are full, and memory that was not yet written to is not yet taken from the machine. 45 bytes a page; what
-    few pages have, or many share, stands in `RareFacts` and can be read as if it were a column.
+    when they are full, in place (`crawlsched.growing`); what was not yet written to takes no memory. 45 bytes a page;
+    what few pages have, or many share, stands in `RareFacts` and can be read as if it were a column.
 
     Parameters
     ----------
@@ -131,7 +132,7 @@ class Pages:
         return int(np.count_nonzero(self.state[: self.n]))
 
     def reserve(self, capacity: int) -> None:
-        """Make room for at least so many rows; O(n) when it has to grow, amortised O(1) a page.
+        """Make room for at least so many rows; O(1), and once in a long time O(n) (see `crawlsched.growing`).
 
         Parameters
         ----------
@@ -281,13 +282,6 @@ class Pages:
     def bytes_per_row(self) -> int:
         """What one row takes, but for rare facts."""
         return sum(np.dtype(dtype).itemsize for _, dtype, _ in _COLUMNS)
-
-
-def grown(column: npt.NDArray[Any], size: int) -> npt.NDArray[Any]:
-    """Return a longer column that begins with the given one; the rest is 0 and takes no memory until written."""
-    longer = np.zeros(size, column.dtype)
-    longer[: column.size] = column
-    return longer
 
 
 def distinct(rows: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:

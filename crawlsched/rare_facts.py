@@ -9,6 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from crawlsched.growing import grown
+
 __all__ = ["Facts", "RareColumn", "RareFacts"]
 
 RowArray = npt.NDArray[np.int32]
@@ -171,9 +173,9 @@ class RareFacts:
         self._n += n - again
         if self._n > self._users.size:
             size = max(self._n + self._n // 4, 64)
-            self._users = np.concatenate([self._users, np.zeros(size - self._users.size, np.uint32)])
+            self._users = grown(self._users, size)
             for name, column in self.columns.items():
-                self.columns[name] = np.concatenate([column, np.zeros(size - column.size, column.dtype)])
+                self.columns[name] = grown(column, size)
         return rows
 
 

@@ -16,6 +16,7 @@ from crawlsched.estimators.observations import (
     check_observations,
     check_rows,
 )
+from crawlsched.growing import grown
 
 __all__ = ["Estimator"]
 
@@ -122,8 +123,10 @@ class Estimator(ABC):
         size = check_n_pages(n_pages)
         if size < self.n_pages:
             raise ValueError(f"n_pages must be at least the {self.n_pages} rows there are, got {size}; rows stay.")
-        fresh = self._new_rows(size - self.n_pages)
-        self._columns = {name: np.concatenate([column, fresh[name]]) for name, column in self._columns.items()}
+        for name, new in self._new_rows(1).items():
+            column = self._columns[name] = grown(self._columns[name], size)
+            if new.any():
+                column[self.n_pages :] = new
         for intervals in self._intervals.values():
             intervals.resize(size)
         self.n_pages = size

@@ -8,7 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from crawlsched.frontier.buckets import Buckets
-from crawlsched.pages import distinct, grown
+from crawlsched.growing import grown
+from crawlsched.pages import distinct
 
 __all__ = ["Calendar"]
 

@@ -83,7 +83,7 @@ def put_back(frontier: Filing, known: Filed, n_known: int, now: float) -> None:
         _put_back_some(frontier, pages[kept], place[kept], np.where(alarm == NONE, np.inf, rings)[kept], now)
         anew = pages[~kept & (place != OUT)]
         for at in range(0, anew.size, _FILED_AT_ONCE):
-            frontier.file(anew[at : at + _FILED_AT_ONCE], now)
+            frontier.file(anew[at : at + _FILED_AT_ONCE], now, falling=True)
 
 
 def _put_back_some(

@@ -15,7 +15,8 @@ from crawlsched.frontier.host_queues import HostQueues
 from crawlsched.frontier.ladder import AWAKE, BARRED, FRESH, IN_FLIGHT, LOWEST, OUT, OWN_LADDER, RUNNING, Ladder, Run
 from crawlsched.frontier.levels import bed_level, bed_levels, coarseness, level_above, levels_above, value_at, values_at
 from crawlsched.frontier.values import CrawlValues, PageValues, as_bytes
-from crawlsched.pages import Pages, distinct, grown
+from crawlsched.growing import grown
+from crawlsched.pages import Pages, distinct
 
 __all__ = ["PICKS_PER_TICK", "Filing"]
 

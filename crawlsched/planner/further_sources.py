@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from crawlsched.pages import Pages, grown
+from crawlsched.growing import grown
+from crawlsched.pages import Pages
 
 __all__ = ["COLUMNS", "MOST_SOURCES", "FurtherSources", "Heard"]
 

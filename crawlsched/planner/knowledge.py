@@ -158,7 +158,6 @@ class Knowledge:
             self.posterior.resize(n_pages)
 
     def _grow(self) -> None:
-        # By an eighth: these rows are half of all memory, and `resize` writes to all of them.
         rows = self.posterior.n_pages
         if rows < self.pages.n:
             self.posterior.resize(max(self.pages.n, rows + rows // 8))

@@ -9,7 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from crawlsched.estimators.page_precision import expected_evidence, expected_evidences, judged
-from crawlsched.pages import Pages, grown
+from crawlsched.growing import grown
+from crawlsched.pages import Pages
 
 __all__ = ["COLUMNS", "OwnPrecision"]
 

@@ -1,0 +1,86 @@
+"""Growing: columns that become longer in place, so that a page more among ten million moves nothing."""
+
+from __future__ import annotations
+
+import math
+import mmap
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = ["grown", "zeros"]
+
+# Less than this is copied in a tenth of a millisecond.
+_LEAST = 2**20
+# Addresses are taken so far ahead, or for so many times what is needed. They are no memory: the machine gives that page
+# by page when it is written to for the first time.
+_AHEAD = 2**30
+_TIMES = 8
+
+
+class _Room(mmap.mmap):
+    """Addresses for one column; the first `given` bytes are its own."""
+
+    given = 0
+
+
+def zeros(shape: tuple[int, ...], dtype: npt.DTypeLike) -> npt.NDArray[Any]:
+    """Return what `numpy.zeros` returns, with room behind it for `grown` if it is large.
+
+    Parameters
+    ----------
+    shape : tuple of int
+    dtype : dtype_like
+
+    Returns
+    -------
+    ndarray
+        Takes no memory until it is written to.
+    """
+    size = math.prod(shape) * np.dtype(dtype).itemsize
+    if size >= _LEAST and hasattr(mmap, "MAP_PRIVATE"):
+        for length in (max(_AHEAD, _TIMES * size), 2 * size):
+            try:
+                room = _Room(-1, length, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+            except (OSError, OverflowError):
+                continue  # the machine gives no more addresses than it has memory for
+            room.given = size
+            return np.ndarray(shape, dtype, buffer=room)
+    return np.zeros(shape, dtype)
+
+
+def grown(column: npt.NDArray[Any], size: int) -> npt.NDArray[Any]:
+    """Return a longer column that begins with the given one; the rest is 0 and takes no memory until written.
+
+    Parameters
+    ----------
+    column : ndarray
+        Not to be used any more: the longer one may stand in its memory, where it copies nothing.
+    size : int
+        Rows, at least as many as there are.
+
+    Returns
+    -------
+    ndarray
+
+    Examples
+    --------
+    >>> column = grown(np.arange(3), 5)
+    >>> column
+    array([0, 1, 2, 0, 0])
+    >>> large = grown(column, 1_000_000)
+    >>> larger = grown(large, 1_200_000)
+    >>> np.shares_memory(large, larger), larger.sum(), larger.size
+    (True, np.int64(3), 1200000)
+    """
+    shape = size, *column.shape[1:]
+    n_bytes = math.prod(shape) * column.itemsize
+    room = column.base
+    # A part of a column is no column: what stands behind it is not 0.
+    if isinstance(room, _Room) and room.given == column.nbytes and n_bytes <= len(room):
+        room.given = n_bytes
+        return np.ndarray(shape, column.dtype, buffer=room)
+    longer = zeros(shape, column.dtype)
+    longer[: column.shape[0]] = column
+    return longer
