@@ -79,7 +79,8 @@ class Filing:
         self._fall = 0.0
         self._cutoff_before = LOWEST
         self._crowded: list[tuple[Ladder, int, int]] = []
-        self._thinned = 0  # so many pages of these with each pick
+        self._thinned = 0  # so many pages of these with each pick,
+        self._owed = 0  # and so many are to be looked at by now
         self._ladders: dict[int, Ladder] = {}
         self._shared = Ladder(-1, 0, self._places)
         self._ladder_order: list[tuple[float, int, int]] = []

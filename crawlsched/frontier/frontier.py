@@ -182,7 +182,10 @@ class Frontier(Filing):
             return None
         self._send_off(best[1])
         if self._crowded:
-            self._thin_out()
+            # Not a few with each pick: in numpy some dozens cost no more.
+            self._owed += self._thinned
+            if self._owed >= _OPENED:
+                self._thin_out()
         return Pick(best[1], -best[0], "value")
 
     def _is_free(self, host: int, now: float, host_free_at: HostFreeAt, free: set[int]) -> bool:
@@ -262,7 +265,7 @@ class Frontier(Filing):
     def _thin_out(self) -> None:
         """Look at some pages of a bed that the cutoff is coming down to, so that not all have to be looked at then."""
         ladder, level, _ = self._crowded[-1]
-        pages = ladder.take(level, self._thinned)
+        pages, self._owed = ladder.take(level, self._owed), 0
         if pages.size:
             self._place[pages] = IN_FLIGHT
             self._calendar.clear(pages)

@@ -401,6 +401,8 @@ class SignalledValues:
         self._evidence = evidence
         self._signal_rate = signal_rate
         self._signal_weight = signal_weight
+        # Of the last parabolas: when they begin, values, slopes and bounds on the slopes' slopes.
+        self._known: tuple[float, tuple[FloatArray, FloatArray, FloatArray]] | None = None
 
     def at(self, now: float) -> FloatArray:
         """Return the crawl values."""
@@ -414,6 +416,7 @@ class SignalledValues:
     def parabolas(self, after: float, until: float) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return value, slope and half curvature of parabolas that no crawl value exceeds."""
         terms = self._terms(after, np.arange(self._crawled_at.size))
+        self._known = after, terms
         return _with_slack(*terms, self._importance * (until - self._crawled_at))
 
     def crossings(self, values: FloatArray, after: float, where: BoolArray) -> FloatArray:
@@ -432,11 +435,18 @@ class SignalledValues:
     def _tangents(self, values: FloatArray, after: float, rows: npt.NDArray[np.intp]) -> FloatArray:
         # The slope of V is μ Σ w α exp(-α ι) ψ(ι) (Lemma 4 of the noisy-signals paper), and ψ grows by at most one
         # second a second: after d seconds V has grown by at most slope d + curvature d²/2, curvature μ Σ w α exp(-α ι).
-        value, slope, curvature = self._terms(after, rows)
+        # So it is from where they are known already, too.
+        start = after
+        if self._known is not None and self._known[0] <= after:
+            start, terms = self._known
+            value, slope, curvature = (column[rows] for column in terms)
+        else:
+            value, slope, curvature = self._terms(after, rows)
         missing = np.maximum(values - value, 0.0)
         with np.errstate(divide="ignore", invalid="ignore"):
             wait = 2.0 * missing / (slope + np.sqrt(slope * slope + 2.0 * curvature * missing))
-        return after + np.where(missing > 0, wait, 0.0) * (1 - 1e-9)
+        time: FloatArray = np.maximum(start + np.where(missing > 0, wait, 0.0) * (1 - 1e-9), after)
+        return time
 
     def _terms(self, now: float, rows: npt.NDArray[np.intp]) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return crawl value, its slope in time, and a bound on the slope's slope."""
