@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Callable, Iterator
 
 import numpy as np
 import numpy.typing as npt
 
+from crawlsched.frontier.entries import ROWS, CompactEntries, PlainEntries
 from crawlsched.pages import distinct
 
 __all__ = ["Buckets"]
 
 IndexArray = npt.NDArray[np.intp]
-BoolArray = npt.NDArray[np.bool_]
+ColumnArray = npt.NDArray[np.uint32]
 
 # Buckets are swept when more than a quarter of all entries are dead, five times as fast as entries come in: so at most
 # two fifths of them are ever dead, and no call does more than a few times its own work.
@@ -27,106 +27,130 @@ _FEW = 64
 
 
 class Buckets:
-    """Arrays of page numbers by an integer key, 4 bytes an entry.
+    """Page numbers by an integer key, 4 bytes an entry.
 
     Parameters
     ----------
-    alive : callable
-        ``alive(key, pages)`` tells which entries of a bucket still count.
-
-    Attributes
-    ----------
-    entries : int
-        Entries in all buckets, dead ones included.
+    column : callable
+        ``column()`` returns a number for each page, uint32.
+    range_of : callable
+        ``range_of(key)`` returns the least and the greatest of these numbers for which an entry of a bucket counts.
 
     Notes
     -----
-    Taking a page out of a bucket is nothing but a change of what `alive` says: O(1), and no search. Dead entries are
-    swept out bucket by bucket as new ones come in. A page that left and came back may stand in its bucket twice.
+    Taking a page out of a bucket is nothing but a change of its number: O(1), and no search. Dead entries are swept out
+    bucket by bucket as new ones come in. A page that left and came back may stand in its bucket twice. While compiled
+    code is in use the entries stand in arrays that it can walk.
     """
 
-    def __init__(self, alive: Callable[[int, IndexArray], BoolArray]) -> None:
-        self.entries = 0
-        self._alive = alive
-        self._buckets: dict[int, array[int]] = {}
-        # A sweep goes through the keys there were when it began; of a large bucket the rest is kept aside meanwhile.
+    def __init__(self, column: Callable[[], ColumnArray], range_of: Callable[[int], tuple[int, int]]) -> None:
+        self._column = column
+        self._range_of = range_of
+        self._kept: PlainEntries | CompactEntries = CompactEntries() if ROWS.compiled else PlainEntries()
+        # A sweep goes through the keys there were when it began; what it has kept of a large bucket stands aside.
         self._to_sweep: list[int] = []
         self._key: int | None = None
-        self._rest: npt.NDArray[np.uint32] = np.empty(0, np.uint32)
+        self._aside: list[IndexArray] = []
+        self._n_aside = 0
         self._due = 0
 
+    @property
+    def entries(self) -> int:
+        """Entries in all buckets, dead ones included."""
+        entries: int = self._kept.entries
+        return entries + self._n_aside
+
     def __contains__(self, key: int) -> bool:
-        return key in self._buckets
+        return key in self._kept
 
     def __len__(self) -> int:
-        return len(self._buckets)
+        return len(self._kept.all_keys())
 
     def __iter__(self) -> Iterator[int]:
         """Go through the keys of all buckets."""
-        return iter(self._buckets)
+        return iter(self._kept.all_keys())
+
+    def adapt(self) -> None:
+        """Keep the entries as suits the code in use; O(1), or O(n) when that has changed."""
+        if isinstance(self._kept, CompactEntries) == ROWS.compiled:
+            return
+        self._finish()
+        before = self._kept
+        self._kept = CompactEntries() if ROWS.compiled else PlainEntries()
+        column = self._column()
+        for key in before.all_keys():
+            pages, living = before.look(key, column, 0, 2**32 - 1), before.living(key)
+            self._kept.add(np.full(pages.size, key), pages)
+            self._kept.leave(np.full(pages.size - living, key))
+            before.take(key, pages.size, column, 0, 0)
 
     def add_one(self, key: int, page: int) -> bool:
         """Put one page into a bucket; return whether the bucket is new. O(1)."""
-        self.entries += 1
         self._due += _PACE
-        bucket = self._buckets.get(key)
-        if bucket is not None:
-            bucket.append(page)
-            return False
-        self._buckets[key] = array("I", (page,))
-        return True
+        new: bool = self._kept.add_one(key, page)
+        return new
 
-    def add(self, key: int, pages: npt.NDArray[np.uint32]) -> bool:
-        """Put pages into a bucket; return whether the bucket is new. O(n)."""
-        self.entries += pages.size
+    def add(self, keys: npt.NDArray[np.int64], pages: IndexArray) -> list[int]:
+        """Put each page into the bucket of its key; return the keys of which there was none. O(n log n)."""
         self._due += _PACE * pages.size
-        bucket = self._buckets.get(key)
-        if bucket is not None:
-            bucket.frombytes(pages.tobytes())
-            return False
-        self._buckets[key] = array("I", pages.tobytes())
-        return True
+        new: list[int] = self._kept.add(keys, pages)
+        return new
+
+    def living(self, key: int) -> int:
+        """Return how many entries of a bucket were added, less those that were said to have left it."""
+        living: int = self._kept.living(key)
+        return living
+
+    def leave(self, keys: npt.NDArray[np.int64]) -> None:
+        """Count one page less in the bucket of each key; O(n)."""
+        self._kept.leave(keys)
+
+    def crowded(self, above: int, least: int) -> list[tuple[int, int]]:
+        """Return (key, `living`) of buckets above a key with at least so many living pages; O(buckets)."""
+        found: list[tuple[int, int]] = self._kept.crowded(above, least)
+        return found
 
     def pop(self, key: int) -> IndexArray:
         """Take a bucket out; return its distinct living pages, ascending. O(n log n)."""
-        pages = self._take(key)
-        return distinct(pages[self._alive(key, pages)])
+        self._finish(key)
+        pages = distinct(self._kept.take(key, self._kept.size(key), self._column(), *self._range_of(key)))
+        self._kept.discard(key)
+        return pages
 
     def pop_some(self, key: int, n: int) -> IndexArray:
-        """Take the last `n` entries out of a bucket; return those alive, not all of them distinct. O(n)."""
+        """Take up to `n` entries out of a bucket; return those alive, not all of them distinct. O(n)."""
         self._finish(key)
-        bucket = self._buckets[key]
-        pages = np.frombuffer(bucket, np.uint32)[-n:].astype(np.intp)
-        del bucket[-n:]
-        self.entries -= pages.size
-        return pages[self._alive(key, pages)]
+        pages: IndexArray = self._kept.take(key, n, self._column(), *self._range_of(key))
+        return pages
 
     def size(self, key: int) -> int:
         """Return how many entries a bucket has; O(1)."""
-        return len(self._buckets[key]) + (self._rest.size if key == self._key else 0)
+        size: int = self._kept.size(key)
+        return size + (self._n_aside if key == self._key else 0)
 
     def pages(self, key: int) -> IndexArray:
         """Return the living pages of a bucket, not all of them distinct; O(n)."""
         self._finish(key)
-        pages = np.frombuffer(self._buckets[key], np.uint32).astype(np.intp)
-        return pages[self._alive(key, pages)]
-
-    def discard(self, key: int) -> None:
-        """Take out a bucket that has no living pages; O(1)."""
-        self._take(key)
-
-    def _take(self, key: int) -> IndexArray:
-        self._finish(key)
-        pages = np.frombuffer(self._buckets.pop(key), np.uint32).astype(np.intp)
-        self.entries -= pages.size
+        pages: IndexArray = self._kept.look(key, self._column(), *self._range_of(key))
         return pages
 
-    def _finish(self, key: int) -> None:
-        if key == self._key:
-            self._buckets[key].frombytes(self._rest.tobytes())
-            self._key, self._rest = None, self._rest[:0]
+    def discard(self, key: int) -> None:
+        """Take out a bucket that has no living pages; O(n)."""
+        self._finish(key)
+        self._kept.take(key, self._kept.size(key), self._column(), *self._range_of(key))
+        self._kept.discard(key)
 
     # -- sweeping
+
+    def _finish(self, key: int | None = None) -> None:
+        """Put back what a sweep keeps aside of a bucket, if it is this one."""
+        if self._key is not None and key in (self._key, None):
+            pages = np.concatenate(self._aside) if self._aside else np.empty(0, np.intp)
+            living = self._kept.living(self._key)
+            self._kept.add(np.full(pages.size, self._key), pages)
+            # They had been counted already.
+            self._kept.leave(np.full(self._kept.living(self._key) - living, self._key))
+            self._key, self._aside, self._n_aside = None, [], 0
 
     def sweep(self, living: int) -> None:
         """Go on sweeping dead entries out, if there are many; amortised O(1) for each entry that came in.
@@ -146,30 +170,28 @@ class Buckets:
 
     def _begin_next(self) -> bool:
         if not self._to_sweep:
-            self._to_sweep = list(self._buckets)
+            self._to_sweep = self._kept.all_keys()
         while self._to_sweep:
             key = self._to_sweep.pop()
-            bucket = self._buckets.get(key)
-            if bucket is not None:
-                self._key, self._rest = key, np.frombuffer(bucket, np.uint32)
-                self._buckets[key] = array("I")
+            if key in self._kept:
+                self._key = key
                 return True
         return False
 
     def _sweep_part(self) -> None:
         key = self._key
         assert key is not None
-        part = self._rest[:_WHOLE]
-        self._rest = self._rest[_WHOLE:]
-        pages = part.astype(np.intp)
-        living = distinct(pages[self._alive(key, pages)]).astype(np.uint32)
-        self._buckets[key].frombytes(living.tobytes())
-        self.entries -= part.size - living.size
-        self._due -= max(part.size, _FEW)
-        if not self._rest.size:
-            self._key = None
+        n = min(self._kept.size(key), _WHOLE)
+        if n:
+            pages = distinct(self._kept.take(key, n, self._column(), *self._range_of(key)))
+            self._aside.append(pages)
+            self._n_aside += pages.size
+        self._due -= max(n, _FEW)
+        if not self._kept.size(key):
+            self._finish()
 
     def check(self) -> None:
         """Raise `AssertionError` unless the count of entries agrees; O(buckets)."""
-        assert self.entries == sum(map(len, self._buckets.values())) + self._rest.size
-        assert self._key is None or self._key in self._buckets
+        assert self._kept.entries == sum(self._kept.size(key) for key in self._kept.all_keys())
+        assert self._n_aside == sum(pages.size for pages in self._aside)
+        assert self._key is None or self._key in self._kept

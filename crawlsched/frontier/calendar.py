@@ -31,6 +31,12 @@ _PART = 512
 NONE = 0
 
 
+def _alarms_of(key: int) -> tuple[int, int]:
+    """Return the first and the last tick of a bucket."""
+    start = key >> _WIDTH_BITS
+    return start, start + (1 << (key & _WIDTH)) - 1
+
+
 class Calendar:
     """One alarm per page, in ticks of time.
 
@@ -57,7 +63,7 @@ class Calendar:
         self.tick = tick
         self._start = start
         self._alarm: npt.NDArray[np.uint32] = np.zeros(0, np.uint32)
-        self._buckets = Buckets(self._alive)
+        self._buckets = Buckets(lambda: self._alarm, _alarms_of)
         # By the tick in which something is to be done about them, and those whose alarms are being moved.
         self._order: list[tuple[int, int]] = []
         self._moving: list[int] = []
@@ -66,6 +72,10 @@ class Calendar:
     def __len__(self) -> int:
         """Count the alarms that are set; O(1)."""
         return self._living
+
+    def adapt(self) -> None:
+        """Keep the alarms as suits the code in use; O(1), or O(n) when that has changed."""
+        self._buckets.adapt()
 
     def reserve(self, capacity: int) -> None:
         """Make room for so many pages; O(n)."""
@@ -136,22 +146,12 @@ class Calendar:
             return
         shift = np.maximum(np.frexp(alarms - current)[1] - _EXACT_BITS, 0)
         keys = (alarms >> shift << shift) << _WIDTH_BITS | shift
-        order = np.argsort(keys, kind="stable")
-        sorted_keys, sorted_pages = keys[order], pages[order].astype(np.uint32)
-        first = np.flatnonzero(np.diff(sorted_keys, prepend=-1))
-        for begin, stop in zip(first.tolist(), [*first[1:].tolist(), order.size], strict=True):
-            key = sorted_keys.item(begin)
-            if self._buckets.add(key, sorted_pages[begin:stop]):
-                self._note(key)
+        for key in self._buckets.add(keys, pages):
+            self._note(key)
 
     def _note(self, key: int) -> None:
         start, shift = key >> _WIDTH_BITS, key & _WIDTH
         heappush(self._order, (start - (1 << shift) if shift else start, key))
-
-    def _alive(self, key: int, pages: IndexArray) -> npt.NDArray[np.bool_]:
-        shift = key & _WIDTH
-        alive: npt.NDArray[np.bool_] = self._alarm[pages] >> shift == key >> _WIDTH_BITS >> shift
-        return alive
 
     def clear_one(self, page: int) -> None:
         """Take a page's alarm back, if it has one; O(1)."""

@@ -241,12 +241,11 @@ class Filing:
             self._fall_asleep(page)
         asleep, beds = pages[place > RUNNING], place[place > RUNNING]
         own = beds > OWN_LADDER // 2
-        levels, members = np.unique(beds[~own], return_counts=True)
-        for level, n in zip(levels.tolist(), members.tolist(), strict=True):
-            self._shared.leave(level, n)
-        hosts = self._pages.host[asleep[own]]
-        for host, level in zip(hosts.tolist(), (beds[own] - OWN_LADDER).tolist(), strict=True):
-            self._ladders[host].leave(level)
+        self._shared.leave(beds[~own])
+        if self._ladders:
+            hosts, levels = self._pages.host[asleep[own]], beds[own] - OWN_LADDER
+            for at, host in enumerate(hosts.tolist()):
+                self._ladders[host].leave(levels[at : at + 1])
 
     def _leave_one(self, page: int) -> None:
         place = self._place.item(page)
@@ -256,9 +255,9 @@ class Filing:
         if place == AWAKE:
             self._fall_asleep(page)
         elif place > OWN_LADDER // 2:
-            self._ladders[self._pages.host.item(page)].leave(place - OWN_LADDER)
+            self._ladders[self._pages.host.item(page)].leave(np.array([place - OWN_LADDER]))
         elif place > RUNNING:
-            self._shared.leave(place)
+            self._shared.leave(np.array([place]))
 
     def _hand_over(self, pages: IndexArray) -> None:
         """Let others take over from those of some pages that they stand behind."""
@@ -545,6 +544,10 @@ class Filing:
     def _turn(self, now: float) -> None:
         """Begin the tick of `now`: all pages that are awake or whose alarms ring are put where they belong."""
         self._until = self._calendar.end(now)
+        self._calendar.adapt()
+        self._deadlines.adapt()
+        for ladder in (self._shared, *self._ladders.values()):
+            ladder.adapt()
         self._calm += (self._cutoff - self._calm >> _CALMNESS) + 1 if self._calm < self._cutoff else 0
         self._foresee()
         pages = np.concatenate([self._take_awake(), self._take_fresh()])

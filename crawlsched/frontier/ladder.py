@@ -122,44 +122,38 @@ class Ladder:
         self.noted: tuple[float, int] | None = None
         self.sleepers = 0
         self._place = place
-        self._beds = Buckets(self._is_asleep)
-        self._sleepers: dict[int, int] = {}
+        self._beds = Buckets(lambda: place().view(np.uint32), self._place_under)
         self._order: list[int] = []
         self._runs: list[tuple[float, int, int, Run]] = []
 
-    def _is_asleep(self, level: int, pages: IndexArray) -> npt.NDArray[np.bool_]:
-        asleep: npt.NDArray[np.bool_] = self._place()[pages] == level + self.offset
-        return asleep
+    def _place_under(self, level: int) -> tuple[int, int]:
+        place = (level + self.offset) & 0xFFFFFFFF  # as an unsigned number
+        return place, place
+
+    def adapt(self) -> None:
+        """Keep the beds as suits the code in use; O(1), or O(n) when that has changed."""
+        self._beds.adapt()
 
     def add_one(self, page: int, level: int) -> None:
         """Put one page to sleep under a level; O(log(levels))."""
         if self._beds.add_one(level, page):
-            self._sleepers[level] = 0
             heappush(self._order, -level)
-        self._sleepers[level] += 1
         self.sleepers += 1
 
     def add(self, pages: IndexArray, levels: LevelArray) -> None:
         """Put distinct pages to sleep, each under its level; O(n log n)."""
-        order = np.argsort(levels, kind="stable")
-        sorted_levels, sorted_pages = levels[order], pages[order].astype(np.uint32)
-        first = np.flatnonzero(np.diff(sorted_levels, prepend=LOWEST))
-        for begin, stop in zip(first.tolist(), [*first[1:].tolist(), order.size], strict=True):
-            level = sorted_levels.item(begin)
-            if self._beds.add(level, sorted_pages[begin:stop]):
-                self._sleepers[level] = 0
-                heappush(self._order, -level)
-            self._sleepers[level] += stop - begin
+        for level in self._beds.add(levels.astype(np.int64), pages):
+            heappush(self._order, -level)
         self.sleepers += pages.size
 
     def add_run(self, run: Run) -> None:
         """Take a run; O(log(runs))."""
         heappush(self._runs, (*run.head(), run.number, run))
 
-    def leave(self, level: int, n: int = 1) -> None:
-        """Count `n` pages less under a level; their entries are dead now. O(1)."""
-        self._sleepers[level] -= n
-        self.sleepers -= n
+    def leave(self, levels: npt.NDArray[np.integer]) -> None:
+        """Count one page less under each level; their entries are dead now. O(n)."""
+        self._beds.leave(levels.astype(np.int64))
+        self.sleepers -= levels.size
 
     def sweep(self) -> None:
         """Go on dropping dead entries, if there are many; amortised O(1) for each page put to sleep."""
@@ -170,11 +164,10 @@ class Ladder:
         order = self._order
         while order:
             level = -order[0]
-            if self._sleepers[level]:
+            if self._beds.living(level):
                 return level
             heappop(order)
             self._beds.discard(level)
-            del self._sleepers[level]
         return None
 
     def bound(self) -> tuple[float, int] | None:
@@ -208,8 +201,8 @@ class Ladder:
         while n < least and (level := self.highest()) is not None:
             if n and self._runs and -self._runs[0][0] >= value_at(level):
                 break
+            self.sleepers -= self._beds.living(level)
             pages = self._beds.pop(level)
-            self.sleepers -= self._sleepers.pop(level)
             heappop(self._order)
             n += pages.size
             found.append(pages)
@@ -218,14 +211,14 @@ class Ladder:
 
     def crowded(self, above: int, least: int) -> list[tuple[int, int]]:
         """Return (level, sleepers) of the levels above one under which at least so many pages sleep; O(levels)."""
-        return [(level, n) for level, n in self._sleepers.items() if n >= least and level > above]
+        return self._beds.crowded(above, least)
 
     def take(self, level: int, n: int) -> IndexArray:
         """Take up to `n` distinct pages out of a bed, which may be gone; O(n)."""
         if level not in self._beds:
             return np.empty(0, np.intp)
         pages = distinct(self._beds.pop_some(level, n))
-        self.leave(level, pages.size)
+        self.leave(np.full(pages.size, level))
         return pages
 
     def _head_of_run(self, least: int) -> IndexArray:
@@ -240,7 +233,7 @@ class Ladder:
         """Return about `n` pages that sleep under the highest levels; O(n log(levels))."""
         found: list[IndexArray] = []
         for key in nsmallest(_LEVELS_LOOKED_AT, self._order) if n > 0 else ():
-            if self._sleepers[-key]:
+            if self._beds.living(-key):
                 found.append(self._beds.pages(-key)[:n])
                 n -= found[-1].size
                 if n <= 0:
@@ -255,10 +248,10 @@ class Ladder:
         """Raise `AssertionError` unless the beds hold the pages that `place` says; return how many. O(n)."""
         self._beds.check()
         assert sorted(self._order) == sorted(-level for level in self._beds)
-        assert self.sleepers == sum(self._sleepers.values())
+        assert self.sleepers == sum(self._beds.living(level) for level in self._beds)
         for level in self._beds:
             asleep = set(self._beds.pages(level).tolist())
             if self.offset:
                 asleep = {page for page in asleep if host[page] == self.host}
-            assert self._sleepers[level] == len(asleep)
+            assert self._beds.living(level) == len(asleep)
         return self.sleepers

@@ -74,16 +74,16 @@ def test_no_tick_moves_many_more_alarms_than_ring_in_it(monkeypatch: pytest.Monk
 
 def test_dead_entries_stay_few_and_are_swept_a_few_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """Pages that move from bucket to bucket for long leave at most half as many dead entries as there are pages."""
-    bucket_of = np.zeros(20_000, np.int64)
-    kept = Buckets(lambda key, pages: bucket_of[pages] == key)
-    kept.add(0, np.arange(20_000, dtype=np.uint32))
+    bucket_of = np.zeros(20_000, np.uint32)
+    kept = Buckets(lambda: bucket_of, lambda key: (key, key))
+    kept.add(np.zeros(20_000, np.int64), np.arange(20_000))
     monkeypatch.setattr(buckets, "_WHOLE", 512)
     rng = np.random.default_rng(1)
     for _ in range(2_000):
         some = rng.choice(20_000, 50, replace=False)
         key = int(rng.integers(100))
         bucket_of[some] = key
-        kept.add(key, some.astype(np.uint32))
+        kept.add(np.full(some.size, key), some)
         kept.sweep(20_000)
         assert kept.entries < 1.5 * 20_000 + buckets._LEAST_DEAD
     kept.check()
