@@ -7,6 +7,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from crawlsched.crawl_value.evaluation import Compilable
+from crawlsched.frontier import awake_rows
 from crawlsched.frontier.values import PageValue, PageValues
 
 __all__ = ["Awake"]
@@ -17,6 +19,9 @@ BoolArray = npt.NDArray[np.bool_]
 
 _OUT = -np.inf
 
+#: `crawlsched.frontier.awake_rows`.
+ROWS = Compilable(awake_rows)
+
 
 class _Single(NamedTuple):
     """One page value in the place of several."""
@@ -25,6 +30,9 @@ class _Single(NamedTuple):
 
     def one(self, row: int) -> PageValue:
         return self.value
+
+    def one_at(self, row: int, now: float) -> tuple[float, float]:
+        return self.value.at(now), self.value.doubt
 
 
 class Awake:
@@ -48,6 +56,11 @@ class Awake:
         self._bounds: FloatArray = np.empty((5, 0))
         self._values: list[PageValues | _Single] = []
         self._whence: npt.NDArray[np.int32] = np.empty((2, 0), np.int32)
+
+    @property
+    def compiled(self) -> bool:
+        """Whether `highest` is faster than `bounds`."""
+        return ROWS.compiled
 
     def living(self) -> IndexArray:
         """Return the pages, ascending; O(n)."""
@@ -80,8 +93,9 @@ class Awake:
         rows : ndarray of int, shape (m,)
             Which of them belong to the pages.
         """
-        fresh = np.stack([np.full(pages.size, after), *parabolas, np.zeros(pages.size)])
-        whence = np.stack([np.full(pages.size, len(self._values)), rows]).astype(np.int32)
+        fresh, whence = np.empty((5, pages.size)), np.empty((2, pages.size), np.int32)
+        fresh[0], fresh[1], fresh[2], fresh[3], fresh[4] = after, *parabolas, 0.0
+        whence[0], whence[1] = len(self._values), rows
         self._values.append(values)
         if self.pages.size:
             pages = np.concatenate([self.pages, pages])
@@ -128,6 +142,19 @@ class Awake:
     def value(self, row: int) -> PageValue:
         """Return the crawl value of the page in a row."""
         return self._values[self._whence.item(0, row)].one(self._whence.item(1, row))
+
+    def highest(self, now: float) -> tuple[int, float, float]:
+        """Return the row with the highest bound now, that bound, and the next highest; O(n)."""
+        found: tuple[int, float, float] = ROWS.highest(self._bounds, now)
+        return found
+
+    def value_at(self, row: int, now: float) -> tuple[float, float]:
+        """Return the crawl value of the page in a row, as `PageValue.at` gives it, and the doubt that it leaves."""
+        return self._values[self._whence.item(0, row)].one_at(self._whence.item(1, row), now)
+
+    def discard_row(self, row: int) -> None:
+        """Take out the page in a row; O(1)."""
+        self._bounds[1, row] = _OUT
 
     def discard(self, page: int) -> None:
         """Take a page out, if it is in; O(log n)."""

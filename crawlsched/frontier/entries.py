@@ -114,9 +114,9 @@ class CompactEntries:
     """Entries in chunks of one array, found by a hash table; see `bucket_rows`."""
 
     def __init__(self) -> None:
-        self._entries = np.zeros((64, CHUNK), np.uint32)
-        self._before = np.zeros(64, np.int32)
-        self._table(256)
+        self._entries = np.zeros((4, CHUNK), np.uint32)
+        self._before = np.zeros(4, np.int32)
+        self._table(16)
         self._numbers = np.array([-1, 0, 0, 0, 0])
 
     def _table(self, size: int) -> None:
@@ -128,7 +128,7 @@ class CompactEntries:
         _, used, n_keys, _, n_free = self._numbers.tolist()
         if n_free + self._before.size - used < n:
             # What is never written to takes no memory.
-            size = used + n + used // 4 + 64
+            size = used + n + used // 4 + 4
             entries, before = np.zeros((size, CHUNK), np.uint32), np.zeros(size, np.int32)
             entries[:used], before[:used] = self._entries[:used], self._before[:used]
             self._entries, self._before = entries, before

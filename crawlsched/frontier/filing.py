@@ -187,9 +187,10 @@ class Filing:
             self.file(np.array([page]), now)
             return
         self._advance(now)
-        self._leave_one(page)
-        self._place[page] = IN_FLIGHT
-        self._hand_over_one(page)
+        if self._place[page] != IN_FLIGHT:
+            self._leave_one(page)
+            self._place[page] = IN_FLIGHT
+            self._hand_over_one(page)
         if self._max is not None:
             self._set_deadline(page, now)
         eligible = self._eligible_at_one(page)
@@ -523,6 +524,11 @@ class Filing:
         self._now = now
         if now >= self._until:
             self._turn(now)
+        if self._resting_order or self._soon or self._overdue_soon:
+            self._let_happen(now)
+
+    def _let_happen(self, now: float) -> None:
+        """Let hosts return, pages become eligible and overdue whose time has come within the tick."""
         while self._resting_order and self._resting_order[0][0] <= now:
             until, host = heappop(self._resting_order)
             if self._resting.get(host) == until:

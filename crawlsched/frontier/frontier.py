@@ -169,6 +169,8 @@ class Frontier(Filing):
             The page is in flight then: out of the frontier until it is filed again. None if no page may go.
         """
         self._advance(now)
+        if not (self._forced or self._overdue) and (pick := self._obvious(now, host_free_at)) is not None:
+            return pick
         free: set[int] = set()
         for queues, reason in ((self._forced, "forced"), (self._overdue, "overdue")):
             while (entry := queues.first()) is not None:
@@ -181,12 +183,45 @@ class Frontier(Filing):
         if best is None:
             return None
         self._send_off(best[1])
+        self._work_off()
+        return Pick(best[1], -best[0], "value")
+
+    def _obvious(self, now: float, host_free_at: HostFreeAt) -> Pick | None:
+        """Return the best page where one look at it shows that no other can be, as it does mostly; None otherwise.
+
+        The same as `_best` finds, in a tenth of the time. Where it is None, no more was done than to let a host rest.
+        """
+        if not self._awake.compiled:
+            return None
+        row, bound, following = self._awake.highest(now)
+        if bound < 0.0:
+            return None
+        value, doubt = self._awake.value_at(row, now)
+        least = value * (1.0 - doubt)
+        if least <= following or (self._fresh and least <= self._fresh_at_most):
+            return None
+        ladder = self._highest_ladder()
+        if ladder is not None and least <= -ladder[0]:
+            return None
+        host = self._awake.host(row)
+        until = host_free_at(host, now)
+        if until > now:
+            self.rest_host(host, until)
+            return None
+        page = self._awake.page(row)
+        self._awake.discard_row(row)
+        self._place[page] = IN_FLIGHT
+        self._hand_over_one(page)
+        self._work_off()
+        return Pick(page, value, "value")
+
+    def _work_off(self) -> None:
+        """Do a part of what a falling cutoff makes necessary."""
         if self._crowded:
             # Not a few with each pick: in numpy some dozens cost no more.
             self._owed += self._thinned
             if self._owed >= _OPENED:
                 self._thin_out()
-        return Pick(best[1], -best[0], "value")
 
     def _is_free(self, host: int, now: float, host_free_at: HostFreeAt, free: set[int]) -> bool:
         if host in free:

@@ -121,6 +121,9 @@ class Ladder:
         #: The bound under which the frontier can find this ladder.
         self.noted: tuple[float, int] | None = None
         self.sleepers = 0
+        # What `bound` has found, until something happens here.
+        self._bound: tuple[float, int] | None = None
+        self._is_bound = False
         self._place = place
         self._beds = Buckets(lambda: place().view(np.uint32), self._place_under)
         self._order: list[int] = []
@@ -136,22 +139,26 @@ class Ladder:
 
     def add_one(self, page: int, level: int) -> None:
         """Put one page to sleep under a level; O(log(levels))."""
+        self._is_bound = False
         if self._beds.add_one(level, page):
             heappush(self._order, -level)
         self.sleepers += 1
 
     def add(self, pages: IndexArray, levels: LevelArray) -> None:
         """Put distinct pages to sleep, each under its level; O(n log n)."""
+        self._is_bound = False
         for level in self._beds.add(levels.astype(np.int64), pages):
             heappush(self._order, -level)
         self.sleepers += pages.size
 
     def add_run(self, run: Run) -> None:
         """Take a run; O(log(runs))."""
+        self._is_bound = False
         heappush(self._runs, (*run.head(), run.number, run))
 
     def leave(self, levels: npt.NDArray[np.integer]) -> None:
         """Count one page less under each level; their entries are dead now. O(n)."""
+        self._is_bound = False
         self._beds.leave(levels.astype(np.int64))
         self.sleepers -= levels.size
 
@@ -172,6 +179,11 @@ class Ladder:
 
     def bound(self) -> tuple[float, int] | None:
         """Return a key (-value, page) that is before those of all pages in the ladder; None if it is empty."""
+        if not self._is_bound:
+            self._bound, self._is_bound = self._find_bound(), True
+        return self._bound
+
+    def _find_bound(self) -> tuple[float, int] | None:
         level = self.highest()
         run = self._runs[0][:2] if self._runs else None
         if level is None:
@@ -196,6 +208,7 @@ class Ladder:
         """
         if self._runs and self.bound() == self._runs[0][:2]:
             return self._head_of_run(least), None
+        self._is_bound = False
         found: list[IndexArray] = []
         n, lowest = 0, None
         while n < least and (level := self.highest()) is not None:
@@ -222,6 +235,7 @@ class Ladder:
         return pages
 
     def _head_of_run(self, least: int) -> IndexArray:
+        self._is_bound = False
         run = heappop(self._runs)[-1]
         pages = run.take(least)
         if len(run):

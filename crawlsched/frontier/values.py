@@ -62,6 +62,9 @@ class PageValues(Protocol):
     def one(self, row: int) -> PageValue:
         """Return the crawl value of one of the pages."""
 
+    def one_at(self, row: int, now: float) -> tuple[float, float]:
+        """Return what `one(row).at(now)` gives, to the last bit, and the doubt that it leaves."""
+
     def parabolas(self, after: float, until: float) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return value v, slope s and half curvature c of parabolas that hold until a time.
 

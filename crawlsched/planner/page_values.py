@@ -263,6 +263,11 @@ class MixedValues:
                 return members.one(int(np.count_nonzero(part[:row])))
         return SteadyValue(self._values.item(row))
 
+    def one_at(self, row: int, now: float) -> tuple[float, float]:
+        """Return the crawl value of one of the pages, and the doubt that it leaves."""
+        value = self.one(row)
+        return value.at(now), value.doubt
+
     def parabolas(self, after: float, until: float) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return value, slope and half curvature of parabolas that no crawl value exceeds."""
         columns = self._values.copy(), np.zeros(self._values.size), np.zeros(self._values.size)

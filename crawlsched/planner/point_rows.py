@@ -13,7 +13,7 @@ import numpy as np
 
 from crawlsched.crawl_value.elements import element_terms
 
-__all__ = ["EXAMPLES", "HIGHEST", "point_crossing", "point_crossings", "point_terms", "tangent_wait"]
+__all__ = ["EXAMPLES", "HIGHEST", "point_crossing", "point_crossings", "point_terms", "point_value", "tangent_wait"]
 
 #: Values have to be finite; only a page that never changes and was announced by a rule that trusts blindly gets here.
 HIGHEST = 1e300
@@ -47,6 +47,22 @@ def point_crossing(
         if step <= _SHORT_STEP * wait:
             break
     return wait
+
+
+def point_value(
+    seen: Any, n_signals: Any, crawled_at: Any, importance: Any, new: Any, max_terms: float, n: int, now: float
+) -> float:
+    """Return the crawl value of the page in row n, as `PointValue.at` does."""
+    if crawled_at[n] == -inf:
+        value: float = min(new[n], HIGHEST)
+        return value
+    if importance[n] == 0.0:
+        return 0.0
+    stale = seen[3, n] * max(now - crawled_at[n], 0.0)
+    if n_signals[n] > 0.0:
+        stale += seen[5, n] * n_signals[n]
+    value = element_terms(stale, seen[3, n], seen[4, n], seen[5, n], max_terms)[0] * importance[n]
+    return value if value < HIGHEST else HIGHEST
 
 
 def point_terms(
@@ -97,6 +113,7 @@ _ROW, _SEEN, _FOUND = np.full(2, 0.5), np.full((6, 2), 0.5), np.empty((3, 2))
 #: Arguments of the functions that are called from outside, as numba is to compile them.
 EXAMPLES = {
     "point_crossing": (0.5, 0.5, 0.5, 0.5, inf, 0.5, 0.1),
+    "point_value": (_SEEN, _ROW, _ROW, _ROW, _ROW, inf, 0, 1.0),
     "point_terms": (_SEEN, _ROW, _ROW, _ROW, _ROW, inf, 1.0, _FOUND),
     "point_crossings": (_SEEN, _ROW, _ROW, _ROW, inf, np.arange(2), _ROW, 1.0, _ROW.copy()),
 }

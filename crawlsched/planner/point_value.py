@@ -236,6 +236,13 @@ class RuleValues:
         n_signals, crawled_at, importance = columns
         return _point_value(self._rule, self._seen[:, row].tolist(), n_signals, crawled_at, importance, self._horizon)
 
+    def one_at(self, row: int, now: float) -> tuple[float, float]:
+        """Return the crawl value of one of the pages, which leaves no doubt."""
+        if ROWS.compiled:
+            columns = self._seen, self._n_signals, self._crawled_at, self._importance, self._new
+            return ROWS.point_value(*columns, self._rule.max_terms, row, now), 0.0
+        return self.one(row).at(now), 0.0
+
     def parabolas(self, after: float, until: float) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return value, slope and half curvature of parabolas that no crawl value exceeds."""
         value, slope, curvature = self._terms(after)

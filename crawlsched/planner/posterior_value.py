@@ -233,6 +233,10 @@ class GrowingValues:
         """Return the crawl value of one of the pages."""
         return GrowingValue(self._grid, self._weights[row], self._crawled_at.item(row), self._importance.item(row))
 
+    def one_at(self, row: int, now: float) -> tuple[float, float]:
+        """Return the crawl value of one of the pages, and the doubt that it leaves."""
+        return self.one(row).at(now), 0.0
+
     def parabolas(self, after: float, until: float) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return value, slope and half curvature of parabolas that no crawl value exceeds."""
         # The tangent of V as a function of τ²/2, in which it is concave.
@@ -412,6 +416,11 @@ class SignalledValues:
         """Return the crawl value of one of the pages."""
         columns = self._crawled_at, self._importance, self._evidence, self._signal_rate, self._signal_weight
         return SignalledValue(self._grid, self._weights[row], *(column.item(row) for column in columns))
+
+    def one_at(self, row: int, now: float) -> tuple[float, float]:
+        """Return the crawl value of one of the pages, and the doubt that it leaves."""
+        value = self.one(row)
+        return value.at(now), value.doubt
 
     def parabolas(self, after: float, until: float) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return value, slope and half curvature of parabolas that no crawl value exceeds."""

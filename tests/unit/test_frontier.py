@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 from dataclasses import replace
 
 import numpy as np
@@ -9,6 +10,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
+from crawlsched.crawl_value import use_compiled
 from crawlsched.frontier import buckets, calendar, filing, frontier
 from crawlsched.pages import FREE
 from crawlsched.planner import Planner, plan
@@ -226,6 +228,17 @@ class Histories(RuleBasedStateMachine):
             self.planner.frontier._check(self.planner.frontier._now)
 
 
+class CompiledHistories(Histories):
+    """The same histories with compiled code, from the beginning or from some step on, and no longer from another."""
+
+    @rule(choice=st.booleans())
+    def switch(self, choice: bool) -> None:
+        use_compiled(choice)
+
+    def teardown(self) -> None:
+        use_compiled(None)
+
+
 class SmallLimits(Histories):
     """The same with limits so small that ladders, runs, cutoffs and sweeps are used even by some dozen pages."""
 
@@ -251,14 +264,24 @@ class SmallLimits(Histories):
             setattr(module, name, value)
 
     def teardown(self) -> None:
+        super().teardown()
         for module, name, value in self.before:
             setattr(module, name, value)
 
 
+class CompiledSmallLimits(SmallLimits, CompiledHistories):
+    """Both."""
+
+
 _settings = settings(
-    max_examples=25, stateful_step_count=40, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+    max_examples=12, stateful_step_count=40, deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
 TestHistories = Histories.TestCase
 TestHistories.settings = _settings
 TestHistoriesWithSmallLimits = SmallLimits.TestCase
 TestHistoriesWithSmallLimits.settings = _settings
+if importlib.util.find_spec("numba") is not None:
+    TestCompiledHistories = CompiledHistories.TestCase
+    TestCompiledHistories.settings = _settings
+    TestCompiledHistoriesWithSmallLimits = CompiledSmallLimits.TestCase
+    TestCompiledHistoriesWithSmallLimits.settings = _settings

@@ -2,25 +2,46 @@
 
 from __future__ import annotations
 
+import importlib.util
+from collections.abc import Iterator
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from crawlsched.crawl_value import use_compiled
 from crawlsched.frontier import buckets, calendar
 from crawlsched.frontier.buckets import Buckets
 from crawlsched.frontier.calendar import Calendar
 
+HAS_NUMBA = importlib.util.find_spec("numba") is not None
+
+
+@pytest.fixture(autouse=True)
+def as_at_the_start() -> Iterator[None]:
+    """Take back what tests choose."""
+    yield
+    use_compiled(None)
+
 
 @settings(max_examples=30, deadline=None)
-@given(seed=st.integers(0, 2**32), part=st.sampled_from([1, 3, 512]), least_dead=st.sampled_from([0, 1024]))
-def test_every_alarm_rings_in_its_tick_and_none_that_was_taken_back(seed: int, part: int, least_dead: int) -> None:
+@given(
+    seed=st.integers(0, 2**32),
+    part=st.sampled_from([1, 3, 512]),
+    least_dead=st.sampled_from([0, 1024]),
+    compiled=st.booleans(),
+)
+def test_every_alarm_rings_in_its_tick_and_none_that_was_taken_back(
+    seed: int, part: int, least_dead: int, compiled: bool
+) -> None:
     """Whatever is set, moved, taken back: each alarm rings in the tick of its time, or if that is past in the next."""
     rng = np.random.default_rng(seed)
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(calendar, "_PART", part)
         patched.setattr(buckets, "_LEAST_DEAD", least_dead)
         patched.setattr(buckets, "_WHOLE", 5)
+        use_compiled(compiled and HAS_NUMBA)
         pages = Calendar(tick=1.0, start=0.0)
         pages.reserve(60)
         wanted: dict[int, int] = {}
@@ -72,14 +93,21 @@ def test_no_tick_moves_many_more_alarms_than_ring_in_it(monkeypatch: pytest.Monk
     assert max(moved) <= 4 * calendar._PART
 
 
-def test_dead_entries_stay_few_and_are_swept_a_few_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("compiled", [False, True])
+def test_dead_entries_stay_few_and_are_swept_a_few_at_a_time(monkeypatch: pytest.MonkeyPatch, compiled: bool) -> None:
     """Pages that move from bucket to bucket for long leave at most half as many dead entries as there are pages."""
+    if compiled:
+        pytest.importorskip("numba")
+    use_compiled(compiled)
     bucket_of = np.zeros(20_000, np.uint32)
     kept = Buckets(lambda: bucket_of, lambda key: (key, key))
     kept.add(np.zeros(20_000, np.int64), np.arange(20_000))
     monkeypatch.setattr(buckets, "_WHOLE", 512)
     rng = np.random.default_rng(1)
-    for _ in range(2_000):
+    for turn in range(2_000):
+        if turn == 1_500:  # what is kept moves over when the code in use changes
+            use_compiled(False)
+            kept.adapt()
         some = rng.choice(20_000, 50, replace=False)
         key = int(rng.integers(100))
         bucket_of[some] = key
