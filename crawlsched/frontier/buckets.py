@@ -81,7 +81,10 @@ class Buckets:
         for key in before.all_keys():
             pages, living = before.look(key, column, 0, 2**32 - 1), before.living(key)
             self._kept.add(np.full(pages.size, key), pages)
-            self._kept.leave(np.full(pages.size - living, key))
+            if not pages.size:  # a bucket may be empty for a while
+                self._kept.add_one(key, 0)
+                self._kept.take(key, 1, column, 0, 0)
+            self._kept.set_living(key, living)
             before.take(key, pages.size, column, 0, 0)
 
     def add_one(self, key: int, page: int) -> bool:
@@ -148,8 +151,7 @@ class Buckets:
             pages = np.concatenate(self._aside) if self._aside else np.empty(0, np.intp)
             living = self._kept.living(self._key)
             self._kept.add(np.full(pages.size, self._key), pages)
-            # They had been counted already.
-            self._kept.leave(np.full(self._kept.living(self._key) - living, self._key))
+            self._kept.set_living(self._key, living)  # they had been counted already
             self._key, self._aside, self._n_aside = None, [], 0
 
     def sweep(self, living: int) -> None:

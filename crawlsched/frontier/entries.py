@@ -99,6 +99,10 @@ class PlainEntries:
         """Return how many entries were added to a bucket, less those that left."""
         return self._living[key]
 
+    def set_living(self, key: int, n: int) -> None:
+        """Set what `living` returns."""
+        self._living[key] = n
+
     def crowded(self, above: int, least: int) -> list[tuple[int, int]]:
         """Return (key, `living`) of buckets above a key with at least so many living pages."""
         return [(key, n) for key, n in self._living.items() if n >= least and key > above]
@@ -198,6 +202,10 @@ class CompactEntries:
     def living(self, key: int) -> int:
         """Return how many entries were added to a bucket, less those that left."""
         return self._living.item(self._row(key))
+
+    def set_living(self, key: int, n: int) -> None:
+        """Set what `living` returns."""
+        self._living[self._row(key)] = n
 
     def crowded(self, above: int, least: int) -> list[tuple[int, int]]:
         """Return (key, `living`) of buckets above a key with at least so many living pages."""
