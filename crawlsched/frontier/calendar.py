@@ -7,6 +7,8 @@ from heapq import heappop, heappush
 import numpy as np
 import numpy.typing as npt
 
+from crawlsched.crawl_value.evaluation import Compilable
+from crawlsched.frontier import filing_rows
 from crawlsched.frontier.buckets import Buckets
 from crawlsched.growing import grown
 from crawlsched.pages import distinct
@@ -27,6 +29,9 @@ _WIDTH_BITS = 6
 _WIDTH = 2**_WIDTH_BITS - 1
 # What is in a wide bucket goes to narrower ones in parts of about so many alarms, before its first tick begins.
 _PART = 512
+#: `crawlsched.frontier.filing_rows`.
+ROWS = Compilable(filing_rows)
+
 #: No alarm is set.
 NONE = 0
 
@@ -135,6 +140,14 @@ class Calendar:
             return
         current = self.number(now)
         ahead = (times - self._start) / self.tick + (1.0 - current)
+        if ROWS.compiled:
+            keys = np.empty(pages.size, np.int64)
+            self._living += ROWS.set_alarms(
+                self._alarm, pages, ahead, current, _FURTHEST, _EXACT_BITS, _WIDTH_BITS, keys
+            )
+            for key in self._buckets.add(keys, pages):
+                self._note(key)
+            return
         alarms = np.minimum(np.clip(ahead, 1.0, _FURTHEST).astype(np.int64) + current, _LAST_TICK)
         self._living += pages.size - int(np.count_nonzero(self._alarm[pages]))
         self._alarm[pages] = alarms

@@ -8,6 +8,8 @@ from itertools import count
 import numpy as np
 import numpy.typing as npt
 
+from crawlsched.crawl_value.evaluation import Compilable
+from crawlsched.frontier import filing_rows
 from crawlsched.frontier.awake import Awake
 from crawlsched.frontier.calendar import Calendar
 from crawlsched.frontier.followers import Followers
@@ -23,6 +25,9 @@ __all__ = ["PICKS_PER_TICK", "Filing"]
 IndexArray = npt.NDArray[np.intp]
 FloatArray = npt.NDArray[np.float64]
 BoolArray = npt.NDArray[np.bool_]
+
+#: `crawlsched.frontier.filing_rows`.
+ROWS = Compilable(filing_rows)
 
 # Levels are crossed a little later than they are said to be, so that rounding makes no page late.
 _SLACK = 1e-9
@@ -358,6 +363,8 @@ class Filing:
         values = self.values.many(pages)
         parabolas = value, slope, curve = values.parabolas(self._now, self._until)
         left = self._until - self._now
+        if ROWS.compiled and self._put_compiled(pages, values, parabolas, falling):
+            return
         bounds = value + left * (slope + left * curve)
         levels = levels_above(bounds)
         steady = values.steady
@@ -386,10 +393,37 @@ class Filing:
         below = levels < self._calm
         cutoffs[below] = self._calm
         levels = bed_levels(levels, cutoffs, falling | descending[asleep] | ~below, self._coarse)
-        self._put_to_bed(sleepers, levels, hosts[asleep])
-        ring = values.crossings(values_at(levels) * (1 - _SLACK), self._until, asleep)
+        self._sleep(sleepers, levels, hosts[asleep], values, asleep)
+
+    def _put_compiled(
+        self, pages: IndexArray, values: PageValues, parabolas: tuple[FloatArray, FloatArray, FloatArray], falling: bool
+    ) -> bool:
+        """Do what `_put` does by compiled code; return False, and do nothing, where too many pages would be awake."""
+        hosts, awake, beds = self._pages.host[pages], np.empty(pages.size, bool), np.empty(pages.size, np.int32)
+        limits = self._cutoff_of_host, int(self._cutoff), int(self._calm), falling, self._coarse
+        n_awake = ROWS.belong(*parabolas, self._until - self._now, hosts, *limits, awake, beds)
+        if n_awake > _MOST_AWAKE:
+            return False
+        if n_awake:
+            self._wake(pages, awake, parabolas, values)
+        if n_awake < pages.size:
+            asleep = ~awake
+            self._sleep(pages[asleep], beds[asleep], hosts[asleep], values, asleep)
+        return True
+
+    def _sleep(
+        self,
+        pages: IndexArray,
+        levels: npt.NDArray[np.int32],
+        hosts: npt.NDArray[np.int32],
+        values: PageValues,
+        where: BoolArray,
+    ) -> None:
+        """Put pages to bed, and set their alarms; `where` says which of the values are theirs."""
+        self._put_to_bed(pages, levels, hosts)
+        ring = values.crossings(values_at(levels) * (1 - _SLACK), self._until, where)
         rings = ring < np.inf
-        self._calendar.set(sleepers[rings], ring[rings] - _CLOCK_SLACK * abs(self._now), self._now)
+        self._calendar.set(pages[rings], ring[rings] - _CLOCK_SLACK * abs(self._now), self._now)
 
     def _put_one(self, page: int) -> None:
         value = self.values.one(page)
@@ -484,7 +518,7 @@ class Filing:
             value, slope, curve = (column[rows] for column in parabolas)
             if 4 * rows.size < pages.size:
                 # What is kept is not to hold the posterior probabilities of all the others in memory.
-                values, rows = self.values.many(woken), np.arange(rows.size)
+                values, rows = values.some(rows), np.arange(rows.size)
             self._awake.add(woken, hosts, (value, slope, curve), self._now, values, rows)
 
     def _stand_behind(self, pages: IndexArray, hosts: npt.NDArray[np.int32], chosen: BoolArray) -> BoolArray:

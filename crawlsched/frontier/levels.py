@@ -7,48 +7,60 @@ from math import exp2, log2
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["BOTTOM", "bed_level", "bed_levels", "coarseness", "level_above", "levels_above", "value_at", "values_at"]
+__all__ = [
+    "BED_BITS",
+    "BOTTOM",
+    "SHARE",
+    "STEPS",
+    "bed_level",
+    "bed_levels",
+    "coarseness",
+    "level_above",
+    "levels_above",
+    "value_at",
+    "values_at",
+]
 
 FloatArray = npt.NDArray[np.float64]
 LevelArray = npt.NDArray[np.int32]
 
-# Steps per factor of two: neighbouring levels differ by 5e-6, so that even among ten million pages only some hundred
+#: Steps per factor of two: neighbouring levels differ by 5e-6, so that even among ten million pages only some hundred
 # have their values within the eight steps in which all sleep under one level. More would not fit beside each other in
 # a 4-byte number (see `ladder`): values reach from 2**-1000 to 2**1000.
-_STEPS = 2.0**17
+STEPS = 2.0**17
 #: The level of all values from 0 up to 2**-1000, which is its own value.
 BOTTOM = -1000 * 2**17
-# A page on its way up sleeps until it has made 7/8 of the way (in levels) to where it would be awake: beginning twelve
+#: A page on its way up sleeps until it has made 7/8 of the way (in levels) to where it would be awake: beginning twelve
 # factors of two below it is looked at six times. A page that the cutoff is coming down to has its bed 1/8 of the way
 # up, so that it is not looked at before the cutoff has made 7/8 of the way to it.
-_SHARE = 8
-# Beds are rounded to 1/32 of their distance from the cutoff or less.
-_BED_BITS = 6
+SHARE = 8
+#: Beds are rounded to 1/32 of their distance from the cutoff or less.
+BED_BITS = 6
 # Up to 2**16 pages beds are 2**5 levels or more apart (0.017 % of the value), and with each doubling half of that.
 _COARSE_BITS, _FEW_PAGES_BITS = 5, 16
 
 
 def level_above(value: float) -> int:
     """Return a level whose value is certainly above the given one; O(1)."""
-    return max(int(log2(value) * _STEPS // 1) + 2, BOTTOM) if value > 0 else BOTTOM
+    return max(int(log2(value) * STEPS // 1) + 2, BOTTOM) if value > 0 else BOTTOM
 
 
 def levels_above(values: FloatArray) -> LevelArray:
     """Return what `level_above` returns, for many values."""
     with np.errstate(divide="ignore"):
-        steps = np.floor(np.log2(values) * _STEPS) + 2
+        steps = np.floor(np.log2(values) * STEPS) + 2
     levels: LevelArray = np.maximum(steps, BOTTOM).astype(np.int32)
     return levels
 
 
 def value_at(level: int) -> float:
     """Return the crawl value of a level."""
-    return exp2(level / _STEPS)
+    return exp2(level / STEPS)
 
 
 def values_at(levels: npt.NDArray[np.integer]) -> FloatArray:
     """Return the crawl values of many levels."""
-    values: FloatArray = np.exp2(levels / _STEPS)
+    values: FloatArray = np.exp2(levels / STEPS)
     return values
 
 
@@ -74,8 +86,8 @@ def bed_level(level: int, cutoff: int, coarse: int = 0) -> int:
     Beds are rounded up to multiples of a power of two, 1/32 of their distance from the cutoff or less: there are some
     thousands of them.
     """
-    left = (cutoff - level) // _SHARE
-    shift = max(left.bit_length() - _BED_BITS, coarse)
+    left = (cutoff - level) // SHARE
+    shift = max(left.bit_length() - BED_BITS, coarse)
     if shift <= 0:
         return cutoff - left
     return min(cutoff, -((left - cutoff) >> shift << shift))
@@ -98,8 +110,8 @@ def bed_levels(
         See `coarseness`.
     """
     way = cutoffs - levels
-    part = way // _SHARE
+    part = way // SHARE
     left = np.where(falling, way - part, part)
-    shift = np.maximum(np.frexp(part)[1] - _BED_BITS, coarse)
+    shift = np.maximum(np.frexp(part)[1] - BED_BITS, coarse)
     beds: LevelArray = np.minimum(cutoffs, -(((left - cutoffs) >> shift) << shift)).astype(np.int32)
     return beds

@@ -62,6 +62,9 @@ class PageValues(Protocol):
     def one(self, row: int) -> PageValue:
         """Return the crawl value of one of the pages."""
 
+    def some(self, rows: IndexArray) -> PageValues:
+        """Return those of some of the pages, which do not hold the others in memory."""
+
     def one_at(self, row: int, now: float) -> tuple[float, float]:
         """Return what `one(row).at(now)` gives, to the last bit, and the doubt that it leaves."""
 

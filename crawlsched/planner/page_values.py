@@ -263,6 +263,15 @@ class MixedValues:
                 return members.one(int(np.count_nonzero(part[:row])))
         return SteadyValue(self._values.item(row))
 
+    def some(self, rows: IndexArray) -> MixedValues:
+        """Return the crawl values of some of the pages."""
+        parts: list[tuple[BoolArray, GrowingValues | SignalledValues]] = []
+        for part, members in self._parts:
+            chosen = part[rows]
+            if chosen.any():
+                parts.append((chosen, members.some((np.cumsum(part) - 1)[rows[chosen]])))
+        return MixedValues(self.steady[rows], self._values[rows], parts)
+
     def one_at(self, row: int, now: float) -> tuple[float, float]:
         """Return the crawl value of one of the pages, and the doubt that it leaves."""
         value = self.one(row)

@@ -236,6 +236,11 @@ class RuleValues:
         n_signals, crawled_at, importance = columns
         return _point_value(self._rule, self._seen[:, row].tolist(), n_signals, crawled_at, importance, self._horizon)
 
+    def some(self, rows: IndexArray) -> RuleValues:
+        """Return the crawl values of some of the pages."""
+        columns = self._n_signals[rows], self._crawled_at[rows], self._importance[rows]
+        return RuleValues(self._rule, self._seen[:, rows], *columns, self._horizon)
+
     def one_at(self, row: int, now: float) -> tuple[float, float]:
         """Return the crawl value of one of the pages, which leaves no doubt."""
         if ROWS.compiled:

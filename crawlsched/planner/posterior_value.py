@@ -233,6 +233,10 @@ class GrowingValues:
         """Return the crawl value of one of the pages."""
         return GrowingValue(self._grid, self._weights[row], self._crawled_at.item(row), self._importance.item(row))
 
+    def some(self, rows: npt.NDArray[np.intp]) -> GrowingValues:
+        """Return the crawl values of some of the pages."""
+        return GrowingValues(self._grid, self._weights[rows], self._crawled_at[rows], self._importance[rows])
+
     def one_at(self, row: int, now: float) -> tuple[float, float]:
         """Return the crawl value of one of the pages, and the doubt that it leaves."""
         return self.one(row).at(now), 0.0
@@ -416,6 +420,11 @@ class SignalledValues:
         """Return the crawl value of one of the pages."""
         columns = self._crawled_at, self._importance, self._evidence, self._signal_rate, self._signal_weight
         return SignalledValue(self._grid, self._weights[row], *(column.item(row) for column in columns))
+
+    def some(self, rows: npt.NDArray[np.intp]) -> SignalledValues:
+        """Return the crawl values of some of the pages."""
+        columns = self._crawled_at, self._importance, self._evidence, self._signal_rate, self._signal_weight
+        return SignalledValues(self._grid, self._weights[rows], *(column[rows] for column in columns))
 
     def one_at(self, row: int, now: float) -> tuple[float, float]:
         """Return the crawl value of one of the pages, and the doubt that it leaves."""

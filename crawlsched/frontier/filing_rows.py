@@ -1,0 +1,100 @@
+"""Where pages belong, page by page, as numba compiles it; `Filing._put` has the same for numpy."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from crawlsched.frontier import levels as scale
+from crawlsched.frontier.ladder import LOWEST
+
+__all__ = ["EXAMPLES", "belong", "set_alarms"]
+
+_STEPS, _BOTTOM, _SHARE, _BED_BITS = scale.STEPS, scale.BOTTOM, scale.SHARE, scale.BED_BITS
+
+
+def belong(
+    value: Any,
+    slope: Any,
+    curve: Any,
+    left: float,
+    hosts: Any,
+    cutoff_of_host: Any,
+    cutoff: int,
+    calm: int,
+    falling: bool,
+    coarse: int,
+    awake: Any,
+    beds: Any,
+) -> int:
+    """Set which pages belong awake, and the levels of the beds of all others; return how many belong awake.
+
+    Parameters
+    ----------
+    value, slope, curve : ndarray, shape (n,)
+        Parabolas that crawl values do not exceed for `left` seconds.
+    hosts : ndarray of int32, shape (n,)
+    cutoff_of_host : ndarray of int32
+        What a host's own cutoff has above `LOWEST`.
+    cutoff, calm, falling, coarse
+        As in `Filing._put`.
+    awake : ndarray of bool, shape (n,)
+    beds : ndarray of int32, shape (n,)
+    """
+    n_awake = 0
+    for n in range(len(value)):
+        bound = value[n] + left * (slope[n] + left * curve[n])
+        level = _BOTTOM
+        if bound > 0.0:
+            level = max(math.floor(math.log2(bound) * _STEPS) + 2, _BOTTOM)
+        limit = max(cutoff, cutoff_of_host[hosts[n]] + LOWEST)
+        awake[n] = level > limit
+        if awake[n]:
+            n_awake += 1
+            continue
+        rising = level < calm and not falling
+        if level < calm:
+            limit = calm
+        # As `levels.bed_levels`.
+        part = (limit - level) // _SHARE
+        distance = part if rising else limit - level - part
+        shift, bits = -_BED_BITS, part
+        while bits:
+            bits >>= 1
+            shift += 1
+        shift = max(shift, coarse)
+        beds[n] = min(limit, -(((distance - limit) >> shift) << shift))
+    return n_awake
+
+
+def set_alarms(
+    alarm: Any, pages: Any, ahead: Any, current: int, furthest: int, exact_bits: int, width_bits: int, keys: Any
+) -> int:
+    """Set the alarms of pages so many ticks ahead, and the keys of their buckets; return how many pages had none.
+
+    As `Calendar.set` does in numpy.
+    """
+    new = 0
+    for n in range(len(pages)):
+        distance = int(min(max(ahead[n], 1.0), float(furthest)))
+        ring = min(current + distance, 2**32 - 1)
+        if alarm[pages[n]] == 0:
+            new += 1
+        alarm[pages[n]] = ring
+        shift, bits = -exact_bits, ring - current
+        while bits:
+            bits >>= 1
+            shift += 1
+        shift = max(shift, 0)
+        keys[n] = (ring >> shift << shift) << width_bits | shift
+    return new
+
+
+_ROW, _INT = np.full(2, 0.5), np.zeros(2, np.int32)
+#: Arguments of the functions that are called from outside, as numba is to compile them.
+EXAMPLES = {
+    "belong": (_ROW, _ROW, _ROW, 0.5, _INT, _INT, 0, 0, False, 0, np.zeros(2, bool), _INT.copy()),
+    "set_alarms": (np.zeros(2, np.uint32), np.arange(2), _ROW, 1, 2**30, 7, 6, np.zeros(2, np.int64)),
+}
