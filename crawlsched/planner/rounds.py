@@ -38,16 +38,21 @@ class Rounds:
         self._longest = longest
         self._picks = 0
         self._next = 0
-        self._sent: int | None = None
+        # Sent and not yet picked: one page, and those whose hosts have been found to rest.
+        self._sent: set[int] = set()
 
     def before_pick(self, frontier: Frontier, bandwidth: float, now: float) -> None:
         """Let a page that has waited for too long go next, if this is a pick for it; O(1)."""
         self._picks += 1
-        if self._picks % _SHARE == 0 and (self._sent is None or not frontier.is_forced(self._sent)):
+        if self._picks % _SHARE:
+            return
+        self._sent = {page for page in self._sent if frontier.is_forced(page)}
+        if all(frontier.is_resting(self._pages.host.item(page)) for page in self._sent):
             patience = self._longest * len(self._pages) / bandwidth
-            self._sent = self._waiting(frontier, now - patience)
-            if self._sent is not None:
-                frontier.force(np.array([self._sent]))
+            page = self._waiting(frontier, now - patience)
+            if page is not None:
+                self._sent.add(page)
+                frontier.force(np.array([page]))
 
     def _waiting(self, frontier: Frontier, since: float) -> int | None:
         """Return a page that was last crawled (or first seen, if never) before `since`."""
@@ -65,7 +70,7 @@ class Rounds:
 
     def sent(self, page: int) -> bool:
         """Whether a page goes because it had waited for too long; it is forgotten then."""
-        if page != self._sent:
+        if page not in self._sent:
             return False
-        self._sent = None
+        self._sent.discard(page)
         return True

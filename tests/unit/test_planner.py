@@ -385,6 +385,7 @@ def test_rounds_leave_pages_of_no_importance_and_of_resting_hosts_alone() -> Non
     overdue = []
     for slot in range(2, 500):
         now = float(slot)
+        # The other host is found to rest only when its page is to go.
         pick = planner.pick(now, lambda host, now: 1e9 if host == 1 else now)
         if pick.reason == "overdue":
             overdue.append(pick.page)
