@@ -18,6 +18,7 @@ __all__ = ["read_arrays", "read_facts", "write_arrays"]
 
 _FACTS = "facts.json"
 _AT_ONCE = 2**20
+_ZEROS = memoryview(bytes(_AT_ONCE))
 _HEADERS = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
 Arrays = dict[str, npt.NDArray[Any]]
 
@@ -101,7 +102,9 @@ def _filled(member: IO[bytes]) -> npt.NDArray[Any]:
         part = member.read(min(len(rest), _AT_ONCE))
         if not part:
             raise ValueError("an array in it ends too early")
-        rest[: len(part)] = part
+        # What is 0 throughout is so already, and takes no memory as long as it is not written.
+        if part != _ZEROS[: len(part)]:
+            rest[: len(part)] = part
         rest = rest[len(part) :]
     return array
 

@@ -49,6 +49,9 @@ _COLUMNS: tuple[tuple[str, str, float], ...] = (
 )
 
 
+_IS_ZERO = {name: empty == 0 for name, _, empty in _COLUMNS}
+
+
 class Pages:
     """The columns of all pages; a page is a row number.
 
@@ -219,9 +222,11 @@ class Pages:
             return
         if int(rows.min()) < 0:
             raise ValueError(f"page must hold row numbers from 0, got {int(rows.min())}.")
+        begun = int(rows.min()) < self.n
         self._begin(int(rows.max()) + 1)
         for name in self.names:
-            if name in columns:
+            # Rows that were never written hold 0 and take no memory: of what no page has, it stays so.
+            if name in columns and (begun or not _IS_ZERO[name] or np.any(columns[name])):
                 getattr(self, name)[rows] = columns[name]
         given = [name for name in Facts._fields if name in columns]
         if given:

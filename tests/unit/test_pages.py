@@ -1,5 +1,8 @@
 """Pages: columns that grow, rows that are given out once."""
 
+import resource
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -85,3 +88,22 @@ def test_a_capacity_below_one_row_is_refused() -> None:
     """The message names the argument."""
     with pytest.raises(ValueError, match="capacity must be at least 1 row, got 0"):
         Pages(capacity=0)
+
+
+def test_what_no_loaded_page_has_takes_no_memory() -> None:
+    """Columns that are 0 for all pages are not written to, page by page of memory."""
+
+    def resident() -> int:
+        return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
+
+    n, grew = 1_000_000, {}
+    for value in (0, 7):
+        pages, before = Pages(capacity=n), resident()
+        for start in range(0, n, 5_000):
+            rows = np.arange(start, start + 5_000)
+            zeros = {name: np.full(5_000, value) for name in ("n_changes", "n_signals", "n_signals_total")}
+            pages.set_rows(rows, zeros | {"state": np.full(5_000, NEW)})
+        grew[value] = (resident() - before) / n
+        assert (pages.n_signals[:n] == value).all()
+        del pages
+    assert grew[7] - grew[0] > 8.0  # of 4 + 2 + 4 bytes
