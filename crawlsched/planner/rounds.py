@@ -58,11 +58,14 @@ class Rounds:
         """Return a page that was last crawled (or first seen, if never) before `since`."""
         columns, begin = self._pages, self._next
         part = slice(begin, min(begin + _LOOKED_AT, columns.n))
-        for row in np.flatnonzero((columns.crawled_at[part] < since) & (columns.importance[part] > 0)).tolist():
+        last = columns.crawled_at[part]
+        never = last == -np.inf
+        if never.any():
+            # Such a page waits since it was found.
+            last = np.where(never, columns.first_seen[part], last)
+        for row in np.flatnonzero((last < since) & (columns.importance[part] > 0)).tolist():
             page = begin + row
-            may_go = not frontier.is_resting(columns.host.item(page)) and frontier.place_of(page) not in _NOT_WAITING
-            # A page that was never crawled waits since it was found.
-            if may_go and (columns.crawled_at.item(page) > -np.inf or columns.first_seen.item(page) < since):
+            if not frontier.is_resting(columns.host.item(page)) and frontier.place_of(page) not in _NOT_WAITING:
                 self._next = page + 1
                 return page
         self._next = part.stop if part.stop < columns.n else 0
