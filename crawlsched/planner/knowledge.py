@@ -519,31 +519,26 @@ class Knowledge:
 
     def _take_few_signals(self, pages: list[int], source: int, now: float, since: float) -> int:
         """Take announcements of a few distinct pages one by one, for which arrays would cost more than all the rest."""
-        columns = self.pages
+        columns, frontier = self.pages, self.frontier
         if pages and not (pages[0] >= 0 and pages[-1] < columns.n):
             self._complain(pages)
-        sources = columns.source
-        if any(sources.item(page) != source for page in pages):
+        sources, further, n_signals, crawled_at = columns.source, columns.further, columns.n_signals, columns.crawled_at
+        if any([sources.item(page) != source for page in pages]):
             self._listening.cover(np.array(pages), source, now)
         if self.signal_delay:
-            pages = [page for page in pages if now - columns.crawled_at.item(page) >= self.signal_delay]
+            pages = [page for page in pages if now - crawled_at.item(page) >= self.signal_delay]
         for page in pages:
-            self._take_signal(page, source, now, since)
+            heard = n_signals.item(page)
+            if sources.item(page) != source or further.item(page) or heard == 0xFFFF:
+                self._take_signals(np.array([page]), source, now, since)
+            elif crawled_at.item(page) <= now:
+                changes = frontier.values.hears(page)
+                n_signals[page] = heard + 1
+                columns.n_signals_total[page] += 1
+                # Of a page never crawled there is no copy that could go stale.
+                if changes and crawled_at.item(page) > -np.inf:
+                    frontier.refile_one(page, self._now)
         return len(pages)
-
-    def _take_signal(self, page: int, source: int, announced_at: float, since: float) -> None:
-        """Do what `_take_signals` does for one page."""
-        columns = self.pages
-        n_signals = columns.n_signals.item(page)
-        if columns.source.item(page) != source or columns.further.item(page) or n_signals == 0xFFFF:
-            self._take_signals(np.array([page]), source, announced_at, since)
-        elif columns.crawled_at.item(page) <= announced_at:
-            changes = self.frontier.values.hears(page)
-            columns.n_signals[page] = n_signals + 1
-            columns.n_signals_total[page] += 1
-            # Of a page never crawled there is no copy that could go stale.
-            if changes and columns.crawled_at.item(page) > -np.inf:
-                self.frontier.refile_one(page, self._now)
 
     def announced_by(self, page: int, source: int) -> bool:
         """Whether a source has announced a page since its last crawl."""

@@ -109,10 +109,21 @@ class PointValues:
 
     def soon_at_most(self, page: int, until: float) -> float:
         """Return what the crawl value of a page does not exceed until a time, inf if it is not known; O(1)."""
-        crawled_at = self._pages.crawled_at.item(page)
-        if crawled_at == -inf or not self._estimates.is_silent(page):
+        columns = self._pages
+        crawled_at = columns.crawled_at.item(page)
+        if crawled_at == -inf:
             return inf
-        return self._pages.importance.item(page) * highest_gain(until - crawled_at)
+        if self._estimates.is_silent(page):
+            return columns.importance.item(page) * highest_gain(until - crawled_at)
+        # Announced pages are worth something, but most of them not enough: to see so takes a single value.
+        known = self._known.known_rates
+        seen = None if known is None or columns.further.item(page) else known.one(page)
+        if seen is None:
+            return inf
+        _, _, _, alpha, gamma, kappa = seen
+        stale = alpha * max(until - crawled_at, 0.0) + kappa * columns.n_signals.item(page)
+        value: float = ELEMENTS.element_terms(stale, alpha, gamma, kappa, self._rule.max_terms)[0]
+        return value * columns.importance.item(page) * _SLACK
 
     def hears(self, page: int) -> bool:
         """Whether one more ChangeSignal changes what a page is worth."""

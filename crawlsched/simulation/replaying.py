@@ -20,6 +20,10 @@ from crawlsched.simulation.truth import Truth
 __all__ = ["Replayed", "crawl", "replay"]
 
 
+# Up to so many announcements at a slot are looked at in plain Python.
+_FEW = 16
+
+
 @dataclass(frozen=True, eq=False)
 class Replayed:
     """What came of a replay.
@@ -204,6 +208,10 @@ class _Events:
     def _signal(self, rows: IndexArray, now: float) -> None:
         if self._some_end:
             rows = rows[self._ends[rows] > now]
+        if rows.size <= _FEW and len(set(rows.tolist())) == rows.size:
+            if rows.size:
+                self._arm.signalled(rows, now)
+            return
         # Each announcement counts: a page that was announced twice is passed on twice.
         while rows.size:
             rows = np.sort(rows)
