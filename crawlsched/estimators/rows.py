@@ -81,7 +81,7 @@ def update_row(
             last = LAST_CODE
         step += offset
         if rounded and step < last + 1.0:
-            above = step % 1.0
+            above = step - floor(step)
             if above < _DOUBT or above > 1.0 - _DOUBT:
                 return False
         steps[k] = min(step, last)

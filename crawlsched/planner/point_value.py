@@ -110,11 +110,11 @@ class PointValues:
     def soon_at_most(self, page: int, until: float) -> float:
         """Return what the crawl value of a page does not exceed until a time, inf if it is not known; O(1)."""
         columns = self._pages
-        crawled_at = columns.crawled_at.item(page)
-        if crawled_at == -inf:
+        crawled_at, importance = columns.crawled_at.item(page), columns.importance.item(page)
+        if crawled_at == -inf or importance == 0.0:
             return inf
         if self._estimates.is_silent(page):
-            return columns.importance.item(page) * highest_gain(until - crawled_at)
+            return float(importance * highest_gain(until - crawled_at))
         # Announced pages are worth something, but most of them not enough: to see so takes a single value.
         known = self._known.known_rates
         seen = None if known is None or columns.further.item(page) else known.one(page)
@@ -123,7 +123,7 @@ class PointValues:
         _, _, _, alpha, gamma, kappa = seen
         stale = alpha * max(until - crawled_at, 0.0) + kappa * columns.n_signals.item(page)
         value: float = ELEMENTS.element_terms(stale, alpha, gamma, kappa, self._rule.max_terms)[0]
-        return value * columns.importance.item(page) * _SLACK
+        return float(value * importance * _SLACK)
 
     def hears(self, page: int) -> bool:
         """Whether one more ChangeSignal changes what a page is worth."""

@@ -181,7 +181,8 @@ class GrowingValue:
         """Return a time before which the crawl value is below `value`; O(T K), compiled O(K log T)."""
         grid, weights, aim = self._grid, self._weights, value / self._importance
         if ROWS.compiled:
-            wait: float = ROWS.growing_crossing(weights, grid.rates, grid.elapsed, grid.gain, grid.slope, aim)
+            table, since = (grid.elapsed, grid.gain, grid.slope), float(after - self._crawled_at)
+            wait: float = ROWS.growing_crossing(weights, grid.rates, *table, aim, since)
             return max(after, self._crawled_at + wait)
         # As `rows.growing_crossing`: by a tangent to V as a function of τ²/2.
         values = grid.gain @ weights
@@ -264,7 +265,8 @@ class GrowingValues:
         aim = values / self._importance[where]
         if ROWS.compiled:
             wait = np.empty(aim.size)
-            ROWS.growing_crossings(weights, grid.rates, grid.elapsed, grid.gain, grid.slope, aim, wait)
+            table = grid.elapsed, grid.gain, grid.slope
+            ROWS.growing_crossings(weights, grid.rates, *table, aim, after - start, wait)
             return np.maximum(start + wait, after)
         low = np.full(aim.size, -1)
         high = np.full(aim.size, grid.elapsed.size)
