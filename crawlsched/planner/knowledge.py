@@ -523,7 +523,7 @@ class Knowledge:
         if pages and not (pages[0] >= 0 and pages[-1] < columns.n):
             self._complain(pages)
         sources, further, n_signals, crawled_at = columns.source, columns.further, columns.n_signals, columns.crawled_at
-        if any([sources.item(page) != source for page in pages]):
+        if any(sources.item(page) != source for page in pages):
             self._listening.cover(np.array(pages), source, now)
         if self.signal_delay:
             pages = [page for page in pages if now - crawled_at.item(page) >= self.signal_delay]

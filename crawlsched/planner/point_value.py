@@ -111,9 +111,9 @@ class PointValues:
         """Return what the crawl value of a page does not exceed until a time, inf if it is not known; O(1)."""
         columns = self._pages
         crawled_at, importance = columns.crawled_at.item(page), columns.importance.item(page)
-        if crawled_at == -inf or importance == 0.0:
+        if crawled_at == -inf:
             return inf
-        if self._estimates.is_silent(page):
+        if importance == 0.0 or self._estimates.is_silent(page):
             return float(importance * highest_gain(until - crawled_at))
         # Announced pages are worth something, but most of them not enough: to see so takes a single value.
         known = self._known.known_rates
