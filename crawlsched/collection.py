@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import gc
 import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from random import Random
 from typing import Any, NamedTuple
 
@@ -23,6 +23,7 @@ from crawlsched.pages import FREE, NEW
 from crawlsched.planner import Plan, Planner, plan_in_force
 from crawlsched.request_templates import RequestTemplate
 from crawlsched.settings import Settings
+from crawlsched.sites import Sites
 from crawlsched.snapshot import SnapshotFile, Unusable
 from crawlsched.sources import Sources
 from crawlsched.store import TRACE_COLUMNS, Host, KeptText, Lease, NewPage, PageFacts, Store, WriteBehind
@@ -74,7 +75,7 @@ class Collection:
 
     Attributes
     ----------
-    planner, hosts, sources, index, facts, masks, unsaved
+    planner, hosts, sources, index, facts, masks, sites, unsaved
         What is known, in memory; only the crawling thread changes it.
     validators, wrong_pages
         What is thought of the hosts' validators, and what they serve in the place of pages.
@@ -190,6 +191,7 @@ class Collection:
             self.wrong_pages.load(number, host.counts.get("wrong_pages", []))
         self.sources.load(store.sources())
         self.masks = NoiseMasks(store.noise_mask, store.masked_templates())
+        self.sites = Sites(store.noise_mask, store.learned_sites())
         self.texts = TextBudget(self.settings.kept_texts_bytes, store.bytes_of_texts())
         self.unsaved = Unsaved(planner.grid, store.next_observation())
         undelivered = store.undelivered()
@@ -278,6 +280,11 @@ class Collection:
         """Write down what was learned of a template's noise."""
         self.unsaved.mask(template, self.masks.save(template, self.unsaved.number), now)
 
+    def keep_site(self, name: str, data: Mapping[str, Any], now: float) -> None:
+        """Write down what was learned of a site's templates."""
+        self.sites.kept(name, self.unsaved.number)
+        self.unsaved.mask(name, data, now)
+
     def keep_text(self, page: int, packed_text: bytes, now: float) -> None:
         """Keep what a page says now, if there is room."""
         if self.texts.take(len(packed_text)):
@@ -305,6 +312,7 @@ class Collection:
         if not self.write_behind.in_flight:
             self.facts.written(self.unsaved.number - 1)
             self.masks.written(self.unsaved.number - 1)
+            self.sites.written(self.unsaved.number - 1)
         batch = self.unsaved.take(self.planner.columns, self.planner.further.stored)
         if batch is not None:
             self.write_behind.submit(batch)

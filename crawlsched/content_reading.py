@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 from crawlsched.change_detection import (
     Fingerprint,
@@ -19,6 +20,7 @@ from crawlsched.change_detection import (
 from crawlsched.change_detection.content_kind import content_kind
 from crawlsched.kept_texts import packed
 from crawlsched.noise import NoiseMasks
+from crawlsched.sites import SeenPage, Sites
 
 __all__ = ["Before", "Body", "Content", "is_current", "is_quick", "read_content"]
 
@@ -72,6 +74,10 @@ class Content(NamedTuple):
         Whether it is other content than before, which was seen by other rules; None if that cannot be told.
     packed_text : bytes or None
         The text, compressed, where it is to be kept.
+    is_template_edit : bool
+        Whether it is other content than before by edits alone that the site makes on all pages of the template.
+    site : (str, mapping) or None
+        Name and data of its site, where something was learned of it that is to be written down.
     """
 
     url: str
@@ -86,6 +92,8 @@ class Content(NamedTuple):
     is_surprised: bool | None = None
     differs: bool | None = None
     packed_text: bytes | None = None
+    is_template_edit: bool = False
+    site: tuple[str, Mapping[str, Any]] | None = None
 
 
 def read_content(
@@ -96,6 +104,7 @@ def read_content(
     before: Before | None = None,
     first: PageBlocks | None = None,
     text_bytes: int = 0,
+    sites: Sites | None = None,
 ) -> Content:
     """Read a response.
 
@@ -111,22 +120,34 @@ def read_content(
         What the first fetch of a probe gave.
     text_bytes : int, default 0
         Compress the text to at most so many bytes; 0: not at all.
+    sites : Sites, optional
+        Tell edits of the page from those of its template; None: all count.
 
     Returns
     -------
     Content
     """
-    content = _read(body, recipe, masks, before, first)
+    content = _read(body, recipe, masks, before, first, sites)
     if not text_bytes or content.text is None:
         return content
     return content._replace(packed_text=packed(content.text, text_bytes))
 
 
-def _read(body: Body, recipe: Recipe, masks: NoiseMasks, before: Before | None, first: PageBlocks | None) -> Content:
+def _read(
+    body: Body,
+    recipe: Recipe,
+    masks: NoiseMasks,
+    before: Before | None,
+    first: PageBlocks | None,
+    sites: Sites | None,
+) -> Content:
     if isinstance(recipe, LivingBlocks):
         blocks = recipe.blocks(*body[:3])
         if blocks is not None:
-            return _living(recipe, blocks, masks, body.url, before, first)
+            read = _living(recipe, blocks, masks, body.url, before, first)
+            if sites is None or recipe.template_edits or not blocks.texts:
+                return read
+            return _by_template(read, recipe, blocks, masks, before, sites)
     is_html = not isinstance(recipe, LivingBlocks) and content_kind(*body[:3]) == "html"
     recipe_id, content = recipe.content(*body)
     fingerprint = Fingerprint.of(recipe_id, content)
@@ -168,6 +189,41 @@ def _living(
     )
 
 
+def _by_template(
+    content: Content,
+    recipe: LivingBlocks,
+    blocks: PageBlocks,
+    masks: NoiseMasks,
+    before: Before | None,
+    sites: Sites,
+) -> Content:
+    """Tell edits of the page from those of its template."""
+    assert content.template is not None
+    assert content.mask is not None
+    page = SeenPage(content.url, content.template, recipe, blocks)
+    earlier = None if before is None else _mask_of(recipe, masks, content.template, content.mask, before)
+    if before is None or earlier is None or content.text is None or content.differs is False:
+        is_first = before is None or earlier is None
+        data = sites.saw(page, is_first=is_first)
+    else:
+        is_edit, data = sites.explains(page, earlier, *before)
+        content = content._replace(is_template_edit=is_edit)
+    return content if data is None else content._replace(site=(page.site, data))
+
+
+def _mask_of(
+    recipe: LivingBlocks, masks: NoiseMasks, template: str, mask: NoiseMask, before: Before
+) -> NoiseMask | None:
+    """Return the mask with which a page was seen last; None if that is too long ago."""
+    if before.recipe == recipe.id_with(mask):
+        return mask
+    if not before.recipe.startswith(recipe.id):
+        return None
+    rules_id = before.recipe.removeprefix(recipe.id).removeprefix("/")
+    earlier = masks.earlier(template, rules_id) if rules_id else NoiseMask()
+    return None if earlier is None or recipe.id_with(earlier) != before.recipe else earlier
+
+
 def _differs(
     recipe: LivingBlocks, blocks: PageBlocks, masks: NoiseMasks, template: str, mask: NoiseMask, before: Before
 ) -> bool | None:
@@ -175,11 +231,10 @@ def _differs(
 
     By the rules of that time it may be the same; and a block of which neither mask ignores anything may be new.
     """
-    if before.recipe == recipe.id_with(mask) or not before.recipe.startswith(recipe.id):
+    if before.recipe == recipe.id_with(mask):
         return None
-    rules_id = before.recipe.removeprefix(recipe.id).removeprefix("/")
-    earlier = masks.earlier(template, rules_id) if rules_id else NoiseMask()
-    if earlier is None or recipe.id_with(earlier) != before.recipe:
+    earlier = _mask_of(recipe, masks, template, mask, before)
+    if earlier is None:
         return None
     if Fingerprint.of(before.recipe, earlier.living(blocks)).digest == before.digest:
         return False

@@ -88,6 +88,9 @@ def judged(facts: PageFacts, content: Content, validators: tuple[str | None, str
     changed = compare(previous, content.fingerprint)
     if changed is None and previous is not None:
         changed = content.differs
+    is_template_edit = content.is_template_edit and previous is not None
+    if is_template_edit:
+        changed = False
     is_owed = facts.pending_fingerprint is not None
     facts = facts._replace(etag=validators[0], last_modified=validators[1])
     if not changed:
@@ -95,7 +98,8 @@ def judged(facts: PageFacts, content: Content, validators: tuple[str | None, str
         is_new = is_owed or previous is None
         outcome = Outcome.CHANGED if is_new else Outcome.UNCHANGED
         kept = facts if content.fingerprint == previous else _with(facts, content, [])
-        return Verdict(outcome, changed, is_new, _owed(kept, content, is_new))
+        size = _size(facts, content) if is_template_edit else None
+        return Verdict(outcome, changed, is_new, _owed(kept, content, is_new), size)
     size = _size(facts, content)
     history = _history(facts) if previous is not None and previous.recipe == content.fingerprint.recipe else []
     digest = content.fingerprint.digest[:_DIGEST]

@@ -115,8 +115,17 @@ class Outgoing:
             # By the URL of the page that may have been replaced, so that the two can be compared.
             body, recipe = body._replace(url=visit.probe.first.url), self._recipes.of(visit.probe.first.url, meant)
             before = first = None
+        # What is served in the place of pages says nothing about the templates of its site.
+        sites = self._collection.sites if visit.probe is None or visit.probe.impossible_url is None else None
         text_bytes = self._collection.settings.kept_text_bytes
         read = partial(
-            read_content, body, recipe, self._collection.masks, before=before, first=first, text_bytes=text_bytes
+            read_content,
+            body,
+            recipe,
+            self._collection.masks,
+            before=before,
+            first=first,
+            text_bytes=text_bytes,
+            sites=sites,
         )
         return read, is_quick(body, recipe)

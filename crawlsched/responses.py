@@ -154,6 +154,8 @@ class Responses:
         facts = self._collection.facts_of(page)
         verdict = judged(facts, content, fetched.validators, self._min_change)
         self._take_note(content, now)
+        if content.is_template_edit and verdict.outcome is Outcome.UNCHANGED:
+            self._count("crawlsched/template_edits")
         is_probed = False
         if page == visit.page:
             suspicion = self._collection.wrong_pages.suspect(visit.host, facts, content, verdict)
@@ -194,6 +196,8 @@ class Responses:
         """Count what content says beside whether it changed, and write down what was learned from it."""
         if content.fingerprint.is_empty:
             self._count("crawlsched/content/empty")
+        if content.site is not None:
+            self._collection.keep_site(*content.site, now)
         if content.is_surprised is not None:
             assert content.template is not None
             self._collection.keep_mask(content.template, now)

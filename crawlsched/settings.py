@@ -60,6 +60,7 @@ _RECIPE = {
     "links": "fingerprint_links",
     "images": "fingerprint_images",
     "ignore_keys": "fingerprint_ignore_keys",
+    "template_edits": "fingerprint_template_edits",
 }
 
 
@@ -156,6 +157,12 @@ class Settings:
     fingerprint_images: bool = _setting(False, read_truth, "Whether the sources of images count.")
     fingerprint_ignore_keys: tuple[str, ...] = _setting(
         [], read_keys, "Keys that do not count where a page is JSON, such as `generated_at`."
+    )
+    fingerprint_template_edits: bool = _setting(
+        False,
+        read_truth,
+        "Whether what a site changes on all of its pages alike (a release number, a banner, its navigation) counts as "
+        "a change of each of them. With `blocks`.",
     )
     fingerprints: tuple[tuple[str, Any], ...] = _setting(
         {},

@@ -17,6 +17,7 @@ from crawlsched.content_reading import Body, Content, read_content
 from crawlsched.judging import judged, kept_of, rebaselined
 from crawlsched.noise import NoiseMasks
 from crawlsched.probes import Probe, Probes
+from crawlsched.sites import Sites
 from crawlsched.store import PageFacts
 
 WORDS = [f"word{number:03d}" for number in range(997)]
@@ -65,6 +66,7 @@ class Judge:
 
     def __post_init__(self) -> None:
         self.masks = NoiseMasks(read=lambda template: None)
+        self.sites = Sites(read=lambda site: None)
         self.probes = Probes(self.rng, enabled=self.with_probes)
         self._facts: dict[str, PageFacts] = {}
 
@@ -107,7 +109,12 @@ class Judge:
     def _read(self, url: str, body: bytes, facts: PageFacts, first: Content | None = None) -> Content:
         blocks = None if first is None else first.blocks
         return read_content(
-            Body(body, "text/html", "utf-8", url), self.recipe, self.masks, before=kept_of(facts), first=blocks
+            Body(body, "text/html", "utf-8", url),
+            self.recipe,
+            self.masks,
+            before=kept_of(facts),
+            first=blocks,
+            sites=self.sites,
         )
 
 

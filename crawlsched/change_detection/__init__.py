@@ -6,6 +6,7 @@ from crawlsched.change_detection.change_size import (
     block_sketch,
     changed_share,
     has_new_block,
+    known_blocks,
     shingle_similarity,
     sketch,
     sketch_changed_share,
@@ -26,6 +27,7 @@ from crawlsched.change_detection.recipes import (
     VisibleText,
     recipe,
 )
+from crawlsched.change_detection.template_edits import TemplateEdits
 from crawlsched.change_detection.templates import template_of
 
 __all__ = [
@@ -40,6 +42,7 @@ __all__ = [
     "RawBytes",
     "Recipe",
     "Selectors",
+    "TemplateEdits",
     "UserFunction",
     "VisibleText",
     "block_sketch",
@@ -48,6 +51,7 @@ __all__ = [
     "extended_history",
     "has_new_block",
     "is_flapping",
+    "known_blocks",
     "n_variants",
     "page_blocks",
     "recipe",

@@ -30,6 +30,9 @@ class LivingBlocks(Recipe):
         Selectors of the parts of a page that count, and of parts that do not; see `Selectors`.
     ignore_keys : sequence of str
         Keys that do not count where the body is JSON.
+    template_edits : bool, default False
+        Whether what a site changes on all of its pages alike counts as a change of each; see `TemplateEdits`. The
+        fingerprint is the same either way.
 
     Notes
     -----
@@ -56,7 +59,9 @@ class LivingBlocks(Recipe):
         keep: Sequence[str] = (),
         drop: Sequence[str] = (),
         ignore_keys: Sequence[str] = (),
+        template_edits: bool = False,
     ) -> None:
+        self.template_edits = template_edits
         self._mask_of = mask_of
         self._links = links
         self._images = images

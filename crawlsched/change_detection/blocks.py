@@ -8,13 +8,15 @@ from hashlib import blake2b
 
 from crawlsched.change_detection.html_scan import INLINE, normalised, scanned, target_of
 
-__all__ = ["PageBlocks", "page_blocks"]
+__all__ = ["BLOCK_STRIDE", "KEY_MASK", "PageBlocks", "page_blocks"]
 
 _ROOT = 0
 _NAMELESS = 0
 _KEY_BITS = 64
-_KEY_MASK = (1 << _KEY_BITS) - 1
-_STRIDE = 0x9E3779B97F4A7C15  # any odd number gives every occurrence of a path a key of its own
+KEY_MASK = (1 << _KEY_BITS) - 1
+"""Keys of blocks are 64-bit numbers."""
+BLOCK_STRIDE = 0x9E3779B97F4A7C15
+"""Any odd number gives every occurrence of a path a key of its own."""
 _MAX_OCCURRENCES = 64
 _MAX_DEPTH = 256
 _LOOK_BACK = 64
@@ -136,7 +138,7 @@ class _Places:
             path = place[0]
             number = min(self._occurrences.get(path, 0), _MAX_OCCURRENCES)
             self._occurrences[path] = number + 1
-            place[1] = (path + number * _STRIDE) & _KEY_MASK
+            place[1] = (path + number * BLOCK_STRIDE) & KEY_MASK
             blocks.path_of[place[1]] = path
             blocks.name_of[place[1]] = place[2]
         return place[1]

@@ -14,6 +14,7 @@ __all__ = [
     "block_sketch",
     "changed_share",
     "has_new_block",
+    "known_blocks",
     "shingle_similarity",
     "sketch",
     "sketch_changed_share",
@@ -176,6 +177,30 @@ def has_new_block(before: bytes, texts: Iterable[str]) -> bool:
     if known.size == SKETCH_SIZE:
         now = now[now <= known[-1]]
     return bool((~np.isin(now, known)).any())
+
+
+def known_blocks(before: bytes, texts: Iterable[str]) -> list[bool]:
+    """Say of some blocks whether a page certainly had them.
+
+    Parameters
+    ----------
+    before : bytes
+        As `block_sketch` gave it for the page.
+    texts : iterable of str
+        Of the blocks.
+
+    Returns
+    -------
+    list of bool
+        With n different blocks on the page, it is noticed of about `SKETCH_SIZE`/n of those that it had.
+
+    Examples
+    --------
+    >>> known_blocks(block_sketch(["a", "b"]), ["b", "c"])
+    [True, False]
+    """
+    values = _mixed(_hashed(texts) * _PLACES[0])
+    return [bool(known) for known in np.isin(values, np.frombuffer(before, _HASH))]
 
 
 def sketch_changed_share(before: bytes, after: bytes) -> float:

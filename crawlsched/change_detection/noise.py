@@ -106,7 +106,11 @@ class NoiseMask:
 
     def living(self, page: PageBlocks) -> str:
         """Text of a page that counts: every living block with its place."""
-        kept: list[tuple[int, str]] = []
+        return "\n".join(line for _, _, line in sorted(self.living_lines(page)))
+
+    def living_lines(self, page: PageBlocks) -> list[tuple[int, int, str]]:
+        """Lines of the text of a page that counts, each after what it is sorted by and the path it is from."""
+        kept: list[tuple[int, int, str]] = []
         unordered: dict[int, list[str]] = {}
         for key, text in page.texts.items():
             if page.name_of[key] in self._names:
@@ -118,11 +122,13 @@ class NoiseMask:
                 continue
             rule = self._blocks.get(key)
             if rule is None:
-                kept.append((key, text))
+                kept.append((key, path, f"{key:x} {text}"))
             elif rule.level == DIGITS:
-                kept.append((key, _DIGIT_RUN.sub("#", text)))
-        kept += [(path, "\0".join(sorted(texts))) for path, texts in unordered.items()]
-        return "\n".join(f"{key:x} {text}" for key, text in sorted(kept))
+                kept.append((key, path, f"{key:x} {_DIGIT_RUN.sub('#', text)}"))
+        for path, texts in unordered.items():
+            joined = "\0".join(sorted(texts))
+            kept.append((path, path, f"{path:x} {joined}"))
+        return kept
 
     def is_whole(self, page: PageBlocks, key: int) -> bool:
         """Whether nothing of a block is ignored, but perhaps its place among others."""

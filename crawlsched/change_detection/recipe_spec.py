@@ -9,7 +9,7 @@ from crawlsched.change_detection.recipes import RECIPE_NAMES, recipe
 
 __all__ = ["recipe_from"]
 
-_OPTIONS = ("method", "keep", "drop", "links", "images", "ignore_keys")
+_OPTIONS = ("method", "keep", "drop", "links", "images", "ignore_keys", "template_edits")
 
 
 def recipe_from(written: object) -> Recipe:
@@ -19,7 +19,8 @@ def recipe_from(written: object) -> Recipe:
     ----------
     written : str, callable or mapping
         The name of a recipe; a function or its import path; or a mapping with any of the keys ``method`` (one of the
-        former, "blocks" by default), ``keep``, ``drop``, ``links``, ``images``, ``ignore_keys``: see `recipe`.
+        former, "blocks" by default), ``keep``, ``drop``, ``links``, ``images``, ``ignore_keys``,
+        ``template_edits``: see `recipe`.
 
     Raises
     ------

@@ -204,6 +204,7 @@ def recipe(
     links: bool = False,
     images: bool = False,
     ignore_keys: Sequence[str] = (),
+    template_edits: bool = False,
     mask_of: Callable[[str], NoiseMask | None] | None = None,
 ) -> Recipe:
     """Return the recipe of this name.
@@ -218,6 +219,8 @@ def recipe(
         Whether targets of links and sources of images count, with "blocks" and "visible_text".
     ignore_keys : sequence of str
         Keys of JSON that do not count; not with "raw_bytes" and callables.
+    template_edits : bool, default False
+        Whether what a site changes on all of its pages alike counts as a change of each, with "blocks".
     mask_of : callable, optional
         Gives the `NoiseMask` of a URL or None, with "blocks".
 
@@ -241,6 +244,8 @@ def recipe(
         raise ValueError(f"links and images belong to text and blocks; with the method {method!r} they must be False.")
     if ignore_keys and name in ("a callable", "raw_bytes"):
         raise ValueError(f"ignore_keys is about JSON that is read; with the method {method!r} it must be empty.")
+    if template_edits and name != "blocks":
+        raise ValueError(f"template_edits belongs to the method 'blocks'; with the method {method!r} it must be False.")
     if mask_of and name != "blocks":
         raise ValueError(f"mask_of belongs to the method 'blocks', and to no other; got {mask_of!r} with {method!r}.")
     if callable(method):
@@ -253,7 +258,7 @@ def recipe(
         return MainText(ignore_keys)
     keep, drop = _several("keep", keep), _several("drop", drop)
     if method == "blocks":
-        return LivingBlocks(mask_of, links, images, keep, drop, ignore_keys)
+        return LivingBlocks(mask_of, links, images, keep, drop, ignore_keys, template_edits)
     if keep or drop:
         return Selectors(keep, drop, links, images, ignore_keys)
     return VisibleText(links, images, ignore_keys)

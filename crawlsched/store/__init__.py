@@ -3,13 +3,14 @@
 from crawlsched.store.batch import Batch, Host, KeptText, NewPage, ObservationRow, PageFacts, Source
 from crawlsched.store.commands import Command
 from crawlsched.store.lease import Lease, LeaseRow
-from crawlsched.store.models import TRACE_COLUMNS
+from crawlsched.store.models import SITE, TRACE_COLUMNS
 from crawlsched.store.saving import Saved
 from crawlsched.store.store import Store, StoredPlan
 from crawlsched.store.tombstones import Tombstones, host_of
 from crawlsched.store.write_behind import WriteBehind
 
 __all__ = [
+    "SITE",
     "TRACE_COLUMNS",
     "Batch",
     "Command",

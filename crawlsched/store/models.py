@@ -28,6 +28,7 @@ __all__ = [
     "FINGERPRINT_SIZE",
     "LOADED_COLUMNS",
     "OUTCOMES",
+    "SITE",
     "STATE_COLUMNS",
     "TRACE_COLUMNS",
     "metadata",
@@ -175,6 +176,9 @@ page_texts = Table(
     Column("before", LargeBinary),
     PrimaryKeyConstraint("shard", "collection", "page"),
 )
+
+SITE = "//"
+"""What the names of sites begin with, in the table of the templates' noise masks; no template's name does."""
 
 noise_masks = Table(
     "noise_masks",

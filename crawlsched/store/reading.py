@@ -58,6 +58,15 @@ def noise_mask(connection: Connection, key: Key, template: str) -> Any:
 
 def masked_templates(connection: Connection, key: Key) -> list[str]:
     """Give the templates that have a noise mask."""
+    return [name for name in _learned(connection, key) if not name.startswith(models.SITE)]
+
+
+def learned_sites(connection: Connection, key: Key) -> list[str]:
+    """Give the names of the sites of which is known what their pages share."""
+    return [name for name in _learned(connection, key) if name.startswith(models.SITE)]
+
+
+def _learned(connection: Connection, key: Key) -> list[str]:
     table = models.noise_masks
     return list(connection.execute(select(table.c.template).where(*_own(table, key))).scalars())
 

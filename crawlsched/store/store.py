@@ -212,6 +212,10 @@ class Store:
         """Give the templates that have a noise mask."""
         return self._read(reading.masked_templates)
 
+    def learned_sites(self) -> list[str]:
+        """Give the names of sites of which is known what their pages share; `noise_mask` gives the data of each."""
+        return self._read(reading.learned_sites)
+
     def text_of(self, page: int) -> KeptText | None:
         """Give the text that is kept of a page, and the one before; None if none is. Written by `Batch.texts`."""
         return self._read(reading.text_of, page)

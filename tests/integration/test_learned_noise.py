@@ -1,4 +1,4 @@
-"""Noise is learned by second fetches, once for a template, and survives a restart."""
+"""Noise is learned by second fetches, edits of templates by other pages, once for all, and both survive a restart."""
 
 from __future__ import annotations
 
@@ -95,3 +95,30 @@ def test_a_change_of_one_word_is_found_beside_the_noise(site: Site, tmp_path: Pa
     store.close()
     late = [row for n, row in enumerate(rows) if n >= 20]  # by then the noise is known
     assert sum(row.changed is True for row in late) == pytest.approx(len(late) / 40, abs=1.01)
+
+
+def test_of_a_release_hardly_a_page_has_changed(site: Site, tmp_path: Path) -> None:
+    """Eight pages name a release, which is another one after each 25 fetches: for one page of each it is a change.
+
+    The second crawl knows from the store what the pages share, and knows the next release by it.
+    """
+    count = itertools.count()
+
+    def answer(request: web.Request) -> web.Response:
+        n = 3 + next(count) // 25
+        page = f"<title>Page {request.path} - Tea 1.{n}</title><h1>Tea 1.{n} guide: {request.path}</h1><p>Cup"
+        return web.Response(text=page, content_type="text/html")
+
+    urls = [site.page(f"/guide/{n}", answer) for n in range(8)]
+    first = project(site, tmp_path, urls, CRAWLSCHED_BANDWIDTH="60/s")
+    crawl = first.run(TEST_CLOSE_AFTER_RESOLVED="70")
+    assert false_changes(crawl) <= 2
+    assert crawl.stats["crawlsched/template_edits"] >= 10
+    again = first.run(TEST_CLOSE_AFTER_RESOLVED="35")
+    assert false_changes(again) <= 4
+    assert again.stats["crawlsched/template_edits"] >= 5
+    store = again.store()
+    (name,) = store.learned_sites()
+    assert name == "//127.0.0.1 blocks/1"
+    assert len(store.noise_mask(name)["edits"]) >= 4
+    store.close()

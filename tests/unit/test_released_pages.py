@@ -1,5 +1,7 @@
 """Real pages before and after a release: what differs by the build alone, and what was edited.
 
+By itself a page does not tell one from the other; the other pages of its site do.
+
 tests/fixtures/released_pages says where they are from. Which were edited was found by reading what differs in them.
 """
 
@@ -7,10 +9,12 @@ from __future__ import annotations
 
 import gzip
 from pathlib import Path
+from random import Random
 
 import pytest
 
-from crawlsched.change_detection import Recipe, page_blocks, recipe, sketch, sketch_similarity
+from crawlsched.change_detection import LivingBlocks, Recipe, page_blocks, recipe, sketch, sketch_similarity
+from tests.noisy_pages import Judge
 
 PAGES = Path(__file__).parents[1] / "fixtures" / "released_pages"
 #: In the article of the newer release words are others: one of `front` (what a command is to be called with), a few of
@@ -46,8 +50,25 @@ def test_by_the_article_only_edited_pages_have_changed(package: str, name: str) 
 
 @pytest.mark.parametrize(("package", "name"), ALL)
 def test_without_a_selector_the_release_number_in_the_heading_is_a_change(package: str, name: str) -> None:
-    """A reader sees it, and fetches seconds apart do not differ in it: the default recipe cannot know better."""
+    """A reader sees it, and fetches seconds apart do not differ in it: one page alone does not tell."""
     assert _is_changed(package, name, recipe("blocks"))
+
+
+@pytest.mark.parametrize("package", RELEASES)
+@pytest.mark.parametrize("seed", range(3))
+def test_what_a_release_changes_on_all_pages_counts_once(package: str, seed: int) -> None:
+    """In whatever order pages are visited: all edits are found, and one page more; nothing is configured."""
+    rng = Random(seed)
+    judge = Judge(LivingBlocks(), rng)
+    names = [*EDITED[package], *BUILT_ANEW[package]]
+    for release in (0, 1):
+        for name in rng.sample(names, len(names)):
+            body = _two(package, name)[release]
+            url = f"https://{package}.example/{name}.html"
+            judge.visit(url, lambda body=body: body, edited=bool(release) and name in EDITED[package])  # type: ignore[misc]
+    assert judge.counts.quiet == len(BUILT_ANEW[package])
+    assert judge.counts.seen == judge.counts.edits == len(EDITED[package])
+    assert judge.counts.false <= 1, judge.counts
 
 
 @pytest.mark.parametrize("name", BUILT_ANEW["mako"])

@@ -1,0 +1,198 @@
+"""What a site changes on all of its pages alike is no change of each; what a page changes alone always is."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from random import Random
+
+import pytest
+
+from crawlsched.change_detection import LivingBlocks, recipe
+from crawlsched.sites import Sites
+from tests.noisy_pages import Judge, edited, noisy, written
+
+Layout = Callable[[int, str], str]
+
+
+class _Site:
+    """A site of pages of one layout, each with a text of its own."""
+
+    def __init__(self, layout: Layout, n_pages: int = 12, seed: int = 0) -> None:
+        self.rng = Random(seed)
+        self.layout = layout
+        self.texts = [written(self.rng, 3) for _ in range(n_pages)]
+        self.judge = Judge(LivingBlocks(), self.rng, with_probes=False)
+
+    def found_changed(self, number: int, *, is_edited: bool = False) -> bool:
+        if is_edited:
+            edited(self.texts[number], self.rng)
+        body = self.layout(number, "".join(self.texts[number]))
+        counts = self.judge.counts
+        before = counts.false + counts.seen
+        self.judge.visit(f"https://docs.example/guide/{number}", body.encode, edited=is_edited)
+        return counts.false + counts.seen > before
+
+    def changed_pages(self) -> list[int]:
+        return [number for number in range(len(self.texts)) if self.found_changed(number)]
+
+
+def _page(
+    *,
+    release: str = "1.3",
+    year: int = 2024,
+    links: tuple[str, ...] = ("Home", "Guide", "Help"),
+    above: str = "",
+    search: str = "<div id=box><h3>Quick search</h3></div>",
+    stock: Callable[[int], str] = lambda number: "In stock",
+) -> Layout:
+    def layout(number: int, text: str) -> str:
+        listed = "".join(f"<li><a href=/{link}>{link}</a></li>" for link in links)
+        return (
+            f"<title>Page {number} - Tea {release} guide</title>{above}<nav><ul>{listed}</ul></nav>{search}"
+            f"<h1>Tea {release} guide: page {number}</h1><p class=stock>{stock(number)}</p>{text}"
+            f"<footer>© 2010-{year}, the authors. All rights reserved.</footer>"
+        )
+
+    return layout
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (_page(), _page(release="1.4")),
+        (_page(), _page(year=2025)),
+        (_page(), _page(release="2.0", year=2025)),
+        (_page(), _page(links=("Home", "Guide", "News", "Help"))),
+        (_page(), _page(links=("Home", "Help"))),
+        (_page(), _page(above="<div class=banner>We are closed on Monday</div>")),
+        (_page(above="<div class=banner>We are closed on Monday</div>"), _page()),
+        (_page(), _page(search="<search id=box><h3>Quick search</h3></search>")),
+        (_page(), _page(stock=lambda number: "Ask us")),
+    ],
+    ids=["release", "year", "both", "new link", "link gone", "banner", "banner gone", "other element", "shared text"],
+)
+def test_of_an_edit_on_all_pages_only_the_first_page_has_changed(before: Layout, after: Layout) -> None:
+    """Beside it, edits of a page's own text are seen as ever."""
+    site = _Site(before)
+    assert site.changed_pages() == []
+    site.layout = after
+    assert site.changed_pages() == [0]
+    assert site.changed_pages() == []
+    assert all(site.found_changed(number, is_edited=True) for number in range(12))
+
+
+def test_a_page_that_was_edited_too_has_changed() -> None:
+    """Nothing that is put back leads to the fingerprint that was kept."""
+    site = _Site(_page())
+    site.changed_pages()
+    site.layout = _page(release="1.4")
+    site.changed_pages()
+    site.layout = _page(release="1.5")
+    assert [number for number in range(12) if site.found_changed(number, is_edited=number % 3 == 1)] == [
+        *(0, 1, 4, 7, 10)
+    ]
+
+
+def test_a_page_that_was_not_seen_for_three_releases_has_not_changed() -> None:
+    """Releases are put back one after the other."""
+    site = _Site(_page())
+    site.changed_pages()
+    for release in ("1.4", "1.5", "1.6"):
+        site.layout = _page(release=release)
+        assert [number for number in range(8) if site.found_changed(number)] == [0]
+    assert not any(site.found_changed(number) for number in range(8, 12))
+
+
+def test_a_page_that_alone_changes_what_all_pages_say_has_changed() -> None:
+    """*In stock*, as on all other pages, becomes *Sold out*: the next pages keep it, so this is no template's."""
+    sold: set[int] = set()
+    site = _Site(_page(stock=lambda number: "Sold out" if number in sold else "In stock"), n_pages=24)
+    site.changed_pages()
+    site.changed_pages()
+    for number in (3, 9, 14, 20):
+        sold.add(number)
+        assert site.changed_pages() == [number]
+    sold.remove(9)
+    assert site.changed_pages() == [9]
+
+
+def test_the_same_edit_of_two_pages_with_none_between_hides_the_second_until_others_have_kept_the_old() -> None:
+    """Two pages in a row are taken for all; after one that keeps what was there they are not."""
+    sold: set[int] = set()
+    site = _Site(_page(stock=lambda number: "Sold out" if number in sold else "In stock"), n_pages=24)
+    site.changed_pages()
+    sold |= {3, 4, 6, 10}
+    assert site.changed_pages() == [3, 6, 10]
+
+
+def test_nothing_is_put_back_before_three_pages_have_been_seen() -> None:
+    """What two pages say alike may be chance."""
+    site = _Site(_page(), n_pages=2)
+    site.changed_pages()
+    site.layout = _page(release="1.4")
+    assert site.changed_pages() == [0, 1]
+
+
+def test_users_may_have_edits_of_templates_count() -> None:
+    """A banner on all pages is what some are waiting for."""
+    site = _Site(_page())
+    site.judge.recipe = recipe("blocks", template_edits=True)
+    site.changed_pages()
+    site.layout = _page(above="<p class=alert>Do not drink this tea</p>")
+    assert site.changed_pages() == list(range(12))
+    with pytest.raises(ValueError, match="template_edits belongs to the method 'blocks'; with the method 'json' it"):
+        recipe("json", template_edits=True)
+
+
+def test_what_was_learned_survives_the_process() -> None:
+    """It is written down as JSON when the first page of a release has been seen, and read again for the second."""
+    site = _Site(_page())
+    site.changed_pages()
+    site.layout = _page(release="1.4", links=("Home", "Guide", "News", "Help"))
+    assert site.found_changed(0)
+    kept = {name: json.dumps(known.edits.to_dict()) for name, known in site.judge.sites._sites.items()}
+    site.judge.sites = Sites(lambda name: json.loads(kept[name]), kept)
+    assert not any(site.found_changed(number) for number in range(1, 12))
+
+
+def test_what_is_kept_of_a_site_is_bounded() -> None:
+    """Whatever its pages are made of: each of 120 has 60 paths of its own and long texts at the same ones."""
+
+    def layout(number: int, text: str) -> str:
+        own = "".join(f"<div id=x{number}-{'y' * depth}><p>{number} {depth}</p></div>" for depth in range(60))
+        names = "".join(f"<section class={'ab'[number % 2]}{letter}>{text}</section>" for letter in "abcdefgh")
+        named = "".join(f"<i class={word}>{text[:2000]}</i>" for word in text.split()[:40])
+        return f"<h1>Tea 1.3</h1>{own}{names}{named}"
+
+    site = _Site(layout, n_pages=120)
+    site.changed_pages()
+    (known,) = site.judge.sites._sites.values()
+    texts = known.edits.texts
+    assert len(texts._samples) <= 512
+    assert texts._n_characters <= 65_536
+    assert sum(len(word) + 1 for group in texts._samples.values() if group for s in group for word in s.words) <= 65_536
+    assert len(json.dumps(known.edits.to_dict())) < 400_000
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_few_false_changes_and_nearly_all_edits_on_a_noisy_site_with_releases(seed: int) -> None:
+    """Clocks, counters, boxes that move, a trial, and before every second round of visits another release and year."""
+    rng = Random(seed)
+    judge = Judge(LivingBlocks(), rng)
+    contents = [written(rng) for _ in range(120)]
+    for visit in range(6):
+        release = f"1.{visit // 2}"
+        for number, content in enumerate(contents):
+            is_edited = visit > 0 and rng.random() < 0.2
+            if is_edited:
+                edited(content, rng)
+
+            def fetch(n: int = number, texts: list[str] = content, v: int = visit, r: str = release) -> bytes:
+                heading = f"<h1>Tea {r} guide: page {n}</h1><p class=legal>Tea, 2010-{2020 + v // 2}</p>"
+                return noisy([heading, *texts], rng, v)
+
+            judge.visit(f"https://www.example.com/news/{number}", fetch, edited=is_edited)
+    assert judge.counts.quiet > 400
+    assert judge.counts.false_share <= 0.01, judge.counts
+    assert judge.counts.seen_share >= 0.97, judge.counts
