@@ -12,7 +12,8 @@ exception in one is logged and ends nothing. What takes long runs in a thread; t
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+import time
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -43,6 +44,8 @@ _LONGEST_POLL_INTERVAL = 10.0
 _ADOPT_INTERVAL = 5.0
 # The first plans come soon, since a new crawl learns most in its first minutes; then ever later, up to the interval.
 _FIRST_REPLAN = 5.0
+# Seconds between two parts of a snapshot.
+_REST = 0.002
 _SIGNAL_OBSERVATIONS = 200_000
 # A source is judged by so many of its newest visits with an announcement: when it changes its ways, as many wipe out
 # all that was seen before.
@@ -170,7 +173,7 @@ class CrawlJobs:
         store, bandwidth = refresher.collection.store, refresher.planner.bandwidth
         try:
             visits = placed(await run_in_thread(visits_of_sources, store), refresher.planner)
-            snapshot, names = refresher.snapshot(), refresher.hosts.names
+            snapshot, names = await _between_slots(refresher.snapshot_in_parts()), refresher.hosts.names
             made = await run_in_thread(
                 make_plan, store, snapshot, visits, names, bandwidth, refresher.clock(), self._plan
             )
@@ -280,6 +283,18 @@ class JobsProcess:
     def check_store(self) -> None:
         """Look whether the database is sound."""
         check_store(self._store)
+
+
+async def _between_slots(parts: Generator[None, None, Snapshot]) -> Snapshot:
+    """Take a snapshot part by part, so that slots in between are not late."""
+    while True:
+        try:
+            next(parts)
+        except StopIteration as end:
+            snapshot: Snapshot = end.value
+            return snapshot
+        # Waiting in a thread gives the event loop back with every reactor.
+        await run_in_thread(time.sleep, _REST)
 
 
 def _poll_interval(settings: Settings) -> float:

@@ -17,7 +17,7 @@ from __future__ import annotations
 import logging
 import time
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from random import Random
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 from weakref import WeakKeyDictionary
@@ -310,9 +310,9 @@ class Refresher:
 
     # -- re-planning
 
-    def snapshot(self) -> Snapshot:
-        """Copy what a plan needs."""
-        return self.planner.snapshot()
+    def snapshot_in_parts(self) -> Generator[None, None, Snapshot]:
+        """Copy what a plan needs; see `Planner.snapshot_in_parts`."""
+        return self.planner.snapshot_in_parts()
 
     def adopt(self, plan: Plan, now: float) -> None:
         """Decide by a new plan from the next slots on."""

@@ -1,12 +1,13 @@
 """The planner: learning, backing off, signals, plans."""
 
 import json
+from collections.abc import Callable
 
 import numpy as np
 import pytest
 
 from crawlsched.pages import ERROR, FREE, GONE, LIVE, MOVED, NEW, REFUSED
-from crawlsched.planner import Observation, Plan, Planner, plan
+from crawlsched.planner import Observation, Plan, Planner, Snapshot, plan
 
 DAY = 86_400.0
 
@@ -572,3 +573,38 @@ def test_a_snapshot_of_very_many_pages_is_an_even_sample_without_periods(monkeyp
     assert (np.diff(snapshot.pages) > 0).all()
     assert (planner.pages.n_crawls[snapshot.pages] > 0).all()
     assert np.bincount(snapshot.hosts, minlength=20)[1:4].min() > 25
+
+
+def test_a_snapshot_taken_in_parts_is_that_taken_at_once() -> None:
+    """As long as nothing happens between its parts."""
+    planner = collection()
+    in_parts, whole = taken(planner, lambda: None), planner.snapshot()
+    assert whole.n_pages > 0
+    for name, value in vars(whole).items():
+        np.testing.assert_equal(getattr(in_parts, name), value, err_msg=name)
+
+
+def test_what_happens_between_the_parts_of_a_snapshot_disturbs_nothing() -> None:
+    """Pages come, go, are announced and crawled: a plan can be made of it, and its columns agree."""
+    planner = collection()
+
+    def happens() -> None:
+        planner.add(host=0, now=7000.0, n=5_000)
+        crawl(planner, 7000.0, changed=True)
+        planner.signalled(np.arange(5, 50), source=1, now=7000.0)
+        planner.remove(np.array([3]))
+
+    snapshot = taken(planner, happens)
+    assert 0 < snapshot.pages.size == snapshot.log_likelihood.shape[0] == snapshot.hosts.size
+    assert snapshot.sources.size == snapshot.signalled_hosts.size == snapshot.n_signals_total.size
+    assert plan(snapshot, 1.0).n_pages > 0
+
+
+def taken(planner: Planner, between: Callable[[], None]) -> Snapshot:
+    parts = planner.snapshot_in_parts()
+    while True:
+        try:
+            next(parts)
+        except StopIteration as end:
+            return end.value
+        between()
