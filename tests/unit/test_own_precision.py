@@ -8,7 +8,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from crawlsched.estimators.page_precision import expected_evidence, expected_evidences, fit_strength, judged, log_gamma
+from crawlsched.pages import Pages
 from crawlsched.planner import Planner, plan
+from crawlsched.planner.own_precision import OwnPrecision
 
 HALF = 0.5 * (1.0 + np.polynomial.legendre.leggauss(400)[0])
 WEIGHTS = 0.5 * np.polynomial.legendre.leggauss(400)[1]
@@ -186,3 +188,68 @@ def test_announcements_of_long_ago_count_less() -> None:
         if visit == 400:
             assert planner.explain(0, 8000.0).precision > 0.8
     assert planner.explain(0, 14_000.0).precision < 0.3
+
+
+@pytest.mark.parametrize(("n_useless", "at_most"), [(10, 10), (50, 70)])
+def test_a_page_whose_announcements_become_true_is_believed_again_within_a_bounded_number_of_visits(
+    n_useless: int, at_most: int
+) -> None:
+    """Half as far as a page that was always right: 7 and 66 visits after 10 and 50 useless announcements."""
+    planner = Planner(1.0)
+    planner.add(0, 0.0, n=2)
+    for page in (0, 1):
+        planner.pick(0.0, free)
+        planner.crawled(page, 0.0, None)
+    planner.covered([0, 1], 0, 0.0)
+    for visit in range(1, n_useless + at_most + 1):
+        for page in (0, 1) if visit > n_useless else (0,):
+            now = 200.0 * visit + page
+            visited(planner, page, now - 100.0, changed=False, announced=False)
+            visited(planner, page, now, changed=visit > n_useless)
+        reformed, honest = (-np.expm1(-planner.values.signals_one(page)[1]) for page in (0, 1))
+        if visit == n_useless:
+            assert reformed < 0.2
+        if visit > n_useless and reformed >= 0.5 * honest:
+            return
+    pytest.fail(f"not believed after {at_most} visits: {reformed}, {honest}")
+
+
+def test_however_long_a_page_was_wrong_it_is_believed_again_after_as_many_visits() -> None:
+    """Two hundred announcements are remembered: after 205 true ones half of what was learned is forgotten."""
+    needed = []
+    for n_useless in (200, 10_000):
+        own, half = OwnPrecision(Pages()), float(np.log(2.0))
+        for _ in range(n_useless):
+            own.learn(0, (half, 4.0), n_signals=1.0, known=0.0, fresh=1.0)
+        assert own.weight_one(0, half, 4.0) < 0.02
+        visits = 0
+        while -np.expm1(-own.weight_one(0, half, 4.0)) < 0.5:
+            own.learn(0, (half, 4.0), n_signals=1.0, known=1.0, fresh=-1.0)
+            visits += 1
+        needed.append(visits)
+    assert needed[0] == pytest.approx(needed[1], abs=2)
+    assert max(needed) < 230
+
+
+def test_a_second_source_is_neither_believed_nor_doubted_for_what_the_first_one_says() -> None:
+    """The first source is always wrong of this page and is told so; the second counts as on all its pages.
+
+    A page's own evidence is that of its first source alone, so a second one that is right here counts for no more.
+    """
+    planner = Planner(1.0)
+    planner.add(0, 0.0)
+    planner.pick(0.0, free)
+    planner.crawled(0, 0.0, None)
+    planner.covered([0], 0, 0.0)
+    planner.covered([0], 1, 0.0)
+    of_second = planner.values.source_quality_one(0, 1)[0]
+    for visit in range(1, 21):
+        visited(planner, 0, 4000.0 * visit - 2000.0, changed=False)
+        planner.signalled([0], 1, 4000.0 * visit - 1.0)
+        visited(planner, 0, 4000.0 * visit, changed=True, announced=False)
+    assert -np.expm1(-planner.own_precision.weight_one(0, *planner.values.precision_one(0))) < 0.15
+    planner.signalled([0], 1, 90_000.0)
+    assert planner.values.counted_one(0) * planner.values.signals_one(0)[1] == pytest.approx(of_second)
+    first = planner.own_precision.evidence_one(0, *planner.values.precision_one(0), 1.0)
+    planner.signalled([0], 0, 95_000.0)
+    assert planner.values.counted_one(0) * planner.values.signals_one(0)[1] == pytest.approx(of_second + first)
