@@ -1,7 +1,7 @@
 """What keeps the event loop's thread busy for long: a crawl of pages of 100 KB and of a sitemap of 50,000 entries.
 
-CPU time of the loop's thread for each callback, so that other work on the machine counts little. The first crawl adds the
-entries as pages, the second finds the lastmod of all of them changed.
+CPU time of the loop's thread for each callback, so that other work on the machine counts little. The first crawl adds
+the entries as pages, the second finds the lastmod of all of them changed.
 
 Usage: python -m tests.benchmarks.bench_event_loop
 """
