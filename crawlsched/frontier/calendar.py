@@ -197,6 +197,15 @@ class Calendar:
         self.clear(due)
         return due
 
+    def ahead(self, now: float, n: int) -> IndexArray:
+        """Take out up to `n` pages of those that ring in the next tick, where there are more; O(n)."""
+        key = self.number(now) + 1 << _WIDTH_BITS
+        if key not in self._buckets or self._buckets.size(key) <= n:
+            return np.empty(0, np.intp)
+        pages = distinct(self._buckets.pop_some(key, n))
+        self.clear(pages)
+        return pages
+
     def _move(self, current: int) -> list[IndexArray]:
         """Move alarms of wide buckets to narrower ones; return the pages of those that ring by now."""
         found: list[IndexArray] = []

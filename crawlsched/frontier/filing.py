@@ -76,6 +76,8 @@ class Filing:
         self._deadlines = Calendar(tick, now)
         self._until = self._calendar.end(now)  # bounds hold until then
         self._place: npt.NDArray[np.int32] = np.zeros(0, np.int32)
+        self._turned = False  # whether a tick has begun with the last call
+        self._n_worked = 0  # picks after which there was time for other work
         self._cutoff = LOWEST
         self._coarse = coarseness(0)
         # Where the cutoff has been for some time, or lower: pages sleep in view of that, and not of a passing rise.
@@ -556,7 +558,8 @@ class Filing:
     def _advance(self, now: float) -> None:
         """Let everything happen that was to happen until now; amortised O(log n) per event."""
         self._now = now
-        if now >= self._until:
+        self._turned = now >= self._until
+        if self._turned:
             self._turn(now)
         if self._resting_order or self._soon or self._overdue_soon:
             self._let_happen(now)
@@ -594,17 +597,8 @@ class Filing:
         if self._max is not None:
             overdue = self._deadlines.due(now)
             self.set_deadlines(overdue[self._place[overdue] > IN_FLIGHT], now)
-        due = self._calendar.due(now)
+        due = self._rung(self._calendar.due(now), now)
         if due.size:
-            place = self._place[due]
-            barred = due[place == BARRED]
-            if barred.size:
-                eligible = self._eligible_at(barred)
-                later = eligible > now
-                for page, until in zip(barred[later].tolist(), eligible[later].tolist(), strict=True):
-                    self._bar(page, until, now)
-                due = np.concatenate([due[place != BARRED], barred[~later]])
-            self._leave(due)
             pages = np.concatenate([pages, due])
         if pages.size:
             self._put(pages, falling=False)
@@ -623,6 +617,27 @@ class Filing:
         """Keep awake only the best of those that are, as far as they are not all alike; O(A)."""
         self._put(self._take_awake(), falling=False)
         self._were_kept = self._awake.pages.size
+
+    def _rung(self, due: IndexArray, now: float) -> IndexArray:
+        """Take pages whose alarms have rung from where they stand; return those that may be crawled by now."""
+        if not due.size:
+            return due
+        place = self._place[due]
+        barred = due[place == BARRED]
+        if barred.size:
+            eligible = self._eligible_at(barred)
+            later = eligible > now
+            for page, until in zip(barred[later].tolist(), eligible[later].tolist(), strict=True):
+                self._bar(page, until, now)
+            due = np.concatenate([due[place != BARRED], barred[~later]])
+        self._leave(due)
+        return due
+
+    def _ring_ahead(self, now: float) -> None:
+        """Look at some pages whose alarms ring in the next tick, if these are many: to ring early does no harm."""
+        pages = self._rung(self._calendar.ahead(now, self.values.portion), now)
+        if pages.size:
+            self._put(pages, falling=False)
 
     def _foresee(self) -> None:
         """Find the crowded beds that the cutoff will have come down to in the next ticks, if it is falling."""

@@ -31,6 +31,8 @@ HostFreeAt = Callable[[int, float], float]
 
 # So many pages at least are looked at when a ladder is opened, since numpy needs some to be worth its while.
 _OPENED = 48
+# After so many picks some pages are looked at before their alarms ring.
+_WORK_EVERY = 4
 _PLACE_NAMES = {OUT: "out", IN_FLIGHT: "in flight", BARRED: "barred", AWAKE: "awake", RUNNING: "in a run"}
 
 
@@ -216,12 +218,17 @@ class Frontier(Filing):
         return Pick(page, value, "value")
 
     def _work_off(self) -> None:
-        """Do a part of what a falling cutoff makes necessary."""
+        """Do a part of what a falling cutoff makes necessary, or what the next tick would have too much of."""
         if self._crowded:
             # Not a few with each pick: in numpy some dozens cost no more.
             self._owed += self._thinned
-            if self._owed >= _OPENED:
-                self._thin_out()
+        if self._turned:
+            return  # such a pick has done enough
+        self._n_worked += 1
+        if self._crowded and self._owed >= _OPENED:
+            self._thin_out()
+        elif not self._n_worked % _WORK_EVERY:
+            self._ring_ahead(self._now)
 
     def _is_free(self, host: int, now: float, host_free_at: HostFreeAt, free: set[int]) -> bool:
         if host in free:

@@ -37,7 +37,7 @@ SHARE = 8
 #: Beds are rounded to 1/32 of their distance from the cutoff or less.
 BED_BITS = 6
 # Up to 2**16 pages beds are 2**5 levels or more apart (0.017 % of the value), and with each doubling half of that.
-_COARSE_BITS, _FEW_PAGES_BITS = 5, 16
+_COARSE_BITS, _FEW_PAGES_BITS = 7, 16
 
 
 def level_above(value: float) -> int:
