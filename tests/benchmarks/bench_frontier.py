@@ -273,9 +273,15 @@ class Slots:
         self.busy: dict[int, float] = {}
         self._rng = np.random.default_rng(3)
         self._announcing = np.cumsum(given.signal_rate, dtype=np.float64)
+        # Pages that are loaded wait for a falling cutoff; in a steady state each was filed after its visit.
+        for pages in pages_in_blocks(self.planner.pages.n):
+            self.planner.frontier.file(pages, START)
 
-    def run(self, n: int, learn: bool = True) -> tuple[np.ndarray, float]:
-        """Return the CPU seconds of each slot, and those of taking announcements a slot."""
+    def run(self, n: int, alone: bool = False) -> tuple[np.ndarray, float]:
+        """Return the CPU seconds of each slot, and those of taking announcements a slot.
+
+        `alone`: of the frontier only, without what the planner learns from a visit.
+        """
         took, announcing, host = np.zeros(n), 0.0, self.planner.pages.host
         for slot in range(n):
             self.now += 1 / BANDWIDTH
@@ -286,22 +292,24 @@ class Slots:
                 self.planner.signalled(pages, 0, self.now)
                 announcing += time.thread_time() - begin
             begin = time.thread_time()
-            pick = self.planner.pick(self.now, self._free_at)
+            pick = (self.planner.frontier if alone else self.planner).pick(self.now, self._free_at)
             took[slot] = time.thread_time() - begin
             if pick is not None:
                 self.busy[host.item(pick.page)] = self.now + self.delay
-                took[slot] += self._visited(pick.page, learn)
+                took[slot] += self._visited(pick.page, alone)
         return took, announcing / n
 
     def _free_at(self, host: int, now: float) -> float:
         return self.busy.get(host, 0.0)
 
-    def _visited(self, page: int, learn: bool) -> float:
+    def _visited(self, page: int, alone: bool) -> float:
+        if alone:
+            self.planner.pages.crawled_at[page], self.planner.pages.n_signals[page] = self.now, 0
         begin = time.thread_time()
-        if learn:
-            self.planner.crawled(page, self.now, page % 2 == 0)
+        if alone:
+            self.planner.frontier.file_one(page, self.now)
         else:
-            self.planner.crawled(page, self.now, None)
+            self.planner.crawled(page, self.now, page % 2 == 0)
         return time.thread_time() - begin
 
 
@@ -322,13 +330,13 @@ def scale(n: int, crawl_value: str, signalled: float, picks: int, warm: int) -> 
     memory, slots, found = (resident() - before) / n - 8, Slots(given), []
     for compiled in (False, True):
         use_compiled(compiled)
-        slots.run(warm, learn=False)
-        found.append(slots.run(picks, learn=False))
+        slots.run(warm, alone=True)
+        found.append(slots.run(picks, alone=True))
     return memory, found
 
 
 def print_scale(options: argparse.Namespace) -> None:
-    """Print what a slot costs by number of pages, with numpy alone and compiled."""
+    """Print what a slot of the frontier alone costs by number of pages, with numpy alone and compiled."""
     print(f"\n{'pages':>10}  {'crawl value':<40}{COLUMNS}{'bytes/page':>11}{'to first':>11}  announcements")
     first: dict[tuple[str, str], float] = {}
     for n in options.pages:
