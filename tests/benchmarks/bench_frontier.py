@@ -326,7 +326,7 @@ def scale(n: int, crawl_value: str, signalled: float, picks: int, warm: int) -> 
     gc.collect()
     memory, slots, found = (resident() - before) / n - 8, Slots(given), []
     if crawl_value != "posterior":
-        # By these rules the pages stand just at their threshold. Loaded pages are filed for a cutoff that comes down, and
+        # By these rules pages stand just at their threshold. Loaded ones are filed for a cutoff that comes down, and
         # in a steady state each was filed after its visit.
         for pages in pages_in_blocks(n):
             given.planner.frontier.file(pages, START)
