@@ -23,7 +23,7 @@ demo: $(VENV)/.for-demo
 	@$(BIN)/python example_project/demo.py
 
 test: lint
-	$(BIN)/python -m pytest --numprocesses=2 --dist=loadgroup $(PYTEST_ARGUMENTS)
+	$(BIN)/python -m pytest --numprocesses=2 $(PYTEST_ARGUMENTS)
 
 lint: $(VENV)/.for-tests
 	$(BIN)/ruff check .

@@ -3,21 +3,26 @@
 import itertools
 import warnings
 from collections.abc import Callable, Iterator
-from pathlib import Path
+from typing import Any
 
 import pytest
 from sqlalchemy import create_engine, text
+from xdist.scheduler import LoadScopeScheduling
 
-TESTS = Path(__file__).parent
+
+class SideBySide(LoadScopeScheduling):
+    """Crawls in processes of their own wait for the clock beside what computes, and never beside one another."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        path = nodeid.partition("::")[0]
+        if path.startswith(("tests/migrations/", "tests/integration/test_store", "tests/integration/test_write")):
+            return "databases"
+        return "crawls" if path.startswith(("tests/integration/", "tests/acceptance/")) else path
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Let crawls in processes of their own wait for the clock beside what computes, and never beside one another."""
-    for item in items:
-        if item.path.is_relative_to(TESTS / "migrations") or item.path.name.startswith(("test_store", "test_write")):
-            item.add_marker(pytest.mark.xdist_group("databases"))
-        elif item.path.is_relative_to(TESTS / "integration") or item.path.is_relative_to(TESTS / "acceptance"):
-            item.add_marker(pytest.mark.xdist_group("crawls"))
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> SideBySide:
+    """Say which tests run in which process, where there are several."""
+    return SideBySide(config, log)
 
 
 @pytest.fixture(scope="session")
