@@ -41,7 +41,8 @@ def _answer(page: int, *, is_honest: bool) -> Callable[[web.Request], web.Respon
         number, now = next(visits) if page in CHANGING else 0, int(time.time())
         modified = (now - SINCE if page in CHANGING else born) if is_honest else now
         headers = {"Date": formatdate(now, usegmt=True), "Last-Modified": formatdate(modified, usegmt=True)}
-        return web.Response(text=f"<p>{page}: version {number}</p>", headers=headers, content_type="text/html")
+        # Pages that all changed in the same words would be taken for the site's template.
+        return web.Response(text=f"<p>{page}: version {page}.{number}</p>", headers=headers, content_type="text/html")
 
     return answer
 
