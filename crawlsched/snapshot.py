@@ -13,7 +13,7 @@ from crawlsched import __version__
 from crawlsched.array_file import read_arrays, read_facts, write_arrays
 from crawlsched.hosts import Hosts
 from crawlsched.page_index import PageIndex
-from crawlsched.planner import Plan, Planner, plan_in_force, planner_arrays, planner_facts, restore_planner
+from crawlsched.planner import Plan, Planner, plan_before, plan_in_force, planner_arrays, planner_facts, restore_planner
 from crawlsched.settings import Settings
 from crawlsched.store import Store, schema
 
@@ -21,7 +21,7 @@ __all__ = ["SnapshotFile", "Unusable"]
 
 # Of fewer pages none is left beside a database: reading them from it takes no longer than a second.
 _LEAST_PAGES = 100_000
-_FORMAT = 2
+_FORMAT = 3
 
 
 class Unusable(Exception):
@@ -77,6 +77,7 @@ class SnapshotFile(NamedTuple):
             **_stamp(store, fingerprinter),
             "planner": planner_facts(planner),
             "plan": _digest(plan_in_force(planner), hosts.names),
+            "plan_before": None if (before := plan_before(planner)) is None else before.to_dict(hosts.names),
             "hosts": hosts.names,
         }
         arrays = planner_arrays(planner) | {f"index.{name}": array for name, array in index.arrays().items()}
@@ -107,12 +108,18 @@ class SnapshotFile(NamedTuple):
             raise Unusable(str(error)) from error
         for name in facts["hosts"]:
             hosts.number(name)
-        newest = store.newest_plan()
-        if newest is not None:
-            planner.adopt(Plan.from_dict(newest.data, hosts.number), now)
+        stored = store.newest_plan()
+        newest = None if stored is None else Plan.from_dict(stored.data, hosts.number)
+        same_plan = _digest(newest, hosts.names) == facts["plan"]
+        goes_on = same_plan and facts["plan_before"] is not None and facts["planner"]["n_filed"] > 0
+        if goes_on:
+            planner.adopt(Plan.from_dict(facts["plan_before"], hosts.number), now)
             planner.work(now)
-        same_plan = _digest(plan_in_force(planner), hosts.names) == facts["plan"]
-        restore_planner(planner, facts["planner"], arrays, same_plan, now)
+        if newest is not None:
+            planner.adopt(newest, now, begin=facts["planner"]["n_filed"] if goes_on else 0)
+        if not goes_on:
+            planner.work(now)
+        restore_planner(planner, facts["planner"], arrays, same_plan, goes_on, now)
         index.restore({name[6:]: arrays.pop(name) for name in list(arrays) if name.startswith("index.")})
 
     def _check(self, facts: dict[str, Any], stamp: dict[str, Any], planner: Planner, now: float) -> None:

@@ -16,7 +16,7 @@ from crawlsched.planner.plan import Plan
 if TYPE_CHECKING:
     from crawlsched.planner.planner import Planner
 
-__all__ = ["plan_in_force", "planner_arrays", "planner_facts", "restore_planner"]
+__all__ = ["plan_before", "plan_in_force", "planner_arrays", "planner_facts", "restore_planner"]
 
 _FILED_AT_ONCE = 2048
 
@@ -26,6 +26,13 @@ def plan_in_force(planner: Planner) -> Plan | None:
     if planner.plan is None:
         return None
     return replace(planner.plan, co_changes=planner._newest_parameters.co_changes)
+
+
+def plan_before(planner: Planner) -> Plan | None:
+    """Return the plan that is in force for pages which have not yet adopted the newest one; None if there is none."""
+    if planner._plan_before is None or planner._next_parameters is not None or planner.values._adopted_below is None:
+        return None
+    return replace(planner._plan_before, co_changes=planner.values._before.co_changes)
 
 
 def planner_facts(planner: Planner) -> dict[str, Any]:
@@ -58,7 +65,12 @@ def planner_arrays(planner: Planner) -> dict[str, npt.NDArray[Any]]:
 
 
 def restore_planner(
-    planner: Planner, facts: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]], same_plan: bool, now: float
+    planner: Planner,
+    facts: Mapping[str, Any],
+    arrays: Mapping[str, npt.NDArray[Any]],
+    same_plan: bool,
+    same_before: bool,
+    now: float,
 ) -> None:
     """Take over what `planner_facts` and `planner_arrays` returned, into a planner without pages.
 
@@ -69,6 +81,8 @@ def restore_planner(
     facts, arrays : mapping
     same_plan : bool
         Whether `plan_in_force` is the same as it was then.
+    same_before : bool
+        Whether `plan_before` is, too, and the newest plan goes on being adopted where that ended.
     now : float
         POSIX seconds, not before the arrays were taken.
     """
@@ -83,6 +97,8 @@ def restore_planner(
     if "filed.place" not in arrays:
         return
     n_known = facts["n_filed"] if same_plan and facts["rules"] == _rules(planner) else 0
+    if n_known and same_before:
+        n_known = facts["n_pages"]
     numbers = [facts[name] for name in Filed._fields[2:]]
     if n_known:
         put_back(planner.frontier, Filed(arrays["filed.place"], arrays["filed.alarm"], *numbers), n_known, now)

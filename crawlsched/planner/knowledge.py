@@ -109,6 +109,9 @@ class Knowledge:
         self.threshold = 0.0
         self.clipped = 0
         self.plan: Plan | None = None
+        # Whose parameters are in force for pages that have not yet adopted the newest ones, and for the others.
+        self._plan_before: Plan | None = None
+        self._plan_coming: Plan | None = None
         self._in_flight: set[int] = set()
         self._now = -np.inf
         self._work: deque[Callable[[float], bool]] = deque()
@@ -395,17 +398,20 @@ class Knowledge:
     def _newest_parameters(self) -> Parameters:
         return self._next_parameters or self.values.parameters
 
-    def _put_in_force(self, parameters: Parameters) -> None:
+    def _put_in_force(self, parameters: Parameters, begin: int = 0) -> None:
         """Let parameters come into force page by page; those that wait for others to be in force may be overtaken."""
         if self._adopting:
             self._next_parameters = parameters
         else:
-            self._begin_adoption(parameters)
+            self._begin_adoption(parameters, begin)
 
-    def _begin_adoption(self, parameters: Parameters) -> None:
+    def _begin_adoption(self, parameters: Parameters, begin: int = 0) -> None:
         self._adopting = True
         self.values.begin_adoption(parameters)
-        at = 0
+        self.values.adopt_below(begin)
+        # Whatever comes into force belongs to the newest plan: what waits is overtaken by what comes with a newer one.
+        self._plan_before, self._plan_coming = self._plan_coming, self.plan
+        at = begin
 
         def step(now: float) -> bool:
             nonlocal at

@@ -127,8 +127,11 @@ class Planner(Knowledge):
 
         `pick` does it; where picks are rare it can be called at any other time too.
         """
-        if self._work and not self._work[0](self._at(now)):
-            self._work.popleft()
+        if self._work:
+            # In turn, so that announcements do not wait until all pages have adopted a plan.
+            step = self._work.popleft()
+            if step(self._at(now)):
+                self._work.append(step)
         return bool(self._work)
 
     def hold(self, page: int) -> None:
@@ -235,11 +238,19 @@ class Planner(Knowledge):
             **judged,
         )
 
-    def adopt(self, plan: Plan, now: float) -> None:
+    def adopt(self, plan: Plan, now: float, begin: int = 0) -> None:
         """Let a plan come into force, page by page in slices over the next picks.
 
         A page adopts the plan when its slice runs; until then the plan before is in force for it. A plan that comes
         while another is being adopted waits for its turn; of several that wait the newest is taken.
+
+        Parameters
+        ----------
+        plan : Plan
+        now : float
+            POSIX seconds.
+        begin : int, default 0
+            Pages with lower numbers are filed by it already, as when a crawl goes on where the last one ended.
 
         Raises
         ------
@@ -254,7 +265,7 @@ class Planner(Knowledge):
         self.plan = plan
         if not self._learning_rate.n_visits:
             self._learning_rate = LearningRate(self.posterior.rates, plan.learning_losses)
-        self._put_in_force(parameters)
+        self._put_in_force(parameters, begin)
 
     # -- what is known
 

@@ -16,6 +16,7 @@ import pytest
 from crawlsched.array_file import read_arrays, read_facts, write_arrays
 from crawlsched.collection import Collection, FoundPage
 from crawlsched.planner import plan
+from crawlsched.planner.knowledge import SLICE
 from crawlsched.settings import Settings
 from crawlsched.store import Batch, Source, Store
 
@@ -166,6 +167,39 @@ def test_pages_that_stood_behind_an_equal_one_are_put_back(tmp_path):
     _, _, second = picks_after(copy, START + 200, snapshot=False)
     assert used == ""
     assert [pick[:2] for pick in first] == [pick[:2] for pick in second]
+
+
+@pytest.mark.parametrize("n_slices", [1, 2])
+def test_a_plan_goes_on_being_adopted_where_the_crawl_ended(tmp_path, n_slices):
+    """Pages whose turn had not come are put back under the plan before: as in a crawl that did not end."""
+    found = []
+    for name, ends in (("ends", True), ("goes_on", False)):
+        folder = tmp_path / name
+        folder.mkdir()
+        crawled_for_an_hour(folder)
+        collection = opened(folder, ENDED)
+        crawl(collection, ENDED, 300)
+        made = plan(collection.planner.snapshot(), 7.0)
+        collection.store.save_plan(made.to_dict(collection.hosts.names), ENDED + 150)
+        collection.planner.adopt(made, ENDED + 150)
+        for _ in range(n_slices):
+            collection.planner.work(ENDED + 150)
+        collection.unsaved.pages(np.arange(N), ENDED + 150)
+        if ends:
+            collection.close(ENDED + 150)
+            collection = opened(folder, ENDED + 151)
+            assert collection.snapshot_unusable == ""
+        planner = collection.planner
+        below = planner.values._adopted_below
+        planner.frontier._check(ENDED + 151)
+        found.append((below, [pick[:2] for pick in crawl(collection, ENDED + 151, 200)]))
+        planner.frontier._check(planner._now)
+        assert planner.values._adopted_below is None
+        collection.write_behind.close()
+        collection.store.close()
+    (below, picks), (below_without_end, picks_without_end) = found
+    assert below == below_without_end == n_slices * SLICE
+    assert picks == picks_without_end
 
 
 def test_pages_are_found_by_their_fingerprints_and_new_ones_go_on_counting(folder):

@@ -8,6 +8,7 @@ import pytest
 
 from crawlsched.pages import ERROR, FREE, GONE, LIVE, MOVED, NEW, REFUSED
 from crawlsched.planner import Observation, Plan, Planner, Snapshot, plan
+from crawlsched.planner.knowledge import SLICE
 
 DAY = 86_400.0
 
@@ -351,6 +352,20 @@ def test_a_crawl_in_the_future_is_clipped_and_counted() -> None:
     planner.load(columns, None, 100.0)
     assert planner.clipped == 1
     assert planner.pages.crawled_at[:2].tolist() == [50.0, 100.0]
+
+
+def test_announcements_do_not_wait_until_a_plan_is_adopted() -> None:
+    """Slices of both are taken in turn."""
+    planner = Planner(10.0)
+    planner.add(host=0, now=0.0, n=20 * SLICE)
+    for page in range(20 * SLICE):
+        planner.crawled(page, 1.0, changed=None)
+    planner.adopt(plan(planner.snapshot(), 10.0), 2.0)
+    planner.signalled(np.arange(2 * SLICE), 0, 2.0)
+    for _ in range(4):
+        assert planner.work(2.0)
+    assert planner.pages.n_signals[: 20 * SLICE].sum() == 2 * SLICE
+    assert planner.values._adopted_below == 2 * SLICE
 
 
 @pytest.mark.parametrize(("longest", "n_starving"), [(20.0, 0), (None, 2)])
