@@ -13,7 +13,15 @@ from crawlsched import __version__
 from crawlsched.array_file import read_arrays, read_facts, write_arrays
 from crawlsched.hosts import Hosts
 from crawlsched.page_index import PageIndex
-from crawlsched.planner import Plan, Planner, plan_before, plan_in_force, planner_arrays, planner_facts, restore_planner
+from crawlsched.planner import (
+    Plan,
+    Planner,
+    plan_in_force,
+    planner_arrays,
+    planner_facts,
+    plans_in_turn,
+    restore_planner,
+)
 from crawlsched.settings import Settings
 from crawlsched.store import Store, schema
 
@@ -77,7 +85,7 @@ class SnapshotFile(NamedTuple):
             **_stamp(store, fingerprinter),
             "planner": planner_facts(planner),
             "plan": _digest(plan_in_force(planner), hosts.names),
-            "plan_before": None if (before := plan_before(planner)) is None else before.to_dict(hosts.names),
+            "plans_in_turn": [plan.to_dict(hosts.names) for plan in plans_in_turn(planner) or ()],
             "hosts": hosts.names,
         }
         arrays = planner_arrays(planner) | {f"index.{name}": array for name, array in index.arrays().items()}
@@ -111,12 +119,15 @@ class SnapshotFile(NamedTuple):
         stored = store.newest_plan()
         newest = None if stored is None else Plan.from_dict(stored.data, hosts.number)
         same_plan = _digest(newest, hosts.names) == facts["plan"]
-        goes_on = same_plan and facts["plan_before"] is not None and facts["planner"]["n_filed"] > 0
+        in_turn = [Plan.from_dict(data, hosts.number) for data in facts["plans_in_turn"]] if same_plan else []
+        goes_on = bool(in_turn)
         if goes_on:
-            planner.adopt(Plan.from_dict(facts["plan_before"], hosts.number), now)
+            before, coming = in_turn
+            planner.adopt(before, now)
             planner.work(now)
-        if newest is not None:
-            planner.adopt(newest, now, begin=facts["planner"]["n_filed"] if goes_on else 0)
+            planner.adopt(coming, now, begin=facts["planner"]["n_adopted"])
+        if newest is not None and (not goes_on or _digest(coming, hosts.names) != facts["plan"]):
+            planner.adopt(newest, now)
         if not goes_on:
             planner.work(now)
         restore_planner(planner, facts["planner"], arrays, same_plan, goes_on, now)

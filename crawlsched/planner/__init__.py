@@ -2,7 +2,7 @@
 
 from crawlsched.frontier import Pick
 from crawlsched.planner.explanation import Explanation, Observation
-from crawlsched.planner.keeping import plan_before, plan_in_force, planner_arrays, planner_facts, restore_planner
+from crawlsched.planner.keeping import plan_in_force, planner_arrays, planner_facts, plans_in_turn, restore_planner
 from crawlsched.planner.plan import Plan, Snapshot, plan
 from crawlsched.planner.planner import DEFAULT_GRID, Planner
 from crawlsched.planner.prospects import prospects
@@ -16,10 +16,10 @@ __all__ = [
     "Planner",
     "Snapshot",
     "plan",
-    "plan_before",
     "plan_in_force",
     "planner_arrays",
     "planner_facts",
+    "plans_in_turn",
     "prospects",
     "restore_planner",
 ]

@@ -16,7 +16,7 @@ from crawlsched.planner.plan import Plan
 if TYPE_CHECKING:
     from crawlsched.planner.planner import Planner
 
-__all__ = ["plan_before", "plan_in_force", "planner_arrays", "planner_facts", "restore_planner"]
+__all__ = ["plan_in_force", "planner_arrays", "planner_facts", "plans_in_turn", "restore_planner"]
 
 _FILED_AT_ONCE = 2048
 
@@ -28,11 +28,15 @@ def plan_in_force(planner: Planner) -> Plan | None:
     return replace(planner.plan, co_changes=planner._newest_parameters.co_changes)
 
 
-def plan_before(planner: Planner) -> Plan | None:
-    """Return the plan that is in force for pages which have not yet adopted the newest one; None if there is none."""
-    if planner._plan_before is None or planner._next_parameters is not None or planner.values._adopted_below is None:
+def plans_in_turn(planner: Planner) -> tuple[Plan, Plan] | None:
+    """Return the plan that is being adopted, after the one before, in force for the other pages; None without both."""
+    before, coming, values = planner._plan_before, planner._plan_coming, planner.values
+    if planner._rule != "posterior" or before is None or coming is None or values._adopted_below is None:
         return None
-    return replace(planner._plan_before, co_changes=planner.values._before.co_changes)
+    return (
+        replace(before, co_changes=values._before.co_changes),
+        replace(coming, co_changes=values.parameters.co_changes),
+    )
 
 
 def planner_facts(planner: Planner) -> dict[str, Any]:
@@ -47,7 +51,11 @@ def planner_facts(planner: Planner) -> dict[str, Any]:
     }
     if frontier is not None:
         where = filed(frontier, planner.pages.n)
-        facts |= {"n_filed": _n_filed(planner), **{name: getattr(where, name) for name in Filed._fields[2:]}}
+        facts |= {
+            "n_filed": _n_filed(planner),
+            "n_adopted": planner.values._adopted_below,
+            **{name: getattr(where, name) for name in Filed._fields[2:]},
+        }
     return facts
 
 
@@ -69,7 +77,7 @@ def restore_planner(
     facts: Mapping[str, Any],
     arrays: Mapping[str, npt.NDArray[Any]],
     same_plan: bool,
-    same_before: bool,
+    goes_on: bool,
     now: float,
 ) -> None:
     """Take over what `planner_facts` and `planner_arrays` returned, into a planner without pages.
@@ -81,8 +89,8 @@ def restore_planner(
     facts, arrays : mapping
     same_plan : bool
         Whether `plan_in_force` is the same as it was then.
-    same_before : bool
-        Whether `plan_before` is, too, and the newest plan goes on being adopted where that ended.
+    goes_on : bool
+        Whether `plans_in_turn` are, and the one that was being adopted goes on being adopted where that ended.
     now : float
         POSIX seconds, not before the arrays were taken.
     """
@@ -96,9 +104,9 @@ def restore_planner(
     planner.threshold = facts["threshold"]
     if "filed.place" not in arrays:
         return
-    n_known = facts["n_filed"] if same_plan and facts["rules"] == _rules(planner) else 0
-    if n_known and same_before:
-        n_known = facts["n_pages"]
+    n_known = facts["n_pages"] if goes_on else facts["n_filed"]
+    if not same_plan or facts["rules"] != _rules(planner):
+        n_known = 0
     numbers = [facts[name] for name in Filed._fields[2:]]
     if n_known:
         put_back(planner.frontier, Filed(arrays["filed.place"], arrays["filed.alarm"], *numbers), n_known, now)

@@ -169,9 +169,10 @@ def test_pages_that_stood_behind_an_equal_one_are_put_back(tmp_path):
     assert [pick[:2] for pick in first] == [pick[:2] for pick in second]
 
 
+@pytest.mark.parametrize("n_plans", [1, 2])
 @pytest.mark.parametrize("n_slices", [1, 2])
-def test_a_plan_goes_on_being_adopted_where_the_crawl_ended(tmp_path, n_slices):
-    """Pages whose turn had not come are put back under the plan before: as in a crawl that did not end."""
+def test_a_plan_goes_on_being_adopted_where_the_crawl_ended(tmp_path, n_slices, n_plans):
+    """Pages whose turn had not come are put back under the plan before, and plans that wait go on waiting."""
     found = []
     for name, ends in (("ends", True), ("goes_on", False)):
         folder = tmp_path / name
@@ -184,6 +185,10 @@ def test_a_plan_goes_on_being_adopted_where_the_crawl_ended(tmp_path, n_slices):
         collection.planner.adopt(made, ENDED + 150)
         for _ in range(n_slices):
             collection.planner.work(ENDED + 150)
+        if n_plans == 2:
+            newer = plan(collection.planner.snapshot(), 2.0)
+            collection.store.save_plan(newer.to_dict(collection.hosts.names), ENDED + 150)
+            collection.planner.adopt(newer, ENDED + 150)
         collection.unsaved.pages(np.arange(N), ENDED + 150)
         if ends:
             collection.close(ENDED + 150)
