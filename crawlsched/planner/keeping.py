@@ -50,7 +50,7 @@ def planner_facts(planner: Planner) -> dict[str, Any]:
         "rules": _rules(planner),
     }
     if frontier is not None:
-        where = filed(frontier, planner.pages.n)
+        where = filed(frontier, 0)  # of no page: the arrays are large, and `planner_arrays` has them
         facts |= {
             "n_filed": _n_filed(planner),
             "n_adopted": planner.values._adopted_below,

@@ -123,6 +123,14 @@ def picks_after(folder, now, **more):
     return found
 
 
+def picks_with_and_without(folder, now, **more):
+    """Return why the snapshot was not used, the picks of a crawl that was to use it, and those of one that was not."""
+    copy = Path(shutil.copytree(folder, folder.with_name(f"{folder.name}-without")))
+    used, _, first = picks_after(folder, now, **more)
+    _, _, second = picks_after(copy, now, snapshot=False, **more)
+    return used, first, second
+
+
 @pytest.mark.parametrize("pause", [0.0, 30.0, 86_400.0])
 @pytest.mark.parametrize("longest", [None, "15m"])
 def test_the_same_pages_are_picked_with_a_snapshot_and_without(left, tmp_path, pause, longest):
@@ -142,9 +150,7 @@ def test_the_same_pages_are_picked_with_a_snapshot_and_without(left, tmp_path, p
 def test_deadlines_are_put_back(tmp_path):
     """A crawl with a longest interval picks the same overdue pages after its snapshot as after reading its store."""
     crawled_for_an_hour(tmp_path, CRAWLSCHED_MAX_CRAWL_INTERVAL="10m")
-    copy = Path(shutil.copytree(tmp_path, tmp_path.with_name(f"{tmp_path.name}-without")))
-    used, _, first = picks_after(tmp_path, ENDED + 60, CRAWLSCHED_MAX_CRAWL_INTERVAL="10m")
-    _, _, second = picks_after(copy, ENDED + 60, snapshot=False, CRAWLSCHED_MAX_CRAWL_INTERVAL="10m")
+    used, first, second = picks_with_and_without(tmp_path, ENDED + 60, CRAWLSCHED_MAX_CRAWL_INTERVAL="10m")
     assert used == ""
     assert {reason for _, reason, _ in first} >= {"overdue"}
     assert [pick[:2] for pick in first] == [pick[:2] for pick in second]
@@ -162,9 +168,7 @@ def test_pages_that_stood_behind_an_equal_one_are_put_back(tmp_path):
     places = {collection.planner.frontier.place_of(page) for page in range(3_000)}
     assert "behind another" in places
     collection.close(START + 200)
-    copy = Path(shutil.copytree(tmp_path, tmp_path.with_name(f"{tmp_path.name}-without")))
-    used, _, first = picks_after(tmp_path, START + 200)
-    _, _, second = picks_after(copy, START + 200, snapshot=False)
+    used, first, second = picks_with_and_without(tmp_path, START + 200)
     assert used == ""
     assert [pick[:2] for pick in first] == [pick[:2] for pick in second]
 
@@ -328,9 +332,7 @@ def test_another_plan_in_the_store_is_taken_up_by_every_page(folder):
     collection.lease.release(ENDED)
     collection.store.save_plan(made.to_dict(names), ENDED + 1)
     collection.store.close()
-    copy = Path(shutil.copytree(folder, folder.with_name("without")))
-    used, _, first = picks_after(folder, ENDED + 10)
-    _, _, second = picks_after(copy, ENDED + 10, snapshot=False)
+    used, first, second = picks_with_and_without(folder, ENDED + 10)
     assert used == ""
     assert [pick[:2] for pick in first] == [pick[:2] for pick in second]
 
@@ -363,9 +365,7 @@ def test_after_kill_9_the_snapshot_before_is_not_used(folder):
         process.wait()
         process.stdin.close()
         process.stdout.close()
-    copy = Path(shutil.copytree(folder, folder.with_name("without")))
-    reason, _, first = picks_after(folder, ENDED + 200)
-    _, _, second = picks_after(copy, ENDED + 200, snapshot=False)
+    reason, first, second = picks_with_and_without(folder, ENDED + 200)
     assert reason == "the pages have been changed in the store since it was written"
     assert [pick[:2] for pick in first] == [pick[:2] for pick in second]
 
