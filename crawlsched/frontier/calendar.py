@@ -72,6 +72,9 @@ class Calendar:
         # By the tick in which something is to be done about them, and those whose alarms are being moved.
         self._order: list[tuple[int, int]] = []
         self._moving: list[int] = []
+        # A tick, and what is left of those who ring in it when `ahead` hands them out.
+        self._next_tick = NONE
+        self._ahead: IndexArray = np.empty(0, np.intp)
         self._living = 0
 
     def __len__(self) -> int:
@@ -189,6 +192,9 @@ class Calendar:
                 found.append(self._buckets.pop(key))
         if self._moving:
             found += self._move(current)
+        if self._ahead.size:
+            found.append(self._ahead[self._alarm[self._ahead] == self._next_tick])
+            self._ahead = self._ahead[:0]
         self._buckets.sweep(self._living)
         if not found:
             return np.empty(0, np.intp)
@@ -198,11 +204,19 @@ class Calendar:
         return due
 
     def ahead(self, now: float, n: int) -> IndexArray:
-        """Take out up to `n` pages of those that ring in the next tick, where there are more; O(n)."""
-        key = self.number(now) + 1 << _WIDTH_BITS
-        if key not in self._buckets or self._buckets.size(key) <= n:
-            return np.empty(0, np.intp)
-        pages = distinct(self._buckets.pop_some(key, n))
+        """Take out up to `n` pages of those that ring in the next tick, where there are more; O(n).
+
+        Each alarm is handed out once: whoever sets it for that tick again has to wait for it.
+        """
+        tick = self.number(now) + 1
+        if tick != self._next_tick:
+            key = tick << _WIDTH_BITS
+            if key not in self._buckets or self._buckets.size(key) <= n:
+                return np.empty(0, np.intp)
+            self._next_tick = tick
+            self._ahead = distinct(self._buckets.pop_some(key, self._buckets.size(key)))
+        pages, self._ahead = self._ahead[:n], self._ahead[n:]
+        pages = pages[self._alarm[pages] == tick]
         self.clear(pages)
         return pages
 
@@ -243,6 +257,9 @@ class Calendar:
     def soonest(self, n: int) -> IndexArray:
         """Return about `n` pages whose alarms ring soonest, not necessarily all of them distinct; O(n)."""
         found: list[IndexArray] = []
+        if self._ahead.size:
+            found.append(self._ahead[self._alarm[self._ahead] == self._next_tick])
+            n -= found[-1].size
         for key in sorted(self._buckets)[: 64 + n // 4]:
             found.append(self._buckets.pages(key))
             n -= found[-1].size
@@ -256,5 +273,6 @@ class Calendar:
         assert sorted([key for _, key in self._order] + self._moving) == sorted(self._buckets)
         alarmed = np.flatnonzero(self._alarm)
         assert self._living == alarmed.size
-        inside = [self._buckets.pages(key) for key in self._buckets]
-        assert np.isin(alarmed, np.concatenate(inside) if inside else []).all()
+        inside = [self._ahead[self._alarm[self._ahead] == self._next_tick]]
+        inside += [self._buckets.pages(key) for key in self._buckets]
+        assert np.isin(alarmed, np.concatenate(inside)).all()

@@ -61,12 +61,33 @@ def test_every_alarm_rings_in_its_tick_and_none_that_was_taken_back(
             for page in gone.tolist():
                 wanted.pop(page, None)
             pages.check()
+            for page in pages.ahead(now, 3).tolist():
+                assert wanted.pop(page) == current + 1
+            pages.check()
             now += float(rng.choice([1.0, 1.0, 5.0, 3000.0, 100_000.0]))
             assert pages.next_time() <= min([t - 1.0 for t in wanted.values()], default=np.inf)
             due = pages.due(now).tolist()
             assert sorted(due) == sorted(page for page, tick in wanted.items() if tick <= int(now) + 1)
             wanted = {page: tick for page, tick in wanted.items() if tick > int(now) + 1}
             assert len(pages) == len(wanted)
+
+
+def test_an_alarm_that_is_handed_out_ahead_and_set_for_the_same_tick_again_has_to_wait_for_it() -> None:
+    """Of ten pages that ring in the next tick each is handed out ahead once, and all of them ring."""
+    pages = Calendar(tick=1.0, start=0.0)
+    pages.reserve(20)
+    pages.set(np.arange(10), np.full(10, 1.5), 0.5)
+    handed_out: list[int] = []
+    for _ in range(8):
+        some = pages.ahead(0.5, 3)
+        handed_out += some.tolist()
+        pages.set(some, np.full(some.size, 1.5), 0.5)
+        pages.check()
+    assert sorted(handed_out) == list(range(10))
+    pages.set(np.arange(10, 20), np.full(10, 1.7), 0.5)
+    assert pages.ahead(0.5, 3).size == 0
+    assert sorted(pages.soonest(20).tolist()) == list(range(20))
+    assert pages.due(1.5).tolist() == list(range(20))
 
 
 def test_no_tick_moves_many_more_alarms_than_ring_in_it(monkeypatch: pytest.MonkeyPatch) -> None:
