@@ -44,11 +44,12 @@ class Filed(NamedTuple):
 def filed(frontier: Filing, n_pages: int) -> Filed:
     """Return where the pages stand; O(n)."""
     frontier.reserve(n_pages)
-    place = frontier._place[:n_pages].copy()
+    standing = frontier._standing
+    place = standing.place[:n_pages].copy()
     own = place > OWN_LADDER // 2
     place[own] -= OWN_LADDER
-    calendar = frontier._calendar
-    numbers = float(calendar._start), calendar.tick, int(frontier._cutoff), int(frontier._calm)
+    calendar = standing.calendar
+    numbers = float(calendar._start), calendar.tick, int(standing.cutoff), int(standing.calm)
     return Filed(place, calendar._alarm[:n_pages], *numbers)
 
 
@@ -70,9 +71,10 @@ def put_back(frontier: Filing, known: Filed, n_known: int, now: float) -> None:
     n_pages = known.place.size
     frontier._advance(now)
     frontier.reserve(n_pages)
-    frontier._cutoff, frontier._calm = known.cutoff, known.calm
+    standing = frontier._standing
+    standing.cutoff, standing.calm = known.cutoff, known.calm
     # A page whose alarm rings in the tick that has begun has to be looked at now.
-    until = frontier._until
+    until = standing.until
     for begin in range(0, n_pages, _PUT_BACK):
         part = slice(begin, begin + _PUT_BACK)
         place, alarm = known.place[part], known.alarm[part]
@@ -91,12 +93,13 @@ def _put_back_some(
 ) -> None:
     if not pages.size:
         return
-    frontier._count_hosts(pages, 1)
-    frontier._place[pages] = place
+    standing = frontier._standing
+    frontier._resting.count(frontier._pages.host[pages], 1)
+    standing.place[pages] = place
     asleep = place > RUNNING
     if asleep.any():
-        frontier._shared.add(pages[asleep], place[asleep])
-        frontier._note(frontier._shared)
+        standing.ladders.shared.add(pages[asleep], place[asleep])
+        standing.ladders.note(standing.ladders.shared)
     alarmed = rings < np.inf
-    frontier._calendar.set(pages[alarmed], rings[alarmed], now)
+    standing.calendar.set(pages[alarmed], rings[alarmed], now)
     frontier.set_deadlines(pages, now)

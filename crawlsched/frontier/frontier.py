@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from heapq import heappop
 from typing import NamedTuple
 
 import numpy as np
@@ -92,7 +91,8 @@ class Frontier(Filing):
 
     def place_of(self, page: int) -> str:
         """Return where a page stands: out, in flight, barred, awake, in a run, behind another, or asleep. O(1)."""
-        place = self._place.item(page) if 0 <= page < self._place.size else OUT
+        column = self._standing.place
+        place = column.item(page) if 0 <= page < column.size else OUT
         return _PLACE_NAMES.get(place, "asleep" if place > RUNNING else "behind another")
 
     def is_forced(self, page: int) -> bool:
@@ -105,15 +105,15 @@ class Frontier(Filing):
 
     def waits_for_host(self) -> bool:
         """Whether some page could go if its host did not rest; O(resting hosts)."""
-        self._put_fresh()
-        if self._awake.has_resting():
+        self._standing.put_fresh()
+        if self._standing.awake.has_resting():
             return True
-        for host in self._resting:
-            ladder = self._ladders.get(host)
+        for host in self._resting.until:
+            ladder = self._ladders.of_host.get(host)
             if (
-                self._resting_awake.get(host)
+                self._resting.awake.get(host)
                 or self._forced.has_host(host)
-                or self._overdue.has_host(host)
+                or self._deadlines.overdue.has_host(host)
                 or (ladder is not None and ladder.bound() is not None)
             ):
                 return True
@@ -121,31 +121,31 @@ class Frontier(Filing):
 
     def next_event(self, now: float) -> float:
         """Return the earliest time at which `pick` could give something, if it gives nothing now; inf: never. O(1)."""
-        self._put_fresh()
-        times = [self._calendar.next_time()]
-        times += [queue[0][0] for queue in (self._soon, self._overdue_soon, self._resting_order) if queue]
-        if self._max is not None:
-            times.append(self._deadlines.next_time())
-        return max(now, min(times))
+        self._standing.put_fresh()
+        times = self._standing.calendar.next_time(), self._deadlines.next_time(), self._resting.next_time()
+        return max(now, min(*times, self._soon[0][0] if self._soon else np.inf))
 
     def peek(self, n: int) -> IndexArray:
         """Return up to about `n` pages that are likely to be picked next, likeliest first; O(n log n)."""
-        self._put_fresh()
+        self._standing.put_fresh()
         found: list[int] = []
-        for queues in (self._forced, self._overdue):
+        for queues in (self._forced, self._deadlines.overdue):
             found += queues.likely(n)
-        bounds = self._awake.bounds(self._now)
-        for page in self._awake.pages[np.argsort(-bounds)[: np.count_nonzero(bounds >= 0)]].tolist():
-            found += [page, *self._followers.behind(page, self._place)[: max(n - len(found), 0)].tolist()]
-        for ladder in (self._shared, *self._ladders.values()) if len(found) < n else ():
-            found += [page for page in ladder.top(n - len(found)).tolist() if self._place[page] == RUNNING]
-            if len(found) < n and self._fall >= 1:
+        bounds = self._standing.awake.bounds(self._standing.now)
+        for page in self._standing.awake.pages[np.argsort(-bounds)[: np.count_nonzero(bounds >= 0)]].tolist():
+            found += [
+                page,
+                *self._standing.followers.behind(page, self._standing.place)[: max(n - len(found), 0)].tolist(),
+            ]
+        for ladder in self._ladders if len(found) < n else ():
+            found += [page for page in ladder.top(n - len(found)).tolist() if self._standing.place[page] == RUNNING]
+            if len(found) < n and self._crowds.fall >= 1:
                 # The next ones come from the beds that the cutoff comes down to.
                 found += ladder.highest_sleepers(n - len(found)).tolist()
             if len(found) >= n:
                 break
         if len(found) < n:
-            found += self._calendar.soonest(n - len(found)).tolist()
+            found += self._standing.calendar.soonest(n - len(found)).tolist()
         return np.array(list(dict.fromkeys(found))[:n], np.intp)
 
     # -- picks
@@ -171,10 +171,10 @@ class Frontier(Filing):
             The page is in flight then: out of the frontier until it is filed again. None if no page may go.
         """
         self._advance(now)
-        if not (self._forced or self._overdue) and (pick := self._obvious(now, host_free_at)) is not None:
+        if not (self._forced or self._deadlines.overdue) and (pick := self._obvious(now, host_free_at)) is not None:
             return pick
         free: set[int] = set()
-        for queues, reason in ((self._forced, "forced"), (self._overdue, "overdue")):
+        for queues, reason in ((self._forced, "forced"), (self._deadlines.overdue, "overdue")):
             while (entry := queues.first()) is not None:
                 _, page, host = entry
                 if self._is_free(host, now, host_free_at, free):
@@ -193,42 +193,44 @@ class Frontier(Filing):
 
         The same as `_best` finds, in a tenth of the time. Where it is None, no more was done than to let a host rest.
         """
-        if not self._awake.compiled:
+        standing = self._standing
+        awake = standing.awake
+        if not awake.compiled:
             return None
-        row, bound, following = self._awake.highest(now)
+        row, bound, following = awake.highest(now)
         if bound < 0.0:
             return None
-        value, doubt = self._awake.value_at(row, now)
+        value, doubt = awake.value_at(row, now)
         least = value * (1.0 - doubt)
-        if least <= following or (self._fresh and least <= self._fresh_at_most):
+        if least <= following or (standing.fresh and least <= standing.fresh_at_most):
             return None
-        ladder = self._highest_ladder()
+        ladder = self._ladders.highest()
         if ladder is not None and least <= -ladder[0]:
             return None
-        host = self._awake.host(row)
+        host = awake.host(row)
         until = host_free_at(host, now)
         if until > now:
             self.rest_host(host, until)
             return None
-        page = self._awake.page(row)
-        self._awake.discard_row(row)
-        self._place[page] = IN_FLIGHT
-        self._hand_over_one(page)
+        page = awake.page(row)
+        awake.discard_row(row)
+        standing.place[page] = IN_FLIGHT
+        if standing.followers:
+            standing.hand_over_one(page)
         self._work_off()
         return Pick(page, value, "value")
 
     def _work_off(self) -> None:
         """Do a part of what a falling cutoff makes necessary, or what the next tick would have too much of."""
-        if self._crowded:
-            # Not a few with each pick: in numpy some dozens cost no more.
-            self._owed += self._thinned
+        owed = self._crowds.owe() if self._crowds else 0
         if self._turned:
             return  # such a pick has done enough
         self._n_worked += 1
-        if self._crowded and self._owed >= _OPENED:
+        # Not a few with each pick: in numpy some dozens cost no more.
+        if owed >= _OPENED:
             self._thin_out()
         elif not self._n_worked % _WORK_EVERY:
-            self._ring_ahead(self._now)
+            self._ring_ahead()
 
     def _is_free(self, host: int, now: float, host_free_at: HostFreeAt, free: set[int]) -> bool:
         if host in free:
@@ -245,122 +247,105 @@ class Frontier(Filing):
         best: tuple[float, int] | None = None
         best_value: PageValue | None = None
         limit = best  # what cannot be before it is no better than the best page, whatever doubt its value leaves
-        bounds = self._awake.bounds(now)
+        standing = self._standing
+        awake = standing.awake
+        bounds = awake.bounds(now)
         while True:
             while bounds.size:
                 row = int(bounds.argmax())
                 bound = bounds.item(row)
-                page = self._awake.page(row)
+                page = awake.page(row)
                 if bound < 0 or (limit is not None and (-bound, page) > limit):
                     break
                 bounds[row] = -np.inf
-                if self._is_free(self._awake.host(row), now, host_free_at, free):
-                    value = self._awake.value(row)
+                if self._is_free(awake.host(row), now, host_free_at, free):
+                    value = awake.value(row)
                     candidate = (-value.at(now), page)
                     if best is None or best_value is None or _is_before(candidate, value, best, best_value, now):
                         best, best_value = candidate, value
                         limit = best if not value.doubt else (best[0] * (1.0 - value.doubt), AFTER_ALL_PAGES)
                 else:
-                    bounds[self._awake.rows_of(self._awake.host(row))] = -np.inf
-            if self._fresh and (limit is None or -limit[0] <= self._fresh_at_most):
-                self._put_fresh()
-                bounds = self._awake.bounds(now)
+                    bounds[awake.rows_of(awake.host(row))] = -np.inf
+            if standing.fresh and (limit is None or -limit[0] <= standing.fresh_at_most):
+                standing.put_fresh()
+                bounds = awake.bounds(now)
                 continue
-            ladder = self._highest_ladder()
+            ladder = self._ladders.highest()
             if ladder is None or (limit is not None and limit < ladder[:2]):
                 return best
             self._open(ladder[2])
-            bounds = self._awake.bounds(now)
-
-    def _highest_ladder(self) -> tuple[float, int, Ladder] | None:
-        order = self._ladder_order
-        while order:
-            value, page, host = order[0]
-            ladder = self._ladders[host] if host >= 0 else self._shared
-            if host in self._resting:
-                heappop(order)
-                ladder.noted = None
-                continue
-            bound = ladder.bound()
-            if bound == (value, page):
-                return value, page, ladder
-            heappop(order)
-            if ladder.noted == (value, page):
-                ladder.noted = None
-            self._note(ladder)
-        return None
+            bounds = awake.bounds(now)
 
     def _open(self, ladder: Ladder) -> None:
+        """Look at the pages of a ladder's highest beds, to which the cutoff comes down, or at the best of a run."""
         pages, lowest = ladder.open(_OPENED)
         if lowest is not None:
-            self._cutoff = min(self._cutoff, lowest - 1)
-            self._calm = min(self._calm, self._cutoff)
-            if ladder.host >= 0:
-                self._cutoff_of_host[ladder.host] = 0
+            self._standing.come_down(lowest - 1, ladder.host)
         ladder.noted = None
-        self._place[pages] = IN_FLIGHT
-        self._calendar.clear(pages)
         if pages.size:
-            self._put(pages, falling=True)
-        self._note(ladder)
+            self._look_at(pages)
+        self._ladders.note(ladder)
 
     def _thin_out(self) -> None:
         """Look at some pages of a bed that the cutoff is coming down to, so that not all have to be looked at then."""
-        ladder, level, _ = self._crowded[-1]
-        pages, self._owed = ladder.take(level, self._owed), 0
+        pages = self._crowds.take()
         if pages.size:
-            self._place[pages] = IN_FLIGHT
-            self._calendar.clear(pages)
-            self._put(pages, falling=True)
-        else:
-            self._crowded.pop()
+            self._look_at(pages)
+
+    def _look_at(self, pages: IndexArray) -> None:
+        """Put pages where they belong that have been taken from under the cutoff."""
+        standing = self._standing
+        standing.place[pages] = IN_FLIGHT
+        standing.calendar.clear(pages)
+        standing.put(pages, falling=True)
 
     def _send_off(self, page: int) -> None:
-        self._leave_one(page)
+        standing = self._standing
+        standing.leave_one(page)
         self._forced.discard(page)
         self._force_number.pop(page, None)
-        self._overdue.discard(page)
-        self._place[page] = IN_FLIGHT
-        self._hand_over_one(page)
+        self._deadlines.overdue.discard(page)
+        standing.place[page] = IN_FLIGHT
+        standing.hand_over_one(page)
 
     def _check(self, now: float) -> None:
-        """Raise `AssertionError` unless every page stands where `_place` says, with true bounds; O(n)."""
-        pages = np.flatnonzero(self._place != OUT)
-        place = self._place[pages]
-        self._calendar.check()
-        for queues in (self._forced, self._overdue):
+        """Raise `AssertionError` unless every page stands where its place says, with true bounds; O(n)."""
+        standing = self._standing
+        pages = np.flatnonzero(standing.place != OUT)
+        place = standing.place[pages]
+        standing.calendar.check()
+        for queues in (self._forced, self._deadlines.overdue):
             queues.check()
-        bounds = dict(zip(self._awake.pages.tolist(), self._awake.bounds(now).tolist(), strict=True))
-        waiting = set[int]().union(*self._resting_awake.values())
-        assert set(self._awake.living().tolist()) | waiting == set(pages[place == AWAKE].tolist())
-        assert not set(self._awake.living().tolist()) & waiting
-        assert set(self._resting_awake) <= set(self._resting)
-        ladders = [self._shared, *self._ladders.values()]
-        assert sum(ladder.check(self._pages.host) for ladder in ladders) == int((place > RUNNING).sum())
+        bounds = dict(zip(standing.awake.pages.tolist(), standing.awake.bounds(now).tolist(), strict=True))
+        waiting = set[int]().union(*self._resting.awake.values())
+        assert set(standing.awake.living().tolist()) | waiting == set(pages[place == AWAKE].tolist())
+        assert not set(standing.awake.living().tolist()) & waiting
+        assert set(self._resting.awake) <= set(self._resting.until)
+        assert sum(ladder.check(self._pages.host) for ladder in self._ladders) == int((place > RUNNING).sum())
         behind = self._check_followers(pages[(place > AWAKE) & (place < RUNNING)], now)
         eligible = np.setdiff1d(pages[place > BARRED], behind)
         values = self.values.many(eligible).at(now)
         for page, value in zip(eligible.tolist(), values.tolist(), strict=True):
-            host, level = self._pages.host.item(page), self._place.item(page)
+            host, level = self._pages.host.item(page), standing.place.item(page)
             if level == AWAKE:
                 if host not in self._resting:
                     assert value <= bounds[page]
             elif level == FRESH:
-                assert page in self._fresh
-                assert value <= self._fresh_at_most
+                assert page in standing.fresh
+                assert value <= standing.fresh_at_most
             elif level > OWN_LADDER // 2:
                 assert value < value_at(level - OWN_LADDER)
             elif level != RUNNING:
                 assert value < value_at(level)
-        assert (self._eligible_at(pages[place == BARRED]) > now).all()
+        assert (self._eligibility.at(pages[place == BARRED]) > now).all()
 
     def _check_followers(self, pages: IndexArray, now: float) -> IndexArray:
         """Raise `AssertionError` unless each of these pages stands behind a lower one of the same value and host."""
         found: list[int] = []
-        for leader in self._followers.leaders():
-            behind = self._followers.behind(leader, self._place)
+        for leader in self._standing.followers.leaders():
+            behind = self._standing.followers.behind(leader, self._standing.place)
             found += behind.tolist()
-            assert not behind.size or self._place[leader] > BARRED
+            assert not behind.size or self._standing.place[leader] > BARRED
             assert (behind > leader).all()
             assert (self._pages.host[behind] == self._pages.host[leader]).all()
             value = self.values.one(leader)

@@ -410,14 +410,14 @@ def memory(n: int, signalled: float, max_crawl_interval: float | None) -> dict[s
     give_memory_back()
     grown, frontier = (resident() - before) / n - 8, planner.frontier  # the truth is no part of what is measured
     rare = planner.pages.rare_facts
-    calendars = [frontier._calendar] + [frontier._deadlines] * (max_crawl_interval is not None)
-    beds = [ladder._beds for ladder in (frontier._shared, *frontier._ladders.values())]
+    calendars = [frontier._standing.calendar] + [frontier._deadlines.calendar] * (max_crawl_interval is not None)
+    beds = [ladder._beds for ladder in frontier._ladders]
     return {
         "columns": planner.pages.bytes_per_row,
         "rare": sum(column.nbytes for column in rare.columns.values()) / n,
         "posterior": sum(column.nbytes for column in planner.posterior._columns.values()) / n,
         "index": index.nbytes / n,
-        "place": frontier._place.itemsize,
+        "place": frontier._standing.place.itemsize,
         "beds": 4 * sum(bed.entries for bed in beds) / n,
         "alarms": sum(4 + 4 * calendar._buckets.entries / n for calendar in calendars),
         "process": grown,

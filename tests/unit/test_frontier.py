@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from crawlsched.crawl_value import use_compiled
-from crawlsched.frontier import buckets, calendar, filing, frontier
+from crawlsched.frontier import buckets, calendar, crowds, deadlines, filing, frontier, resting, standing
 from crawlsched.pages import FREE
 from crawlsched.planner import Planner, plan
 from crawlsched.planner.co_changes import CoChanges, HostCoChanges
@@ -225,7 +225,7 @@ class Histories(RuleBasedStateMachine):
     @invariant()
     def everything_stands_where_it_should(self) -> None:
         if hasattr(self, "planner"):
-            self.planner.frontier._check(self.planner.frontier._now)
+            self.planner.frontier._check(self.planner.frontier._standing.now)
 
 
 class CompiledHistories(Histories):
@@ -243,14 +243,15 @@ class SmallLimits(Histories):
     """The same with limits so small that ladders, runs, cutoffs and sweeps are used even by some dozen pages."""
 
     limits = (
-        (filing, "_MOST_AWAKE", 6),
-        (filing, "_KEPT_AWAKE", 2),
-        (filing, "_SMALL_HOST", 5),
-        (filing, "_LEAST_RUN", 4),
-        (filing, "_CROWD", 2),
-        (filing, "_MANY_OVERDUE", 1),
+        (standing, "_MOST_AWAKE", 6),
+        (standing, "_KEPT_AWAKE", 2),
+        (resting, "_SMALL_HOST", 5),
+        (standing, "_LEAST_RUN", 4),
+        (crowds, "_CROWD", 2),
+        (deadlines, "_MANY_OVERDUE", 1),
+        (filing, "_MANY", 6),
         (frontier, "_OPENED", 2),
-        (filing, "_MOST_THINNED", 2),
+        (crowds, "_MOST_THINNED", 2),
         (calendar, "_PART", 2),
         (buckets, "_LEAST_DEAD", 0),
         (buckets, "_WHOLE", 4),

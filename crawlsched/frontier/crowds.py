@@ -1,0 +1,77 @@
+"""Crowded beds: the cutoff, when it falls, comes down to thousands of pages that would all be looked at in one pick."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from crawlsched.frontier.ladder import LOWEST, Ladder
+from crawlsched.frontier.ladders import Ladders
+from crawlsched.frontier.resting import RestingHosts
+
+__all__ = ["Crowds"]
+
+# Beds with more sleepers than this are thinned out when the cutoff will be there in so many ticks.
+_CROWD = 512
+_FORESEEN = 64
+_MOST_THINNED = 128
+
+
+class Crowds:
+    """The crowded beds that the cutoff is coming down to, and how many of their pages to look at with each pick.
+
+    Parameters
+    ----------
+    ladders : Ladders
+    resting : RestingHosts
+
+    Attributes
+    ----------
+    fall : float
+        How fast the cutoff falls, levels a tick.
+    """
+
+    def __init__(self, ladders: Ladders, resting: RestingHosts) -> None:
+        self._ladders = ladders
+        self._resting = resting
+        self.fall = 0.0
+        self._cutoff_before = LOWEST
+        self._beds: list[tuple[Ladder, int, int]] = []  # highest last
+        self._thinned = 0  # so many pages of these with each pick,
+        self._owed = 0  # and so many are to be looked at by now
+
+    def __bool__(self) -> bool:
+        """Whether there is a crowded bed."""
+        return bool(self._beds)
+
+    def foresee(self, cutoff: int, picks: int) -> None:
+        """Find the beds that the cutoff will have come down to in the next ticks of so many picks, if it is falling."""
+        fallen, self._cutoff_before = self._cutoff_before - cutoff, cutoff
+        self.fall = max(0.0, self.fall + (fallen - self.fall) / 8)
+        self._beds, self._thinned = [], 0
+        if self.fall < 1 or cutoff == LOWEST:
+            return
+        deep = cutoff - int(_FORESEEN * self.fall)
+        for ladder in self._ladders:
+            if ladder.sleepers > _CROWD and ladder.host not in self._resting:
+                self._beds += [(ladder, level, n) for level, n in ladder.crowded(deep, _CROWD)]
+        self._beds.sort(key=lambda crowd: crowd[1])
+        before = 0
+        for _, level, n in reversed(self._beds):
+            before += n
+            # So many with each pick that each bed is thinned out when the cutoff is there.
+            ticks = max((cutoff - level) / self.fall, 1.0)
+            self._thinned = max(self._thinned, min(_MOST_THINNED, int(before / ticks / picks) + 1))
+
+    def owe(self) -> int:
+        """Count one more pick; return how many pages are to be looked at by now."""
+        self._owed += self._thinned
+        return self._owed
+
+    def take(self) -> npt.NDArray[np.intp]:
+        """Take out as many pages of the highest crowded bed as are owed."""
+        ladder, level, _ = self._beds[-1]
+        pages, self._owed = ladder.take(level, self._owed), 0
+        if not pages.size:
+            self._beds.pop()
+        return pages

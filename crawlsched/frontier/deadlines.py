@@ -1,0 +1,161 @@
+"""Deadlines: pages that have not been crawled for the longest interval go before anything of value."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container
+from heapq import heappop, heappush
+
+import numpy as np
+import numpy.typing as npt
+
+from crawlsched.frontier.calendar import Calendar
+from crawlsched.frontier.eligible import Eligibility
+from crawlsched.frontier.host_queues import HostQueues
+from crawlsched.frontier.ladder import IN_FLIGHT
+
+__all__ = ["Deadlines"]
+
+IndexArray = npt.NDArray[np.intp]
+FloatArray = npt.NDArray[np.float64]
+
+# More pages than this that are overdue at once are kept in arrays.
+_MANY_OVERDUE = 256
+
+
+class Deadlines:
+    """When pages become overdue, and those that are.
+
+    Parameters
+    ----------
+    eligibility : Eligibility
+    resting : container of int
+        The hosts that rest.
+    place : callable
+        Returns the column that says where pages stand.
+    max_crawl_interval : float or None
+        Seconds after its last crawl (or after it was first seen) a page is overdue; None: never.
+    tick, now : float
+        As for `Calendar`.
+
+    Attributes
+    ----------
+    overdue : HostQueues
+        By deadline.
+    calendar : Calendar
+        A deadline moves with each visit, but mostly away: the alarm that is set may ring early, and is then set again.
+    """
+
+    def __init__(
+        self,
+        eligibility: Eligibility,
+        resting: Container[int],
+        place: Callable[[], npt.NDArray[np.int32]],
+        *,
+        max_crawl_interval: float | None,
+        tick: float,
+        now: float,
+    ) -> None:
+        self._eligibility = eligibility
+        self._place = place
+        self._max = max_crawl_interval
+        self.calendar = Calendar(tick, now)
+        self.overdue = HostQueues(resting, self.of)
+        # Pages that become overdue before the tick ends.
+        self._soon: list[tuple[float, int]] = []
+
+    def __bool__(self) -> bool:
+        """Whether pages become overdue."""
+        return self._max is not None
+
+    def of(self, page: int) -> float:
+        """Return when a page becomes overdue, POSIX seconds; inf without a longest crawl interval."""
+        if self._max is None:
+            return np.inf
+        pages = self._eligibility.pages
+        last: float = pages.crawled_at.item(page)
+        return (last if last > -np.inf else pages.first_seen.item(page)) + self._max
+
+    def set_one(self, page: int, now: float, until: float) -> None:
+        """See to it that a page is found when it becomes overdue; O(log n). Arguments as for `set`."""
+        if self._max is None:
+            return
+        due = max(self.of(page), self._eligibility.at_one(page))
+        if due > now:
+            self.overdue.discard(page)
+        if due <= until:
+            self.calendar.clear_one(page)
+            heappush(self._soon, (due, page))
+        elif not self.calendar.is_set(page):
+            self.calendar.set_one(page, due, now)
+
+    def set(self, pages: IndexArray, now: float, until: float) -> None:
+        """See to it that pages are found when they become overdue; O(log n) a page, in numpy.
+
+        Parameters
+        ----------
+        pages : ndarray of int
+            Distinct.
+        now, until : float
+            The time, and when the tick ends; POSIX seconds.
+        """
+        if self._max is None or not pages.size:
+            return
+        columns = self._eligibility.pages
+        last = columns.crawled_at[pages]
+        never = last == -np.inf
+        if never.any():
+            last[never] = columns.first_seen[pages[never]]
+        deadlines = last + self._max
+        due = np.maximum(deadlines, self._eligibility.at(pages))
+        self.overdue.discard_many(pages[due > now])
+        late = due <= until
+        if np.count_nonzero(late) > _MANY_OVERDUE:
+            many = (due <= now) & ~self.overdue.inside(pages)
+            self.calendar.clear(pages[many])
+            self.overdue.push_many(columns.host[pages[many]], deadlines[many], pages[many])
+            soon = late & (due > now)
+        else:
+            soon = late
+        for page in pages[soon].tolist():
+            self.set_one(page, now, until)
+        pages, due = pages[~late], due[~late]
+        unset = ~self.calendar.has_alarm(pages)
+        self.calendar.set(pages[unset], due[unset], now)
+
+    def discard(self, pages: IndexArray) -> None:
+        """Forget pages; O(1) a page."""
+        self.overdue.discard_many(pages)
+        if self._max is not None:
+            self.calendar.clear(pages)
+
+    def reserve(self, capacity: int) -> None:
+        """Make room for so many pages; O(n)."""
+        if self._max is not None:
+            self.calendar.reserve(capacity)
+
+    def turn(self, now: float, until: float) -> None:
+        """Begin a tick."""
+        self.calendar.adapt()
+        if self._max is not None:
+            pages = self.calendar.due(now)
+            self.set(pages[self._place()[pages] > IN_FLIGHT], now, until)
+
+    def advance(self, now: float) -> None:
+        """Let those be overdue that have become so by now, within the tick; O(log n) each."""
+        while self._soon and self._soon[0][0] <= now:
+            _, page = heappop(self._soon)
+            if self._place()[page] > IN_FLIGHT and page not in self.overdue:
+                deadline = self.of(page)
+                if max(deadline, self._eligibility.at_one(page)) <= now:
+                    self.overdue.push(self._eligibility.pages.host.item(page), deadline, page)
+
+    @property
+    def wait(self) -> bool:
+        """Whether a page becomes overdue before the tick ends."""
+        return bool(self._soon)
+
+    def next_time(self) -> float:
+        """Return a time until which no other page becomes overdue; inf if none does. O(1)."""
+        if self._max is None:
+            return np.inf
+        return min(self._soon[0][0] if self._soon else np.inf, self.calendar.next_time())

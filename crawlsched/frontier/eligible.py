@@ -1,0 +1,42 @@
+"""From when on a page may be crawled."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from crawlsched.pages import Pages
+
+__all__ = ["Eligibility"]
+
+IndexArray = npt.NDArray[np.intp]
+FloatArray = npt.NDArray[np.float64]
+
+
+class Eligibility(NamedTuple):
+    """From when on pages may be crawled: not before what their columns say, nor soon after their last crawl.
+
+    Attributes
+    ----------
+    pages : Pages
+    min_crawl_interval : float
+        Seconds.
+    """
+
+    pages: Pages
+    min_crawl_interval: float
+
+    def at(self, pages: IndexArray) -> FloatArray:
+        """Return the time from which each page may be crawled, POSIX seconds."""
+        columns = self.pages
+        eligible: FloatArray = np.maximum(
+            columns.not_before[pages], columns.crawled_at[pages] + self.min_crawl_interval
+        )
+        return eligible
+
+    def at_one(self, page: int) -> float:
+        """Return the same for one page."""
+        not_before: float = self.pages.not_before.item(page)
+        return max(not_before, self.pages.crawled_at.item(page) + self.min_crawl_interval)

@@ -1,0 +1,166 @@
+"""All the beds: those that most hosts share, and a ladder of its own for each large host that has rested."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container, Iterator
+from heapq import heappop, heappush
+from itertools import count
+
+import numpy as np
+import numpy.typing as npt
+
+from crawlsched.frontier.ladder import OWN_LADDER, RUNNING, Ladder, Run
+from crawlsched.pages import Pages
+
+__all__ = ["Ladders"]
+
+IndexArray = npt.NDArray[np.intp]
+FloatArray = npt.NDArray[np.float64]
+LevelArray = npt.NDArray[np.int32]
+
+# Fewer pages than this are put into a ladder one by one.
+_FEW = 24
+
+
+class Ladders:
+    """Put pages to bed in the ladder that is theirs, and find the highest bed of all.
+
+    Parameters
+    ----------
+    pages : Pages
+    resting : container of int
+        The hosts that rest: their ladders are skipped.
+    place : callable
+        Returns the column that says where pages stand, which is written here for those that go to bed.
+
+    Attributes
+    ----------
+    shared : Ladder
+    of_host : dict of int to Ladder
+        A host's pages move to its own ladder as they are looked at; until then they are left out one by one.
+    """
+
+    def __init__(self, pages: Pages, resting: Container[int], place: Callable[[], LevelArray]) -> None:
+        self._pages = pages
+        self._resting = resting
+        self._place = place
+        self.shared = Ladder(-1, 0, place)
+        self.of_host: dict[int, Ladder] = {}
+        self._order: list[tuple[float, int, int]] = []
+        self._run_numbers = count()
+
+    def __iter__(self) -> Iterator[Ladder]:
+        yield self.shared
+        yield from self.of_host.values()
+
+    def adapt(self) -> None:
+        """Keep all beds as suits the code in use; see `Ladder.adapt`."""
+        for ladder in self:
+            ladder.adapt()
+
+    def give_own(self, host: int) -> None:
+        """Let a host have a ladder of its own from now on."""
+        if host not in self.of_host:
+            self.of_host[host] = Ladder(host, OWN_LADDER, self._place)
+
+    # -- pages go to bed, and leave it
+
+    def put(self, pages: IndexArray, levels: LevelArray, hosts: npt.NDArray[np.int32]) -> None:
+        """Put distinct pages to bed, each under its level; O(n log n)."""
+        if not self.of_host:
+            self._place()[pages] = levels
+            self.shared.add(pages, levels)
+            self.note(self.shared)
+            return
+        order = np.argsort(hosts, kind="stable")
+        hosts, pages, levels = hosts[order], pages[order], levels[order]
+        first = np.flatnonzero(np.diff(hosts, prepend=-1)).tolist()
+        shared = np.ones(pages.size, bool)
+        for begin, stop in zip(first, [*first[1:], pages.size], strict=True):
+            ladder = self.of_host.get(hosts.item(begin))
+            if ladder is not None:
+                shared[begin:stop] = False
+                if stop - begin < _FEW:
+                    for page, level in zip(pages[begin:stop].tolist(), levels[begin:stop].tolist(), strict=True):
+                        ladder.add_one(page, level)
+                else:
+                    ladder.add(pages[begin:stop], levels[begin:stop])
+        self._place()[pages] = np.where(shared, levels, levels + OWN_LADDER)
+        for begin in first:
+            if not shared[begin]:
+                self.note(self.of_host[hosts.item(begin)])
+        if shared.any():
+            self.shared.add(pages[shared], levels[shared])
+            self.note(self.shared)
+
+    def put_one(self, page: int, level: int, host: int) -> None:
+        """Do what `put` does for a single page; O(log(levels))."""
+        ladder = self.of_host.get(host, self.shared)
+        self._place()[page] = level + ladder.offset
+        ladder.add_one(page, level)
+        self.note(ladder)
+
+    def run(self, pages: IndexArray, values: FloatArray) -> None:
+        """Put distinct pages whose values do not grow into runs; O(n log n)."""
+        self._place()[pages] = RUNNING
+        hosts = self._pages.host[pages]
+        shared = np.ones(pages.size, bool)
+        for host in np.unique(hosts).tolist() if self.of_host else ():
+            ladder = self.of_host.get(host)
+            if ladder is not None:
+                own = hosts == host
+                shared &= ~own
+                ladder.add_run(Run(next(self._run_numbers), pages[own], values[own]))
+                self.note(ladder)
+        if shared.any():
+            self.shared.add_run(Run(next(self._run_numbers), pages[shared], values[shared]))
+            self.note(self.shared)
+
+    def leave(self, pages: IndexArray, place: LevelArray) -> None:
+        """Count pages no longer that stood asleep in these places; O(n)."""
+        if not self.of_host:
+            self.shared.leave(place)
+            return
+        own = place > OWN_LADDER // 2
+        self.shared.leave(place[~own])
+        hosts, levels = self._pages.host[pages[own]], place[own] - OWN_LADDER
+        for at, host in enumerate(hosts.tolist()):
+            self.of_host[host].leave(levels[at : at + 1])
+
+    # -- the highest bed
+
+    def note(self, ladder: Ladder) -> None:
+        """Let a ladder be found when its best pages are the best of all."""
+        ladder.sweep()
+        bound = ladder.bound()
+        if bound is not None and bound != ladder.noted:
+            ladder.noted = bound
+            heappush(self._order, (*bound, ladder.host))
+
+    def highest(self) -> tuple[float, int, Ladder] | None:
+        """Return a key (-value, page) before those of all pages asleep whose hosts do not rest, and the ladder.
+
+        None where there are no such pages. Amortised O(log(ladders)).
+        """
+        order = self._order
+        while order:
+            value, page, host = order[0]
+            ladder = self.of_host[host] if host >= 0 else self.shared
+            if host in self._resting:
+                heappop(order)
+                ladder.noted = None
+                continue
+            if ladder.bound() == (value, page):
+                return value, page, ladder
+            heappop(order)
+            if ladder.noted == (value, page):
+                ladder.noted = None
+            self.note(ladder)
+        return None
+
+    def host_returns(self, host: int) -> None:
+        """Let the ladder of a host that does not rest any more be found."""
+        ladder = self.of_host.get(host)
+        if ladder is not None:
+            ladder.noted = None
+            self.note(ladder)

@@ -1,0 +1,110 @@
+"""Hosts that rest: their pages are left out of picks until they return."""
+
+from __future__ import annotations
+
+from heapq import heappop, heappush
+
+import numpy as np
+import numpy.typing as npt
+
+from crawlsched.growing import grown
+
+__all__ = ["RestingHosts"]
+
+IndexArray = npt.NDArray[np.intp]
+HostArray = npt.NDArray[np.int32]
+
+# A host with more pages than this gets a ladder of its own when it rests for the first time.
+_SMALL_HOST = 512
+
+
+class RestingHosts:
+    """Which hosts rest until when, and which of their pages would be awake.
+
+    Attributes
+    ----------
+    until : dict of int to float
+        POSIX seconds, by host.
+    rests : ndarray of bool
+        By host.
+    cutoffs : ndarray of int32
+        What the cutoff of a host has above the lowest level: 0 but for those that rested with too many pages awake.
+    awake : dict of int to set of int
+        By host the pages that would be awake if it did not rest.
+    """
+
+    def __init__(self) -> None:
+        self.until: dict[int, float] = {}
+        self.rests: npt.NDArray[np.bool_] = np.zeros(0, np.bool_)
+        self.cutoffs: npt.NDArray[np.int32] = np.zeros(0, np.int32)
+        self.awake: dict[int, set[int]] = {}
+        self._n_pages: npt.NDArray[np.int32] = np.zeros(0, np.int32)
+        self._order: list[tuple[float, int]] = []
+
+    def __bool__(self) -> bool:
+        """Whether a host rests."""
+        return bool(self.until)
+
+    def __contains__(self, host: int) -> bool:
+        return host in self.until
+
+    def count(self, hosts: HostArray, sign: int) -> None:
+        """Count pages of these hosts that come (1) or go (-1)."""
+        if not hosts.size:
+            return
+        most = int(hosts.max()) + 1
+        if most > self._n_pages.size:
+            self._n_pages = grown(self._n_pages, most + most // 2)
+            self.cutoffs = grown(self.cutoffs, most + most // 2)
+            self.rests = grown(self.rests, most + most // 2)
+        np.add.at(self._n_pages, hosts, sign)
+
+    def is_small(self, host: int) -> bool:
+        """Whether a host has so few pages that they can be left out one by one."""
+        return self._n_pages.item(host) <= _SMALL_HOST
+
+    def rest(self, host: int, until: float) -> None:
+        """Let a host rest; O(log hosts)."""
+        self.until[host] = until
+        self.rests[host] = True
+        if until < np.inf:
+            heappush(self._order, (until, host))
+
+    def release(self, host: int) -> bool:
+        """Let a host rest no longer; return whether it did. O(1)."""
+        if self.until.pop(host, None) is None:
+            return False
+        self.rests[host] = False
+        return True
+
+    @property
+    def wait(self) -> bool:
+        """Whether a host returns at some time."""
+        return bool(self._order)
+
+    def next_time(self) -> float:
+        """Return a time until which no host returns; inf if none does by itself. O(1)."""
+        return self._order[0][0] if self._order else np.inf
+
+    def returning(self, now: float) -> list[int]:
+        """Return the hosts whose rest has ended by now; O(log hosts) each."""
+        hosts = []
+        while self._order and self._order[0][0] <= now:
+            until, host = heappop(self._order)
+            if self.until.get(host) == until:
+                hosts.append(host)
+        return hosts
+
+    def set_aside(self, pages: IndexArray, hosts: HostArray) -> None:
+        """Keep pages that would be awake until their hosts return."""
+        for page, host in zip(pages.tolist(), hosts.tolist(), strict=True):
+            self.awake.setdefault(host, set()).add(page)
+
+    def forget(self, page: int, host: int) -> None:
+        """Keep a page no longer."""
+        self.awake.get(host, set()).discard(page)
+
+    def take(self, host: int) -> IndexArray:
+        """Take out the pages of a host that would be awake; O(their number)."""
+        waiting = self.awake.pop(host, set())
+        return np.fromiter(waiting, np.intp, len(waiting))

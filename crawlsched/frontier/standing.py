@@ -1,0 +1,353 @@
+"""Where each page of the frontier stands: asleep, awake, just crawled; and how it is put where it belongs."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from crawlsched.crawl_value.evaluation import Compilable
+from crawlsched.frontier import filing_rows
+from crawlsched.frontier.awake import Awake
+from crawlsched.frontier.calendar import Calendar
+from crawlsched.frontier.followers import Followers
+from crawlsched.frontier.ladder import AWAKE, FRESH, IN_FLIGHT, LOWEST, OUT, RUNNING
+from crawlsched.frontier.ladders import Ladders
+from crawlsched.frontier.levels import bed_level, bed_levels, coarseness, level_above, levels_above, value_at, values_at
+from crawlsched.frontier.resting import RestingHosts
+from crawlsched.frontier.values import CrawlValues, PageValues, as_bytes
+from crawlsched.growing import grown
+from crawlsched.pages import Pages, distinct
+
+__all__ = ["Standing"]
+
+IndexArray = npt.NDArray[np.intp]
+FloatArray = npt.NDArray[np.float64]
+BoolArray = npt.NDArray[np.bool_]
+LevelArray = npt.NDArray[np.int32]
+
+#: `crawlsched.frontier.filing_rows`.
+ROWS = Compilable(filing_rows)
+
+# Levels are crossed a little later than they are said to be, so that rounding makes no page late.
+_SLACK = 1e-9
+# POSIX seconds as floats are good to 1e-16 of themselves; alarms ring some roundings earlier.
+_CLOCK_SLACK = 1e-15
+# When more pages than this are awake on hosts that do not rest, all but the best _KEPT_AWAKE go to bed.
+_MOST_AWAKE = 192
+_KEPT_AWAKE = 64
+# Of what the cutoff is above where it has been for some time, 1/64 is made up for in each tick.
+_CALMNESS = 6
+# More pages than this that would wake at once and whose values do not grow are sorted instead.
+_LEAST_RUN = 256
+
+
+class Standing:
+    """Where pages stand, and putting them where they belong.
+
+    Parameters
+    ----------
+    pages : Pages
+    values : CrawlValues
+    tick, now : float
+        As for `Calendar`.
+
+    Attributes
+    ----------
+    place : ndarray of int32
+        By page, where it stands; see `ladder`.
+    now, until : float
+        POSIX seconds: the time, and when the tick ends. Bounds hold until then.
+    calendar : Calendar
+        The alarms of pages that sleep, or may not be crawled yet.
+    awake : Awake
+    ladders : Ladders
+    resting : RestingHosts
+    followers : Followers
+    cutoff : int
+        The level above which pages are awake.
+    calm : int
+        Where the cutoff has been for some time, or lower: pages sleep in view of that, and not of a passing rise.
+    fresh_at_most : float
+        What no page's value exceeds in this tick that was crawled in it.
+    """
+
+    def __init__(self, pages: Pages, values: CrawlValues, tick: float, now: float) -> None:
+        self.values = values
+        self._pages = pages
+        self.now = now
+        self.calendar = Calendar(tick, now)
+        self.until = self.calendar.end(now)
+        self.place: LevelArray = np.zeros(0, np.int32)
+        self.awake = Awake()
+        self.resting = RestingHosts()
+        self.ladders = Ladders(pages, self.resting.until, self._places)
+        self.followers = Followers()
+        self.cutoff = LOWEST
+        self.calm = LOWEST
+        self._coarse = coarseness(0)
+        self._were_kept = 0  # awake, when they were compared among each other for the last time but by a turn
+        self.fresh: list[int] = []  # some are elsewhere by now
+        self.fresh_at_most = 0.0
+
+    def _places(self) -> LevelArray:
+        return self.place
+
+    def reserve(self, capacity: int) -> None:
+        """Make room for so many pages, more than there are; O(n)."""
+        size = self.place.size
+        self._coarse = coarseness(capacity)
+        self.place = grown(self.place, capacity)
+        self.place[size:] = OUT
+        self.calendar.reserve(capacity)
+
+    def calm_down(self, at_once: bool = False) -> None:
+        """Let what pages sleep in view of follow the cutoff up, slowly; it follows it down at once."""
+        if at_once:
+            self.calm = self.cutoff
+        elif self.calm < self.cutoff:
+            self.calm += (self.cutoff - self.calm >> _CALMNESS) + 1
+
+    def come_down(self, level: int, host: int) -> None:
+        """Let pages above a level be awake from now on; that of a host that has a cutoff of its own, or -1, too."""
+        self.cutoff = min(self.cutoff, level)
+        self.calm = min(self.calm, self.cutoff)
+        if host >= 0:
+            self.resting.cutoffs[host] = 0
+
+    # -- pages leave where they stand
+
+    def leave(self, pages: IndexArray) -> None:
+        """Take distinct pages from where they stand; their place is to be set by the caller. O(n)."""
+        place = self.place[pages]
+        self.calendar.clear(pages)
+        for page in pages[place == AWAKE].tolist():
+            self._fall_asleep(page)
+        asleep = place > RUNNING
+        if asleep.any():
+            self.ladders.leave(pages[asleep], place[asleep])
+
+    def leave_one(self, page: int) -> None:
+        """Do what `leave` does for a single page; O(log(awake))."""
+        place = self.place.item(page)
+        if place == IN_FLIGHT:
+            return
+        self.calendar.clear_one(page)
+        if place == AWAKE:
+            self._fall_asleep(page)
+        elif place > RUNNING:
+            self.ladders.leave(np.array([page]), np.array([place]))
+
+    def hand_over(self, pages: IndexArray) -> None:
+        """Let others take over from those of some pages that they stand behind."""
+        if self.followers:
+            for page in pages[np.isin(pages, self.followers.leaders())].tolist():
+                self.hand_over_one(page)
+
+    def hand_over_one(self, page: int) -> None:
+        """Do what `hand_over` does for a single page."""
+        if self.followers:
+            successor = self.followers.succeed(page, self.place)
+            if successor is not None:
+                self.put_one(successor)
+
+    def _fall_asleep(self, page: int) -> None:
+        self.awake.discard(page)
+        if self.resting.awake:
+            self.resting.forget(page, self._pages.host.item(page))
+
+    # -- asleep or awake
+
+    def put(self, pages: IndexArray, falling: bool) -> None:
+        """Put distinct eligible pages to bed, or among those that are awake; O(log n) a page.
+
+        Parameters
+        ----------
+        pages : ndarray of int
+        falling : bool
+            Whether the cutoff is coming down to them, so that they sleep where they are not disturbed by that.
+        """
+        values = self.values.many(pages)
+        parabolas = value, slope, curve = values.parabolas(self.now, self.until)
+        left = self.until - self.now
+        if ROWS.compiled and self._put_compiled(pages, values, parabolas, falling):
+            return
+        bounds = value + left * (slope + left * curve)
+        levels = levels_above(bounds)
+        steady = values.steady
+        hosts = self._pages.host[pages]
+        cutoffs = np.maximum(self.cutoff, self.resting.cutoffs[hosts] + LOWEST)
+        awake = levels > cutoffs
+        if np.count_nonzero(awake) > _MOST_AWAKE and not steady.all():
+            # Too many at once: the best few are kept, and the others wait until the cutoff comes down to them.
+            self.cutoff = max(self.cutoff, level_above(float(np.partition(bounds, -_KEPT_AWAKE)[-_KEPT_AWAKE])) - 2)
+            cutoffs = np.maximum(cutoffs, self.cutoff)
+            descending = awake
+            awake = levels > cutoffs
+        else:
+            descending = awake
+        if np.count_nonzero(awake) > _MOST_AWAKE and not steady[awake].all():
+            # What is left are pages of very nearly the same value: those that are equal in all need to be there once.
+            asleep = ~awake
+            awake &= ~self._stand_behind(pages, hosts, awake & ~steady)
+        else:
+            asleep = ~awake
+        if awake.any():
+            self._wake(pages, awake, parabolas, values)
+        if not asleep.any():
+            return
+        sleepers, levels, cutoffs = pages[asleep], levels[asleep], cutoffs[asleep]
+        below = levels < self.calm
+        cutoffs[below] = self.calm
+        levels = bed_levels(levels, cutoffs, falling | descending[asleep] | ~below, self._coarse)
+        self._sleep(sleepers, levels, hosts[asleep], values, asleep)
+
+    def _put_compiled(
+        self, pages: IndexArray, values: PageValues, parabolas: tuple[FloatArray, FloatArray, FloatArray], falling: bool
+    ) -> bool:
+        """Do what `put` does by compiled code; return False, and do nothing, where too many pages would be awake."""
+        hosts, awake, beds = self._pages.host[pages], np.empty(pages.size, bool), np.empty(pages.size, np.int32)
+        limits = self.resting.cutoffs, int(self.cutoff), int(self.calm), falling, self._coarse
+        n_awake = ROWS.belong(*parabolas, self.until - self.now, hosts, *limits, awake, beds)
+        if n_awake > _MOST_AWAKE:
+            return False
+        if n_awake:
+            self._wake(pages, awake, parabolas, values)
+        if n_awake < pages.size:
+            asleep = ~awake
+            self._sleep(pages[asleep], beds[asleep], hosts[asleep], values, asleep)
+        return True
+
+    def _sleep(
+        self,
+        pages: IndexArray,
+        levels: npt.NDArray[np.int32],
+        hosts: npt.NDArray[np.int32],
+        values: PageValues,
+        where: BoolArray,
+    ) -> None:
+        """Put pages to bed, and set their alarms; `where` says which of the values are theirs."""
+        self.ladders.put(pages, levels, hosts)
+        ring = values.crossings(values_at(levels) * (1 - _SLACK), self.until, where)
+        rings = ring < np.inf
+        self.calendar.set(pages[rings], ring[rings] - _CLOCK_SLACK * abs(self.now), self.now)
+
+    def put_one(self, page: int) -> None:
+        """Do what `put` does for a single page."""
+        value = self.values.one(page)
+        bound = value.bound(self.until, rough=True)
+        level = level_above(bound)
+        host = self._pages.host.item(page)
+        cutoff = max(self.cutoff, LOWEST + self.resting.cutoffs.item(host))
+        if level > cutoff and (value.steady or host in self.resting):
+            self.put(np.array([page]), falling=False)
+            return
+        if level > cutoff:
+            level = level_above(value.bound(self.until))
+        if level > cutoff:
+            self.place[page] = AWAKE
+            self.awake.add_one(page, host, value.parabola(self.now, self.until), self.now, value)
+            return
+        bed = bed_level(level, self.calm if level < self.calm else cutoff, self._coarse)
+        self.ladders.put_one(page, bed, host)
+        if not value.steady:
+            ring = value.crossing(value_at(bed) * (1 - _SLACK), self.until)
+            if ring < np.inf:
+                self.calendar.set_one(page, ring - _CLOCK_SLACK * abs(self.now), self.now)
+
+    def _wake(
+        self,
+        pages: IndexArray,
+        awake: npt.NDArray[np.bool_],
+        parabolas: tuple[FloatArray, FloatArray, FloatArray],
+        values: PageValues,
+    ) -> None:
+        """Put pages among those that are awake, or into runs where many never change their value."""
+        steady = awake & values.steady
+        if np.count_nonzero(steady) > _LEAST_RUN:
+            self.ladders.run(pages[steady], parabolas[0][steady])
+            awake = awake & ~steady
+        rows = np.flatnonzero(awake)
+        woken = pages[rows]
+        self.place[woken] = AWAKE
+        hosts = self._pages.host[woken]
+        if self.resting:
+            resting = self.resting.rests[hosts]
+            self.resting.set_aside(woken[resting], hosts[resting])
+            rows, woken, hosts = rows[~resting], woken[~resting], hosts[~resting]
+        if rows.size:
+            value, slope, curve = (column[rows] for column in parabolas)
+            if 4 * rows.size < pages.size:
+                # What is kept is not to hold the posterior probabilities of all the others in memory.
+                values, rows = values.some(rows), np.arange(rows.size)
+            self.awake.add(woken, hosts, (value, slope, curve), self.now, values, rows)
+
+    def _stand_behind(self, pages: IndexArray, hosts: npt.NDArray[np.int32], chosen: BoolArray) -> BoolArray:
+        """Let those of the chosen pages stand behind another one that are alike in all; return which do."""
+        rows = np.flatnonzero(chosen)
+        alike = as_bytes(hosts[rows], *self.values.deciding(pages[rows]))
+        chosen[rows] = self.followers.gather(pages[rows], alike, self.place)
+        return chosen
+
+    # -- all that are awake, or were crawled in this tick
+
+    def put_crawled(self, page: int) -> None:
+        """Put a page that has just been crawled where it belongs; O(1), or as `put_one` where it is worth much already.
+
+        Such pages are dealt with together when the tick ends: in numpy, one costs as much as some dozens.
+        """
+        at_most = self.values.soon_at_most(page, self.until)
+        if at_most < value_at(self.cutoff):
+            self.place[page] = FRESH
+            self.fresh.append(page)
+            if at_most > self.fresh_at_most:
+                self.fresh_at_most = at_most
+        else:
+            self.put_one(page)
+
+    def take_fresh(self) -> IndexArray:
+        """Take out the pages that were crawled in this tick; return them, ascending."""
+        if not self.fresh:
+            return np.empty(0, np.intp)
+        pages = distinct(np.array(self.fresh, np.intp))
+        self.fresh, self.fresh_at_most = [], 0.0
+        fresh: IndexArray = pages[self.place[pages] == FRESH]
+        self.place[fresh] = IN_FLIGHT
+        return fresh
+
+    def put_fresh(self) -> None:
+        """Put the pages that were crawled in this tick where they belong."""
+        pages = self.take_fresh()
+        if pages.size:
+            self.put(pages, falling=False)
+
+    def take_awake(self) -> IndexArray:
+        """Take out and return the pages that are awake, those of hosts that rest aside; O(A)."""
+        if self.resting:
+            self.resting.set_aside(*self.awake.take_resting())
+        pages = self.awake.living()
+        self.awake.clear()
+        return pages
+
+    def compare_awake(self) -> None:
+        """Keep awake only the best of those that are, as far as they are not all alike, if very many have come; O(A).
+
+        Slice after slice of a collection that is being loaded leaves its best pages here.
+        """
+        if self.awake.pages.size > 2 * max(_MOST_AWAKE, self._were_kept):
+            self.put(self.take_awake(), falling=False)
+            self._were_kept = self.awake.pages.size
+
+    def put_worst_to_bed(self, host: int) -> None:
+        """Raise the cutoff of a host that rests, where too many of its pages would be awake."""
+        waiting = self.resting.awake[host]
+        if host not in self.ladders.of_host or len(waiting) <= _MOST_AWAKE:
+            return
+        pages = np.fromiter(waiting, np.intp, len(waiting))
+        value, slope, curve = self.values.many(pages).parabolas(self.now, self.until)
+        left = self.until - self.now
+        bounds = value + left * (slope + left * curve)
+        cutoff = level_above(float(np.partition(bounds, -_KEPT_AWAKE)[-_KEPT_AWAKE])) - 2
+        self.resting.cutoffs[host] = cutoff - LOWEST
+        worst = pages[levels_above(bounds) <= cutoff]
+        self.leave(worst)
+        self.put(worst, falling=True)
