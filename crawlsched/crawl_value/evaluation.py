@@ -26,10 +26,13 @@ class Compilable:
     module : module
         Functions of plain floats and arrays, in the order in which they call each other, and `EXAMPLES`: by name the
         arguments of a call of each function that is called from outside, whose types it is compiled for.
+    *uses : module
+        Others whose functions it calls, in the order in which they call each other; beside `elements`.
     """
 
-    def __init__(self, module: ModuleType) -> None:
+    def __init__(self, module: ModuleType, *uses: ModuleType) -> None:
         self._module = module
+        self._uses = uses
         self._twins: dict[str, Any] = {}
         #: Whether the functions are compiled ones.
         self.compiled = False
@@ -44,6 +47,8 @@ class Compilable:
         self.compiled = _loaded is not None and _choice is not False
         if self.compiled and not self._twins:
             known = _loaded.ELEMENTS
+            for module in self._uses:
+                known = known | _loaded.compiled_functions(module, known)
             self._twins = known if self._module is elements else _loaded.compiled_functions(self._module, known)
             for name, example in self._module.EXAMPLES.items():
                 self._twins[name](*example)

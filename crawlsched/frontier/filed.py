@@ -72,7 +72,8 @@ def put_back(frontier: Filing, known: Filed, n_known: int, now: float) -> None:
     frontier._advance(now)
     frontier.reserve(n_pages)
     standing = frontier._standing
-    standing.cutoff, standing.calm = known.cutoff, known.calm
+    standing.cutoff = known.cutoff
+    standing.calm_at(known.calm)
     # A page whose alarm rings in the tick that has begun has to be looked at now.
     until = standing.until
     for begin in range(0, n_pages, _PUT_BACK):

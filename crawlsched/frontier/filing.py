@@ -114,7 +114,7 @@ class Filing:
         if pages.size:
             standing.put(pages, falling)
             if pages.size > _MANY and not falling:
-                standing.calm_down(at_once=True)
+                standing.calm_at(standing.cutoff)
             standing.compare_awake()
 
     def refile(self, pages: IndexArray, now: float) -> None:

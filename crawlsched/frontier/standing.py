@@ -35,8 +35,8 @@ _CLOCK_SLACK = 1e-15
 # When more pages than this are awake on hosts that do not rest, all but the best _KEPT_AWAKE go to bed.
 _MOST_AWAKE = 192
 _KEPT_AWAKE = 64
-# Of what the cutoff is above where it has been for some time, 1/64 is made up for in each tick.
-_CALMNESS = 6
+# Where the cutoff has been for some time is the lowest of the last so many ticks, or of up to twice as many.
+_CALM_TICKS = 64
 # More pages than this that would wake at once and whose values do not grow are sorted instead.
 _LEAST_RUN = 256
 
@@ -83,7 +83,7 @@ class Standing:
         self.ladders = Ladders(pages, self.resting.until, self._places)
         self.followers = Followers()
         self.cutoff = LOWEST
-        self.calm = LOWEST
+        self.calm_at(LOWEST)
         self._coarse = coarseness(0)
         self._were_kept = 0  # awake, when they were compared among each other for the last time but by a turn
         self.fresh: list[int] = []  # some are elsewhere by now
@@ -100,12 +100,20 @@ class Standing:
         self.place[size:] = OUT
         self.calendar.reserve(capacity)
 
-    def calm_down(self, at_once: bool = False) -> None:
-        """Let what pages sleep in view of follow the cutoff up, slowly; it follows it down at once."""
-        if at_once:
-            self.calm = self.cutoff
-        elif self.calm < self.cutoff:
-            self.calm += (self.cutoff - self.calm >> _CALMNESS) + 1
+    def calm_at(self, level: int) -> None:
+        """Suppose that the cutoff has been at this level for some time."""
+        self.calm = level
+        # The lowest cutoff of some ticks, of those since, and how many these are.
+        self._lowest, self._n_since = (level, level), 0
+
+    def calm_down(self) -> None:
+        """Let what pages sleep in view of follow the cutoff up after some ticks; it follows it down at once. O(1)."""
+        before, since = self._lowest[0], min(self._lowest[1], self.cutoff)
+        self._n_since += 1
+        if self._n_since >= _CALM_TICKS:
+            before, since, self._n_since = since, self.cutoff, 0
+        self._lowest = before, since
+        self.calm = min(before, since)
 
     def come_down(self, level: int, host: int) -> None:
         """Let pages above a level be awake from now on; that of a host that has a cutoff of its own, or -1, too."""

@@ -11,6 +11,9 @@ from crawlsched.estimators import Posterior
 from crawlsched.frontier import PageValue, PageValues
 from crawlsched.pages import Pages
 from crawlsched.planner.further_sources import FurtherSources
+from crawlsched.planner.gathered_rows import GROWING, SIGNALLED, STEADY
+from crawlsched.planner.gathered_values import ROWS as GATHERED
+from crawlsched.planner.gathered_values import GatheredValues
 from crawlsched.planner.own_precision import OwnPrecision
 from crawlsched.planner.page_signals import PageSignals
 from crawlsched.planner.parameters import Parameters
@@ -188,8 +191,48 @@ class PosteriorValues(PageSignals):
 
     def many(self, pages: IndexArray) -> PageValues:
         """Return the crawl values of pages as things stand; O(K) a page."""
+        if GATHERED.compiled:
+            return self._gathered(pages)
         together = self.co_change_evidence(pages)
         return self.supposing(pages, self._pages.crawled_at[pages], self.heard(pages), together)
+
+    def _gathered(self, pages: IndexArray) -> PageValues:
+        """Return what `many` returns, by compiled code."""
+        columns = self._pages
+        crawled_at, importance = columns.crawled_at[pages], columns.importance[pages].astype(np.float64)
+        steady = (crawled_at == -np.inf) | (importance == 0.0)
+        if steady.all():
+            return MixedValues(steady, self._steady_values(pages, steady, importance), [])
+        signals = self._signals_gathered(pages)
+        rate, weight, evidence = signals
+        silent = (rate <= 0.0) | (weight == 0.0)
+        together = self.co_change_evidence(pages)
+        if together.any():
+            reached = together > 0.0
+            evidence[reached] += together[reached]
+            alone = np.flatnonzero(silent & reached)
+            rate[alone], weight[alone] = self._co_change_rate(pages[alone]), _CO_CHANGE_WEIGHT
+            silent &= ~reached
+        kinds = np.where(silent, GROWING, SIGNALLED).astype(np.uint8)
+        kinds[steady] = STEADY
+        values = self._steady_values(pages, steady, importance)
+        weights = self.value_weights(pages)
+        return GatheredValues(self.one, self._grid, pages, kinds, values, weights, crawled_at, importance, signals)
+
+    def _signals_gathered(self, pages: IndexArray) -> FloatArray:
+        """Return signal rates, signal weights and the evidence of announcements since the last crawl, shape (3, n)."""
+        columns, found = self._pages, np.zeros((3, pages.size))
+        of_pages = columns.source, columns.host, columns.part, columns.n_signals, columns.n_signals_total
+        since = columns.crawled_at, columns.rare, columns.rare_facts.columns["signalled_since"]
+        for parameters, part in self._by_parameters(pages):
+            chosen = np.arange(pages.size) if part is None else np.flatnonzero(part)
+            known = parameters.signal_weights, parameters.signal_rates, parameters.signal_strengths
+            own = self._own.true_signals, self._own.false_signals
+            groups = parameters.signal_groups.columns
+            GATHERED.signals_known(pages, chosen, *of_pages, *since, *own, *known, *groups, found)
+        for row in np.flatnonzero(columns.further[pages]).tolist():
+            found[:, row] = self._of_several(int(pages[row]))
+        return found
 
     def supposing(
         self,

@@ -11,10 +11,19 @@ import numpy.typing as npt
 
 from crawlsched.crawl_value.evaluation import COMPILED_FROM, Compilable
 from crawlsched.crawl_value.terms import noisy_terms
-from crawlsched.planner import rows
+from crawlsched.planner import point_rows, rows
 from crawlsched.planner.point_rows import tangent_wait
 
-__all__ = ["Grid", "GrowingValue", "GrowingValues", "SignalledValue", "SignalledValues", "SteadyValue", "highest_gain"]
+__all__ = [
+    "DOUBT",
+    "Grid",
+    "GrowingValue",
+    "GrowingValues",
+    "SignalledValue",
+    "SignalledValues",
+    "SteadyValue",
+    "highest_gain",
+]
 
 FloatArray = npt.NDArray[np.float64]
 BoolArray = npt.NDArray[np.bool_]
@@ -22,14 +31,14 @@ BoolArray = npt.NDArray[np.bool_]
 # Values are sums with an error of some units in the last place of (elapsed * importance); bounds stay clear of that.
 _SLACK = 1.0 + 1e-10
 _SLACK_PER_SECOND = 1e-14
-# Compiled values with signals agree with numpy's to about 1e-14 of themselves.
-_DOUBT = 1e-12
+#: Compiled values with signals agree with numpy's to about 1e-14 of themselves.
+DOUBT = 1e-12
 
 # (1 - (1 + x) exp(-x)) / x is nowhere more than 0.2985: no rate makes a page worth more in so short a time.
 _STEEPEST = 0.3
 
 #: `crawlsched.planner.rows`: what decides picks, and all that compiled code can do faster.
-ROWS = Compilable(rows)
+ROWS = Compilable(rows, point_rows)
 
 
 class Grid:
@@ -336,7 +345,7 @@ class SignalledValue:
     @property
     def doubt(self) -> float:
         """How far `at` may be from `exact`, as a share of it; 0 if it is the same."""
-        return _DOUBT if ROWS.compiled else 0.0
+        return DOUBT if ROWS.compiled else 0.0
 
     def _terms(self, now: float) -> tuple[float, float, float]:
         """Return crawl value, its slope in time, and a bound on the slope's slope."""

@@ -74,6 +74,11 @@ class SignalGroups:
         keys: npt.NDArray[np.int64] = (sources.astype(np.int64) * self._n_hosts + hosts) * _PARTS + parts + 1
         return keys
 
+    @property
+    def columns(self) -> tuple[npt.NDArray[np.int64], int, FloatArray, FloatArray]:
+        """Keys of all groups, ascending, the hosts they are made with, weights and rates: for `gathered_rows`."""
+        return self._keys, self._n_hosts, self.signal_weights, self.signal_rates
+
     def of(self, source: int, host: int, part: int) -> SignalGroup | None:
         """Return the finest group of a page; None if it has none, and what is known of the source counts."""
         row = self._rows.get((source, host, part))

@@ -1,0 +1,246 @@
+"""What is known of pages, page by page, made into what they are worth, as numba compiles it.
+
+`page_signals`, `page_values` and `posterior_value` have the same for numpy, which needs a hundred calls for what stands
+here in one loop.
+"""
+
+from __future__ import annotations
+
+import math
+from math import expm1, inf, log
+from typing import Any
+
+import numpy as np
+
+from crawlsched.estimators.page_precision import expected_evidence
+from crawlsched.planner.point_rows import tangent_wait
+from crawlsched.planner.rows import CURVED, growing_crossing, growing_terms, signalled_crossing, signalled_terms
+
+__all__ = ["EXAMPLES", "GROWING", "SIGNALLED", "STEADY", "crossings", "parabolas", "signals_known", "value_of_one"]
+
+#: Kinds of page values: one that does not change, one without announcements, and one with.
+STEADY, GROWING, SIGNALLED = range(3)
+
+# As in `page_signals` and `own_precision`, where they are explained.
+_SIGNALS_OF_A_RATE = 2.0
+_LEAST_WEIGHT = 1e-4
+_EXTREME = 1e-6
+_PARTS = 0x10000 + 1
+# As in `posterior_value`.
+_SLACK = 1.0 + 1e-10
+_SLACK_PER_SECOND = 1e-14
+# As close as that, relatively, to the time for which the value is known, a tangent there is off by less than that of
+# the wait.
+_CLOSE = 1e-3
+
+
+def _row_of_group(keys: Any, n_hosts: int, source: Any, host: Any, part: Any) -> int:
+    """Return the row of a page's finest group, -1 if it has none, as `SignalGroups.rows`."""
+    if host < n_hosts:
+        for which in (np.int64(part), np.int64(-1)):
+            key = (np.int64(source) * n_hosts + host) * _PARTS + which + 1
+            low, high = 0, len(keys)
+            while low < high:
+                middle = (low + high) >> 1
+                if keys[middle] < key:
+                    low = middle + 1
+                else:
+                    high = middle
+            if low < len(keys) and keys[low] == key:
+                return low
+    return -1
+
+
+def signals_known(
+    pages: Any,
+    chosen: Any,
+    sources: Any,
+    hosts: Any,
+    parts: Any,
+    n_signals: Any,
+    totals: Any,
+    crawled_at: Any,
+    rare: Any,
+    since: Any,
+    own_true: Any,
+    own_false: Any,
+    weights: Any,
+    rates: Any,
+    strengths: Any,
+    keys: Any,
+    n_hosts: int,
+    group_weights: Any,
+    group_rates: Any,
+    found: Any,
+) -> None:
+    """Set signal rate, signal weight and evidence, shape (3, n), of the chosen pages that have one source at most.
+
+    As `PageSignals.signals` and `heard`; all columns are by page but `chosen`, which has rows of `pages`, and `since`,
+    which is by rare fact. What is not chosen, or has no source, stays as it is.
+    """
+    for at in range(len(chosen)):
+        n = chosen[at]
+        page = pages[n]
+        source = sources[page]
+        if source < 0:
+            continue
+        kind = min(source, len(weights) - 1)
+        weight, rate = weights[kind], rates[kind]
+        if len(keys):
+            row = _row_of_group(keys, n_hosts, source, hosts[page], parts[page])
+            if row >= 0:
+                weight, rate = group_weights[row], group_rates[row]
+        strength = strengths[min(source, len(strengths) - 1)]
+        mean = min(max(-expm1(-weight), _EXTREME), 1.0 - _EXTREME)
+        true, false = strength * mean, strength * (1.0 - mean)
+        if page < len(own_true):
+            true, false = true + own_true[page], false + own_false[page]
+        weight = -log(false / (true + false))
+        if weight < _LEAST_WEIGHT:
+            found[0, n] = found[1, n] = found[2, n] = 0.0
+            continue
+        heard, total = float(n_signals[page]), float(totals[page])
+        if total == 0.0 or rate <= 0.0:
+            rate = 0.0
+        else:
+            time = crawled_at[page] - since[rare[page]]
+            if not (time > 0.0 and time < inf):
+                time = 0.0
+            counted = max(total - heard, 0.0)
+            rate = (counted + _SIGNALS_OF_A_RATE) / (time + _SIGNALS_OF_A_RATE / rate)
+        found[0, n], found[1, n] = rate, weight
+        found[2, n] = expected_evidence(true, false, heard) if heard > 1.0 else weight * heard
+
+
+def terms_of_one(
+    kind: int, steady: float, weights: Any, rates: Any, elapsed: float, importance: float, signals: Any, n: int
+) -> tuple[float, float, float]:
+    """Return crawl value, slope in time and a bound on the slope's slope."""
+    if kind == STEADY:
+        return steady, 0.0, 0.0
+    if kind == GROWING:
+        value, curvature = growing_terms(weights, rates, elapsed)
+        curvature *= importance
+        return max(value * importance, 0.0), curvature * elapsed, curvature
+    value, slope, curvature = signalled_terms(weights, rates, elapsed, signals[2, n], signals[0, n], signals[1, n])
+    return max(value, 0.0) * importance, slope * importance, curvature * importance
+
+
+def value_of_one(
+    kinds: Any,
+    steady: Any,
+    weights: Any,
+    rates: Any,
+    crawled_at: Any,
+    importance: Any,
+    signals: Any,
+    n: int,
+    now: float,
+) -> float:
+    """Return the crawl value of one page, as `terms_of_one` has it."""
+    elapsed = max(now - crawled_at[n], 0.0)
+    value: float = terms_of_one(kinds[n], steady[n], weights[n], rates, elapsed, importance[n], signals, n)[0]
+    return value
+
+
+def parabolas(
+    kinds: Any,
+    steady: Any,
+    weights: Any,
+    rates: Any,
+    crawled_at: Any,
+    importance: Any,
+    signals: Any,
+    after: float,
+    until: float,
+    terms: Any,
+    found: Any,
+) -> None:
+    """Set `terms_of_one` at a time, shape (3, n), and value, slope and half curvature of parabolas above the values."""
+    for n in range(len(kinds)):
+        elapsed = max(after - crawled_at[n], 0.0)
+        value, slope, curvature = terms_of_one(
+            kinds[n], steady[n], weights[n], rates, elapsed, importance[n], signals, n
+        )
+        terms[0, n], terms[1, n], terms[2, n] = value, slope, curvature
+        if kinds[n] != STEADY:
+            value = value * _SLACK + importance[n] * (until - crawled_at[n]) * _SLACK_PER_SECOND
+        found[0, n], found[1, n], found[2, n] = value, slope * _SLACK, curvature * (0.5 * _SLACK)
+
+
+def crossings(
+    kinds: Any,
+    weights: Any,
+    rates: Any,
+    crawled_at: Any,
+    importance: Any,
+    signals: Any,
+    terms: Any,
+    at: float,
+    table: Any,
+    gains: Any,
+    slopes: Any,
+    aims: Any,
+    chosen: Any,
+    after: float,
+    found: Any,
+) -> None:
+    """Set times before which the values of the chosen pages are below `aims`; `terms` are those at the time `at`."""
+    for k in range(len(chosen)):
+        n = chosen[k]
+        if kinds[n] == STEADY:
+            found[k] = inf
+            continue
+        start, scale = crawled_at[n], importance[n]
+        value, slope, curvature = terms[0, n] / scale, terms[1, n] / scale, terms[2, n] / scale
+        aim, elapsed = aims[k] / scale, max(at - start, 0.0)
+        if kinds[n] == GROWING:
+            wait = _growing_wait(weights[n], rates, elapsed, value, curvature, table, gains, slopes, aim, after - start)
+        else:
+            evidence, rate, weight = signals[2, n], signals[0, n], signals[1, n]
+            wait = elapsed + tangent_wait(aim, value, slope, curvature)
+            if curvature * (wait - elapsed) > CURVED * slope:
+                if evidence == 0.0:
+                    # Before the first announcement the value is at most what it were if none ever came.
+                    wait = max(wait, growing_crossing(weights[n], rates, table, gains, slopes, aim, after - start))
+                wait = signalled_crossing(weights[n], rates, wait, evidence, rate, weight, aim)
+        found[k] = max(after, start + wait)
+
+
+def _growing_wait(
+    weights: Any,
+    rates: Any,
+    elapsed: float,
+    value: float,
+    curvature: float,
+    table: Any,
+    gains: Any,
+    slopes: Any,
+    aim: float,
+    since: float,
+) -> float:
+    """Return `growing_crossing`, by a tangent where the value is known if the level is near."""
+    if value >= aim:
+        return since
+    if curvature > 0.0:
+        rise = 2.0 * (aim - value) / curvature
+        if rise <= 2.0 * _CLOSE * elapsed * elapsed:
+            return math.sqrt(elapsed * elapsed + rise) * (1.0 - 1e-9)
+    wait: float = growing_crossing(weights, rates, table, gains, slopes, aim, since)
+    return wait
+
+
+_ROW, _ROWS, _THREE, _INT = np.full(2, 0.5), np.full((2, 2), 0.5), np.full((3, 2), 0.5), np.arange(2)
+_INT32, _UINT16, _UINT32 = _INT.astype(np.int32), _INT.astype(np.uint16), _INT.astype(np.uint32)
+_KINDS, _FLOAT32 = np.arange(2).astype(np.uint8), _ROW.astype(np.float32)
+_KNOWN = _KINDS, _ROW, _ROWS, _ROW, _ROW, _ROW, _THREE
+#: Arguments of the functions that are called from outside, as numba is to compile them.
+EXAMPLES = {
+    "signals_known": (
+        *(_INT, _INT, _INT32, _INT32, _UINT16, _UINT16, _UINT32, _ROW, _INT32, _ROW, _FLOAT32, _FLOAT32),
+        *(_ROW, _ROW, _ROW, _INT, 1, _ROW, _ROW, _THREE.copy()),
+    ),
+    "value_of_one": (*_KNOWN, 0, 1.0),
+    "parabolas": (*_KNOWN, 1.0, 2.0, _THREE.copy(), _THREE.copy()),
+    "crossings": (_KINDS, *_KNOWN[2:], _THREE, 1.0, _ROW, _ROWS, _ROWS, _ROW, _INT, 1.0, _ROW.copy()),
+}
