@@ -5,6 +5,7 @@ import os
 import tempfile
 from io import BytesIO, StringIO
 from pathlib import Path
+from textwrap import fill
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +20,8 @@ __all__ = ["add_parser", "report", "say"]
 
 # Longer tables are for the file.
 _MOST_ROWS = 40
+# Of a picture's heading.
+_LETTERS_PER_INCH = 13
 
 
 def add_parser(commands: Any) -> None:
@@ -112,6 +115,8 @@ def _write(figure: "Figure", table: "Table", out: Path) -> tuple[list[str], str]
     canvas = Canvas(layout="constrained")
     FigureCanvasAgg(canvas)
     figure.draw(table, canvas)
+    width = int(_LETTERS_PER_INCH * canvas.get_figwidth())
+    canvas.suptitle(fill(f"{figure.paper}: {figure.title}", width, break_on_hyphens=False), fontsize=10)
     image = BytesIO()
     canvas.savefig(image, format="png", dpi=150)
     _write_whole(picture, image.getvalue())

@@ -161,12 +161,12 @@ def draw(table: Table, canvas: Any) -> None:
             places = np.arange(len(rows)) + 0.12 * (number - 1)
             errors = np.nan_to_num([row.standard_error for row in rows])
             axes.errorbar(places, [row.mean for row in rows], errors, fmt="o", capsize=4, label=policy)
-        axes.set_xticks(range(len(CORRUPTIONS)), [f"p = {share}" for share in CORRUPTIONS])
+        axes.set_xticks(range(len(CORRUPTIONS)), [f"p = {share:g}" for share in CORRUPTIONS])
         axes.set_title(f"m = {n_pages}")
         axes.set_ylabel("accuracy")
         axes.grid(visible=True, axis="y", alpha=0.3)
     handles, labels = canvas.axes[0].get_legend_handles_labels()
-    canvas.legend(handles, labels, loc="outside upper center", ncols=len(POLICIES))
+    canvas.legend(handles, labels, loc="outside lower center", ncols=len(POLICIES))
 
 
 FIGURES = (

