@@ -151,13 +151,15 @@ class Announcing:
         for problem in read.problems:
             logger.warning("%s: %s", source.url, problem)
             self._count(f"crawlsched/sources/problems/{problem.kind}", problem.count)
-        if read.usable:
-            self._list(number, source.host if source.kind == "robots" else None, read, now)
-        return self._take_over(number, read, validators)
+        return self._take_over(number, read, validators, now)
 
-    def _list(self, number: int, named_by: str | None, read: SourceRead, now: float) -> None:
-        """Take in the sitemaps that an index or a robots.txt names, and read those whose date there is new."""
-        for child in read.children:
+    def _list(self, number: int, read: SourceRead, now: float) -> Iterator[None]:
+        """Take in the sitemaps that an index or a robots.txt names, some at a time; read those whose date is new."""
+        source = self._sources[number]
+        named_by = source.host if source.kind == "robots" else None
+        for position, child in enumerate(read.children):
+            if position % _ENTRIES_AT_ONCE == _ENTRIES_AT_ONCE - 1:
+                yield
             known = self._sources.number("sitemap", child.url)
             self._admission.add_source("sitemap", child.url, now, parent=number, named_by=named_by)
             child_number = self._sources.number("sitemap", child.url)
@@ -171,8 +173,12 @@ class Announcing:
                 self._told_by_index.add(known)
         self._indexes.listed_again(number)
 
-    def _take_over(self, number: int, read: SourceRead, validators: dict[str, str | None]) -> Iterator[None]:
-        """Take a sitemap's entries over, some at a time."""
+    def _take_over(
+        self, number: int, read: SourceRead, validators: dict[str, str | None], now: float
+    ) -> Iterator[None]:
+        """Take a sitemap's children and entries over, some at a time."""
+        if read.usable:
+            yield from self._list(number, read, now)
         for start in range(0, len(read.pages), _ENTRIES_AT_ONCE):
             self._signalled(number, read, slice(start, start + _ENTRIES_AT_ONCE))
             yield

@@ -77,7 +77,7 @@ class Scheduler(BaseScheduler):
         self._continuations: deque[Request] = deque()
         self._offered: Request | None = None  # on its way through engine.crawl()
         self._handed_over: deque[Request] = deque()  # what next_request() gives next
-        self._fallback_had_the_last_slot = False
+        self._fallback_had_the_last_slot = self._source_had_the_last_slot = False
         self._engine_was_busy = False
         self._closed = False
         self._timer: CallLaterResult | None = None
@@ -280,12 +280,19 @@ class Scheduler(BaseScheduler):
         if (request := self._next_continuation(now)) is not None:
             self._hand_over(request)
             return True
-        if self._give_probe(now) or self._give_source(now):
+        if self._give_probe(now):
+            return True
+        # However many sitemaps are due, they leave every other slot to what else there is.
+        sources_wait = self._source_had_the_last_slot
+        if not sources_wait and self._give_source(now):
             return True
         givers = (self._give_fallback, self._give_page)
         if self._fallback_had_the_last_slot:
             givers = givers[::-1]
-        return givers[0](now) or givers[1](now)
+        if givers[0](now) or givers[1](now):
+            self._source_had_the_last_slot = False
+            return True
+        return sources_wait and self._give_source(now)
 
     def _next_continuation(self, now: float) -> Request | None:
         for _ in range(len(self._continuations)):
@@ -313,6 +320,7 @@ class Scheduler(BaseScheduler):
         request = Request(
             url, dont_filter=True, meta={"crawlsched_source": visit.source, "handle_httpstatus_all": True}
         )
+        self._source_had_the_last_slot = True
         return self._send(visit, request)
 
     def _give_fallback(self, now: float) -> bool:

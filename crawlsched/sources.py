@@ -42,8 +42,11 @@ class Sources:
         self._interval = interval
         self._rows: list[Source | None] = []
         self._numbers: dict[tuple[str, str], int] = {}
-        self._polls: list[tuple[float, int]] = []  # heap
-        self._due: dict[int, None] = {}  # in order; a dictionary so that no source waits twice
+        # A heap. What no longer agrees with its source, because that was polled sooner, is passed over.
+        self._polls: list[tuple[float, int]] = []
+        # By host, both in order; dictionaries so that no source waits twice, and a host that may not be asked holds up
+        # nobody but its own, however many sitemaps an index of it lists.
+        self._due: dict[str, dict[int, None]] = {}
         self._failures: dict[int, int] = {}
 
     @property
@@ -68,7 +71,7 @@ class Sources:
         for source in sources:
             self._put(source)
             if source.kind in POLLED_KINDS:
-                heapq.heappush(self._polls, (source.next_poll_at or 0.0, source.source))
+                self._wait_until(source.next_poll_at or 0.0, source.source)
 
     def add(
         self, kind: str, url: str, host: str, now: float, parent: int | None = None, named_by: str | None = None
@@ -83,7 +86,7 @@ class Sources:
         source = Source(len(self._rows), kind, url, host, parent=parent, next_poll_at=next_poll_at, hosts=foreign)
         self._put(source)
         if kind in POLLED_KINDS:
-            heapq.heappush(self._polls, (now, source.source))
+            self._wait_until(now, source.source)
         return source
 
     def number(self, kind: str, url: str) -> int | None:
@@ -93,22 +96,29 @@ class Sources:
     def mark_due(self, now: float) -> int:
         """Put the sources whose time has come in line for a slot; return how many wait."""
         while self._polls and self._polls[0][0] <= now:
-            self._due[heapq.heappop(self._polls)[1]] = None
-        return len(self._due)
+            at, number = heapq.heappop(self._polls)
+            if self[number].next_poll_at == at:
+                self._line_up(number)
+        return sum(map(len, self._due.values()))
 
     def poll(self, number: int) -> None:
-        """Put one source in line for a slot now, if it is one that is asked."""
-        if self[number].kind not in POLLED_KINDS:
-            return
-        self._polls = [entry for entry in self._polls if entry[1] != number]
-        heapq.heapify(self._polls)
-        self._due[number] = None
+        """Put one source in line for a slot now, if it is one that is asked; O(1)."""
+        if self[number].kind in POLLED_KINDS:
+            self.describe(number, next_poll_at=None)
+            self._line_up(number)
 
     def next_due(self, may_go: Callable[[Source], bool]) -> int | None:
-        """Take the first source in line whose host may be asked; None if there is none."""
-        for number in self._due:
+        """Take the first source in line of the first host that may be asked, which is then last; None: there is none.
+
+        O(h) where the sources of h hosts wait.
+        """
+        for host, waiting in self._due.items():
+            number = next(iter(waiting))
             if may_go(self[number]):
-                del self._due[number]
+                del waiting[number]
+                del self._due[host]
+                if waiting:
+                    self._due[host] = waiting
                 return number
         return None
 
@@ -121,13 +131,24 @@ class Sources:
             failures = self._failures[number] = self._failures.get(number, 0) + 1
             wait = min(self._interval * _BACKOFF**failures, max(self._interval, _LONGEST_INTERVAL))
         changed = self.describe(number, polled_at=now, next_poll_at=now + wait, **changes)
-        heapq.heappush(self._polls, (now + wait, number))
+        self._wait_until(now + wait, number)
         return changed
 
     def describe(self, number: int, **changes: object) -> Source:
         """Change what is known of a source; return the new row."""
         changed = self._rows[number] = replace(self[number], **changes)  # type: ignore[arg-type]
         return changed
+
+    def _line_up(self, number: int) -> None:
+        self._due.setdefault(self[number].host, {})[number] = None
+
+    def _wait_until(self, at: float, number: int) -> None:
+        if self[number].next_poll_at != at:
+            self.describe(number, next_poll_at=at)
+        heapq.heappush(self._polls, (at, number))
+        if len(self._polls) > 2 * len(self._numbers) + 64:
+            self._polls = [entry for entry in self._polls if self[entry[1]].next_poll_at == entry[0]]
+            heapq.heapify(self._polls)
 
     def _put(self, source: Source) -> None:
         while len(self._rows) <= source.source:

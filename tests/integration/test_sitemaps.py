@@ -233,3 +233,24 @@ def test_a_date_that_goes_back_is_counted_and_worth_little(site: Site, tmp_path:
     assert heard[kinds["backwards"]] == 1
     assert plan is not None
     assert plan.data["signal_weights"][kinds["backwards"]] == 0.05
+
+
+def test_many_sitemaps_leave_every_other_slot_to_pages(site: Site, tmp_path: Path) -> None:
+    """An index lists far more sitemaps than there are slots; pages go on being crawled all the same."""
+    pages = [site.page(f"/{number}", "<p>x</p>") for number in range(3)]
+    listed = [site.page(f"/{number}.xml", _sitemap(f"<loc>{pages[0]}</loc>")) for number in range(200)]
+    index = "".join(f"<sitemap><loc>{url}</loc></sitemap>" for url in listed)
+    site.page("/index.xml", f"<sitemapindex>{index}</sitemapindex>")
+    Project(
+        tmp_path,
+        SPIDER.format(urls=pages),
+        CRAWLSCHED_BANDWIDTH="20/s",
+        CRAWLSCHED_SITEMAP_URLS=site.url("/index.xml"),
+        CRAWLSCHED_SITEMAP_INTERVAL="8",
+        CONCURRENT_REQUESTS_PER_DOMAIN="16",
+        CLOSESPIDER_TIMEOUT="5",
+    ).run()
+    polls = sum(len(site.visits(f"/{number}.xml")) for number in range(200))
+    visits = sum(len(site.visits(f"/{number}")) for number in range(3))
+    assert polls > 10
+    assert visits > 0.8 * polls

@@ -54,3 +54,48 @@ def test_sources_of_the_store_keep_their_numbers_and_times() -> None:
     added = sources.add("sitemap", "http://a/t.xml", "a", now=0.0)
     assert added is not None
     assert added.source == 5
+
+
+def test_a_source_that_was_asked_for_in_between_is_not_polled_twice() -> None:
+    """The time that it had waited for passes without a poll; the next one is an interval after the last."""
+    sources = Sources(3600.0)
+    sources.load([Source(0, "sitemap", "http://a/s.xml", "a", next_poll_at=100.0)])
+    sources.poll(0)
+    assert sources.next_due(lambda source: True) == 0
+    sources.polled(0, now=50.0, ok=True)
+    assert sources.mark_due(now=3649.0) == 0
+    assert sources.mark_due(now=3650.0) == 1
+
+
+def test_a_host_with_many_sitemaps_holds_up_no_other() -> None:
+    """Hosts take turns, and one that may not be asked is looked at once, not once for each of its sitemaps."""
+    sources, asked = Sources(3600.0), []
+    for number in range(1000):
+        sources.add("sitemap", f"http://many/{number}.xml", "many", now=0.0)
+    for number in range(2):
+        sources.add("sitemap", f"http://few/{number}.xml", "few", now=0.0)
+    assert sources.mark_due(now=0.0) == 1002
+
+    def is_few(source: Source) -> bool:
+        asked.append(source.host)
+        return source.host == "few"
+
+    assert [sources.next_due(lambda source: True) for _ in range(4)] == [0, 1000, 1, 1001]
+    sources.poll(1000)
+    assert sources.next_due(is_few) == 1000
+    assert sources.next_due(is_few) is None
+    assert len(asked) == 3
+
+
+def test_asking_for_many_sources_again_and_again_keeps_the_line_short() -> None:
+    """An index whose 2,000 sitemaps all have a new date at every reading: nothing piles up."""
+    sources = Sources(3600.0)
+    for number in range(2000):
+        sources.add("sitemap", f"http://a/{number}.xml", "a", now=0.0)
+    for round_number in range(5):
+        for number in range(2000):
+            sources.poll(number)
+        while (number := sources.next_due(lambda source: True)) is not None:
+            sources.polled(number, now=float(round_number), ok=True)
+    assert len(sources._polls) <= 2 * 2000 + 64
+    assert sources.mark_due(now=3604.0) == 2000
