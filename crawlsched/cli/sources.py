@@ -101,12 +101,14 @@ def quality(visits: dict[str, Any], chosen: Any) -> dict[str, Any]:
     elapsed, n_signals, changed = (visits[name][usable] for name in ("elapsed", "n_signals", "changed"))
     loud = n_signals > 0
     counts = {"visits": int(usable.sum()), "heard": int(loud.sum()), "true": int((loud & changed).sum())}
-    names = ("precision", "precision_interval", "recall", "recall_interval", "false_per_day")
+    shares = ("precision", "precision_interval", "recall", "recall_interval")
+    names = (*shares, "false_per_day", "false_per_day_interval")
     if not loud.any():
         return {**counts, **dict.fromkeys(names)}
     fit = SignalQuality.fit(elapsed, n_signals, changed)
     recall, *interval = recall_interval(elapsed, n_signals, changed)
-    values = fit.precision, fit.precision_interval, recall, tuple(interval), fit.false_signal_rate * _DAY
+    false = tuple(rate * _DAY for rate in fit.false_signal_rate_interval(float(n_signals.sum())))
+    values = fit.precision, fit.precision_interval, recall, tuple(interval), fit.false_signal_rate * _DAY, false
     return {**counts, **dict(zip(names, values, strict=True))}
 
 
@@ -204,4 +206,5 @@ def _said(quality: dict[str, Any]) -> list[str]:
         for name in ("precision", "recall")
         for low, high in [quality[f"{name}_interval"]]
     ]
-    return [*shares, f"{quality['false_per_day']:.2g}/d", told]
+    low, high = quality["false_per_day_interval"]
+    return [*shares, f"{quality['false_per_day']:.2g}/d ({low:.2g} to {high:.2g})", told]

@@ -10,6 +10,7 @@ __all__ = ["SignalFit", "fit_evidence"]
 
 # Half the 95 % quantile of the chi-squared distribution with one degree of freedom.
 _DROP_95 = 1.9207294103470494
+_NORMAL_95 = 1.959963984540054
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +63,22 @@ class SignalFit:
     def false_signal_rate(self) -> float:
         """Announcements per second without a change: ν = γ exp(-κ)."""
         return self.signal_rate * float(np.exp(-self.signal_weight))
+
+    def false_signal_rate_interval(self, n_signals: float) -> tuple[float, float]:
+        """Return the 95 % interval of the false signal rate, fitted from so many announcements, per second.
+
+        On the logarithmic scale ν = γ exp(-κ) has the errors of κ, and of γ, a count of the relative variance
+        1 / count that does not depend on what the visits found.
+
+        >>> fit = SignalFit(0.01, 0.7, 0.1, 1.0, (0.5, 1.0))
+        >>> [round(rate, 3) for rate in (fit.false_signal_rate, *fit.false_signal_rate_interval(400.0))]
+        [0.05, 0.036, 0.062]
+        """
+        if n_signals <= 0:
+            return 0.0, np.inf
+        (low, high), error = self.interval, _NORMAL_95 / np.sqrt(n_signals)
+        below, above = np.hypot(high - self.signal_weight, error), np.hypot(self.signal_weight - low, error)
+        return float(self.false_signal_rate * np.exp(-below)), float(self.false_signal_rate * np.exp(above))
 
     def pseudo_counts(self, strength: float) -> tuple[float, float]:
         """Return a prior as strong as `strength` announcements with this precision, for a group within this one."""

@@ -56,6 +56,8 @@ def test_sources_are_shown_with_counts_and_intervals(tmp_path: Path) -> None:
     low, high = source["precision_interval"]
     assert 0.0 < low < source["precision"] < high < 1.0
     assert source["recall_interval"][0] < source["recall"] < source["recall_interval"][1]
+    rarest, most_often = source["false_per_day_interval"]
+    assert 0.0 < rarest < source["false_per_day"] < most_often
     assert source["visits"] == N_VISITS
     assert 0 < source["true"] < source["heard"] < N_VISITS
     assert (source["announced"], source["backwards"], source["median_delay"]) == (500, 3, 724.1)

@@ -1,4 +1,4 @@
-"""Precision and recall recovered from visits with known truth lie within their intervals 95 % of the time."""
+"""Precision, recall and false rate recovered from visits lie within their intervals 95 % of the time."""
 
 from __future__ import annotations
 
@@ -25,13 +25,16 @@ def _visits(rng: np.random.Generator, precision: float, recall: float) -> tuple[
 def test_the_truth_lies_within_the_intervals(seed: int) -> None:
     """For precision and recall anywhere between 0.15 and 0.9, in 95 % of runs but for three standard errors."""
     rng = np.random.default_rng(seed)
-    inside = np.zeros((RUNS // 2, 2), bool)
+    inside = np.zeros((RUNS // 2, 3), bool)
     for run in range(RUNS // 2):
         precision, recall = rng.uniform(0.15, 0.9, 2)
         visits = _visits(rng, precision, recall)
-        low, high = SignalQuality.fit(*visits).precision_interval
+        fit = SignalQuality.fit(*visits)
+        low, high = fit.precision_interval
         _, least, most = recall_interval(*visits)
-        inside[run] = low <= precision <= high, least <= recall <= most
+        rarest, most_often = fit.false_signal_rate_interval(float(visits[1].sum()))
+        false_rate = recall * (1 - precision) / precision / DAY
+        inside[run] = low <= precision <= high, least <= recall <= most, rarest <= false_rate <= most_often
     error = np.sqrt(0.05 * 0.95 / inside.shape[0])
     assert (inside.mean(axis=0) >= 0.95 - 3 * error).all(), inside.mean(axis=0)
 
