@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import heapq
 import math
 import time
 from collections.abc import Callable, Collection, Sequence
@@ -19,13 +20,14 @@ from crawlsched.change_signals import (
     SitemapDocument,
     SitemapEntries,
     announcements,
+    part_of_site,
     read_sitemap,
     robots_sitemaps,
 )
 from crawlsched.page_index import PageIndex
-from crawlsched.store import Source, Store
+from crawlsched.store import Source, Store, host_of
 
-__all__ = ["ListedSitemap", "SourceRead", "UnknownEntry", "read_source"]
+__all__ = ["MOST_PARTS", "ListedSitemap", "PartRead", "SourceRead", "UnknownEntry", "read_source"]
 
 # As many pages are asked for in one statement.
 _AT_ONCE = 1000
@@ -33,6 +35,8 @@ _AT_ONCE = 1000
 _AT_A_STRETCH = 20
 _REST = 0.002
 _DAY = 86_400.0
+#: Of so many parts of sites it is kept at most what a source says of each.
+MOST_PARTS = 100
 _NO_PAGES: NDArray[np.intp] = np.empty(0, np.intp)
 
 
@@ -41,6 +45,24 @@ class ListedSitemap(NamedTuple):
 
     url: str
     lastmod: float | None = None
+
+
+class PartRead(NamedTuple):
+    """What a source says of the known pages in one part of a site.
+
+    Attributes
+    ----------
+    n_announced : int
+        Announcements.
+    alike : float
+        Share of the pages with a date that share the most frequent one.
+    stated : ndarray
+        What the announcements date the changes, POSIX seconds, without dates that went back.
+    """
+
+    n_announced: int
+    alike: float
+    stated: NDArray[np.float64]
 
 
 class UnknownEntry(NamedTuple):
@@ -78,6 +100,8 @@ class SourceRead:
         Entries whose URLs are no pages yet.
     alike : float
         Share of the known pages with a date that share the most frequent one.
+    parts : dict of str to PartRead
+        The same by host and first directory of the path, as in ``example.com/news/``; of the 100 with most pages.
     problems : sequence of Problem
         What was wrong with it.
     """
@@ -93,6 +117,7 @@ class SourceRead:
     n_announced: list[int] = field(default_factory=list)
     unknown: list[UnknownEntry] = field(default_factory=list)
     alike: float = 0.0
+    parts: dict[str, PartRead] = field(default_factory=dict)
     problems: Sequence[Problem] = ()
 
 
@@ -191,6 +216,23 @@ def _compare(read: SourceRead, entries: SitemapEntries, source: Source, store: S
     ]
     n_dated = len(entries) - found.n_undated
     read.alike = found.n_alike / n_dated if n_dated else 0.0
+    read.parts = _by_part(entries.url, np.array([np.nan if date is None else date for date in entries.lastmod]), read)
+
+
+def _by_part(urls: Sequence[str], stated: NDArray[np.float64], read: SourceRead) -> dict[str, PartRead]:
+    rows: dict[str, list[int]] = {}
+    for number, url in enumerate(urls):
+        if number % _AT_A_STRETCH == 0:
+            time.sleep(0)  # gives up the interpreter lock
+        rows.setdefault(f"{host_of(url)}{part_of_site(url)}", []).append(number)
+    parts = {}
+    for name, numbers in heapq.nlargest(MOST_PARTS, rows.items(), key=lambda item: len(item[1])):
+        dates = stated[numbers]
+        _, counts = np.unique(dates[~np.isnan(dates)], return_counts=True)
+        told = read.announced[numbers]
+        alike = float(counts.max() / counts.sum()) if counts.size else 0.0
+        parts[name] = PartRead(int(told.sum()), alike, dates[told & ~read.backwards[numbers]])
+    return parts
 
 
 def _kept(before: float | None, now: float | None, precision: str | None) -> float | None:

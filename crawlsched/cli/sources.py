@@ -71,9 +71,18 @@ def _weight_of_part(plan: Plan, host: int, part: dict[str, Any]) -> float | None
     return float(plan.signal_weights[source]) if source < plan.signal_weights.size - 1 else None
 
 
-def _described(source: Source, visits: dict[str, Any], weights: list[float]) -> dict[str, Any]:
+def _stated(tallies: dict[str, Any]) -> dict[str, Any]:
+    """Return what was stated so far: how often, how alike, and how late."""
     from crawlsched.source_tally import median_delay
 
+    return {
+        "announced": tallies.get("announced", 0),
+        "alike": tallies.get("alike"),
+        "median_delay": median_delay(tallies),
+    }
+
+
+def _described(source: Source, visits: dict[str, Any], weights: list[float]) -> dict[str, Any]:
     number = source.source
     return {
         "source": number,
@@ -82,10 +91,8 @@ def _described(source: Source, visits: dict[str, Any], weights: list[float]) -> 
         "host": source.host,
         **quality(visits, visits["source"] == number),
         "signal_weight": weights[number] if number < len(weights) else None,
-        "announced": source.quality.get("announced", 0),
+        **_stated(source.quality),
         "backwards": source.quality.get("backwards", 0),
-        "alike": source.quality.get("alike"),
-        "median_delay": median_delay(source.quality),
         "polled_at": source.polled_at,
         "next_poll_at": source.next_poll_at,
         "problems": source.problems,
@@ -115,10 +122,14 @@ def quality(visits: dict[str, Any], chosen: Any) -> dict[str, Any]:
 def _by_site(sources: list[Source], visits: dict[str, Any]) -> list[dict[str, Any]]:
     import numpy as np
 
+    from crawlsched.source_tally import together
+
     found = []
     for host in sorted({source.host for source in sources if source.host}):
-        numbers = [source.source for source in sources if source.host == host and source.kind != "backwards"]
-        found.append({"host": host, "sources": len(numbers), **quality(visits, np.isin(visits["source"], numbers))})
+        own = [source for source in sources if source.host == host and source.kind != "backwards"]
+        fitted = quality(visits, np.isin(visits["source"], [source.source for source in own]))
+        stated = _stated(together([source.quality for source in own]))
+        found.append({"host": host, "sources": len(own), **fitted, **stated})
     return found
 
 
@@ -139,7 +150,8 @@ def _by_part(store: Store, sources: list[Source], visits: dict[str, Any]) -> lis
             for name in shown.tolist():
                 host, directory = name.partition("/")[::2]
                 fitted = quality(visits, own & (parts == name))
-                found.append({"source": source.source, "host": host, "part": f"/{directory}", **fitted})
+                stated = _stated(source.quality.get("parts", {}).get(name, {}))
+                found.append({"source": source.source, "host": host, "part": f"/{directory}", **fitted, **stated})
     return found
 
 
@@ -167,24 +179,24 @@ def say(report: dict[str, Any]) -> str:
     lines = ["sources of announcements, best first"]
     rows = [["precision", "recall", "false", "true/heard", "believed", "delay", "alike", "next poll", "source"]]
     for source in report["sources"]:
-        delay = "-" if source["median_delay"] is None else say_duration(source["median_delay"])
         poll = "-" if source["next_poll_at"] is None else say_duration(max(source["next_poll_at"] - now, 0.0))
         notes = [f"{kind} {n}" for kind, n in source["problems"].items()]
         notes += [f"{source['backwards']} went back"] if source["backwards"] else []
         noted = f"  ({', '.join(notes)})" if notes else ""
         name = f"{source['kind']} {source['url']}{noted}"
-        rows.append([*_said(source), _believed(source), delay, say_share(source["alike"]), poll, name])
+        rows.append([*_said(source), _believed(source), *_late_and_alike(source), poll, name])
     lines += say_table(rows, right="llrrrrrrl")
     headings = ["precision", "recall", "false", "true/heard"]
     if report["sites"]:
-        rows = [[*headings, ""], *([*_said(site), site["host"]] for site in report["sites"])]
-        lines += ["", "by site", *say_table(rows, right="llrrl")]
+        rows = [[*headings, "delay", "alike", ""]]
+        rows += [[*_said(site), *_late_and_alike(site), site["host"]] for site in report["sites"]]
+        lines += ["", "by site", *say_table(rows, right="llrrrrl")]
     if report["parts"]:
-        rows = [[*headings, "believed", ""]]
+        rows = [[*headings, "believed", "delay", "alike", ""]]
         for part in report["parts"]:
             name = f"{part['host']}{part['part']} of source {part['source']}"
-            rows.append([*_said(part), _believed(part), name])
-        lines += ["", "by part of a site", *say_table(rows, right="llrrrl")]
+            rows.append([*_said(part), _believed(part), *_late_and_alike(part), name])
+        lines += ["", "by part of a site", *say_table(rows, right="llrrrrrl")]
     read = max((source["polled_at"] or 0.0 for source in report["sources"]), default=0.0)
     last = f"; the last one was read {say_moment(read, now)}" if read else ""
     lines += ["", f"{say_count(len(report['sources']), 'source')}{last}"]
@@ -195,6 +207,12 @@ def _believed(quality: dict[str, Any]) -> str:
     """Say how likely the crawl takes an announcement to be true."""
     weight = quality["signal_weight"]
     return "-" if weight is None else say_share(-math.expm1(-weight))
+
+
+def _late_and_alike(stated: dict[str, Any]) -> list[str]:
+    """Say how long after the date stated it was read, and how many pages share the most frequent date."""
+    delay = stated["median_delay"]
+    return ["-" if delay is None else say_duration(delay), say_share(stated["alike"])]
 
 
 def _said(quality: dict[str, Any]) -> list[str]:

@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -22,7 +23,8 @@ def _filled(url: str) -> None:
     store = Store.open(url, "test")
     urls = [f"http://a/{'news' if page % 2 else 'tags'}/{page}" for page in range(N_PAGES)]
     pages = {page: NewPage(page, urls[page], "a", bytes([page]) * 20, 0.0) for page in range(N_PAGES)}
-    quality = {"announced": 500, "backwards": 3, "alike": 0.25, "delays": {"9": 10}}
+    quality: dict[str, Any] = {"announced": 500, "backwards": 3, "alike": 0.25, "delays": {"9": 10}}
+    quality["parts"] = {"a/tags/": {"announced": 400, "alike": 0.9, "delays": {"0": 400}}}
     sources = {0: Source(0, "sitemap", "http://a/map.xml", "a", problems={"bad-url": 2}, quality=quality)}
     rows = []
     for number in range(N_VISITS):
@@ -66,6 +68,9 @@ def test_sources_are_shown_with_counts_and_intervals(tmp_path: Path) -> None:
     assert precision["/news/"][0] < 1 - np.exp(-3.0) < precision["/news/"][1]
     assert precision["/news/"][0] > 0.85
     assert precision["/tags/"][1] < 0.15
+    [tags] = [part for part in told["parts"] if part["part"] == "/tags/"]
+    assert (tags["announced"], tags["alike"], tags["median_delay"]) == (400, 0.9, 1.4)
+    assert (told["sites"][0]["alike"], told["sites"][0]["median_delay"]) == (0.25, 724.1)
     text = _run("sources", "--database", url)
     assert "sitemap http://a/map.xml  (bad-url 2, 3 went back)" in text
     assert "/tags/ of source 0" in text

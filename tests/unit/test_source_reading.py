@@ -108,3 +108,23 @@ def test_a_site_that_stamps_all_its_pages_alike_is_seen(store: Store) -> None:
     )
     assert read.alike == pytest.approx(0.75)
     assert np.array_equal(read.pages, np.arange(5))
+
+
+def test_each_part_of_a_site_is_looked_at_by_itself(store: Store) -> None:
+    """Of a sitemap with news and a stamped shop: how many announcements, when they say it was, and how alike."""
+    urls = [f"http://a.example/{part}/{number}" for part in ("news", "shop") for number in range(3)]
+    index = PageIndex()
+    for page, url in enumerate(urls):
+        index.add(_name(url), page)
+    store.save(Batch(announcements={(page, 0): (_seconds("2026-11-01"), 0) for page in range(len(urls))}))
+    dates = ["2026-11-01", "2026-11-02", "2026-10-31", *["2026-11-20"] * 3]
+    entries = "".join(
+        f"<url><loc>{url}</loc><lastmod>{date}</lastmod></url>" for url, date in zip(urls, dates, strict=True)
+    )
+    source = Source(0, "sitemap", MAP, "a.example")
+    body = f"<urlset>{entries}</urlset>".encode()
+    limits = {"max_bytes": 10**6, "max_entries": 1000}
+    read = read_source(source, MAP, body, request_fingerprint=_name, index=index, store=store, **limits)
+    news, shop = read.parts["a.example/news/"], read.parts["a.example/shop/"]
+    assert (news.n_announced, news.alike, news.stated.tolist()) == (2, 1 / 3, [_seconds("2026-11-02")])
+    assert (shop.n_announced, shop.alike, shop.stated.tolist()) == (3, 1.0, [_seconds("2026-11-20")] * 3)

@@ -7,8 +7,8 @@ import pytest
 
 from crawlsched.change_signals import newest_of_each
 from crawlsched.planner import Planner, plan
-from crawlsched.source_reading import SourceRead
-from crawlsched.source_tally import median_delay, tallied
+from crawlsched.source_reading import PartRead, SourceRead
+from crawlsched.source_tally import median_delay, tallied, together
 
 NOON = 1_790_000_000.0 // 86_400 * 86_400 + 43_200
 
@@ -55,6 +55,26 @@ def test_a_site_that_stops_stamping_all_pages_alike_is_seen_within_some_readings
     for _ in range(15):
         quality = tallied(quality, _read([NOON], [False], [False], alike=0.01), NOON)
     assert quality["alike"] < 0.06  # type: ignore[operator]
+
+
+def test_parts_of_a_site_are_tallied_by_themselves() -> None:
+    """One that is stamped at each reading beside one whose dates lag an hour; the tallies are bounded."""
+    quality: dict[str, object] = {}
+    for reading in range(10):
+        now = NOON + 7200.0 * reading
+        news, shop = np.array([now - 3600.0, now - 3700.0]), np.full(30, now - 1.0)
+        read = _read([*news, *shop], [True] * 32, [False] * 32, alike=30 / 32)
+        read.parts = {"a/news/": PartRead(2, 0.5, news), "a/shop/": PartRead(30, 1.0, shop)}
+        read.parts |= {f"a/{number}/": PartRead(0, 0.0, np.empty(0)) for number in range(200)}
+        quality = tallied(quality, read, now)
+    parts: dict[str, dict[str, object]] = quality["parts"]  # type: ignore[assignment]
+    assert len(parts) == 100
+    assert (parts["a/news/"]["announced"], parts["a/shop/"]["announced"]) == (20, 300)
+    assert (parts["a/news/"]["alike"], parts["a/shop/"]["alike"]) == (pytest.approx(0.5), pytest.approx(1.0))
+    assert median_delay(parts["a/news/"]) == pytest.approx(3600.0, rel=0.5)
+    assert median_delay(parts["a/shop/"]) == pytest.approx(1.0, rel=0.5)
+    both = together([parts["a/news/"], parts["a/shop/"]])
+    assert (both["announced"], both["alike"], sum(both["delays"].values())) == (320, 0.75, 320)
 
 
 def _visits(rng: np.random.Generator, n: int, signal_weight: float) -> dict[str, np.ndarray]:

@@ -1,0 +1,98 @@
+"""Feeds and lists of URLs as sources, polled conditionally; and programs that announce changes themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from aiohttp import web
+
+from tests.crawling import Project
+from tests.site import Answer, Site
+
+SPIDER = """
+import scrapy
+
+class Spider(scrapy.Spider):
+    name = "test"
+    start_urls = {urls!r}
+    told = False
+
+    def parse(self, response):
+        if not self.told and response.url == {last!r}:
+            self.told = True
+            taken = self.crawler.engine.scheduler.signal([{told!r}, "http://unknown.example/"], source="shop system")
+            self.crawler.stats.set_value("taken", taken)
+"""
+
+
+@pytest.fixture
+def site() -> Iterator[Site]:
+    with Site() as site:
+        yield site
+
+
+def test_feeds_and_texts_lead_to_pages_and_a_program_can_announce(site: Site, tmp_path: Path) -> None:
+    """RSS, Atom and text each bring their page; what did not change is answered 304; a call is one ChangeSignal."""
+    pages = {name: site.page(f"/{name}", f"<p>{name}</p>") for name in ("first", "last", "rss", "atom", "text")}
+    bodies = {
+        "rss.xml": f"<rss><channel><item><link>{pages['rss']}</link></item></channel></rss>",
+        "feed.atom": "<feed xmlns='http://www.w3.org/2005/Atom'><entry>"
+        f"<link href='{pages['atom']}'/><updated>2026-11-01T00:00:00Z</updated></entry></feed>",
+        "urls.txt": f"{pages['text']}\n",
+    }
+
+    def answer(name: str) -> Answer:
+        def of(request: web.Request) -> web.Response:
+            if request.headers.get("If-None-Match") == f'"{name}"':
+                return web.Response(status=304)
+            return web.Response(text=bodies[name], headers={"ETag": f'"{name}"'})
+
+        return of
+
+    sources = [site.page(f"/{name}", answer(name)) for name in bodies]
+    crawl = Project(
+        tmp_path,
+        SPIDER.format(urls=[pages["first"], pages["last"]], last=pages["last"], told=pages["first"]),
+        CRAWLSCHED_BANDWIDTH="10/s",
+        CRAWLSCHED_SITEMAP_URLS=",".join(sources),
+        CRAWLSCHED_SITEMAPS_FROM_ROBOTS="False",
+        CRAWLSCHED_SITEMAP_INTERVAL="1",
+        CLOSESPIDER_TIMEOUT="5",
+    ).run()
+    assert set(pages.values()) <= set(crawl.outcomes())
+    for name in bodies:
+        _, *again = site.visits(f"/{name}")
+        assert again
+        assert {headers.get("if-none-match") for headers in again} == {f'"{name}"'}
+    assert crawl.stats["taken"] == 1
+    store = crawl.store()
+    told = {source.url: source.kind for source in store.sources()}
+    store.close()
+    assert told["shop system"] == "ping"
+
+
+def test_what_is_announced_soon_after_a_crawl_is_discarded(site: Site, tmp_path: Path) -> None:
+    """It is received, and not taken, with a CRAWLSCHED_SIGNAL_DELAY longer than the crawl."""
+    url = site.page("/", "<p>start</p>")
+    dates = iter(["2026-11-01", "2026-11-02"])
+
+    def answer(request: web.Request) -> web.Response:
+        entry = f"<url><loc>{url}</loc><lastmod>{next(dates, '2026-11-02')}</lastmod></url>"
+        return web.Response(text=f"<urlset>{entry}</urlset>")
+
+    site.page("/sitemap.xml", answer)
+    crawl = Project(
+        tmp_path,
+        SPIDER.format(urls=[url], last=url, told=url),
+        CRAWLSCHED_BANDWIDTH="10/s",
+        CRAWLSCHED_SITEMAP_URLS=site.url("/sitemap.xml"),
+        CRAWLSCHED_SITEMAP_INTERVAL="1",
+        CRAWLSCHED_SIGNAL_DELAY="1000",
+        CLOSESPIDER_TIMEOUT="4",
+    ).run()
+    assert crawl.stats["taken"] == 0
+    # The sitemap's, and that of the spider.
+    assert crawl.stats["crawlsched/change_signals/received"] == 2
+    assert crawl.stats.get("crawlsched/change_signals/taken", 0) == 0
