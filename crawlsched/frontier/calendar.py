@@ -76,6 +76,7 @@ class Calendar:
         self._next_tick = NONE
         self._ahead: IndexArray = np.empty(0, np.intp)
         self._living = 0
+        self._current = self.number(start)  # tick of the last `due`
 
     def __len__(self) -> int:
         """Count the alarms that are set; O(1)."""
@@ -93,9 +94,9 @@ class Calendar:
         """Return the number of the tick that contains a time; at least 1. O(1)."""
         return max(1, int((time - self._start) / self.tick) + 1)
 
-    def end(self, time: float) -> float:
-        """Return when the tick that contains a time ends; O(1)."""
-        return self._start + self.number(time) * self.tick
+    def end(self, time: float, more: int = 0) -> float:
+        """Return when the tick that contains a time ends, or some ticks later; O(1)."""
+        return self._start + (self.number(time) + more) * self.tick
 
     def is_set(self, page: int) -> bool:
         """Whether a page has an alarm; O(1)."""
@@ -191,7 +192,8 @@ class Calendar:
             else:
                 found.append(self._buckets.pop(key))
         if self._moving:
-            found += self._move(current)
+            found += self._move(current, max(1, current - self._current))
+        self._current = current
         if self._ahead.size:
             found.append(self._ahead[self._alarm[self._ahead] == self._next_tick])
             self._ahead = self._ahead[:0]
@@ -220,8 +222,11 @@ class Calendar:
         self.clear(pages)
         return pages
 
-    def _move(self, current: int) -> list[IndexArray]:
-        """Move alarms of wide buckets to narrower ones; return the pages of those that ring by now."""
+    def _move(self, current: int, step: int) -> list[IndexArray]:
+        """Move alarms of wide buckets to narrower ones; return the pages of those that ring by now.
+
+        `step`: how many ticks have passed since the last time, and will until the next.
+        """
         found: list[IndexArray] = []
         still = []
         for key in self._moving:
@@ -229,9 +234,9 @@ class Calendar:
             if ticks <= 0:
                 n = left
             elif left > _PART * ticks:
-                n = -(-left // ticks)
+                n = min(left, -(-left * step // ticks))
             else:  # The later the better: the nearer an alarm is, the narrower the bucket that it is moved to.
-                n = max(0, left - _PART * (ticks - 1))
+                n = min(left, max(0, left - _PART * (ticks - step)))
             if n:
                 pages = self._buckets.pop_some(key, n)
                 alarms = self._alarm[pages].astype(np.int64)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container
 from heapq import heappop, heappush
 
 import numpy as np
@@ -12,6 +11,7 @@ from crawlsched.frontier.calendar import Calendar
 from crawlsched.frontier.eligible import Eligibility
 from crawlsched.frontier.host_queues import HostQueues
 from crawlsched.frontier.ladder import IN_FLIGHT
+from crawlsched.frontier.standing import Standing
 
 __all__ = ["Deadlines"]
 
@@ -28,10 +28,8 @@ class Deadlines:
     Parameters
     ----------
     eligibility : Eligibility
-    resting : container of int
-        The hosts that rest.
-    place : callable
-        Returns the column that says where pages stand.
+    standing : Standing
+        Read, never written.
     max_crawl_interval : float or None
         Seconds after its last crawl (or after it was first seen) a page is overdue; None: never.
     tick, now : float
@@ -43,25 +41,25 @@ class Deadlines:
         By deadline.
     calendar : Calendar
         A deadline moves with each visit, but mostly away: the alarm that is set may ring early, and is then set again.
+    soon : list of tuple
+        A heap of (time, page): pages that become overdue before the turn ends.
     """
 
     def __init__(
         self,
         eligibility: Eligibility,
-        resting: Container[int],
-        place: Callable[[], npt.NDArray[np.int32]],
+        standing: Standing,
         *,
         max_crawl_interval: float | None,
         tick: float,
         now: float,
     ) -> None:
         self._eligibility = eligibility
-        self._place = place
+        self._standing = standing
         self._max = max_crawl_interval
         self.calendar = Calendar(tick, now)
-        self.overdue = HostQueues(resting, self.of)
-        # Pages that become overdue before the tick ends.
-        self._soon: list[tuple[float, int]] = []
+        self.overdue = HostQueues(standing.resting.until, self.of)
+        self.soon: list[tuple[float, int]] = []
 
     def __bool__(self) -> bool:
         """Whether pages become overdue."""
@@ -75,32 +73,24 @@ class Deadlines:
         last: float = pages.crawled_at.item(page)
         return (last if last > -np.inf else pages.first_seen.item(page)) + self._max
 
-    def set_one(self, page: int, now: float, until: float) -> None:
-        """See to it that a page is found when it becomes overdue; O(log n). Arguments as for `set`."""
+    def set_one(self, page: int) -> None:
+        """See to it that a page is found when it becomes overdue; O(log n)."""
         if self._max is None:
             return
         due = max(self.of(page), self._eligibility.at_one(page))
-        if due > now:
+        if due > self._standing.now:
             self.overdue.discard(page)
-        if due <= until:
+        if due <= self._standing.until:
             self.calendar.clear_one(page)
-            heappush(self._soon, (due, page))
+            heappush(self.soon, (due, page))
         elif not self.calendar.is_set(page):
-            self.calendar.set_one(page, due, now)
+            self.calendar.set_one(page, due, self._standing.rung)
 
-    def set(self, pages: IndexArray, now: float, until: float) -> None:
-        """See to it that pages are found when they become overdue; O(log n) a page, in numpy.
-
-        Parameters
-        ----------
-        pages : ndarray of int
-            Distinct.
-        now, until : float
-            The time, and when the tick ends; POSIX seconds.
-        """
+    def set(self, pages: IndexArray) -> None:
+        """See to it that distinct pages are found when they become overdue; O(log n) a page, in numpy."""
         if self._max is None or not pages.size:
             return
-        columns = self._eligibility.pages
+        columns, now = self._eligibility.pages, self._standing.now
         last = columns.crawled_at[pages]
         never = last == -np.inf
         if never.any():
@@ -108,7 +98,7 @@ class Deadlines:
         deadlines = last + self._max
         due = np.maximum(deadlines, self._eligibility.at(pages))
         self.overdue.discard_many(pages[due > now])
-        late = due <= until
+        late = due <= self._standing.until
         if np.count_nonzero(late) > _MANY_OVERDUE:
             many = (due <= now) & ~self.overdue.inside(pages)
             self.calendar.clear(pages[many])
@@ -117,10 +107,10 @@ class Deadlines:
         else:
             soon = late
         for page in pages[soon].tolist():
-            self.set_one(page, now, until)
+            self.set_one(page)
         pages, due = pages[~late], due[~late]
         unset = ~self.calendar.has_alarm(pages)
-        self.calendar.set(pages[unset], due[unset], now)
+        self.calendar.set(pages[unset], due[unset], self._standing.rung)
 
     def discard(self, pages: IndexArray) -> None:
         """Forget pages; O(1) a page."""
@@ -133,29 +123,25 @@ class Deadlines:
         if self._max is not None:
             self.calendar.reserve(capacity)
 
-    def turn(self, now: float, until: float) -> None:
-        """Begin a tick."""
+    def turn(self) -> None:
+        """Begin a turn; O(pages that may become overdue in it)."""
         self.calendar.adapt()
         if self._max is not None:
-            pages = self.calendar.due(now)
-            self.set(pages[self._place()[pages] > IN_FLIGHT], now, until)
+            pages = self.calendar.due(self._standing.rung)
+            self.set(pages[self._standing.place[pages] > IN_FLIGHT])
 
-    def advance(self, now: float) -> None:
-        """Let those be overdue that have become so by now, within the tick; O(log n) each."""
-        while self._soon and self._soon[0][0] <= now:
-            _, page = heappop(self._soon)
-            if self._place()[page] > IN_FLIGHT and page not in self.overdue:
+    def advance(self) -> None:
+        """Let those be overdue that have become so by now, within the turn; O(log n) each."""
+        now = self._standing.now
+        while self.soon and self.soon[0][0] <= now:
+            _, page = heappop(self.soon)
+            if self._standing.place[page] > IN_FLIGHT and page not in self.overdue:
                 deadline = self.of(page)
                 if max(deadline, self._eligibility.at_one(page)) <= now:
                     self.overdue.push(self._eligibility.pages.host.item(page), deadline, page)
-
-    @property
-    def wait(self) -> bool:
-        """Whether a page becomes overdue before the tick ends."""
-        return bool(self._soon)
 
     def next_time(self) -> float:
         """Return a time until which no other page becomes overdue; inf if none does. O(1)."""
         if self._max is None:
             return np.inf
-        return min(self._soon[0][0] if self._soon else np.inf, self.calendar.next_time())
+        return min(self.soon[0][0] if self.soon else np.inf, self.calendar.next_time())

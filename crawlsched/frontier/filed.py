@@ -72,7 +72,7 @@ def put_back(frontier: Filing, known: Filed, n_known: int, now: float) -> None:
     frontier._advance(now)
     frontier.reserve(n_pages)
     standing = frontier._standing
-    standing.cutoff = known.cutoff
+    standing.set_cutoff(known.cutoff)
     standing.calm_at(known.calm)
     # A page whose alarm rings in the tick that has begun has to be looked at now.
     until = standing.until
@@ -102,5 +102,5 @@ def _put_back_some(
         standing.ladders.shared.add(pages[asleep], place[asleep])
         standing.ladders.note(standing.ladders.shared)
     alarmed = rings < np.inf
-    standing.calendar.set(pages[alarmed], rings[alarmed], now)
-    frontier.set_deadlines(pages, now)
+    standing.calendar.set(pages[alarmed], rings[alarmed], standing.rung)
+    frontier._deadlines.set(pages)

@@ -44,17 +44,13 @@ class Filing:
         self.values = values
         self._standing = Standing(pages, values, tick, now)
         self._resting = self._standing.resting
+        self._returning = self._resting.order
         self._ladders = self._standing.ladders
         self._eligibility = Eligibility(pages, min_crawl_interval)
-        # Pages that may be crawled before the tick ends.
+        # Pages that may be crawled before the turn ends.
         self._soon: list[tuple[float, int]] = []
         self._deadlines = Deadlines(
-            self._eligibility,
-            self._resting.until,
-            lambda: self._standing.place,
-            max_crawl_interval=max_crawl_interval,
-            tick=tick,
-            now=now,
+            self._eligibility, self._standing, max_crawl_interval=max_crawl_interval, tick=tick, now=now
         )
         # By page, the number by which forced pages are ordered.
         self._force_number: dict[int, float] = {}
@@ -105,7 +101,7 @@ class Filing:
             standing.place[pages] = IN_FLIGHT  # so that none of them takes over from another
             standing.hand_over(pages)
         eligible = self._eligibility.at(pages)
-        self.set_deadlines(pages, now)
+        self._deadlines.set(pages)
         barred = eligible > now
         if barred.any():
             for page, until in zip(pages[barred].tolist(), eligible[barred].tolist(), strict=True):
@@ -144,7 +140,7 @@ class Filing:
             standing.leave_one(page)
             standing.place[page] = IN_FLIGHT
             standing.hand_over_one(page)
-        self._deadlines.set_one(page, now, standing.until)
+        self._deadlines.set_one(page)
         eligible = self._eligibility.at_one(page)
         if eligible > now:
             self._bar(page, eligible, now)
@@ -184,15 +180,11 @@ class Filing:
         if until <= self._standing.until:
             heappush(self._soon, (until, page))
         else:
-            self._standing.calendar.set_one(page, until, now)
+            self._standing.calendar.set_one(page, until, self._standing.rung)
 
     def deadline_of(self, page: int) -> float:
         """Return when a page becomes overdue, POSIX seconds; inf without a longest crawl interval."""
         return self._deadlines.of(page)
-
-    def set_deadlines(self, pages: IndexArray, now: float) -> None:
-        """See to it that pages are found when they become overdue; O(log n) a page, in numpy."""
-        self._deadlines.set(pages, now, self._standing.until)
 
     # -- time passes
 
@@ -203,7 +195,7 @@ class Filing:
         self._turned = now >= standing.until
         if self._turned:
             self._turn(now)
-        if self._soon or self._resting.wait or self._deadlines.wait:
+        if self._soon or self._returning or self._deadlines.soon:
             self._let_happen(now)
 
     def _let_happen(self, now: float) -> None:
@@ -215,19 +207,19 @@ class Filing:
             if self._standing.place[page] == BARRED and self._eligibility.at_one(page) <= now:
                 self._standing.calendar.clear_one(page)
                 self._standing.put_one(page)
-        self._deadlines.advance(now)
+        self._deadlines.advance()
 
     def _turn(self, now: float) -> None:
         """Begin the tick of `now`: all pages that are awake or whose alarms ring are put where they belong."""
         standing = self._standing
-        standing.until = standing.calendar.end(now)
+        standing.begin_turn(now)
         standing.calendar.adapt()
         self._ladders.adapt()
         standing.calm_down()
-        self._crowds.foresee(standing.cutoff, PICKS_PER_TICK)
+        self._crowds.foresee(standing.cutoff, PICKS_PER_TICK * standing.ticks)
         pages = np.concatenate([standing.take_awake(), standing.take_fresh()])
-        self._deadlines.turn(now, standing.until)
-        due = self._rung(standing.calendar.due(now), now)
+        self._deadlines.turn()
+        due = self._rung(standing.calendar.due(standing.rung), now)
         if due.size:
             pages = np.concatenate([pages, due])
         if pages.size:
@@ -252,10 +244,10 @@ class Filing:
 
     def _ring_ahead(self) -> None:
         """Look at some pages whose alarms ring in the next tick, if these are many: to ring early does no harm."""
-        now = self._standing.now
-        pages = self._rung(self._standing.calendar.ahead(now, self.values.portion), now)
+        standing = self._standing
+        pages = self._rung(standing.calendar.ahead(standing.rung, self.values.portion), standing.now)
         if pages.size:
-            self._standing.put(pages, falling=False)
+            standing.put(pages, falling=False)
 
     # -- hosts
 

@@ -30,7 +30,7 @@ HostFreeAt = Callable[[int, float], float]
 
 # So many pages at least are looked at when a ladder is opened, since numpy needs some to be worth its while.
 _OPENED = 48
-# After so many picks some pages are looked at before their alarms ring.
+# After so many picks some pages are looked at before their alarms ring; in turns of k ticks k times as many.
 _WORK_EVERY = 4
 _PLACE_NAMES = {OUT: "out", IN_FLIGHT: "in flight", BARRED: "barred", AWAKE: "awake", RUNNING: "in a run"}
 
@@ -207,12 +207,11 @@ class Frontier(Filing):
         ladder = self._ladders.highest()
         if ladder is not None and least <= -ladder[0]:
             return None
-        host = awake.host(row)
+        page, host = awake.page(row), awake.host(row)
         until = host_free_at(host, now)
         if until > now:
             self.rest_host(host, until)
             return None
-        page = awake.page(row)
         awake.discard_row(row)
         standing.place[page] = IN_FLIGHT
         if standing.followers:
@@ -229,7 +228,7 @@ class Frontier(Filing):
         # Not a few with each pick: in numpy some dozens cost no more.
         if owed >= _OPENED:
             self._thin_out()
-        elif not self._n_worked % _WORK_EVERY:
+        elif not self._n_worked % (_WORK_EVERY * self._standing.ticks):
             self._ring_ahead()
 
     def _is_free(self, host: int, now: float, host_free_at: HostFreeAt, free: set[int]) -> bool:

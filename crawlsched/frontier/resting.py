@@ -31,6 +31,8 @@ class RestingHosts:
         What the cutoff of a host has above the lowest level: 0 but for those that rested with too many pages awake.
     awake : dict of int to set of int
         By host the pages that would be awake if it did not rest.
+    order : list of tuple
+        A heap of (time, host): which host may return when.
     """
 
     def __init__(self) -> None:
@@ -39,7 +41,7 @@ class RestingHosts:
         self.cutoffs: npt.NDArray[np.int32] = np.zeros(0, np.int32)
         self.awake: dict[int, set[int]] = {}
         self._n_pages: npt.NDArray[np.int32] = np.zeros(0, np.int32)
-        self._order: list[tuple[float, int]] = []
+        self.order: list[tuple[float, int]] = []
 
     def __bool__(self) -> bool:
         """Whether a host rests."""
@@ -68,7 +70,7 @@ class RestingHosts:
         self.until[host] = until
         self.rests[host] = True
         if until < np.inf:
-            heappush(self._order, (until, host))
+            heappush(self.order, (until, host))
 
     def release(self, host: int) -> bool:
         """Let a host rest no longer; return whether it did. O(1)."""
@@ -77,20 +79,15 @@ class RestingHosts:
         self.rests[host] = False
         return True
 
-    @property
-    def wait(self) -> bool:
-        """Whether a host returns at some time."""
-        return bool(self._order)
-
     def next_time(self) -> float:
         """Return a time until which no host returns; inf if none does by itself. O(1)."""
-        return self._order[0][0] if self._order else np.inf
+        return self.order[0][0] if self.order else np.inf
 
     def returning(self, now: float) -> list[int]:
         """Return the hosts whose rest has ended by now; O(log hosts) each."""
         hosts = []
-        while self._order and self._order[0][0] <= now:
-            until, host = heappop(self._order)
+        while self.order and self.order[0][0] <= now:
+            until, host = heappop(self.order)
             if self.until.get(host) == until:
                 hosts.append(host)
         return hosts

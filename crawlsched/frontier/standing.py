@@ -32,11 +32,16 @@ ROWS = Compilable(filing_rows)
 _SLACK = 1e-9
 # POSIX seconds as floats are good to 1e-16 of themselves; alarms ring some roundings earlier.
 _CLOCK_SLACK = 1e-15
-# When more pages than this are awake on hosts that do not rest, all but the best _KEPT_AWAKE go to bed.
+# When more pages than this are awake on hosts that do not rest, all but the best _KEPT_AWAKE go to bed; in turns of k
+# ticks (k + 1) / 2 times as many.
 _MOST_AWAKE = 192
 _KEPT_AWAKE = 64
 # Where the cutoff has been for some time is the lowest of the last so many ticks, or of up to twice as many.
 _CALM_TICKS = 64
+# A turn takes twice as many ticks as the one before, up to so many, where that one looked at no more than a portion of
+# pages, and half as many where it looked at more than three.
+_MOST_TICKS = 4
+_FEW_PORTIONS, _MANY_PORTIONS = 1, 3
 # More pages than this that would wake at once and whose values do not grow are sorted instead.
 _LEAST_RUN = 256
 
@@ -56,7 +61,11 @@ class Standing:
     place : ndarray of int32
         By page, where it stands; see `ladder`.
     now, until : float
-        POSIX seconds: the time, and when the tick ends. Bounds hold until then.
+        POSIX seconds: the time, and when the turn ends. Bounds hold until then.
+    rung : float
+        POSIX seconds: a time in the last tick of the turn. All alarms up to that tick have rung.
+    ticks : int
+        How many ticks make a turn.
     calendar : Calendar
         The alarms of pages that sleep, or may not be crawled yet.
     awake : Awake
@@ -76,18 +85,20 @@ class Standing:
         self._pages = pages
         self.now = now
         self.calendar = Calendar(tick, now)
-        self.until = self.calendar.end(now)
+        self.ticks = 1
+        self._begin(now)
         self.place: LevelArray = np.zeros(0, np.int32)
         self.awake = Awake()
         self.resting = RestingHosts()
         self.ladders = Ladders(pages, self.resting.until, self._places)
         self.followers = Followers()
-        self.cutoff = LOWEST
+        self.set_cutoff(LOWEST)
         self.calm_at(LOWEST)
         self._coarse = coarseness(0)
         self._were_kept = 0  # awake, when they were compared among each other for the last time but by a turn
         self.fresh: list[int] = []  # some are elsewhere by now
         self.fresh_at_most = 0.0
+        self._n_looked_at = 0  # pages, in this turn
 
     def _places(self) -> LevelArray:
         return self.place
@@ -100,6 +111,20 @@ class Standing:
         self.place[size:] = OUT
         self.calendar.reserve(capacity)
 
+    def _begin(self, now: float) -> None:
+        self.until = self.calendar.end(now, self.ticks - 1)
+        self.rung = self.until - 0.5 * self.calendar.tick
+        self._most_awake, self._kept_awake = (n * (self.ticks + 1) // 2 for n in (_MOST_AWAKE, _KEPT_AWAKE))
+
+    def begin_turn(self, now: float) -> None:
+        """Begin a turn, the longer the fewer pages were looked at in the last one; O(1)."""
+        if self._n_looked_at <= _FEW_PORTIONS * self.values.portion:
+            self.ticks = min(2 * self.ticks, _MOST_TICKS)
+        elif self._n_looked_at > _MANY_PORTIONS * self.values.portion:
+            self.ticks = max(self.ticks // 2, 1)
+        self._n_looked_at = 0
+        self._begin(now)
+
     def calm_at(self, level: int) -> None:
         """Suppose that the cutoff has been at this level for some time."""
         self.calm = level
@@ -109,18 +134,27 @@ class Standing:
     def calm_down(self) -> None:
         """Let what pages sleep in view of follow the cutoff up after some ticks; it follows it down at once. O(1)."""
         before, since = self._lowest[0], min(self._lowest[1], self.cutoff)
-        self._n_since += 1
+        self._n_since += self.ticks
         if self._n_since >= _CALM_TICKS:
             before, since, self._n_since = since, self.cutoff, 0
         self._lowest = before, since
         self.calm = min(before, since)
 
+    def set_cutoff(self, level: int) -> None:
+        """Let pages above a level be awake from now on."""
+        self.cutoff = level
+        self._value_at_cutoff = value_at(level)
+
     def come_down(self, level: int, host: int) -> None:
         """Let pages above a level be awake from now on; that of a host that has a cutoff of its own, or -1, too."""
-        self.cutoff = min(self.cutoff, level)
+        self.set_cutoff(min(self.cutoff, level))
         self.calm = min(self.calm, self.cutoff)
         if host >= 0:
             self.resting.cutoffs[host] = 0
+
+    def _level_of_best(self, bounds: FloatArray) -> int:
+        """Return the level above which the best few are."""
+        return level_above(float(np.partition(bounds, -self._kept_awake)[-self._kept_awake])) - 2
 
     # -- pages leave where they stand
 
@@ -174,6 +208,7 @@ class Standing:
         falling : bool
             Whether the cutoff is coming down to them, so that they sleep where they are not disturbed by that.
         """
+        self._n_looked_at += pages.size
         values = self.values.many(pages)
         parabolas = value, slope, curve = values.parabolas(self.now, self.until)
         left = self.until - self.now
@@ -185,15 +220,15 @@ class Standing:
         hosts = self._pages.host[pages]
         cutoffs = np.maximum(self.cutoff, self.resting.cutoffs[hosts] + LOWEST)
         awake = levels > cutoffs
-        if np.count_nonzero(awake) > _MOST_AWAKE and not steady.all():
+        if np.count_nonzero(awake) > self._most_awake and not steady.all():
             # Too many at once: the best few are kept, and the others wait until the cutoff comes down to them.
-            self.cutoff = max(self.cutoff, level_above(float(np.partition(bounds, -_KEPT_AWAKE)[-_KEPT_AWAKE])) - 2)
+            self.set_cutoff(max(self.cutoff, self._level_of_best(bounds)))
             cutoffs = np.maximum(cutoffs, self.cutoff)
             descending = awake
             awake = levels > cutoffs
         else:
             descending = awake
-        if np.count_nonzero(awake) > _MOST_AWAKE and not steady[awake].all():
+        if np.count_nonzero(awake) > self._most_awake and not steady[awake].all():
             # What is left are pages of very nearly the same value: those that are equal in all need to be there once.
             asleep = ~awake
             awake &= ~self._stand_behind(pages, hosts, awake & ~steady)
@@ -216,7 +251,7 @@ class Standing:
         hosts, awake, beds = self._pages.host[pages], np.empty(pages.size, bool), np.empty(pages.size, np.int32)
         limits = self.resting.cutoffs, int(self.cutoff), int(self.calm), falling, self._coarse
         n_awake = ROWS.belong(*parabolas, self.until - self.now, hosts, *limits, awake, beds)
-        if n_awake > _MOST_AWAKE:
+        if n_awake > self._most_awake:
             return False
         if n_awake:
             self._wake(pages, awake, parabolas, values)
@@ -237,7 +272,7 @@ class Standing:
         self.ladders.put(pages, levels, hosts)
         ring = values.crossings(values_at(levels) * (1 - _SLACK), self.until, where)
         rings = ring < np.inf
-        self.calendar.set(pages[rings], ring[rings] - _CLOCK_SLACK * abs(self.now), self.now)
+        self.calendar.set(pages[rings], ring[rings] - _CLOCK_SLACK * abs(self.now), self.rung)
 
     def put_one(self, page: int) -> None:
         """Do what `put` does for a single page."""
@@ -260,7 +295,7 @@ class Standing:
         if not value.steady:
             ring = value.crossing(value_at(bed) * (1 - _SLACK), self.until)
             if ring < np.inf:
-                self.calendar.set_one(page, ring - _CLOCK_SLACK * abs(self.now), self.now)
+                self.calendar.set_one(page, ring - _CLOCK_SLACK * abs(self.now), self.rung)
 
     def _wake(
         self,
@@ -304,7 +339,7 @@ class Standing:
         Such pages are dealt with together when the tick ends: in numpy, one costs as much as some dozens.
         """
         at_most = self.values.soon_at_most(page, self.until)
-        if at_most < value_at(self.cutoff):
+        if at_most < self._value_at_cutoff:
             self.place[page] = FRESH
             self.fresh.append(page)
             if at_most > self.fresh_at_most:
@@ -341,20 +376,20 @@ class Standing:
 
         Slice after slice of a collection that is being loaded leaves its best pages here.
         """
-        if self.awake.pages.size > 2 * max(_MOST_AWAKE, self._were_kept):
+        if self.awake.pages.size > 2 * max(self._most_awake, self._were_kept):
             self.put(self.take_awake(), falling=False)
             self._were_kept = self.awake.pages.size
 
     def put_worst_to_bed(self, host: int) -> None:
         """Raise the cutoff of a host that rests, where too many of its pages would be awake."""
         waiting = self.resting.awake[host]
-        if host not in self.ladders.of_host or len(waiting) <= _MOST_AWAKE:
+        if host not in self.ladders.of_host or len(waiting) <= self._most_awake:
             return
         pages = np.fromiter(waiting, np.intp, len(waiting))
         value, slope, curve = self.values.many(pages).parabolas(self.now, self.until)
         left = self.until - self.now
         bounds = value + left * (slope + left * curve)
-        cutoff = level_above(float(np.partition(bounds, -_KEPT_AWAKE)[-_KEPT_AWAKE])) - 2
+        cutoff = self._level_of_best(bounds)
         self.resting.cutoffs[host] = cutoff - LOWEST
         worst = pages[levels_above(bounds) <= cutoff]
         self.leave(worst)

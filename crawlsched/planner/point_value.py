@@ -14,7 +14,7 @@ from crawlsched.frontier import PageValue
 from crawlsched.pages import Pages
 from crawlsched.planner import point_rows
 from crawlsched.planner.page_values import PosteriorValues
-from crawlsched.planner.point_rows import HIGHEST
+from crawlsched.planner.point_rows import HIGHEST, N_ROWS
 from crawlsched.planner.posterior_value import SteadyValue, highest_gain
 from crawlsched.planner.rules import RULES, Rule
 
@@ -42,12 +42,17 @@ class KnownRates:
     ----------
     rule : Rule
         Sees them in its own way.
+
+    Attributes
+    ----------
+    columns : ndarray, shape (n, 6)
+        By page what `Rule.heard` returned, nan where rates are not known.
     """
 
     def __init__(self, rule: Rule) -> None:
         self._rule = rule
         # What is known of a page stands side by side: it is looked at as a whole, page after page.
-        self._columns: FloatArray = np.full((0, 6), np.nan)
+        self.columns: FloatArray = np.full((0, 6), np.nan)
 
     def set(self, pages: IndexArray, *rates: FloatArray) -> None:
         """Set change rate, recall and false signal rate of distinct pages, ascending."""
@@ -58,31 +63,31 @@ class KnownRates:
                 raise ValueError(
                     f"{name} must be between 0 and {most:g}, got {column[~((column >= 0) & (column <= most))][0]!r}."
                 )
-        if pages.size and int(pages[-1]) >= self._columns.shape[0]:
-            longer = np.full((int(pages[-1]) + 1 + self._columns.shape[0] // 2, 6), np.nan)
-            longer[: self._columns.shape[0]] = self._columns
-            self._columns = longer
-        self._columns[pages] = self._rule.heard(np.stack(rates)).T
+        if pages.size and int(pages[-1]) >= self.columns.shape[0]:
+            longer = np.full((int(pages[-1]) + 1 + self.columns.shape[0] // 2, 6), np.nan)
+            longer[: self.columns.shape[0]] = self.columns
+            self.columns = longer
+        self.columns[pages] = self._rule.heard(np.stack(rates)).T
 
     def get(self, pages: IndexArray) -> FloatArray:
         """Return what `Rule.heard` returned, shape (6, n); nan where rates are not known."""
-        inside = pages < self._columns.shape[0]
+        inside = pages < self.columns.shape[0]
         if inside.all():
-            return np.ascontiguousarray(self._columns[pages].T)
+            return np.ascontiguousarray(self.columns[pages].T)
         found = np.full((6, pages.size), np.nan)
-        found[:, inside] = self._columns[pages[inside]].T
+        found[:, inside] = self.columns[pages[inside]].T
         return found
 
     def one(self, page: int) -> list[float] | None:
         """Return the same for one page; None if its rates are not known."""
-        if page >= self._columns.shape[0]:
+        if page >= self.columns.shape[0]:
             return None
-        found: list[float] = self._columns[page].tolist()
+        found: list[float] = self.columns[page].tolist()
         return None if found[0] != found[0] else found
 
     def weight_one(self, page: int) -> float:
         """Return what an announcement of one page weighs, nats; nan if its rates are not known."""
-        return self._columns.item(page, 5) if page < self._columns.shape[0] else nan
+        return self.columns.item(page, 5) if page < self.columns.shape[0] else nan
 
 
 class _HasKnownRates(Protocol):
@@ -173,14 +178,22 @@ class PointValues:
 
     def supposing(self, pages: IndexArray, crawled_at: FloatArray, n_signals: npt.NDArray[Any]) -> RuleValues:
         """Return the crawl values of pages if they had last been crawled then, and announced so often since."""
-        known = self._known.known_rates
-        seen = np.full((6, pages.size), np.nan) if known is None else known.get(pages)
-        unknown = np.flatnonzero(np.isnan(seen[0]))
-        if unknown.size:
-            seen[:, unknown] = self._rule.heard(self._estimated(pages[unknown]))
-        importance = self._pages.importance[pages].astype(np.float64)
-        horizon = self._estimates.parameters.discovery_horizon
-        return RuleValues(self._rule, seen, n_signals.astype(np.float64), crawled_at, importance, horizon)
+        known, horizon = self._known.known_rates, self._estimates.parameters.discovery_horizon
+        columns = np.empty((N_ROWS, pages.size))
+        rates = np.empty((0, 6)) if known is None else known.columns
+        if ROWS.compiled:
+            since = n_signals.astype(np.float64)
+            unknown = ROWS.gather(rates, self._pages.importance, pages, crawled_at, since, horizon, columns)
+        else:
+            columns[:6] = np.nan if known is None else known.get(pages)
+            columns[6], columns[7], columns[8] = n_signals, crawled_at, self._pages.importance[pages]
+            columns[9] = columns[8] / (columns[0] + 1 / horizon)
+            unknown = np.count_nonzero(np.isnan(columns[0]))
+        if unknown:
+            rows = np.flatnonzero(np.isnan(columns[0]))
+            columns[:6, rows] = self._rule.heard(self._estimated(pages[rows]))
+            columns[9, rows] = columns[8, rows] / (columns[0, rows] + 1 / horizon)
+        return RuleValues(self._rule, columns, horizon)
 
     def _estimated(self, pages: IndexArray) -> FloatArray:
         weights = self._estimates.weights(pages)
@@ -199,31 +212,22 @@ class RuleValues:
     Parameters
     ----------
     rule : Rule
-    seen : ndarray, shape (6, n)
-        What `Rule.heard` returned.
-    n_signals, crawled_at, importance : ndarray, shape (n,)
+    columns : ndarray, shape (10, n)
+        All that values depend on, as in `point_rows`.
     horizon : float
         How far ahead a first crawl counts, seconds.
     """
 
-    def __init__(
-        self,
-        rule: Rule,
-        seen: FloatArray,
-        n_signals: FloatArray,
-        crawled_at: FloatArray,
-        importance: FloatArray,
-        horizon: float,
-    ) -> None:
+    def __init__(self, rule: Rule, columns: FloatArray, horizon: float) -> None:
         self._rule = rule
-        self._seen = seen
-        self._n_signals = n_signals
-        self._crawled_at = crawled_at
-        self._importance = importance
+        self._columns = columns
         self._horizon = horizon
-        self._never = crawled_at == -np.inf
-        self.steady: BoolArray = self._never | (importance == 0.0)
-        self._new = importance / (seen[0] + 1 / horizon)
+
+    @property
+    def steady(self) -> BoolArray:
+        """Whether each value is the same at all times."""
+        steady: BoolArray = (self._columns[7] == -np.inf) | (self._columns[8] == 0.0)
+        return steady
 
     def at(self, now: float) -> FloatArray:
         """Return the crawl values at a time."""
@@ -232,42 +236,43 @@ class RuleValues:
     def _terms(self, now: float) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return crawl value, its slope in time, and a bound on the slope's slope."""
         if ROWS.compiled:
-            found = np.empty((3, self._crawled_at.size))
-            columns = self._seen, self._n_signals, self._crawled_at, self._importance, self._new
-            ROWS.point_terms(*columns, self._rule.max_terms, now, found)
+            found = np.empty((3, self._columns.shape[1]))
+            ROWS.point_terms(self._columns, self._rule.max_terms, now, found)
             return found[0], found[1], found[2]
         # V rises by μ α exp(-y) ψ(y) a second, y = α τ + κ n (Lemma 4 of the noisy-signals paper; of the sums up to
         # term j too, where ψ is that of these terms), and ψ, the mean time until y is reached, by at most one second
         # a second: while no announcement comes the slope rises by at most μ α exp(-y) a second.
-        _, _, _, alpha, gamma, kappa = self._seen
-        elapsed = np.maximum(now - np.where(self._never, now, self._crawled_at), 0.0)
+        _, _, _, alpha, gamma, kappa, n_signals, crawled_at, importance, new = self._columns
+        never = crawled_at == -np.inf
+        elapsed = np.maximum(now - np.where(never, now, crawled_at), 0.0)
         with np.errstate(under="ignore", over="ignore"):
-            stale = alpha * elapsed + np.where(self._n_signals > 0.0, kappa, 0.0) * self._n_signals
+            stale = alpha * elapsed + np.where(n_signals > 0.0, kappa, 0.0) * n_signals
             value, slope = _evaluated(stale, alpha, gamma, kappa, self._rule.max_terms)
-            value = np.minimum(np.where(self._never, self._new, value * self._importance), HIGHEST)
-            growth = np.where(self.steady, 0.0, alpha * self._importance)
+            value = np.minimum(np.where(never, new, value * importance), HIGHEST)
+            growth = np.where(self.steady, 0.0, alpha * importance)
             return value, np.where(growth > 0.0, slope, 0.0) * growth, np.exp(-stale) * growth
 
     def one(self, row: int) -> PageValue:
         """Return the crawl value of one of the pages."""
-        columns = (column.item(row) for column in (self._n_signals, self._crawled_at, self._importance))
-        n_signals, crawled_at, importance = columns
-        return _point_value(self._rule, self._seen[:, row].tolist(), n_signals, crawled_at, importance, self._horizon)
+        *seen, n_signals, crawled_at, importance, _ = self._columns[:, row].tolist()
+        return _point_value(self._rule, seen, n_signals, crawled_at, importance, self._horizon)
 
     def some(self, rows: IndexArray) -> RuleValues:
         """Return the crawl values of some of the pages."""
-        columns = self._n_signals[rows], self._crawled_at[rows], self._importance[rows]
-        return RuleValues(self._rule, self._seen[:, rows], *columns, self._horizon)
+        return RuleValues(self._rule, self._columns.take(rows, axis=1), self._horizon)
 
     def one_at(self, row: int, now: float) -> tuple[float, float]:
         """Return the crawl value of one of the pages, which leaves no doubt."""
         if ROWS.compiled:
-            columns = self._seen, self._n_signals, self._crawled_at, self._importance, self._new
-            return ROWS.point_value(*columns, self._rule.max_terms, row, now), 0.0
+            return ROWS.point_value(self._columns, self._rule.max_terms, row, now), 0.0
         return self.one(row).at(now), 0.0
 
     def parabolas(self, after: float, until: float) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return value, slope and half curvature of parabolas that no crawl value exceeds."""
+        if ROWS.compiled:
+            found = np.empty((3, self._columns.shape[1]))
+            ROWS.point_parabolas(self._columns, self._rule.max_terms, after, _SLACK, found)
+            return found[0], found[1], found[2]
         value, slope, curvature = self._terms(after)
         return np.where(self.steady, value, value * _SLACK), slope * _SLACK, curvature * (0.5 * _SLACK)
 
@@ -275,8 +280,7 @@ class RuleValues:
         """Return times before which the crawl values of the pages in `where` are below `values`."""
         if ROWS.compiled:
             found = np.empty(values.size)
-            columns = self._seen, self._n_signals, self._crawled_at, self._importance
-            ROWS.point_crossings(*columns, self._rule.max_terms, np.flatnonzero(where), values, after, found)
+            ROWS.point_crossings(self._columns, self._rule.max_terms, np.flatnonzero(where), values, after, found)
             return found
         times = np.full(where.size, np.inf)
         aims = np.ones(where.size)
@@ -287,11 +291,11 @@ class RuleValues:
             for row in chosen:
                 times[row] = self.one(row).crossing(aims.item(row), after)
             return times[where]
+        columns = self._columns[:, grows]
         # With fewer terms values are lower, and reached later.
-        heard = np.where(self._seen[5] > 0.0, self._n_signals, 0.0)
-        columns = aims[grows], *self._seen[:3, grows], self._importance[grows], heard[grows]
-        elapsed = elapsed_at_value(*columns)
-        times[grows] = np.maximum(self._crawled_at[grows] + elapsed * (1 - 1e-8), after)
+        heard = np.where(columns[5] > 0.0, columns[6], 0.0)
+        elapsed = elapsed_at_value(aims[grows], columns[0], columns[1], columns[2], columns[8], heard)
+        times[grows] = np.maximum(columns[7] + elapsed * (1 - 1e-8), after)
         return times[where]
 
 
