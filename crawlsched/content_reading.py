@@ -76,6 +76,8 @@ class Content(NamedTuple):
         The text, compressed, where it is to be kept.
     is_template_edit : bool
         Whether it is other content than before by edits alone that the site makes on all pages of the template.
+    may_be_template_edit : bool
+        Whether that is open: no other page of the template has been seen since.
     site : (str, mapping) or None
         Name and data of its site, where something was learned of it that is to be written down.
     """
@@ -93,6 +95,7 @@ class Content(NamedTuple):
     differs: bool | None = None
     packed_text: bytes | None = None
     is_template_edit: bool = False
+    may_be_template_edit: bool = False
     site: tuple[str, Mapping[str, Any]] | None = None
 
 
@@ -207,7 +210,7 @@ def _by_template(
         data = sites.saw(page, is_first=is_first)
     else:
         is_edit, data = sites.explains(page, earlier, *before)
-        content = content._replace(is_template_edit=is_edit)
+        content = content._replace(is_template_edit=is_edit is True, may_be_template_edit=is_edit is None)
     return content if data is None else content._replace(site=(page.site, data))
 
 

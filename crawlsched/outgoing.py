@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 
 from crawlsched.collection import Collection
@@ -81,12 +82,21 @@ class Outgoing:
             if not self._collection.knows(probe.page):  # forgotten meanwhile
                 self._probes.ended(probe)
                 continue
-            facts = self._collection.facts_of(probe.page)
+            page = probe.page
+            if probe.sibling is not None:
+                if self._collection.knows(probe.sibling) and not self._collection.planner.in_flight(probe.sibling):
+                    page = probe.sibling
+                    self._collection.planner.hold(page)
+                else:  # its own visit will have shown as much
+                    probe = replace(probe, sibling=None)
+            facts = self._collection.facts_of(page)
             facts = facts._replace(url=probe.impossible_url or facts.url)
-            visit = self._visits.open(page=probe.page, host=probe.host, url=facts.url, now=now)
+            visit = self._visits.open(page=page, host=probe.host, url=facts.url, now=now)
             visit.probe = probe
             self._count("crawlsched/dispatched")
             self._count("crawlsched/dispatched/probe")
+            if probe.sibling is not None:
+                self._count("crawlsched/probes/siblings")
             return visit, facts
         return None
 
@@ -110,7 +120,7 @@ class Outgoing:
         recipe = self._recipes.of(body.url, meant)
         facts = self._collection.facts_of(visit.page) if self._collection.knows(visit.page) else None
         before = kept_of(facts) if facts is not None else None
-        first = visit.probe.first.blocks if visit.probe is not None else None
+        first = visit.probe.first.blocks if visit.probe is not None and visit.probe.sibling is None else None
         if visit.probe is not None and visit.probe.impossible_url is not None:
             # By the URL of the page that may have been replaced, so that the two can be compared.
             body, recipe = body._replace(url=visit.probe.first.url), self._recipes.of(visit.probe.first.url, meant)

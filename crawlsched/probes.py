@@ -1,4 +1,4 @@
-"""Probes: second fetches, of a page at once, or of one beside it that cannot exist, by which a visit is judged."""
+"""Probes: second fetches by which a visit is judged: of the page, of a sibling, of one beside it that cannot exist."""
 
 from __future__ import annotations
 
@@ -23,6 +23,8 @@ _QUIET_PROBES_OF_QUIET_SITE = 2
 # This share of the visits that find nothing new is probed where something is ignored, so that it can return.
 _SHARE_OF_UNCHANGED = 0.01
 _MOST_WAITING = 50
+# Siblings are asked for each edit that may be the template's until so many in a row have shown that it was not.
+_SIBLINGS_IN_VAIN = 3
 
 
 @dataclass(slots=True, eq=False)
@@ -45,6 +47,8 @@ class Probe:
         POSIX seconds.
     impossible_url : str or None
         Of the page that cannot exist, if that is what is fetched.
+    sibling : int or None
+        Another page of the template, if that is what is fetched: does it show the same edit?
     """
 
     page: int
@@ -54,6 +58,7 @@ class Probe:
     was_conditional: bool
     asked_at: float
     impossible_url: str | None = None
+    sibling: int | None = None
 
     @property
     def template(self) -> str:
@@ -80,6 +85,8 @@ class Probes:
         self._not_again: set[int] = set()
         # By site, how many probes in a row have found nothing that was not known.
         self._quiet_of_site: Counter[str] = Counter()
+        # By site, how many siblings in a row have shown that an edit was the page's own.
+        self._in_vain_of_site: Counter[str] = Counter()
 
     def __len__(self) -> int:
         """How many wait."""
@@ -131,6 +138,34 @@ class Probes:
         """A probe has found noise that was not known, or has not."""
         site = _site(template)
         self._quiet_of_site[site] = 0 if is_surprised else self._quiet_of_site[site] + 1
+
+    def is_sibling_wanted(self, page: int, content: Content) -> bool:
+        """Decide whether another page of the template is looked at before this one is taken for changed.
+
+        Parameters
+        ----------
+        page : int
+        content : Content
+            What its visit found.
+
+        Notes
+        -----
+        It is for each edit that one page has shown and that may be the template's; no second one is for the same edit.
+        Where the last n siblings, three or more, have shown that it was the page's own, the share 1/(n + 2) is, which
+        is the probability that it will not be if nothing else is known.
+        """
+        if not content.may_be_template_edit or not self._enabled or len(self._waiting) >= _MOST_WAITING:
+            return False
+        if page in self._not_again:
+            self._not_again.discard(page)
+            return False
+        in_vain = self._in_vain_of_site[_site(str(content.template))]
+        return in_vain < _SIBLINGS_IN_VAIN or self._rng.random() * (in_vain + 2) < 1.0
+
+    def sibling_told(self, template: str, *, is_template_edit: bool) -> None:
+        """A sibling has shown the same edit, or has not."""
+        site = _site(template)
+        self._in_vain_of_site[site] = 0 if is_template_edit else self._in_vain_of_site[site] + 1
 
     def ask(self, probe: Probe) -> None:
         """Put a probe in line for a slot."""

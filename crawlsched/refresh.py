@@ -18,6 +18,7 @@ import logging
 import time
 from collections import deque
 from collections.abc import Callable, Generator, Iterator
+from math import inf
 from random import Random
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 from weakref import WeakKeyDictionary
@@ -202,6 +203,10 @@ class Refresher:
             self._responses.end(visit, Outcome.DROPPED, now)
             if visit.page >= 0:
                 self.planner.release(visit.page, now)
+        # Nothing was kept of what these pages said; the next crawl finds it again.
+        for probe in self.probes.give_up(inf):
+            if self.collection.knows(probe.page):
+                self.planner.release(probe.page, now)
         while self._work:
             self.work(1.0, at_any_pace=True)
         self.is_open = False

@@ -16,6 +16,7 @@ from crawlsched.judging import ChangeSize, Verdict, judged, rebaselined
 from crawlsched.probes import Probe, Probes
 from crawlsched.request_templates import RequestTemplate
 from crawlsched.retry_after import retry_after
+from crawlsched.siblings import sibling_of
 from crawlsched.store import TRACE_COLUMNS, PageFacts, host_of
 from crawlsched.validators import seconds_since
 from crawlsched.visits import Outcome, Visit, Visits
@@ -157,19 +158,24 @@ class Responses:
         if content.is_template_edit and verdict.outcome is Outcome.UNCHANGED:
             self._count("crawlsched/template_edits")
         is_probed = False
+        # A sibling's visit is as any other, but for what it tells of the page that waits for it.
+        probe = None if visit.probe is None or visit.probe.sibling is not None else visit.probe
+        if visit.probe is not None and probe is None:
+            self._probes.sibling_told(visit.probe.template, is_template_edit=content.is_template_edit)
         if page == visit.page:
             suspicion = self._collection.wrong_pages.suspect(visit.host, facts, content, verdict)
             if suspicion is Suspicion.WRONG:
                 return self._wrong(visit, fetched, content, now)
-            if suspicion is Suspicion.ASK and visit.probe is None:
-                return self._put_off(
-                    visit, fetched, content, now, self._collection.wrong_pages.impossible_url(facts.url)
-                )
+            if suspicion is Suspicion.ASK and probe is None:
+                url = self._collection.wrong_pages.impossible_url(facts.url)
+                return self._put_off(visit, fetched, content, now, impossible_url=url)
+            if (sibling := self._sibling(visit, facts, content, verdict)) is not None:
+                return self._put_off(visit, fetched, content, now, sibling=sibling)
             is_probed = self._probes.is_wanted(page, content, verdict.changed, returned=verdict.returned)
             if is_probed and verdict.changed:
                 # Noise that is not known yet may have made it look so; the second fetch will tell.
                 return self._put_off(visit, fetched, content, now)
-            self._try_validators(visit, facts, fetched, verdict, now)
+            self._try_validators(visit, facts, fetched, verdict, probe, now)
         else:
             verdict = verdict._replace(outcome=Outcome.MOVED)
         self._observe(visit, verdict, page, fetched, now)
@@ -185,12 +191,29 @@ class Responses:
         return ForSpider.UNCHANGED
 
     def _put_off(
-        self, visit: Visit, fetched: Fetched, content: Content, now: float, impossible_url: str | None = None
+        self,
+        visit: Visit,
+        fetched: Fetched,
+        content: Content,
+        now: float,
+        *,
+        impossible_url: str | None = None,
+        sibling: int | None = None,
     ) -> ForSpider:
         """Ask for another fetch before the page is judged; until then it is in flight, and what was kept stays."""
         self.end(visit, Outcome.PROBED, now, fetched)
-        self._probes.ask(Probe(visit.page, visit.host, content, True, visit.validated, now, impossible_url))
+        self._probes.ask(
+            Probe(visit.page, visit.host, content, True, visit.validated, now, impossible_url, sibling)
+        )
         return ForSpider.NOTHING
+
+    def _sibling(self, visit: Visit, facts: PageFacts, content: Content, verdict: Verdict) -> int | None:
+        """Return the page that tells whether the edit of this one is the template's; None if that is not to be asked."""
+        if not verdict.changed or visit.probe is not None or facts.pending_fingerprint is not None:
+            return None
+        if not self._probes.is_sibling_wanted(visit.page, content):
+            return None
+        return sibling_of(self._collection, visit.page, content)
 
     def _take_note(self, content: Content, now: float) -> None:
         """Count what content says beside whether it changed, and write down what was learned from it."""
@@ -206,9 +229,11 @@ class Responses:
             if content.is_surprised:
                 self._count("crawlsched/probes/noise_found")
 
-    def _try_validators(self, visit: Visit, facts: PageFacts, fetched: Fetched, verdict: Verdict, now: float) -> None:
+    def _try_validators(
+        self, visit: Visit, facts: PageFacts, fetched: Fetched, verdict: Verdict, probe: Probe | None, now: float
+    ) -> None:
         """Content came that nobody had made conditional: did the validators move as it did?"""
-        if visit.validated or verdict.changed is None or (visit.probe is not None and visit.probe.was_conditional):
+        if visit.validated or verdict.changed is None or (probe is not None and probe.was_conditional):
             return
         before = facts.etag, facts.last_modified
         is_other = bool(verdict.changed) or verdict.size is not None
@@ -348,6 +373,8 @@ class Responses:
         self._planner.release_host(visit.host)
         if visit.probe is not None:
             self._probes.ended(visit.probe)
+            if visit.probe.sibling is not None:  # however that ended: now the page that waited for it is judged
+                self._probes.ask(replace(visit.probe, sibling=None, asked_at=now))
         if visit.page < 0 or not self._collection.knows(visit.page):
             return
         self._collection.unsaved.observation(

@@ -89,7 +89,7 @@ class Sites:
 
     def explains(
         self, page: SeenPage, mask: NoiseMask, recipe_id: str, digest: bytes, block_sketch: bytes
-    ) -> tuple[bool, Mapping[str, Any] | None]:
+    ) -> tuple[bool | None, Mapping[str, Any] | None]:
         """Say whether a page that looks changed differs by edits of its template alone.
 
         Parameters
@@ -106,7 +106,8 @@ class Sites:
 
         Returns
         -------
-        bool
+        bool or None
+            As `TemplateEdits.explain` gives it.
         mapping or None
             The site's data, if it is to be written.
         """

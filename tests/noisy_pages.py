@@ -63,15 +63,29 @@ class Judge:
     rng: Random
     with_probes: bool = True
     counts: Counts = field(default_factory=Counts)
+    #: Gives what a URL answers now, and something that differs where its content does; None: no siblings are looked at.
+    world: Callable[[str], tuple[bytes, object]] | None = None
 
     def __post_init__(self) -> None:
         self.masks = NoiseMasks(read=lambda template: None)
         self.sites = Sites(read=lambda site: None)
         self.probes = Probes(self.rng, enabled=self.with_probes)
         self._facts: dict[str, PageFacts] = {}
+        self._seen: dict[str, object] = {}
+        self._seen_at: dict[int, int] = {}
+        self.found_changed: list[str] = []
+        self._looks_at_sibling = False
 
-    def visit(self, url: str, fetch: Callable[[], bytes], *, edited: bool) -> None:
-        """Visit a page that was or was not edited since the visit before, and count what is found."""
+    def look(self, url: str) -> bool:
+        """Visit a page of the world, which knows whether it was edited; return whether it was found changed."""
+        assert self.world is not None
+        content = self.world(url)[1]
+        is_edited = self._seen.get(url, content) != content
+        self._seen[url] = content
+        return self.visit(url, lambda: self.world(url)[0], edited=is_edited)  # type: ignore[misc]
+
+    def visit(self, url: str, fetch: Callable[[], bytes], *, edited: bool) -> bool:
+        """Visit a page that was or was not edited since the visit before, count what is found, and return it."""
         is_first = url not in self._facts
         facts = self._facts.setdefault(
             url, PageFacts(len(self._facts), url, None, None, None, None, None, None, None, 0, None, 1)
@@ -79,7 +93,15 @@ class Judge:
         content = self._read(url, fetch(), facts)
         verdict = judged(facts, content, (None, None), 0.0)
         self.counts.visits += 1
-        if self.probes.is_wanted(facts.page, content, verdict.changed, returned=verdict.returned):
+        sibling = self._sibling(facts, content) if verdict.changed else None
+        if sibling is not None:
+            self.counts.probes += 2
+            self._looks_at_sibling = True
+            self.look(sibling)
+            self._looks_at_sibling = False
+            verdict = judged(facts, self._read(url, fetch(), facts, content), (None, None), 0.0)
+            self.probes.sibling_told(str(content.template), is_template_edit=verdict.changed is False)
+        elif self.probes.is_wanted(facts.page, content, verdict.changed, returned=verdict.returned):
             is_held = bool(verdict.changed)
             self.probes.ask(Probe(facts.page, 0, content, is_held, False, 0.0))
             probe = self.probes.next_due(lambda host: True)
@@ -99,12 +121,26 @@ class Judge:
         self._facts[url] = kept._replace(
             fingerprint=kept.pending_fingerprint or kept.fingerprint, pending_fingerprint=None
         )
+        self._seen_at[facts.page] = self.counts.visits
         if edited:
             self.counts.edits += 1
             self.counts.seen += verdict.changed is True
         elif not is_first:
             self.counts.quiet += 1
             self.counts.false += verdict.changed is True
+        if verdict.changed:
+            self.found_changed.append(url)
+        return verdict.changed is True
+
+    def _sibling(self, facts: PageFacts, content: Content) -> str | None:
+        if self.world is None or self._looks_at_sibling or not self.probes.is_sibling_wanted(facts.page, content):
+            return None
+        others = [other for other in self._facts.values() if other.fingerprint and other.page != facts.page]
+        since = {other.page: self._seen_at[other.page] - self._seen_at[facts.page] for other in others}
+        others.sort(key=lambda other: (since[other.page] > 0, abs(since[other.page]), abs(other.page - facts.page)))
+        others = others[:8]
+        others.sort(key=lambda other: self.masks.of(other.url)[0] != content.template)
+        return others[0].url if others else None
 
     def _read(self, url: str, body: bytes, facts: PageFacts, first: Content | None = None) -> Content:
         blocks = None if first is None else first.blocks

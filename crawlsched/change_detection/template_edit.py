@@ -96,6 +96,11 @@ class TemplateEdit:
         return moved >= _LEAST_MOVED and moved >= _MOVED_PER_KEPT * self.n_kept
 
     @property
+    def is_undecided(self) -> bool:
+        """Whether one page alone has shown it, and none was seen since that could: the next one will tell."""
+        return len(self.pages) == self.n_moved == 1
+
+    @property
     def is_settled(self) -> bool:
         """Whether no page counts any more."""
         return len(self.pages) >= _MOST_PAGES or (self.n_moved >= _SETTLED and self.is_established)
@@ -128,13 +133,17 @@ class TemplateEdit:
         """A page has changed, and shows the new words; whether it did before is not known."""
         self._count(page, _UNCLEAR)
 
-    def unchanged(self, page: int, words: Words) -> None:
-        """A page is as it was: it has kept the old words, or had the new ones before."""
+    def unchanged(self, page: int, words: Words, *, has_just_changed: bool = False) -> None:
+        """A page is as it was: it has kept the old words, or had the new ones before; of one that had changed, since when
+        is not known.
+        """
         padded = (START, *words, END)
-        if page not in self.pages and any(
-            _places(padded, part, self.left, self.right) for part in (self.old, self.new)
-        ):
+        if page in self.pages:
+            return
+        if _places(padded, self.old, self.left, self.right):
             self._count(page, _KEPT)
+        elif _places(padded, self.new, self.left, self.right):
+            self._count(page, _UNCLEAR if has_just_changed else _KEPT)
 
     def _count(self, page: int, part: int) -> None:
         if page not in self.pages and not self.is_settled:

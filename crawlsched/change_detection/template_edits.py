@@ -1,6 +1,7 @@
 """Template edits: what a site changes on all of its pages alike, which is no change of any one of them."""
 
 import re
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any
@@ -27,6 +28,8 @@ _MOST_WORDS = 600
 # Of pages that are as they were so many are looked at first, and then each eighth.
 _FIRST_LOOKS = 16
 _LOOKS = 8
+# So many pages that have changed otherwise are remembered: an edit that is found later may have come with that.
+_MOST_CHANGED = 32
 
 
 class TemplateEdits:
@@ -38,9 +41,10 @@ class TemplateEdits:
     at the same places is known (`SharedTexts`), and so is, where it differs from what this page says, how a text that
     belongs to the site may have read on this page before. These words are put back, and the fingerprint is made anew:
     where it is the one that was kept, it is certain that nothing else on the page has changed. What that leaves open is
-    whether the site changed those words on all pages, or the page its own; other pages show it (`TemplateEdit`). So the
-    first page seen after an edit of the template counts as changed, and the others do not. No edit of a page hides
-    behind one of its template: then nothing that is put back leads to the fingerprint that was kept.
+    whether the site changed those words on all pages, or the page its own; other pages show it (`TemplateEdit`). So of
+    the first page seen after an edit of the template it is open, until another one has been seen; of the others it is
+    not. No edit of a page hides behind one of its template: then nothing that is put back leads to the fingerprint that
+    was kept.
 
     Examples
     --------
@@ -55,14 +59,16 @@ class TemplateEdits:
     ...     def is_same(keys, part):
     ...         kept = {key: text for key, text in page.texts.items() if page.path_of[key] not in keys}
     ...         return sorted((kept | part.texts).items()) == before
-    ...     return not site.explain(number, 1, page, is_same)
-    >>> [visit(number, "1.3") for number in range(5)], [visit(number, "1.4") for number in range(5)]
-    ([False, False, False, False, False], [True, False, False, False, False])
+    ...     is_edit = site.explain(number, 1, page, is_same)
+    ...     return "open" if is_edit is None else not is_edit
+    >>> [visit(number, "1.3") for number in range(4)], [visit(number, "1.4") for number in range(4)]
+    ([False, False, False, False], ['open', False, False, False])
     """
 
     def __init__(self) -> None:
         self.texts = SharedTexts()
         self.edits: list[TemplateEdit] = []
+        self._changed: deque[int] = deque(maxlen=_MOST_CHANGED)
         self.n_visits = 0
         self.n_rounds = 0
         #: Grows when something was learned that is worth writing down.
@@ -78,7 +84,8 @@ class TemplateEdits:
         keys = keys_by_path(blocks)
         if not is_first:
             for edit in pending:
-                edit.unchanged(page, _words(blocks, keys, edit.path))
+                words = _words(blocks, keys, edit.path)
+                edit.unchanged(page, words, has_just_changed=page in self._changed)
         if looks:
             self._look(page, template, blocks, keys, replacing=not is_first)
 
@@ -89,7 +96,7 @@ class TemplateEdits:
         blocks: PageBlocks,
         is_same: Callable[[Mapping[int, Words], PageBlocks], bool],
         were_there: Callable[[Sequence[str]], Sequence[bool]] = lambda texts: [False] * len(texts),
-    ) -> bool:
+    ) -> bool | None:
         """Say whether a page that has another fingerprint differs by edits of its template alone.
 
         Parameters
@@ -106,7 +113,8 @@ class TemplateEdits:
 
         Returns
         -------
-        bool
+        bool or None
+            None where it does by edits that may be the template's: no other page has been seen since.
         """
         self.n_visits += 1
         keys = keys_by_path(blocks)
@@ -125,12 +133,13 @@ class TemplateEdits:
         for edit in self.edits:
             if not edit.is_settled and edit.undone(_words(blocks, keys, edit.path)) is not None:
                 edit.changed_otherwise(page)
+        self._changed.append(page)
         self._look(page, template, blocks, keys, replacing=False)
         return False
 
     def _moved(
         self, page: int, template: int, blocks: PageBlocks, keys: Mapping[int, list[int]], used: Sequence[TemplateEdit]
-    ) -> bool:
+    ) -> bool | None:
         self.n_rounds += 1
         registered = {edit.identity: edit for edit in self.edits}
         used = [registered.get(edit.identity, edit) for edit in used]
@@ -144,7 +153,9 @@ class TemplateEdits:
         while len(self.edits) > _MOST_EDITS:
             del self.edits[0]
         self._look(page, template, blocks, keys, replacing=True)
-        return all(edit.is_established for edit in used)
+        if all(edit.is_established for edit in used):
+            return True
+        return None if all(edit.is_established or edit.is_undecided for edit in used) else False
 
     def _look(
         self, page: int, template: int, blocks: PageBlocks, keys: Mapping[int, list[int]], *, replacing: bool
@@ -196,6 +207,10 @@ class TemplateEdits:
         for group in optional[:_MOST_SINGLES]:
             yield _joined([*sure, group])
         yield from optional[:_MOST_SINGLES]
+        # Some pages have kept what was there before, and so many show the other that it is not seen as one any more.
+        contested = [edit for edits in rounds for edit in edits if not edit.is_established and edit.n_kept]
+        if contested:
+            yield contested + known
 
     def _fresh(
         self,
@@ -242,6 +257,7 @@ class TemplateEdits:
             "edits": [edit.to_list() for edit in self.edits],
             "n_visits": self.n_visits,
             "n_rounds": self.n_rounds,
+            "changed": list(self._changed),
         }
 
     @classmethod
@@ -251,6 +267,7 @@ class TemplateEdits:
         made.texts = SharedTexts.from_dict(data["texts"])
         made.edits = [TemplateEdit.from_list(edit) for edit in data["edits"]]
         made.n_visits, made.n_rounds = data["n_visits"], data["n_rounds"]
+        made._changed.extend(data.get("changed", ()))  # earlier versions did not keep them
         return made
 
 

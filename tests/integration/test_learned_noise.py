@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import itertools
+import signal
+import threading
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -97,8 +101,8 @@ def test_a_change_of_one_word_is_found_beside_the_noise(site: Site, tmp_path: Pa
     assert sum(row.changed is True for row in late) == pytest.approx(len(late) / 40, abs=1.01)
 
 
-def test_of_a_release_hardly_a_page_has_changed(site: Site, tmp_path: Path) -> None:
-    """Eight pages name a release, which is another one after each 25 fetches: for one page of each it is a change.
+def test_of_a_release_no_page_has_changed(site: Site, tmp_path: Path) -> None:
+    """Eight pages name a release, which is another one after each 25 fetches; the first page of each waits for a sibling.
 
     The second crawl knows from the store what the pages share, and knows the next release by it.
     """
@@ -112,13 +116,55 @@ def test_of_a_release_hardly_a_page_has_changed(site: Site, tmp_path: Path) -> N
     urls = [site.page(f"/guide/{n}", answer) for n in range(8)]
     first = project(site, tmp_path, urls, CRAWLSCHED_BANDWIDTH="60/s")
     crawl = first.run(TEST_CLOSE_AFTER_RESOLVED="70")
-    assert false_changes(crawl) <= 2
+    # A release that comes between the fetches of one judgement, or before all pages have been seen, may still do.
+    assert false_changes(crawl) <= 1
     assert crawl.stats["crawlsched/template_edits"] >= 10
+    assert 1 <= crawl.stats["crawlsched/probes/siblings"] <= 4
     again = first.run(TEST_CLOSE_AFTER_RESOLVED="35")
-    assert false_changes(again) <= 4
+    assert false_changes(again) <= 2
     assert again.stats["crawlsched/template_edits"] >= 5
     store = again.store()
     (name,) = store.learned_sites()
     assert name == "//127.0.0.1 blocks/1"
     assert len(store.noise_mask(name)["edits"]) >= 4
     store.close()
+
+
+@pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGTERM], ids=["killed", "stopped"])
+def test_a_change_that_waits_for_a_sibling_is_not_lost_with_the_crawl(site: Site, tmp_path: Path, end: int) -> None:
+    """*In stock*, which all pages say, becomes *Sold out* on one; the crawl ends while it looks at another page.
+
+    The next crawl finds the page changed, and delivers it once.
+    """
+    sold, told = threading.Event(), threading.Event()
+
+    async def answer(request: web.Request) -> web.Response:
+        is_sold = sold.is_set() and request.path == "/tea/5"
+        if sold.is_set() and not is_sold and not told.is_set() and (site.visits("/tea/5") or [{}])[-1].get("seen"):
+            waiting.set()
+            while not told.is_set():
+                await asyncio.sleep(0.01)
+        if is_sold:
+            site.visits("/tea/5")[-1]["seen"] = "sold out"
+        page = f"<h1>Tea {request.path}</h1><p class=stock>{'Sold out' if is_sold else 'In stock'}</p><p>Cup"
+        return web.Response(text=page, content_type="text/html")
+
+    waiting = threading.Event()
+    urls = [site.page(f"/tea/{n}", answer) for n in range(8)]
+    first = project(site, tmp_path, urls, TEST_CLOSE_AFTER_RESOLVED="0", CONCURRENT_REQUESTS_PER_DOMAIN="1")
+    process = first.start()
+    until = time.monotonic() + 20
+    while len(site.requests) < 20 and time.monotonic() < until:
+        time.sleep(0.02)
+    sold.set()
+    assert waiting.wait(20)
+    time.sleep(0.7)  # what was known when the sibling was asked is in the store by now
+    process.send_signal(end)
+    if end == signal.SIGTERM:
+        time.sleep(0.3)
+    told.set()
+    first.finish(process)
+    before = (tmp_path / "seen.txt").read_text().splitlines()
+    assert sorted(before) == sorted(f"{url} True" for url in urls)
+    first.run(TEST_CLOSE_AFTER_RESOLVED="24")
+    assert (tmp_path / "seen.txt").read_text().splitlines()[len(before) :] == [f"{urls[5]} True"]

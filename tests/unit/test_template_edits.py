@@ -57,7 +57,7 @@ def _page(
     return layout
 
 
-@pytest.mark.parametrize(
+_EDITS = pytest.mark.parametrize(
     ("before", "after"),
     [
         (_page(), _page(release="1.4")),
@@ -72,6 +72,68 @@ def _page(
     ],
     ids=["release", "year", "both", "new link", "link gone", "banner", "banner gone", "other element", "shared text"],
 )
+
+
+def _with_siblings(layout: Layout, n_pages: int = 12) -> _Site:
+    """Return a site all of whose pages have been seen, and whose judge may look at another page before it decides."""
+    site = _Site(layout, n_pages)
+
+    def world(url: str) -> tuple[bytes, str]:
+        number = int(url.rpartition("/")[2])
+        own = "".join(site.texts[number])
+        return site.layout(number, own).encode(), own
+
+    site.judge = Judge(LivingBlocks(), site.rng, world=world)
+    _looked(site)
+    return site
+
+
+def _looked(site: _Site) -> list[int]:
+    return [n for n in range(len(site.texts)) if site.judge.look(f"https://docs.example/guide/{n}")]
+
+
+@_EDITS
+def test_of_an_edit_on_all_pages_no_page_has_changed_where_a_sibling_is_looked_at(
+    before: Layout, after: Layout
+) -> None:
+    """The first page waits for another one, which shows the same; this takes two requests, once."""
+    site = _with_siblings(before)
+    site.layout = after
+    probes = site.judge.counts.probes
+    assert _looked(site) == []
+    assert site.judge.counts.probes <= probes + 2
+    for number in range(12):
+        edited(site.texts[number], site.rng)
+    assert _looked(site) == list(range(12))
+
+
+def test_an_edit_of_the_page_and_of_its_template_at_once_is_seen() -> None:
+    """Whether the first page that is visited has it, or the sibling that is looked at, or another one."""
+    for number in range(4):
+        site = _with_siblings(_page())
+        site.layout = _page(release="1.4")
+        edited(site.texts[number], site.rng)
+        _looked(site)
+        assert (site.judge.counts.edits, site.judge.counts.seen) == (1, 1)
+        assert site.judge.counts.false <= (number < 2)  # of the first two, neither shows the template's edit alone
+
+
+def test_what_one_page_alone_says_otherwise_is_seen_and_asked_about_ever_more_rarely() -> None:
+    """*In stock*, which all say, becomes *Only 7 left* on one page after the other, each time another number."""
+    left: dict[int, int] = {}
+    site = _with_siblings(
+        _page(stock=lambda number: f"Only {left[number]} left" if number in left else "In stock"), n_pages=24
+    )
+    _looked(site)
+    probes = site.judge.counts.probes
+    for n in range(40):
+        number = (7 * n) % 24
+        left[number] = 1_000 + n
+        assert _looked(site) == [number]
+    assert 6 <= site.judge.counts.probes - probes <= 60  # two for each of the first three, then a few
+
+
+@_EDITS
 def test_of_an_edit_on_all_pages_only_the_first_page_has_changed(before: Layout, after: Layout) -> None:
     """Beside it, edits of a page's own text are seen as ever."""
     site = _Site(before)
