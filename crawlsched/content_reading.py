@@ -15,6 +15,7 @@ from crawlsched.change_detection import (
     VisibleText,
     block_sketch,
     has_new_block,
+    is_same,
     sketch,
 )
 from crawlsched.change_detection.content_kind import content_kind
@@ -71,7 +72,8 @@ class Content(NamedTuple):
     is_surprised : bool or None
         Whether this was the second fetch of a probe, and found noise that was not known; None if it was none.
     differs : bool or None
-        Whether it is other content than before, which was seen by other rules; None if that cannot be told.
+        Whether it is other content than before, as far as fingerprints alone do not tell: because that was seen by
+        other rules, or is the same in other markup; None if that cannot be told.
     packed_text : bytes or None
         The text, compressed, where it is to be kept.
     is_template_edit : bool
@@ -171,10 +173,13 @@ def _living(
     is_surprised = None
     if first is not None:
         mask, is_surprised = masks.learn(template, [first, blocks])
-    fingerprint = Fingerprint.of(recipe.id_with(mask), mask.living(blocks))
+    fingerprint = mask.fingerprint(recipe.id_with(mask), blocks)
     if before is not None and fingerprint.digest == before.digest:
         return Content(url, fingerprint, None, b"", b"", template, mask, blocks, True, is_surprised)
-    differs = None if before is None else _differs(recipe, blocks, masks, template, mask, before)
+    differs = None
+    if before is not None:
+        is_as_before = is_same(before.digest, fingerprint.digest)
+        differs = False if is_as_before else _differs(recipe, blocks, masks, template, mask, before)
     texts = mask.living_texts(blocks)
     text = "\n".join(texts)
     return Content(
@@ -239,7 +244,7 @@ def _differs(
     earlier = _mask_of(recipe, masks, template, mask, before)
     if earlier is None:
         return None
-    if Fingerprint.of(before.recipe, earlier.living(blocks)).digest == before.digest:
+    if is_same(before.digest, earlier.fingerprint(before.recipe, blocks).digest):
         return False
     whole = (text for key, text in blocks.texts.items() if mask.is_whole(blocks, key) and earlier.is_whole(blocks, key))
     return True if before.block_sketch and has_new_block(before.block_sketch, whole) else None

@@ -8,7 +8,15 @@ from functools import partial
 from typing import Any, NamedTuple
 from zlib import crc32
 
-from crawlsched.change_detection import Fingerprint, LivingBlocks, NoiseMask, PageBlocks, TemplateEdits, known_blocks
+from crawlsched.change_detection import (
+    Fingerprint,
+    LivingBlocks,
+    NoiseMask,
+    PageBlocks,
+    TemplateEdits,
+    is_same,
+    known_blocks,
+)
 from crawlsched.store import SITE
 
 __all__ = ["SeenPage", "Sites"]
@@ -113,17 +121,17 @@ class Sites:
         """
         lines: list[tuple[int, int, str]] = []
 
-        def is_same(paths: Mapping[int, Any], others: PageBlocks) -> bool:
+        def is_as_before(paths: Mapping[int, Any], others: PageBlocks) -> bool:
             if not lines:
                 lines.extend(sorted(mask.living_lines(page.blocks)))
             kept = [line for line in lines if line[1] not in paths]
             text = "\n".join(line for _, _, line in sorted(kept + mask.living_lines(others)))
-            return Fingerprint.of(recipe_id, text).digest == digest
+            return is_same(digest, Fingerprint.of(recipe_id, text).digest, first_half=True)
 
         site = self._of(page.site)
         with site.lock:
             explained = site.edits.explain(
-                page.number, page.group, page.blocks, is_same, partial(known_blocks, block_sketch)
+                page.number, page.group, page.blocks, is_as_before, partial(known_blocks, block_sketch)
             )
             return explained, _to_write(site)
 

@@ -12,7 +12,7 @@ from crawlsched.change_detection.change_size import (
     sketch_changed_share,
     sketch_similarity,
 )
-from crawlsched.change_detection.fingerprint import Fingerprint, compare
+from crawlsched.change_detection.fingerprint import Fingerprint, compare, is_same
 from crawlsched.change_detection.flapping import MAX_HISTORY, extended_history, is_flapping, n_variants
 from crawlsched.change_detection.main_text import MainText
 from crawlsched.change_detection.noise import NoiseMask
@@ -51,6 +51,7 @@ __all__ = [
     "extended_history",
     "has_new_block",
     "is_flapping",
+    "is_same",
     "known_blocks",
     "n_variants",
     "page_blocks",

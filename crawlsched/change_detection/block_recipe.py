@@ -6,6 +6,7 @@ from crawlsched.change_detection.blocks import PageBlocks, page_blocks
 from crawlsched.change_detection.content import content_of
 from crawlsched.change_detection.content_kind import content_kind
 from crawlsched.change_detection.decoding import decoded
+from crawlsched.change_detection.fingerprint import Fingerprint
 from crawlsched.change_detection.noise import NoiseMask
 from crawlsched.change_detection.recipe_kind import Recipe, checked_keys, keys_id, short_digest
 from crawlsched.change_detection.selectors import SELECTION_VERSION, PageParts
@@ -36,6 +37,10 @@ class LivingBlocks(Recipe):
 
     Notes
     -----
+    Blocks are compared at their places, and as they are read, one after the other: where either is as it was nothing has
+    changed for a reader. So another class, or another element around a text, is no change, and neither are blocks that
+    have changed places as a whole.
+
     A fingerprint's recipe names the rules of the mask it was made with: when a template's noise is learned, or returns
     to the living, its pages are re-baselined once, without an observation.
 
@@ -67,7 +72,7 @@ class LivingBlocks(Recipe):
         self._images = images
         self._ignore_keys = checked_keys(ignore_keys)
         self._parts = PageParts(keep, drop) if keep or drop else None
-        self.id = f"blocks/1{'+links' * links}{'+images' * images}{keys_id(self._ignore_keys)}"
+        self.id = f"blocks/2{'+links' * links}{'+images' * images}{keys_id(self._ignore_keys)}"
         if self._parts is not None:
             self.id += f"/{short_digest([sorted(keep), sorted(drop)])}/{SELECTION_VERSION}"
 
@@ -78,6 +83,14 @@ class LivingBlocks(Recipe):
             return self.id, self.other_content(body, content_type, encoding)
         mask = (self._mask_of(url) if self._mask_of else None) or NoiseMask()
         return self.id_with(mask), mask.living(page)
+
+    def fingerprint(self, body: bytes, content_type: str | None, encoding: str | None, url: str) -> Fingerprint:
+        """Return the fingerprint of a body."""
+        page = self.blocks(body, content_type, encoding)
+        if page is None:
+            return Fingerprint.of(self.id, self.other_content(body, content_type, encoding))
+        mask = (self._mask_of(url) if self._mask_of else None) or NoiseMask()
+        return mask.fingerprint(self.id_with(mask), page)
 
     def id_with(self, mask: NoiseMask) -> str:
         """Return the id of the recipe together with the rules of a mask."""

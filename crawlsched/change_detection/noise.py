@@ -7,6 +7,7 @@ from hashlib import blake2b
 from typing import Any
 
 from crawlsched.change_detection.blocks import PageBlocks
+from crawlsched.change_detection.fingerprint import Fingerprint
 from crawlsched.change_detection.noise_rule import DIGITS, DROPPED, LIVING, UNORDERED, NoiseRule
 
 __all__ = ["NoiseMask"]
@@ -107,6 +108,10 @@ class NoiseMask:
     def living(self, page: PageBlocks) -> str:
         """Text of a page that counts: every living block with its place."""
         return "\n".join(line for _, _, line in sorted(self.living_lines(page)))
+
+    def fingerprint(self, recipe: str, page: PageBlocks) -> Fingerprint:
+        """Return the fingerprint of what counts of a page: every living block with its place, and all of them as read."""
+        return Fingerprint.of(recipe, self.living(page), " ".join(self.living_texts(page)))
 
     def living_lines(self, page: PageBlocks) -> list[tuple[int, int, str]]:
         """Lines of the text of a page that counts, each after what it is sorted by and the path it is from."""
