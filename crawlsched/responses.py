@@ -27,6 +27,8 @@ __all__ = ["Fetched", "ForSpider", "Responses"]
 _GONE = frozenset({404, 410})
 _REFUSED = frozenset({401, 403, 407, 451})
 _MOVED_FOR_GOOD = frozenset({301, 308})
+# So many pages of a template are looked at for one edit.
+_MOST_SIBLINGS = 3
 _NOTHING_KEPT: dict[str, Any] = {
     **dict.fromkeys(("fingerprint", "pending_fingerprint", "recipe", "etag", "last_modified")),
     **dict.fromkeys(TRACE_COLUMNS, b""),
@@ -161,7 +163,7 @@ class Responses:
         # A sibling's visit is as any other, but for what it tells of the page that waits for it.
         probe = None if visit.probe is None or visit.probe.sibling is not None else visit.probe
         if visit.probe is not None and probe is None:
-            self._probes.sibling_told(visit.probe.template, is_template_edit=content.is_template_edit)
+            self._sibling_seen(visit, visit.probe, content, verdict)
         if page == visit.page:
             suspicion = self._collection.wrong_pages.suspect(visit.host, facts, content, verdict)
             if suspicion is Suspicion.WRONG:
@@ -202,18 +204,31 @@ class Responses:
     ) -> ForSpider:
         """Ask for another fetch before the page is judged; until then it is in flight, and what was kept stays."""
         self.end(visit, Outcome.PROBED, now, fetched)
-        self._probes.ask(
-            Probe(visit.page, visit.host, content, True, visit.validated, now, impossible_url, sibling)
-        )
+        self._probes.ask(Probe(visit.page, visit.host, content, True, visit.validated, now, impossible_url, sibling))
         return ForSpider.NOTHING
 
     def _sibling(self, visit: Visit, facts: PageFacts, content: Content, verdict: Verdict) -> int | None:
-        """Return the page that tells whether the edit of this one is the template's; None if that is not to be asked."""
+        """Return the page that tells whether an edit is the template's; None if that is not to be asked."""
         if not verdict.changed or visit.probe is not None or facts.pending_fingerprint is not None:
             return None
         if not self._probes.is_sibling_wanted(visit.page, content):
             return None
         return sibling_of(self._collection, visit.page, content)
+
+    def _sibling_seen(self, visit: Visit, probe: Probe, content: Content, verdict: Verdict) -> None:
+        """A sibling shows the same edit, or not; or both it and its own: then the next one may tell."""
+        looked_at = (*probe.told_nothing, visit.page)
+        if verdict.changed and not content.is_template_edit and len(looked_at) < _MOST_SIBLINGS:
+            visit.probe = replace(probe, told_nothing=looked_at)
+        else:
+            self._probes.sibling_told(probe.template, is_template_edit=content.is_template_edit)
+
+    def _judge_waiting(self, page: int, probe: Probe, now: float) -> None:
+        """A sibling was visited: another one is, or the page that waits for it."""
+        sibling = None
+        if page in probe.told_nothing and self._collection.knows(probe.page):
+            sibling = sibling_of(self._collection, probe.page, probe.first, but=probe.told_nothing)
+        self._probes.ask(replace(probe, sibling=sibling, asked_at=now))
 
     def _take_note(self, content: Content, now: float) -> None:
         """Count what content says beside whether it changed, and write down what was learned from it."""
@@ -373,8 +388,8 @@ class Responses:
         self._planner.release_host(visit.host)
         if visit.probe is not None:
             self._probes.ended(visit.probe)
-            if visit.probe.sibling is not None:  # however that ended: now the page that waited for it is judged
-                self._probes.ask(replace(visit.probe, sibling=None, asked_at=now))
+            if visit.probe.sibling is not None:  # however that ended
+                self._judge_waiting(visit.page, visit.probe, now)
         if visit.page < 0 or not self._collection.knows(visit.page):
             return
         self._collection.unsaved.observation(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
+
 import numpy as np
 
 from crawlsched.collection import Collection
@@ -15,7 +17,7 @@ _NEAR = 512
 _LOOKED_UP = 8
 
 
-def sibling_of(collection: Collection, page: int, content: Content) -> int | None:
+def sibling_of(collection: Collection, page: int, content: Content, but: Container[int] = ()) -> int | None:
     """Return a page of the same template if there is one nearby, last seen before the edit as far as that can be told.
 
     Parameters
@@ -24,6 +26,8 @@ def sibling_of(collection: Collection, page: int, content: Content) -> int | Non
     page : int
     content : Content
         What a visit found at the page.
+    but : container of int
+        Pages that will not do.
 
     Returns
     -------
@@ -40,7 +44,7 @@ def sibling_of(collection: Collection, page: int, content: Content) -> int | Non
     rows = rows[(planner.pages.host[rows] == planner.pages.host[page]) & (planner.pages.state[rows] == LIVE)]
     since = planner.pages.crawled_at[rows] - planner.pages.crawled_at[page]
     order = np.lexsort((np.abs(rows - page), np.abs(since), since > 0.0))
-    others = [row for row in rows[order].tolist() if row != page and not planner.in_flight(row)]
+    others = [row for row in rows[order].tolist() if row != page and row not in but and not planner.in_flight(row)]
     # Another recipe, or another version of this one, keeps what it knows of the site to itself.
     recipe = "/".join(content.fingerprint.recipe.split("/")[:2])
     seen = [facts for facts in map(collection.facts_of, others[:_LOOKED_UP]) if (facts.recipe or "").startswith(recipe)]

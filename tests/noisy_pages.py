@@ -95,10 +95,8 @@ class Judge:
         self.counts.visits += 1
         sibling = self._sibling(facts, content) if verdict.changed else None
         if sibling is not None:
-            self.counts.probes += 2
-            self._looks_at_sibling = True
-            self.look(sibling)
-            self._looks_at_sibling = False
+            self.counts.probes += 1
+            self._look_at_siblings(facts, content, sibling)
             verdict = judged(facts, self._read(url, fetch(), facts, content), (None, None), 0.0)
             self.probes.sibling_told(str(content.template), is_template_edit=verdict.changed is False)
         elif self.probes.is_wanted(facts.page, content, verdict.changed, returned=verdict.returned):
@@ -132,10 +130,24 @@ class Judge:
             self.found_changed.append(url)
         return verdict.changed is True
 
+    def _look_at_siblings(self, facts: PageFacts, content: Content, sibling: str | None) -> None:
+        asked: list[str] = []
+        is_open = True
+        self._looks_at_sibling = True
+        while is_open and sibling is not None and len(asked) < 3:
+            asked.append(sibling)
+            self.counts.probes += 1
+            is_open = self.look(sibling)
+            sibling = self._next_sibling(facts, content, asked)
+        self._looks_at_sibling = False
+
     def _sibling(self, facts: PageFacts, content: Content) -> str | None:
         if self.world is None or self._looks_at_sibling or not self.probes.is_sibling_wanted(facts.page, content):
             return None
-        others = [other for other in self._facts.values() if other.fingerprint and other.page != facts.page]
+        return self._next_sibling(facts, content, [])
+
+    def _next_sibling(self, facts: PageFacts, content: Content, asked: list[str]) -> str | None:
+        others = [other for other in self._facts.values() if other.fingerprint and other.url not in (*asked, facts.url)]
         since = {other.page: self._seen_at[other.page] - self._seen_at[facts.page] for other in others}
         others.sort(key=lambda other: (since[other.page] > 0, abs(since[other.page]), abs(other.page - facts.page)))
         others = others[:8]

@@ -37,9 +37,9 @@ class LivingBlocks(Recipe):
 
     Notes
     -----
-    Blocks are compared at their places, and as they are read, one after the other: where either is as it was nothing has
-    changed for a reader. So another class, or another element around a text, is no change, and neither are blocks that
-    have changed places as a whole.
+    Blocks are compared at their places, and as they are read, one after the other: where either is as it was nothing
+    has changed for a reader. So another class, or another element around a text, is no change, and neither are blocks
+    that have changed places as a whole.
 
     A fingerprint's recipe names the rules of the mask it was made with: when a template's noise is learned, or returns
     to the living, its pages are re-baselined once, without an observation.

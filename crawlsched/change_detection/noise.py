@@ -110,7 +110,7 @@ class NoiseMask:
         return "\n".join(line for _, _, line in sorted(self.living_lines(page)))
 
     def fingerprint(self, recipe: str, page: PageBlocks) -> Fingerprint:
-        """Return the fingerprint of what counts of a page: every living block with its place, and all of them as read."""
+        """Return the fingerprint of what counts of a page: living blocks with their places, and all of them as read."""
         return Fingerprint.of(recipe, self.living(page), " ".join(self.living_texts(page)))
 
     def living_lines(self, page: PageBlocks) -> list[tuple[int, int, str]]:

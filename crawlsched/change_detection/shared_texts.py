@@ -14,7 +14,7 @@ __all__ = ["SharedTexts", "replacements"]
 _MOST_SAMPLES = 4
 # A replacement of words that is the same beside the texts of so many other pages is no difference between pages.
 _LEAST_AGREEING = 2
-_MOST_PATHS = 512
+_MOST_PATHS = 2_048
 # Paths that come up within so many pages, when so many others were seen before, may be a new part of the template.
 _YOUNG_PAGES = 64
 _OLD_PAGES = 8
@@ -43,8 +43,8 @@ class SharedTexts:
     -----
     Paths count from the second page on which they are seen. Of each, texts of at most four pages are kept; long texts
     that differ from page to page are the pages' own and are not kept, so that what is left is what belongs to the
-    site: headings, navigation, footers. At most 512 paths and 64 KB of text are kept, and 8 KB of filters [1]_ that say
-    which paths have been seen.
+    site: headings, navigation, footers. At most 2,048 paths and 64 KB of text (what several pages say alike counts
+    once) are kept, and 8 KB of filters [1]_ that say which paths have been seen.
 
     References
     ----------
@@ -156,19 +156,22 @@ class SharedTexts:
         if same or len(samples) >= _MOST_SAMPLES:
             if not replacing:
                 return
-            self._n_characters -= _length(samples.pop(same[0] if same else 0))
+            self._n_characters -= _length(samples)
+            del samples[same[0] if same else 0]
+            self._n_characters += _length(samples)
         if samples and len(sample.words) > _SHORT and _common(samples[-1].words, sample.words) < _LEAST_COMMON:
             self._disown(path)
             return
         alike = next((known.words for known in samples if known.words == sample.words), sample.words)
+        self._n_characters -= _length(samples)
         samples.append(sample._replace(words=alike))
-        self._n_characters += _length(sample)
+        self._n_characters += _length(samples)
         while self._n_characters > _MOST_CHARACTERS:
-            kept = [(sum(map(_length, group)), path) for path, group in self._samples.items() if group]
+            kept = [(_length(group), path) for path, group in self._samples.items() if group]
             self._disown(max(kept)[1])
 
     def _disown(self, path: int) -> None:
-        self._n_characters -= sum(map(_length, self._samples[path] or ()))
+        self._n_characters -= _length(self._samples[path] or ())
         self._samples[path] = None
 
     def _make_room(self) -> None:
@@ -189,13 +192,7 @@ class SharedTexts:
     def to_dict(self) -> dict[str, Any]:
         """Return them as plain data, for JSON."""
         return {
-            "samples": [
-                [
-                    path,
-                    None if group is None else [[page, template, " ".join(words)] for page, template, words in group],
-                ]
-                for path, group in self._samples.items()
-            ],
+            "samples": [[path, None if group is None else _plain(group)] for path, group in self._samples.items()],
             "seen": [b64encode(seen).decode() for seen in self._seen],
             "n_seen": self._n_seen,
             "n_pages": self._n_pages,
@@ -207,9 +204,8 @@ class SharedTexts:
         """Return what `to_dict` gave."""
         made = cls()
         for path, group in data["samples"]:
-            samples = None if group is None else [_Sample(p, t, tuple(text.split(" "))) for p, t, text in group]
-            made._samples[path] = samples
-            made._n_characters += sum(map(_length, samples or ()))
+            samples = made._samples[path] = None if group is None else _samples(group)
+            made._n_characters += _length(samples or ())
         made._seen = [bytearray(b64decode(seen)) for seen in data["seen"]]
         made._n_seen, made._n_pages = data["n_seen"], data["n_pages"]
         made._born = dict(data["born"])
@@ -249,8 +245,26 @@ def _common(one: Sequence[str], two: Sequence[str]) -> float:
     return 2.0 * (Counter(one) & Counter(two)).total() / (len(one) + len(two))
 
 
-def _length(sample: _Sample) -> int:
-    return sum(map(len, sample.words)) + len(sample.words)
+def _length(samples: Iterable[_Sample]) -> int:
+    """How many characters these have, those of texts that are the same counted once."""
+    return sum(sum(map(len, words)) + len(words) for words in {sample.words for sample in samples})
+
+
+def _plain(samples: Sequence[_Sample]) -> list[list[Any]]:
+    """Return samples as plain data; of texts that are the same the first is written, and the place of it for others."""
+    places: dict[Words, int] = {}
+    plain: list[list[Any]] = []
+    for place, (page, template, words) in enumerate(samples):
+        first = places.setdefault(words, place)
+        plain.append([page, template, " ".join(words) if first == place else first])
+    return plain
+
+
+def _samples(plain: Sequence[Sequence[Any]]) -> list[_Sample]:
+    made: list[_Sample] = []
+    for page, template, text in plain:
+        made.append(_Sample(page, template, made[text].words if isinstance(text, int) else tuple(text.split(" "))))
+    return made
 
 
 def _bits(path: int) -> tuple[int, int]:

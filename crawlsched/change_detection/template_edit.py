@@ -134,9 +134,7 @@ class TemplateEdit:
         self._count(page, _UNCLEAR)
 
     def unchanged(self, page: int, words: Words, *, has_just_changed: bool = False) -> None:
-        """A page is as it was: it has kept the old words, or had the new ones before; of one that had changed, since when
-        is not known.
-        """
+        """A page is as it was: it has kept the old words, or had the new ones before; if it had changed, since then."""
         padded = (START, *words, END)
         if page in self.pages:
             return

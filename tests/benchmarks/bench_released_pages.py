@@ -1,8 +1,8 @@
 """False changes and edits seen on real pages: documentation of two releases of a package, before and after.
 
 All pages are visited with the old release, then with the new one; in the order of their names, and shuffled. A page
-counts as edited if the words of its article differ, the two release numbers made alike; of pages whose bytes are the same
-nothing is counted.
+counts as edited if the words of its article differ, the two release numbers made alike; of pages whose bytes are the
+same nothing is counted.
 
 Usage: python -m tests.benchmarks.bench_released_pages OLD_FOLDER NEW_FOLDER --article CSS --releases 1.3.3 1.3.4
 """

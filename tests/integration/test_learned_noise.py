@@ -102,7 +102,7 @@ def test_a_change_of_one_word_is_found_beside_the_noise(site: Site, tmp_path: Pa
 
 
 def test_of_a_release_no_page_has_changed(site: Site, tmp_path: Path) -> None:
-    """Eight pages name a release, which is another one after each 25 fetches; the first page of each waits for a sibling.
+    """Eight pages name a release, another one after each 25 fetches; the first page of each waits for a sibling.
 
     The second crawl knows from the store what the pages share, and knows the next release by it.
     """
