@@ -55,6 +55,7 @@ _SOURCE_OUTCOMES = {304: Outcome.NOT_MODIFIED, 404: Outcome.GONE, 410: Outcome.G
 # Long work rests when so many rows wait for the next flush: handing them over takes some milliseconds of the crawling
 # thread, writing them about a tenth of a second of the other.
 _MOST_ROWS_PER_FLUSH = 1_200
+_CLOSING_STEP = 0.002
 # A second fetch that found no slot for so long would come too late: by then the page itself may have changed.
 _LONGEST_PROBE = 60.0
 _SLOTS_PER_PROBE = 3.0  # where slots are rarer than that, it has to wait for one all the same
@@ -194,8 +195,14 @@ class Refresher:
         self.planner.catch_up(self.clock())
         self.slots = SlotClock(self.planner.bandwidth, self.clock())
 
-    def close(self) -> None:
-        """Resolve what is still open, write everything down, close the store."""
+    def closing(self) -> Iterator[Callable[[], None] | None]:
+        """Resolve what is still open, write everything down, close the store, step by step.
+
+        Yields
+        ------
+        callable or None
+            What waits for the disk and can be run in a thread before the next step; None between steps of work.
+        """
         if not self.is_open:
             return
         now = self.clock()
@@ -208,10 +215,16 @@ class Refresher:
             if self.collection.knows(probe.page):
                 self.planner.release(probe.page, now)
         while self._work:
-            self.work(1.0, at_any_pace=True)
+            self.work(_CLOSING_STEP)
+            yield None
+            if len(self.collection.unsaved) > _MOST_ROWS_PER_FLUSH:
+                self.collection.flush(self.clock())
+                yield None
         self.is_open = False
-        self._heartbeat_now(now)
-        self.collection.close(now)
+        yield self.collection.aside.close
+        yield lambda: self._heartbeat_now(now)
+        self.collection.flush(now)
+        yield lambda: self.collection.close(now)
 
     # -- a request is made
 
@@ -412,12 +425,12 @@ class Refresher:
         if self.on_work is not None:
             self.on_work()
 
-    def work(self, seconds: float, *, at_any_pace: bool = False) -> bool:
+    def work(self, seconds: float) -> bool:
         """Go on with long work for about so long; return whether there is more.
 
         Not faster than the store takes it: dispatching waits for what has waited too long for the store.
         """
-        if not at_any_pace and len(self.collection.unsaved) > _MOST_ROWS_PER_FLUSH:
+        if len(self.collection.unsaved) > _MOST_ROWS_PER_FLUSH:
             return bool(self._work)
         until = self.clock() + seconds
         while self._work:

@@ -12,15 +12,17 @@ from collections import deque
 from collections.abc import Sequence
 from itertools import chain
 from time import monotonic
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 from scrapy import Request, Spider, signals
 from scrapy.core.scheduler import BaseScheduler
 from scrapy.crawler import Crawler
 from scrapy.exceptions import CloseSpider
-from scrapy.utils.asyncio import CallLaterResult, call_later
+from scrapy.utils.asyncio import CallLaterResult, call_later, run_in_thread
+from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 from scrapy.utils.httpobj import urlparse_cached
 from scrapy.utils.misc import build_from_crawler, load_object
+from twisted.internet.defer import Deferred
 from twisted.python.failure import Failure
 
 from crawlsched.exceptions import CrawlschedError
@@ -31,9 +33,6 @@ from crawlsched.settings import parse_bandwidth
 from crawlsched.slot_clock import SlotClock
 from crawlsched.store import PageFacts
 from crawlsched.visits import Outcome, Visit
-
-if TYPE_CHECKING:
-    from twisted.internet.defer import Deferred
 
 __all__ = ["Scheduler"]
 
@@ -115,12 +114,18 @@ class Scheduler(BaseScheduler):
         self._crawler.spider = None
 
     def close(self, reason: str) -> Deferred[None] | None:
-        """Write everything down; nothing is lost."""
+        """Write everything down; nothing is lost. Meanwhile the event loop goes on."""
         self._closed = True
         if self._timer is not None:
             self._timer.cancel()
-        self._refresher.close()
-        return self._fallback.close(reason)
+        return deferred_from_coro(self._write_down(reason))
+
+    async def _write_down(self, reason: str) -> None:
+        for waits in self._refresher.closing():
+            await (_others_go_first() if waits is None else run_in_thread(waits))
+        closed = self._fallback.close(reason)
+        if closed is not None:
+            await maybe_deferred_to_future(closed)
 
     def has_pending_requests(self) -> bool:
         """A collection is never finished: there is always a next page."""
@@ -402,6 +407,13 @@ class Scheduler(BaseScheduler):
             request.meta.get("crawlsched_visit") == visit.token
             for request in chain(self._handed_over, downloader.active)
         )
+
+
+async def _others_go_first() -> None:
+    """Let whatever waits for the event loop go before this goes on."""
+    gone: Deferred[None] = Deferred()
+    call_later(0, gone.callback, None)
+    await maybe_deferred_to_future(gone)
 
 
 class _VisitErrback:
