@@ -43,7 +43,7 @@ class Spider(scrapy.Spider):
 
 
 def test_a_sitemap_that_is_being_taken_over_is_finished_in_steps(tmp_path: Path) -> None:
-    """The crawl is closed as soon as its 4,000 entries have begun to be taken in: all are, while other callbacks run."""
+    """The crawl is closed as soon as its 4,000 entries have begun to be taken in: all are; other callbacks run, too."""
     with Site() as site:
         entries = "".join(f"<url><loc>{site.url(f'/e/{number}')}</loc></url>" for number in range(ENTRIES))
 
