@@ -22,6 +22,8 @@ __all__ = ["add_parser", "report", "say"]
 _MOST_ROWS = 40
 # Of a picture's heading.
 _LETTERS_PER_INCH = 13
+# Settings that make less of a figure than the paper has.
+_SIZES = ("repetitions", "pages", "horizon")
 
 
 def add_parser(commands: Any) -> None:
@@ -145,18 +147,13 @@ def _write_whole(path: Path, content: bytes) -> None:
 def _summary(figure: "Figure", settings: "Settings", table: "Table") -> dict[str, Any]:
     claims = figure.claims(table)
     shown = [claim.held for claim in claims if claim.held is not None]
-    used = {
-        "repetitions": settings.repetitions,
-        "pages": list(settings.pages) or None,
-        "horizon": settings.horizon,
-        "seed": settings.seed,
-        "history": None if settings.history is None else str(settings.history),
-    }
+    used, own = _used(settings), _used(figure.settings)
     return {
         "figure": figure.name,
         "title": figure.title,
         "paper": figure.paper,
         "settings": {**{name: value for name, value in used.items() if value is not None}, **figure.fixed},
+        "own_settings": {name: own[name] for name in _SIZES if own[name] != used[name]},
         "labels": list(table.labels),
         "rows": [row._asdict() for row in table.rows],
         "claims": [claim.__dict__ for claim in claims],
@@ -164,11 +161,24 @@ def _summary(figure: "Figure", settings: "Settings", table: "Table") -> dict[str
     }
 
 
+def _used(settings: "Settings") -> dict[str, Any]:
+    return {
+        "repetitions": settings.repetitions,
+        "pages": list(settings.pages) or None,
+        "horizon": settings.horizon,
+        "seed": settings.seed,
+        "history": None if settings.history is None else str(settings.history),
+    }
+
+
 def say(report: dict[str, Any]) -> str:
     """Say what came out."""
     if "figures" in report:
         return _say_figures(report["figures"], "")
-    lines = [f"{report['figure']}: {report['title']} ({report['paper']})", _say_settings(report["settings"]), ""]
+    lines = [f"{report['figure']}: {report['title']} ({report['paper']})", f"settings: {_said(report['settings'])}"]
+    if report["own_settings"]:
+        lines.append(f"its own settings, for which the claims are made: {_said(report['own_settings'])}")
+    lines.append("")
     rows = report["rows"]
     if len(rows) <= _MOST_ROWS:
         heading = ["quantity", *report["labels"], "mean", "standard error"]
@@ -183,11 +193,11 @@ def say(report: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def _say_settings(settings: dict[str, Any]) -> str:
+def _said(settings: dict[str, Any]) -> str:
     said = []
     for name, value in settings.items():
         said.append(f"{name} {' '.join(map(str, value)) if isinstance(value, list) else _short(value)}")
-    return f"settings: {'; '.join(said)}"
+    return "; ".join(said)
 
 
 def _numbers(row: dict[str, Any]) -> list[str]:

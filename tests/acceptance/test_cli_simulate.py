@@ -48,6 +48,8 @@ def test_a_figure_writes_its_numbers_and_its_picture(run: Run, tmp_path: Path) -
     ]
     assert all(0 < float(row["mean"]) < 1 and float(row["standard_error"]) > 0 for row in accuracies)
     assert "settings: repetitions 2; pages 20 30; horizon 3; seed 0; bandwidth R 100;" in answer.stdout
+    own = "its own settings, for which the claims are made: repetitions 100; pages 100 200 500 750 1000; horizon 1000"
+    assert own in answer.stdout.splitlines()
     assert "noisy-signals-2: the paper's claim " in answer.stdout
 
 
@@ -58,6 +60,14 @@ def test_the_same_seed_gives_the_same_file(run: Run, tmp_path: Path) -> None:
     a, b, c = ((tmp_path / folder / "noisy-signals-2.csv").read_bytes() for folder in "abc")
     assert a == b
     assert a != c
+
+
+def test_of_a_figure_at_its_own_settings_nothing_is_said_of_others(run: Run) -> None:
+    """Only what is smaller than in the paper needs a line."""
+    answer = run("noisy-signals-6")
+    assert answer.returncode == 0, answer.stderr
+    assert "its own settings" not in answer.stdout
+    assert json.loads(run("noisy-signals-6", "--horizon", "5", "--json").stdout)["own_settings"] == {"horizon": 20.0}
 
 
 def test_a_claim_that_fails_is_reported_as_failed(run: Run) -> None:

@@ -236,6 +236,18 @@ def test_a_claim_about_other_numbers_of_pages_cannot_be_told() -> None:
     assert [claim.held for claim in claims] == [True, True, True, None, None, True, None]
 
 
+def test_claims_about_pages_that_are_not_there_cannot_be_told() -> None:
+    """A single page with few announcements is no page with many."""
+    tables = {}
+    for number in (12, 14):
+        tables[number] = FIGURES[f"noisy-signals-{number}"].run(Settings(1, (1, 300), 0.1, 1), silent)
+        recalls = [row.mean for row in tables[number].some("recall", pages=1)]
+        assert max(recalls) < 0.9
+    one = FIGURES["noisy-signals-14"].claims(tables[14])[0]
+    assert (one.held, one.sentence) == (None, "what is said of m = 1, which takes pages with many announcements")
+    assert FIGURES["noisy-signals-12"].claims(tables[12])[0].held is None
+
+
 def test_late_announcements_are_discarded_as_the_paper_says() -> None:
     """Up to T_delay after a crawl, in slots: by brute force over all pages, slot by slot."""
     history = accuracy.SIGNALS.draw(np.random.default_rng(6), 12, 6.0)

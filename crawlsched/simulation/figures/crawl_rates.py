@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from math import nan
+from math import isnan, nan
 from typing import Any
 
 import numpy as np
@@ -148,7 +148,7 @@ def _where_crawls_abound(table: Table) -> list[Claim]:
     many, few = panel.ratio(panel.many), panel.ratio(panel.few)
     return [
         Claim(
-            many < 1 < few,
+            None if isnan(many) or isnan(few) else many < 1 < few,
             f"at m = {loose[-1]} GREEDY-CIS crawls pages with many announcements less and others more; "
             f"{many:.3f} and {few:.3f} of the optimal rates",
         )
@@ -164,6 +164,8 @@ def _where_crawls_are_short(table: Table) -> list[Claim]:
     n = max(int(panel.many.sum()), 1)
     fast, slow = (float(panel.change_rate[some].mean()) if some.any() else nan for some in (boosted, decreased))
     few = panel.ratio(panel.few)
+    if isnan(few) or not panel.many.any():
+        return [Claim(None, f"what is said of m = {tight[-1]}, which takes pages with many announcements and with few")]
     return [
         Claim(
             min(boosted.sum(), decreased.sum()) >= SOME * n,
@@ -180,7 +182,10 @@ def _blind_trust_costs_crawls(table: Table) -> list[Claim]:
     for pages in table.values("pages"):
         trusting, wary = _panel(table, pages, "GREEDY-CIS"), _panel(table, pages, "GREEDY-NCIS")
         boosted = (trusting.rate > 1.5 * np.maximum(wary.rate, wary.best)) & wary.many
-        share = float(boosted.sum()) / max(int(wary.many.sum()), 1)
+        if not wary.many.any():
+            claims.append(Claim(None, f"what is said of m = {pages}, which takes pages with many announcements"))
+            continue
+        share = float(boosted.sum()) / int(wary.many.sum())
         idle = [table.one(IDLE, pages=pages, policy=policy).mean for policy in ("GREEDY-CIS", "GREEDY-NCIS")]
         claims += [
             Claim(
