@@ -17,6 +17,8 @@ from crawlsched.cli.wording import say_table
 
 __all__ = ["add_parser", "report", "say"]
 
+# More of them would hide each other on the axis of a picture.
+_MOST_LABELS = 10
 _DEFAULT_POLICIES = ["round_robin", "harmonic", "posterior", "greedy:hindsight"]
 
 
@@ -67,7 +69,7 @@ def report(arguments: argparse.Namespace) -> dict[str, Any]:
             json.dump(result, file, indent=2)
             file.write("\n")
     if arguments.plot:
-        _draw(result, arguments.plot)
+        _draw(result, arguments.bandwidths, arguments.plot)
     # What was asked for says more in a heading than a number with 17 digits.
     return {**result, "headings": arguments.bandwidths}
 
@@ -77,7 +79,7 @@ def say(report: dict[str, Any]) -> str:
     columns = len(report["bandwidths"])
     headings = [
         text if "x" not in text else f"{text} ({_short(bandwidth)})"
-        for text, bandwidth in zip(report["headings"], report["bandwidths"], strict=True)
+        for text, bandwidth in _asked(report["bandwidths"], report["headings"])
     ]
     cells = ["-" if one["freshness"] is None else f"{one['freshness']:.4f}" for one in report["replays"]]
     rows = [["freshness at", *headings]]
@@ -86,15 +88,44 @@ def say(report: dict[str, Any]) -> str:
     return "\n".join(say_table(rows, "l" + "r" * columns, indent=""))
 
 
+def _asked(bandwidths: list[float], texts: list[str]) -> list[tuple[str, float]]:
+    return list(zip(texts, bandwidths, strict=True))
+
+
 def _short(bandwidth: float) -> str:
     if bandwidth < 1 / 3600:
         return f"{bandwidth * 86400:.4g}/d"
     return f"{bandwidth * 3600:.4g}/h" if bandwidth < 1 else f"{bandwidth:.4g}/s"
 
 
-def _draw(result: dict[str, Any], path: str) -> None:
-    """Draw freshness against bandwidth, a line for each policy."""
+def _labels(asked: list[tuple[str, float]]) -> dict[float, str]:
+    r"""Return what stands at each bandwidth on a logarithmic axis; nothing where it would hide the one before.
+
+    Examples
+    --------
+    >>> _labels([("2x", 4.0), ("1x", 2.0), ("2.1/s", 2.1), ("20/s", 20.0)])
+    {2.0: '1x\n2/s', 2.1: '', 4.0: '2x\n4/s', 20.0: '20/s'}
+    """
+    in_order = sorted(asked, key=lambda one: one[1])
+    apart = (in_order[-1][1] / in_order[0][1]) ** (1 / _MOST_LABELS)
+    labels: dict[float, str] = {}
+    last = 0.0
+    for text, bandwidth in in_order:
+        if bandwidth < last * apart:
+            labels.setdefault(bandwidth, "")
+            continue
+        last = bandwidth
+        labels[bandwidth] = f"{text}\n{_short(bandwidth)}" if "x" in text else text
+    return labels
+
+
+def _draw(result: dict[str, Any], texts: list[str], path: str) -> None:
+    """Draw freshness against bandwidth, a line for each policy; the bandwidths stand there as they were asked for."""
     canvas, axes = new_picture()
+    labels = _labels(_asked(result["bandwidths"], texts))
+    axes.set_xticks(list(labels), list(labels.values()))
+    axes.set_xticks([], minor=True)
+    axes.set_xlabel("bandwidth (x: crawls per change)" if any("x" in text for text in texts) else "bandwidth")
     for name in result["policies"]:
         points = sorted(
             (one["bandwidth"], one["freshness"])
