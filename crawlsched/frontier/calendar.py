@@ -205,12 +205,12 @@ class Calendar:
         self.clear(due)
         return due
 
-    def ahead(self, now: float, n: int) -> IndexArray:
-        """Take out up to `n` pages of those that ring in the next tick, where there are more; O(n).
+    def ahead(self, n: int) -> IndexArray:
+        """Take out up to `n` pages of those that ring in the tick after the last `due`, where there are more; O(n).
 
         Each alarm is handed out once: whoever sets it for that tick again has to wait for it.
         """
-        tick = self.number(now) + 1
+        tick = self._current + 1
         if tick != self._next_tick:
             key = tick << _WIDTH_BITS
             if key not in self._buckets or self._buckets.size(key) <= n:

@@ -245,7 +245,7 @@ class Filing:
     def _ring_ahead(self) -> None:
         """Look at some pages whose alarms ring in the next tick, if these are many: to ring early does no harm."""
         standing = self._standing
-        pages = self._rung(standing.calendar.ahead(standing.rung, self.values.portion), standing.now)
+        pages = self._rung(standing.calendar.ahead(self.values.portion), standing.now)
         if pages.size:
             standing.put(pages, falling=False)
 

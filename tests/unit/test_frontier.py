@@ -245,6 +245,8 @@ class SmallLimits(Histories):
     limits = (
         (standing, "_MOST_AWAKE", 6),
         (standing, "_KEPT_AWAKE", 2),
+        (standing, "_FEW_PORTIONS", 0.05),
+        (standing, "_MANY_PORTIONS", 0.2),
         (resting, "_SMALL_HOST", 5),
         (standing, "_LEAST_RUN", 4),
         (crowds, "_CROWD", 2),

@@ -61,7 +61,7 @@ def test_every_alarm_rings_in_its_tick_and_none_that_was_taken_back(
             for page in gone.tolist():
                 wanted.pop(page, None)
             pages.check()
-            for page in pages.ahead(now, 3).tolist():
+            for page in pages.ahead(3).tolist():
                 assert wanted.pop(page) == current + 1
             pages.check()
             now += float(rng.choice([1.0, 1.0, 5.0, 3000.0, 100_000.0]))
@@ -79,13 +79,13 @@ def test_an_alarm_that_is_handed_out_ahead_and_set_for_the_same_tick_again_has_t
     pages.set(np.arange(10), np.full(10, 1.5), 0.5)
     handed_out: list[int] = []
     for _ in range(8):
-        some = pages.ahead(0.5, 3)
+        some = pages.ahead(3)
         handed_out += some.tolist()
         pages.set(some, np.full(some.size, 1.5), 0.5)
         pages.check()
     assert sorted(handed_out) == list(range(10))
     pages.set(np.arange(10, 20), np.full(10, 1.7), 0.5)
-    assert pages.ahead(0.5, 3).size == 0
+    assert pages.ahead(3).size == 0
     assert sorted(pages.soonest(20).tolist()) == list(range(20))
     assert pages.due(1.5).tolist() == list(range(20))
 
