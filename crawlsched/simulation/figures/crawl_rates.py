@@ -168,7 +168,7 @@ def _where_crawls_are_short(table: Table) -> list[Claim]:
         return [Claim(None, f"what is said of m = {tight[-1]}, which takes pages with many announcements and with few")]
     return [
         Claim(
-            min(boosted.sum(), decreased.sum()) >= SOME * n,
+            bool(min(boosted.sum(), decreased.sum()) >= SOME * n),
             f"at m = {tight[-1]} some pages with many announcements are crawled more and some less; "
             f"{boosted.sum() / n:.0%} and {decreased.sum() / n:.0%} of them",
         ),
