@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crawlsched.store import Batch, Host, KeptText, NewPage, ObservationRow, PageFacts, Source
+from crawlsched.store.batch import FurtherRow
 
 __all__ = ["Unsaved"]
 
@@ -146,7 +147,7 @@ class Unsaved:
     def take(
         self,
         columns: Callable[[NDArray[np.intp]], dict[str, Any]],
-        further: Callable[[NDArray[np.intp]], dict[tuple[int, int], tuple[int, int, float, int, float | None]]],
+        further: Callable[[NDArray[np.intp]], dict[tuple[int, int], FurtherRow]],
     ) -> Batch | None:
         """Return what has been collected as a batch, and begin the next; None if there is nothing.
 

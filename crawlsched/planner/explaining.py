@@ -45,7 +45,7 @@ def explain(planner: Planner, page: int, now: float) -> Explanation:
         precision_of=_learned_from(planner, page),
         recall=announced / (unsignalled + announced),
         elapsed=elapsed,
-        n_signals=sum(n for _, n, _, _ in planner.further.counts(page)) or pages.n_signals.item(page),
+        n_signals=sum(one.n_signals for one in planner.further.counts(page)) or pages.n_signals.item(page),
         co_change_evidence=together,
         expected_freshness=_freshness(planner, weights, elapsed, signal_weight * n_signals + together),
         crawl_value=crawl_value,

@@ -10,15 +10,18 @@ import numpy.typing as npt
 from crawlsched.growing import grown
 from crawlsched.pages import Pages
 
-__all__ = ["COLUMNS", "MOST_SOURCES", "FurtherSources", "Heard"]
+__all__ = ["COLUMNS", "MOST_SOURCES", "Counted", "FurtherRow", "FurtherSources", "Heard"]
 
 IndexArray = npt.NDArray[np.intp]
+#: A row as a store keeps it: n_signals, n_signals_total, signalled_since, n_heard, signalled_at (None: never),
+#: true_signals and false_signals.
+FurtherRow = tuple[int, int, float, int, float | None, float, float]
 
 #: So many sources count for one page; what others say of it is not heard.
 MOST_SOURCES = 8
 _NEVER = -np.inf
 _MOST_SIGNALS = 0xFFFF
-# Name and type of what is kept of a page and a source, as a store holds it: 34 bytes with the link to the next.
+# Name and type of what is kept of a page and a source, as a store holds it: 42 bytes with the link to the next.
 COLUMNS: tuple[tuple[str, str], ...] = (
     ("source", "i4"),
     ("n_signals", "u2"),
@@ -26,6 +29,8 @@ COLUMNS: tuple[tuple[str, str], ...] = (
     ("signalled_since", "f8"),
     ("n_heard", "u4"),
     ("signalled_at", "f8"),
+    ("true_signals", "f4"),
+    ("false_signals", "f4"),
 )
 
 
@@ -53,6 +58,34 @@ class Heard(NamedTuple):
     n_heard: int
     since: float
     signalled_at: float
+
+
+class Counted(NamedTuple):
+    """What counts of what one source has announced of a page.
+
+    Attributes
+    ----------
+    source : int
+    n_signals : int
+        Announcements since the last crawl.
+    n_signals_total : int
+        All of them.
+    signalled_since : float
+        Since when the source names the page, POSIX seconds.
+    true_signals, false_signals : float
+        Those that visits found to be true and false, beyond what the source counts for; of the page's first source
+        `OwnPrecision` knows them.
+    row : int
+        Row of the table, -1 for the first source.
+    """
+
+    source: int
+    n_signals: int
+    n_signals_total: int
+    signalled_since: float
+    true_signals: float = 0.0
+    false_signals: float = 0.0
+    row: int = -1
 
 
 class FurtherSources:
@@ -87,6 +120,8 @@ class FurtherSources:
     signalled_since: npt.NDArray[np.float64]
     n_heard: npt.NDArray[np.uint32]
     signalled_at: npt.NDArray[np.float64]
+    true_signals: npt.NDArray[np.float32]
+    false_signals: npt.NDArray[np.float32]
 
     def __init__(self, pages: Pages) -> None:
         self._pages = pages
@@ -118,10 +153,19 @@ class FurtherSources:
         return new
 
     def load(
-        self, page: int, source: int, n_signals: int, n_total: int, since: float, n_heard: int, at: float | None
+        self,
+        page: int,
+        source: int,
+        n_signals: int,
+        n_total: int,
+        since: float,
+        n_heard: int,
+        at: float | None,
+        true: float = 0.0,
+        false: float = 0.0,
     ) -> None:
         """Take over a row of a store; that of the page's first source stands there, too."""
-        row = self._put(source, n_signals, n_total, since, n_heard, _NEVER if at is None else at)
+        row = self._put(source, n_signals, n_total, since, n_heard, _NEVER if at is None else at, true, false)
         head = self._pages.further.item(page) - 1
         if head < 0 or source == self._pages.source.item(page):
             self._next[row] = head
@@ -144,8 +188,9 @@ class FurtherSources:
 
     def restore(self, table: dict[str, npt.NDArray[Any]]) -> None:
         """Become what `table` was taken of; the arrays are kept."""
-        for name, _ in COLUMNS:
-            setattr(self, name, table[name])
+        for name, dtype in COLUMNS:
+            # Tables of earlier versions know of nothing that visits have judged.
+            setattr(self, name, table[name] if name in table else np.zeros(table["next"].size, dtype))
         self._next, self._n, self._free = table["next"], table["next"].size, np.flatnonzero(table["free"]).tolist()
 
     def _insert(self, page: int, row: int) -> None:
@@ -153,7 +198,17 @@ class FurtherSources:
         self._next[row] = self._next[head]
         self._next[head] = row
 
-    def _put(self, source: int, n_signals: int, n_total: int, since: float, n_heard: int, at: float) -> int:
+    def _put(
+        self,
+        source: int,
+        n_signals: int,
+        n_total: int,
+        since: float,
+        n_heard: int,
+        at: float,
+        true: float = 0.0,
+        false: float = 0.0,
+    ) -> int:
         row = self._free.pop() if self._free else self._n
         if row == self._n:
             self._n += 1
@@ -162,7 +217,8 @@ class FurtherSources:
             self._next = grown(self._next, size)
             for name, _ in COLUMNS:
                 setattr(self, name, grown(getattr(self, name), size))
-        for (name, _), value in zip(COLUMNS, (source, n_signals, n_total, since, n_heard, at), strict=True):
+        values = source, n_signals, n_total, since, n_heard, at, true, false
+        for (name, _), value in zip(COLUMNS, values, strict=True):
             getattr(self, name)[row] = value
         self._next[row] = -1
         return row
@@ -194,13 +250,20 @@ class FurtherSources:
             self.signalled_at.item(row),
         )
 
-    def counts(self, page: int) -> list[tuple[int, int, int, float]]:
-        """Return source, n_signals, n_signals_total and signalled_since of each source of a page, its first one first.
-
-        Nothing for a page with only one.
-        """
+    def counts(self, page: int) -> list[Counted]:
+        """Return what counts of each source of a page, its first one first; nothing for a page with only one."""
         rows = self._rows(page)
-        return [_counts(self._pages, page), *(_counts(self, row) for row in rows[1:])] if rows else []
+        if not rows:
+            return []
+        judged = [(self.true_signals.item(row), self.false_signals.item(row), row) for row in rows[1:]]
+        return [
+            Counted(*_counts(self._pages, page)),
+            *(Counted(*_counts(self, row), *of_row) for row, of_row in zip(rows[1:], judged, strict=True)),
+        ]
+
+    def judge(self, row: int, true: float, false: float) -> None:
+        """Note how many announcements of a source and a page visits have found true and false."""
+        self.true_signals[row], self.false_signals[row] = true, false
 
     def everything(self) -> tuple[IndexArray, IndexArray]:
         """Return the rows of all pages' further sources, without those of their first ones, and the page of each."""
@@ -215,7 +278,7 @@ class FurtherSources:
         rows = np.flatnonzero(page_of >= 0)
         return rows, page_of[rows]
 
-    def stored(self, pages: IndexArray) -> dict[tuple[int, int], tuple[int, int, float, int, float | None]]:
+    def stored(self, pages: IndexArray) -> dict[tuple[int, int], FurtherRow]:
         """Return the rows of some pages as a store keeps them, by page and source."""
         found = {}
         for page in pages[self._pages.further[pages] > 0].tolist():
@@ -227,6 +290,8 @@ class FurtherSources:
                     self.signalled_since.item(row),
                     self.n_heard.item(row),
                     None if at == _NEVER else at,
+                    self.true_signals.item(row),
+                    self.false_signals.item(row),
                 )
         return found
 

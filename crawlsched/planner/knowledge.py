@@ -12,14 +12,15 @@ import numpy as np
 import numpy.typing as npt
 
 from crawlsched.estimators import Posterior
+from crawlsched.estimators.page_precision import expected_evidence
 from crawlsched.frontier import PICKS_PER_TICK, Frontier
 from crawlsched.pages import ERROR, FREE, GONE, LIVE, MOVED, REFUSED, Pages, check_importance, distinct
 from crawlsched.planner.co_change_watch import CoChangeWatch
 from crawlsched.planner.explanation import Observation
-from crawlsched.planner.further_sources import FurtherSources
+from crawlsched.planner.further_sources import FurtherRow, FurtherSources
 from crawlsched.planner.learning_rate import LearningRate
 from crawlsched.planner.listening import Listening
-from crawlsched.planner.own_precision import OwnPrecision
+from crawlsched.planner.own_precision import OwnPrecision, beta, learned
 from crawlsched.planner.page_values import PosteriorValues
 from crawlsched.planner.parameters import Parameters
 from crawlsched.planner.plan import Plan
@@ -234,7 +235,7 @@ class Knowledge:
         for start in range(0, filed.size, SLICE * 8):
             self.frontier.file(filed[start : start + SLICE * 8], now, falling=True)
 
-    def load_further(self, rows: Iterable[tuple[int, int, int, int, float, int, float | None]], now: float) -> None:
+    def load_further(self, rows: Iterable[tuple[int, int, *FurtherRow]], now: float) -> None:
         """Take in from a store what several sources say of the same pages, once the pages are there."""
         loaded = set()
         for row in rows:
@@ -302,12 +303,12 @@ class Knowledge:
             n_signals, source = columns.n_signals.item(page), columns.source.item(page)
             further: tuple[tuple[int, int], ...] = ()
             if columns.further.item(page):
-                further = tuple((other, n) for other, n, _, _ in self.further.counts(page)[1:])
+                further = tuple((other.source, other.n_signals) for other in self.further.counts(page)[1:])
             evidence = self._evidence(page) if n_signals or further else 0.0
             prior = self.values.prior_one(page)
             if self._rule == "posterior":
                 evidence += self._foretell(page, prior, elapsed, now, evidence, changed)
-            if n_signals:
+            if n_signals or any(n for _, n in further):
                 self._judge_signals(page, elapsed, changed, doubt, evidence)
             self.posterior.update_one(
                 page,
@@ -337,11 +338,23 @@ class Knowledge:
 
     def _judge_signals(self, page: int, elapsed: float, changed: bool, doubt: float, evidence: float) -> None:
         """Learn from a visit how far announcements of this page can be trusted; `evidence` is all there was, nats."""
-        prior, n_signals = self.values.precision_one(page), float(self.pages.n_signals.item(page))
-        others = max(evidence - self.own_precision.evidence_one(page, *prior, n_signals), 0.0)
-        fresh = self._fresh_by_age(page, elapsed) * exp(-others)
-        given = (1.0, -fresh) if changed else (doubt, (1.0 - doubt) * fresh)
-        self.own_precision.learn(page, prior, n_signals, *given)
+        fresh_by_age = self._fresh_by_age(page, elapsed)
+
+        def found(told: float) -> tuple[float, float]:
+            # What the other sources said explains its part of what was found.
+            fresh = fresh_by_age * exp(-max(evidence - told, 0.0))
+            return (1.0, -fresh) if changed else (doubt, (1.0 - doubt) * fresh)
+
+        if n_signals := self.pages.n_signals.item(page):
+            prior = self.values.precision_one(page)
+            told = self.own_precision.evidence_one(page, *prior, float(n_signals))
+            self.own_precision.learn(page, prior, float(n_signals), *found(told))
+        for one in self.further.counts(page)[1:]:
+            if one.n_signals:
+                prior, before = self.values.precision_of(page, one.source), (one.true_signals, one.false_signals)
+                of_source, against = beta(*prior)
+                told = expected_evidence(of_source + before[0], against + before[1], one.n_signals)
+                self.further.judge(one.row, *learned(prior, before, one.n_signals, *found(told)))
 
     def _fresh_by_age(self, page: int, elapsed: float) -> float:
         """Return the probability that a page has not changed, if nothing is known of it but its age."""

@@ -12,7 +12,7 @@ from crawlsched.estimators.page_precision import expected_evidence, expected_evi
 from crawlsched.growing import grown
 from crawlsched.pages import Pages
 
-__all__ = ["COLUMNS", "OwnPrecision"]
+__all__ = ["COLUMNS", "OwnPrecision", "beta", "learned"]
 
 FloatArray = npt.NDArray[np.float64]
 IndexArray = npt.NDArray[np.intp]
@@ -81,12 +81,8 @@ class OwnPrecision:
             As for `judged`.
         """
         self._make_room(page + 1)
-        of_source, against = _beta(*prior)
-        given = of_source + self.true_signals.item(page), against + self.false_signals.item(page)
-        true, false = judged(*given, n_signals, known, fresh)
-        true, false = max(true - of_source, 0.0), max(false - against, 0.0)
-        share = _REMEMBERED / max(true + false, _REMEMBERED)
-        self.true_signals[page], self.false_signals[page] = true * share, false * share
+        before = self.true_signals.item(page), self.false_signals.item(page)
+        self.true_signals[page], self.false_signals[page] = learned(prior, before, n_signals, known, fresh)
 
     def free(self, pages: IndexArray) -> None:
         """Forget what was learned of pages."""
@@ -158,13 +154,34 @@ class OwnPrecision:
         return strength * mean + true, strength * (1.0 - mean) + false
 
     def _beta_one(self, page: int, of_source: float, strength: float) -> tuple[float, float]:
-        true, false = _beta(of_source, strength)
+        true, false = beta(of_source, strength)
         if page < self.true_signals.size:
             true, false = true + self.true_signals.item(page), false + self.false_signals.item(page)
         return true, false
 
 
-def _beta(weight: float, strength: float) -> tuple[float, float]:
+def learned(
+    prior: tuple[float, float], before: tuple[float, float], n_signals: float, known: float, fresh: float
+) -> tuple[float, float]:
+    """Return how many announcements of a page visits have found true and false, with one more visit.
+
+    Parameters
+    ----------
+    prior : tuple of float
+        Weight of an announcement of the source, nats, and the strength of that.
+    before : tuple of float
+        True and false ones until then.
+    n_signals, known, fresh : float
+        As for `judged`.
+    """
+    of_source, against = beta(*prior)
+    true, false = judged(of_source + before[0], against + before[1], n_signals, known, fresh)
+    true, false = max(true - of_source, 0.0), max(false - against, 0.0)
+    share = _REMEMBERED / max(true + false, _REMEMBERED)
+    return true * share, false * share
+
+
+def beta(weight: float, strength: float) -> tuple[float, float]:
     """Return the Beta distribution with a precision of 1 - exp(-weight) for its mean."""
     mean = min(max(-float(np.expm1(-weight)), _EXTREME), 1.0 - _EXTREME)
     return strength * mean, strength * (1.0 - mean)

@@ -8,9 +8,10 @@ import numpy as np
 import numpy.typing as npt
 
 from crawlsched.crawl_value.sources import merge_sources
+from crawlsched.estimators.page_precision import expected_evidence
 from crawlsched.pages import Pages
 from crawlsched.planner.further_sources import FurtherSources
-from crawlsched.planner.own_precision import OwnPrecision
+from crawlsched.planner.own_precision import OwnPrecision, beta
 from crawlsched.planner.parameters import Parameters
 
 __all__ = ["SIGNALS_OF_A_RATE", "PageSignals"]
@@ -179,7 +180,10 @@ class PageSignals:
 
     def precision_one(self, page: int) -> tuple[float, float]:
         """Return what is known of a page's first source: nats an announcement, and for how many of them that counts."""
-        source = self._pages.source.item(page)
+        return self.precision_of(page, self._pages.source.item(page))
+
+    def precision_of(self, page: int, source: int) -> tuple[float, float]:
+        """Return the same of any source of a page."""
         return self.source_quality_one(page, source)[0], self._strength_one(page, source)
 
     def _strength_one(self, page: int, source: int) -> float:
@@ -189,16 +193,20 @@ class PageSignals:
         """Return signal rate, signal weight and evidence of a page that several sources cover."""
         crawled_at = self._pages.crawled_at.item(page)
         rates, weights, evidence = [], [], 0.0
-        for place, (source, n_signals, n_total, since) in enumerate(self._further.counts(page)):
-            weight, rate = self.source_quality_one(page, source)
-            told = weight * n_signals
-            if place == 0:  # of its first source a page has evidence of its own
-                own = page, weight, self._strength_one(page, source)
-                weight, told = self._own.weight_one(*own), self._own.evidence_one(*own, n_signals)
-            if weight < _LEAST_WEIGHT or n_total == 0:
+        for place, one in enumerate(self._further.counts(page)):
+            weight, rate = self.source_quality_one(page, one.source)
+            known = weight, self._strength_one(page, one.source)
+            if place == 0:
+                weight = self._own.weight_one(page, *known)
+                told = self._own.evidence_one(page, *known, one.n_signals)
+            else:
+                true, false = beta(*known)
+                true, false = true + one.true_signals, false + one.false_signals
+                weight, told = -float(np.log(false / (true + false))), expected_evidence(true, false, one.n_signals)
+            if weight < _LEAST_WEIGHT or one.n_signals_total == 0:
                 continue
-            time = max(crawled_at - since, 0.0) if crawled_at > -np.inf else 0.0
-            counted = max(n_total - n_signals, 0) + SIGNALS_OF_A_RATE
+            time = max(crawled_at - one.signalled_since, 0.0) if crawled_at > -np.inf else 0.0
+            counted = max(one.n_signals_total - one.n_signals, 0) + SIGNALS_OF_A_RATE
             rates.append(counted / (time + SIGNALS_OF_A_RATE / rate))
             weights.append(weight)
             evidence += told

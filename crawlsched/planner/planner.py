@@ -216,8 +216,10 @@ class Planner(Knowledge):
         n_total = np.concatenate([columns.n_signals_total[sources], further.n_signals_total[others]])
         yield
         own = self.own_precision.columns(sources)
-        # Of further sources nothing is learned page by page.
-        judged = {name: np.pad(column, (0, others.size)).astype(np.float64) for name, column in own.items()}
+        judged = {
+            name: np.concatenate([column, getattr(further, name)[others]]).astype(np.float64)
+            for name, column in own.items()
+        }
         yield
         return Snapshot(
             rates=self.posterior.rates,

@@ -10,7 +10,12 @@ import numpy as np
 
 from crawlsched.store.models import STATE_COLUMNS, TRACE_COLUMNS
 
-__all__ = ["Batch", "Host", "KeptText", "NewPage", "ObservationRow", "PageFacts", "Source", "facts_with"]
+__all__ = ["Batch", "FurtherRow", "Host", "KeptText", "NewPage", "ObservationRow", "PageFacts", "Source", "facts_with"]
+
+
+#: Of a source of a page that has several: n_signals, n_signals_total, signalled_since, n_heard, signalled_at (None:
+#: never), true_signals and false_signals.
+FurtherRow = tuple[int, int, float, int, float | None, float, float]
 
 
 class NewPage(NamedTuple):
@@ -147,7 +152,7 @@ class Batch:
         Digest to data (JSON). Add a template with every new page that names it; what is there already is left.
     announcements : dict of (page, source) to (lastmod, n)
         The last announced lastmod (POSIX seconds or None) and how often it was seen to differ.
-    further_sources : dict of (page, source) to (n_signals, n_signals_total, signalled_since, n_heard, signalled_at)
+    further_sources : dict of (page, source) to FurtherRow
         What the sources of a page have announced, where there are several.
     sources, hosts : dict
         Whole rows, by number and by name; they replace what is there.
@@ -168,7 +173,7 @@ class Batch:
     observations: list[ObservationRow] = field(default_factory=list)
     templates: dict[bytes, Mapping[str, Any]] = field(default_factory=dict)
     announcements: dict[tuple[int, int], tuple[float | None, int]] = field(default_factory=dict)
-    further_sources: dict[tuple[int, int], tuple[int, int, float, int, float | None]] = field(default_factory=dict)
+    further_sources: dict[tuple[int, int], FurtherRow] = field(default_factory=dict)
     sources: dict[int, Source] = field(default_factory=dict)
     hosts: dict[str, Host] = field(default_factory=dict)
     tombstones: dict[tuple[str, str], float] = field(default_factory=dict)

@@ -247,6 +247,9 @@ further_sources = Table(
     Column("signalled_since", Float(53), nullable=False),
     Column("n_heard", BigInteger, nullable=False),  # also what counted for another source
     Column("signalled_at", Float(53)),  # NULL: never
+    # How many announcements visits found true and false; of the page's first source `pages` has them.
+    Column("true_signals", Float(53), nullable=False, server_default=text("0")),
+    Column("false_signals", Float(53), nullable=False, server_default=text("0")),
     PrimaryKeyConstraint("shard", "collection", "page", "source"),
     sqlite_with_rowid=False,
 )

@@ -8,7 +8,7 @@ from sqlalchemy import Connection, func, select
 
 from crawlsched.change_signals import attributed
 from crawlsched.store import models
-from crawlsched.store.batch import Host, KeptText, ObservationRow, PageFacts, Source
+from crawlsched.store.batch import FurtherRow, Host, KeptText, ObservationRow, PageFacts, Source
 from crawlsched.store.database import among
 from crawlsched.store.rows import from_json, url_digest
 
@@ -163,10 +163,11 @@ def _observation(row: dict[str, Any]) -> ObservationRow:
     return ObservationRow(**{**row, "changed": changed, "further": further})
 
 
-def further_sources(connection: Connection, key: Key) -> list[tuple[int, int, int, int, float, int, float | None]]:
+def further_sources(connection: Connection, key: Key) -> list[tuple[int, int, *FurtherRow]]:
     """Give page, source and the other columns of `models.further_sources`, where a page has several sources."""
     table = models.further_sources
-    names = ("page", "source", "n_signals", "n_signals_total", "signalled_since", "n_heard", "signalled_at")
+    counts = "n_signals", "n_signals_total", "signalled_since", "n_heard", "signalled_at"
+    names = ("page", "source", *counts, "true_signals", "false_signals")
     rows = connection.execute(select(*[table.c[name] for name in names]).where(*_own(table, key)))
     return [tuple(row) for row in rows]
 

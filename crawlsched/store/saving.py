@@ -144,7 +144,17 @@ def groups(batch: Batch, key: tuple[int, int], dialect: Dialect, saved: Saved) -
     return made.all
 
 
-_FURTHER = ("page", "source", "n_signals", "n_signals_total", "signalled_since", "n_heard", "signalled_at")
+_FURTHER = (
+    "page",
+    "source",
+    "n_signals",
+    "n_signals_total",
+    "signalled_since",
+    "n_heard",
+    "signalled_at",
+    "true_signals",
+    "false_signals",
+)
 _SOURCE = (
     *("source", "kind", "url", "host", "parent", "polled_at", "next_poll_at", "etag", "last_modified"),
     *("fingerprint", "n_entries", "problems", "quality", "hosts", "listed_lastmod", "read_lastmod"),

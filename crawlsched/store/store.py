@@ -13,7 +13,7 @@ from sqlalchemy.exc import IntegrityError
 
 from crawlsched.exceptions import CollectionInUse, StoreError
 from crawlsched.store import commands, forgetting, models, reading, saving, schema
-from crawlsched.store.batch import Batch, Host, KeptText, ObservationRow, PageFacts, Source
+from crawlsched.store.batch import Batch, FurtherRow, Host, KeptText, ObservationRow, PageFacts, Source
 from crawlsched.store.commands import Command
 from crawlsched.store.database import Database, database_url, is_row_error
 from crawlsched.store.lease import Lease, LeaseRow, lease_row
@@ -250,7 +250,7 @@ class Store:
         """Give the newest observations of pages with a source: page, elapsed, n_signals, source, changed."""
         return self._read(reading.signal_observations, since, limit)
 
-    def further_sources(self) -> list[tuple[int, int, int, int, float, int, float | None]]:
+    def further_sources(self) -> list[tuple[int, int, *FurtherRow]]:
         """Give what each source has announced of a page with several; written back by `Batch.further_sources`."""
         return self._read(reading.further_sources)
 

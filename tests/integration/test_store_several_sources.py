@@ -17,13 +17,18 @@ def _store(database_url: str) -> Store:
 def test_counts_of_all_sources_come_back_and_go_with_their_page(database_url: str) -> None:
     """A row for each source, the newest numbers; none is left when the page is forgotten."""
     store = _store(database_url)
-    rows = {(0, 3): (0, 0, 10.0, 4, 50.0), (0, 5): (2, 7, 10.0, 9, None), (1, 3): (1, 1, 0.0, 1, 2.0)}
+    none = 0.0, 0.0
+    rows = {
+        (0, 3): (0, 0, 10.0, 4, 50.0, *none),
+        (0, 5): (2, 7, 10.0, 9, None, *none),
+        (1, 3): (1, 1, 0.0, 1, 2.0, *none),
+    }
     store.save(Batch(further_sources=rows))
-    store.save(Batch(further_sources={(0, 5): (0, 7, 10.0, 9, 60.0)}))
+    store.save(Batch(further_sources={(0, 5): (0, 7, 10.0, 9, 60.0, 1.5, 7.25)}))
     assert sorted(store.further_sources()) == [
-        (0, 3, 0, 0, 10.0, 4, 50.0),
-        (0, 5, 0, 7, 10.0, 9, 60.0),
-        (1, 3, 1, 1, 0.0, 1, 2.0),
+        (0, 3, 0, 0, 10.0, 4, 50.0, *none),
+        (0, 5, 0, 7, 10.0, 9, 60.0, 1.5, 7.25),
+        (1, 3, 1, 1, 0.0, 1, 2.0, *none),
     ]
     store.forget("url", "http://a/0", 100.0)
     assert [row[0] for row in store.further_sources()] == [1]

@@ -231,25 +231,70 @@ def test_however_long_a_page_was_wrong_it_is_believed_again_after_as_many_visits
     assert max(needed) < 230
 
 
-def test_a_second_source_is_neither_believed_nor_doubted_for_what_the_first_one_says() -> None:
-    """The first source is always wrong of this page and is told so; the second counts as on all its pages.
+def test_each_source_of_a_page_is_judged_by_itself() -> None:
+    """The first one is always wrong of this page, the second always right; on another page it is the other way round.
 
-    A page's own evidence is that of its first source alone, so a second one that is right here counts for no more.
+    What a first source has proved of a page makes its announcements worth less than those of the second, and what both
+    say adds up.
     """
     planner = Planner(1.0)
-    planner.add(0, 0.0)
-    planner.pick(0.0, free)
-    planner.crawled(0, 0.0, None)
-    planner.covered([0], 0, 0.0)
-    planner.covered([0], 1, 0.0)
-    of_second = planner.values.source_quality_one(0, 1)[0]
+    planner.add(0, 0.0, n=2)
+    for page in (0, 1):
+        planner.pick(0.0, free)
+        planner.crawled(page, 0.0, None)
+    for source in (0, 1):
+        planner.covered([0, 1], source, 0.0)
     for visit in range(1, 21):
-        visited(planner, 0, 4000.0 * visit - 2000.0, changed=False)
-        planner.signalled([0], 1, 4000.0 * visit - 1.0)
-        visited(planner, 0, 4000.0 * visit, changed=True, announced=False)
-    assert -np.expm1(-planner.own_precision.weight_one(0, *planner.values.precision_one(0))) < 0.15
-    planner.signalled([0], 1, 90_000.0)
-    assert planner.values.counted_one(0) * planner.values.signals_one(0)[1] == pytest.approx(of_second)
-    first = planner.own_precision.evidence_one(0, *planner.values.precision_one(0), 1.0)
-    planner.signalled([0], 0, 95_000.0)
-    assert planner.values.counted_one(0) * planner.values.signals_one(0)[1] == pytest.approx(of_second + first)
+        for page in (0, 1):
+            right, wrong = (1, 0) if page == 0 else (0, 1)
+            now = 8000.0 * visit + 4000.0 * page
+            planner.signalled([page], wrong, now - 2001.0)
+            planner.crawled(page, now - 2000.0, False)
+            planner.signalled([page], right, now - 1.0)
+            planner.crawled(page, now, True)
+
+    def precision(page: int, source: int, now: float) -> float:
+        before = planner.values.counted_one(page) * planner.values.signals_one(page)[1]
+        planner.signalled([page], source, now)
+        return float(-np.expm1(before - planner.values.counted_one(page) * planner.values.signals_one(page)[1]))
+
+    now, found = 200_000.0, np.zeros((2, 2))
+    for page in (0, 1):
+        for source in (0, 1):
+            found[page, source] = precision(page, source, now := now + 5000.0)
+    assert found[0, 0] == pytest.approx(found[1, 1], abs=0.05)
+    assert found[0, 1] == pytest.approx(found[1, 0], abs=0.05)
+    assert found[0, 0] < 0.15
+    assert found[0, 1] > 0.8
+
+
+def test_what_visits_found_of_a_second_source_is_stored_and_learned_from() -> None:
+    """Its rows come back as they were, and the plan learns from them how much its pages differ."""
+    planner = Planner(1.0)
+    planner.add(0, 0.0, n=12)
+    for page in range(12):
+        planner.pick(0.0, free)
+        planner.crawled(page, 0.0, None)
+    for source in (0, 1):
+        planner.covered(np.arange(12), source, 0.0)
+    for visit in range(1, 16):
+        for page in range(12):
+            now = 1000.0 * visit + page
+            planner.signalled([page], 1, now - 1.0)
+            planner.crawled(page, now, page % 2 == 0)
+    rows = planner.further.stored(np.arange(12))
+    assert all(
+        true > 3 * false if page % 2 == 0 else false > 3 * true
+        for (page, source), (*_, true, false) in rows.items()
+        if source == 1
+    )
+    again = Planner(1.0)
+    again.add(0, 0.0, n=12)
+    again.covered(np.arange(12), 0, 0.0)
+    again.load_further([(page, source, *row) for (page, source), row in rows.items()], 20_000.0)
+    assert again.further.stored(np.arange(12)) == rows
+    snapshot = planner.snapshot()
+    assert plan(snapshot, 1.0).signal_strengths[1] < 2.0
+    planner.remove([0])
+    planner.add(0, 20_000.0)
+    assert not any(page == 0 for page, _ in planner.further.stored(np.arange(12)))
