@@ -14,7 +14,7 @@ import numpy as np
 
 from crawlsched.estimators.page_precision import expected_evidence
 from crawlsched.planner.point_rows import tangent_wait
-from crawlsched.planner.rows import CURVED, growing_crossing, growing_terms, signalled_crossing, signalled_terms
+from crawlsched.planner.rows import growing_crossing, growing_terms, signalled_terms
 
 __all__ = ["EXAMPLES", "GROWING", "SIGNALLED", "STEADY", "crossings", "parabolas", "signals_known", "value_of_one"]
 
@@ -32,6 +32,8 @@ _SLACK_PER_SECOND = 1e-14
 # As close as that, relatively, to the time for which the value is known, a tangent there is off by less than that of
 # the wait.
 _CLOSE = 1e-3
+# Up to there a parabola over a value with announcements is nearly a straight line, and nothing comes closer.
+_CURVED = 0.05
 
 
 def _row_of_group(keys: Any, n_hosts: int, source: Any, host: Any, part: Any) -> int:
@@ -197,13 +199,10 @@ def crossings(
         if kinds[n] == GROWING:
             wait = _growing_wait(weights[n], rates, elapsed, value, curvature, table, gains, slopes, aim, after - start)
         else:
-            evidence, rate, weight = signals[2, n], signals[0, n], signals[1, n]
             wait = elapsed + tangent_wait(aim, value, slope, curvature)
-            if curvature * (wait - elapsed) > CURVED * slope:
-                if evidence == 0.0:
-                    # Before the first announcement the value is at most what it were if none ever came.
-                    wait = max(wait, growing_crossing(weights[n], rates, table, gains, slopes, aim, after - start))
-                wait = signalled_crossing(weights[n], rates, wait, evidence, rate, weight, aim)
+            if signals[2, n] == 0.0 and curvature * (wait - elapsed) > _CURVED * slope:
+                # Before the first announcement the value is at most what it were if none ever came.
+                wait = max(wait, growing_crossing(weights[n], rates, table, gains, slopes, aim, after - start))
         found[k] = max(after, start + wait)
 
 

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from crawlsched.crawl_value.evaluation import COMPILED_FROM, Compilable
 from crawlsched.crawl_value.terms import noisy_terms
-from crawlsched.planner import point_rows, rows
+from crawlsched.planner import rows
 from crawlsched.planner.point_rows import tangent_wait
 
 __all__ = [
@@ -38,7 +38,7 @@ DOUBT = 1e-12
 _STEEPEST = 0.3
 
 #: `crawlsched.planner.rows`: what decides picks, and all that compiled code can do faster.
-ROWS = Compilable(rows, point_rows)
+ROWS = Compilable(rows)
 
 
 class Grid:

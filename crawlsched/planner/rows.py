@@ -15,28 +15,20 @@ import numpy as np
 
 from crawlsched.crawl_value.elements import element_terms
 from crawlsched.crawl_value.integrals import LARGEST_EXPONENT
-from crawlsched.planner.point_rows import tangent_wait
 
 __all__ = [
-    "CURVED",
     "EXAMPLES",
     "growing_crossing",
     "growing_crossings",
     "growing_many",
     "growing_terms",
     "growing_value",
-    "signalled_crossing",
     "signalled_many",
     "signalled_terms",
 ]
 
 # From x = 40 on exp(-x) - 1 is -1 to the last bit, and x itself would only add its rounding.
 _NOTHING_LEFT = -40.0
-#: A parabola over a value with announcements is followed no further than the slope, by its curvature, grows by this
-#: share of itself: from there the next one is closer.
-CURVED = 0.05
-# By so many parabolas at most.
-_MOST_TANGENTS = 4
 
 # Rows are lists here and arrays when compiled.
 Row = Any
@@ -140,32 +132,6 @@ def growing_crossing(
     return math.sqrt(square) * (1.0 - 1e-9)
 
 
-def signalled_crossing(
-    weights: Row,
-    rates: Row,
-    elapsed: float,
-    evidence: float,
-    signal_rate: float,
-    signal_weight: float,
-    aim: float,
-) -> float:
-    """Return a time since the crawl before which the value per importance is below `aim`; inf if never.
-
-    Until `elapsed` it is known to be below; the search begins there.
-    """
-    # Each parabola (see `posterior_value.SignalledValues`) reaches the level too early, and from there the next is
-    # closer.
-    for _ in range(_MOST_TANGENTS):
-        if elapsed == math.inf:
-            break
-        value, slope, curvature = signalled_terms(weights, rates, elapsed, evidence, signal_rate, signal_weight)
-        step = tangent_wait(aim, value, slope, curvature)
-        elapsed += step
-        if curvature * step <= CURVED * slope:
-            break
-    return elapsed
-
-
 def _dot(table: Rows, row: int, weights: Row) -> float:
     # Four sums at once: a processor adds one number to each while it waits for the one before.
     first = second = third = fourth = 0.0
@@ -211,7 +177,6 @@ EXAMPLES = {
     "growing_terms": (_ROW, _ROW, 1.0),
     "signalled_terms": (_ROW, _ROW, 1.0, 1.0, 1.0, 1.0),
     "growing_crossing": (_ROW, _ROW, _TIMES, _ROWS, _ROWS, 1.0, 1.0),
-    "signalled_crossing": (_ROW, _ROW, 1.0, 1.0, 1.0, 1.0, 1.0),
     "growing_many": (_ROWS, _ROW, _ROW, _ROW.copy(), _ROW.copy()),
     "growing_crossings": (_ROWS, _ROW, _TIMES, _ROWS, _ROWS, _ROW, _ROW, _ROW.copy()),
     "signalled_many": (_ROWS, _ROW, _ROW, _ROW, _ROW, _ROW, np.empty((3, 2))),

@@ -1,6 +1,7 @@
 """The frontier beside what people use instead, and by itself up to ten million pages.
 
     python -m tests.benchmarks.bench_frontier [--pages 10000 100000 1000000 10000000] [--picks 3000] [--only TABLE]
+        [--crawl-values posterior]
 
 Every way of choosing serves the same pages: each slot it gives out one page, which is crawled at once and comes back.
 Worth is the mean posterior crawl value of the pages given out relative to the best there was (brute force over all
@@ -35,6 +36,8 @@ BRUTE_FORCE_SAMPLES = 12
 SCRAPY_AT_MOST = 100_000
 FRESHNESS_AT_MOST = 10_000
 TABLES = ("beside", "scale", "hosts", "slices", "memory")
+# By crawl value the share of the pages with announcements, in the table by number of pages.
+SCALED = {"greedy": 0.0, "greedy_ncis": 1 / 3, "posterior": 1 / 3}
 
 
 class Way(Protocol):
@@ -325,11 +328,9 @@ def scale(n: int, crawl_value: str, signalled: float, picks: int, warm: int) -> 
     given = collection(n, BANDWIDTH, crawl_value, signalled)
     gc.collect()
     memory, slots, found = (resident() - before) / n - 8, Slots(given), []
-    if crawl_value != "posterior":
-        # By these rules pages stand just at their threshold. Loaded ones are filed for a cutoff that comes down, and
-        # in a steady state each was filed after its visit.
-        for pages in pages_in_blocks(n):
-            given.planner.frontier.file(pages, START)
+    # Loaded pages are filed for a cutoff that comes down; in a steady state each was filed after its visit.
+    for pages in pages_in_blocks(n):
+        given.planner.frontier.file(pages, START)
     for compiled in (False, True):
         use_compiled(compiled)
         slots.run(warm, alone=True)
@@ -342,7 +343,9 @@ def print_scale(options: argparse.Namespace) -> None:
     print(f"\n{'pages':>10}  {'crawl value':<40}{COLUMNS}{'bytes/page':>11}{'to first':>11}  announcements")
     first: dict[tuple[str, str], float] = {}
     for n in options.pages:
-        for crawl_value, signalled in (("greedy", 0.0), ("greedy_ncis", 1 / 3), ("posterior", 1 / 3)):
+        for crawl_value, signalled in SCALED.items():
+            if crawl_value not in options.crawl_values:
+                continue
             memory, found = alone(scale, n, crawl_value, signalled, options.picks, options.warm)
             name = crawl_value + (", signals on a third" if signalled else "")
             for kind, (took, announcing) in zip(("numpy", "numba"), found, strict=True):
@@ -447,6 +450,7 @@ def main() -> None:
     parser.add_argument("--pages", type=int, nargs="+", default=[10_000, 100_000, 1_000_000, 10_000_000])
     parser.add_argument("--picks", type=int, default=3000)
     parser.add_argument("--warm", type=int, default=2000, help="picks before the measurement begins")
+    parser.add_argument("--crawl-values", choices=SCALED, nargs="+", default=SCALED, help="of the table by pages")
     parser.add_argument("--only", choices=TABLES, nargs="+", default=TABLES)
     options = parser.parse_args()
     tables = print_beside, print_scale, print_hosts, print_slices, print_memory

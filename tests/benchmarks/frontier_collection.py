@@ -105,9 +105,30 @@ def collection(
         if crawl_value != "posterior":
             planner.set_rates(pages, drawn.change_rate, drawn.recall, drawn.false_signal_rate)
         planner.load(columns, drawn.steps, START)
+        if crawl_value == "posterior":
+            _crawl_those_above(planner, pages, threshold, rng)
         truth[:, pages] = drawn.change_rate, drawn.signal_rate
     planner.catch_up(START)
     return Collection(planner, *truth)
+
+
+def _crawl_those_above(
+    planner: Planner, pages: npt.NDArray[np.intp], threshold: float, rng: np.random.Generator
+) -> None:
+    """Let pages that are worth more than the threshold have been crawled later, as by what is known of them they were.
+
+    What the planner believes of announcements is not the truth.
+    """
+    columns, values = planner.pages, planner.frontier.values
+    above = pages
+    for _ in range(_MOST_SIGNALS):
+        above = above[values.many(above).at(START) > threshold]
+        if not above.size:
+            break
+        columns.crawled_at[above] += rng.random(above.size) * (START - columns.crawled_at[above])
+        columns.n_signals_total[above] -= columns.n_signals[above]
+        columns.n_signals[above] = 0
+        planner.frontier.file(above, START, falling=True)
 
 
 class _Drawn:
@@ -123,7 +144,8 @@ class _Drawn:
         self.recall = np.where(self.announced, RECALL, 0.0)
         self.signal_rate = np.where(self.announced, self.change_rate * RECALL / PRECISION, 0.0)
         self.false_signal_rate = self.signal_rate * (1 - PRECISION)
-        self.steps, weights = learned_rows(rates, self.change_rate)
+        # Of announced pages visits teach how often they change without being announced.
+        self.steps, weights = learned_rows(rates, (1 - self.recall) * self.change_rate)
         self._values = GrowingValues(Grid(rates), weights, np.zeros(n), self.importance) if learned else None
         # What an announcement takes off the log-probability of freshness, in seconds of waiting for one.
         weight = np.where(self.announced, -np.log1p(-PRECISION), 0.0)

@@ -162,9 +162,8 @@ def test_compiled_code_gives_the_same_bounds_and_crossings(compiled, seed: int, 
         bounds = [one.bound(NOW + 100.0, rough) for one in ones for rough in (False, True)]
         found.append((np.concatenate([*parabolas, np.array(bounds), np.array(alone)]), waits))
     assert found[1][0] == pytest.approx(found[0][0], rel=1e-3, abs=1e-6)
-    # Compiled code comes closer: by a tangent where the value is known, and with announcements by more than one.
-    closer = found[1][1] >= found[0][1] * (1 - 1e-3) - 1e-6
-    assert closer.all()
+    # By a tangent where the value is known compiled code comes closer, and it has one parabola where that is as good.
+    assert (found[1][1] >= 0.95 * found[0][1] - 1e-6).all()
 
 
 @given(st.integers(0, 10_000), st.floats(-2, 6).map(lambda x: 10.0**x))
