@@ -57,7 +57,7 @@ def belong(
         rising = level < calm and not falling
         if level < calm:
             limit = calm
-        # As `levels.bed_levels`.
+        # As `levels.bed_levels` does it in numpy.
         part = (limit - level) // _SHARE
         distance = part if rising else limit - level - part
         shift, bits = -_BED_BITS, part

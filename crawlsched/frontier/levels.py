@@ -34,8 +34,8 @@ BOTTOM = -1000 * 2**17
 # factors of two below it is looked at six times. A page that the cutoff is coming down to has its bed 1/8 of the way
 # up, so that it is not looked at before the cutoff has made 7/8 of the way to it.
 SHARE = 8
-#: Beds are rounded to 1/32 of their distance from the cutoff or less.
-BED_BITS = 6
+#: Beds are rounded to 1/128 of their distance from the cutoff or less.
+BED_BITS = 8
 # Up to 2**16 pages beds are 2**5 levels or more apart (0.017 % of the value), and with each doubling half of that.
 _COARSE_BITS, _FEW_PAGES_BITS = 7, 16
 
@@ -83,7 +83,7 @@ def bed_level(level: int, cutoff: int, coarse: int = 0) -> int:
 
     Notes
     -----
-    Beds are rounded up to multiples of a power of two, 1/32 of their distance from the cutoff or less: there are some
+    Beds are rounded up to multiples of a power of two, 1/128 of their distance from the cutoff or less: there are some
     thousands of them.
     """
     left = (cutoff - level) // SHARE

@@ -1,7 +1,7 @@
 """Crawl values by the papers' rules, page by page, in plain Python that numba can compile.
 
 `crawlsched.planner.point_value` has the formulas for many pages in numpy, and uses these for single ones; compiled they
-serve for many pages, too. Compiled or not the same operations are done in the same order.
+serve for many pages, too. Compiled or not the same operations are done in the same order, those of `elements`.
 
 What a crawl value depends on stands in one array, a page a column: what `Rule.heard` returned (change rate, recall and
 false signal rate, then alpha, gamma and kappa), announcements since the last crawl, when that was, importance, and what
