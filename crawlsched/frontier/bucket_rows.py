@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["CHUNK", "EMPTY", "EXAMPLES", "add", "discard", "find", "leave", "peek", "take"]
+__all__ = ["CHUNK", "EMPTY", "EXAMPLES", "add", "discard", "find", "leave", "peek", "sweep", "take"]
 
 #: Entries of a chunk.
 CHUNK = 32
@@ -44,6 +44,23 @@ def _remove(keys: Any, head: Any, count: Any, living: Any, row: int) -> None:
     keys[hole] = EMPTY
 
 
+def _push(entries: Any, before: Any, head: Any, count: Any, numbers: Any, row: int, page: int) -> None:
+    inside = count[row] % CHUNK
+    if inside == 0:
+        chunk = numbers[_FREE]
+        if chunk >= 0:
+            numbers[_FREE] = before[chunk]
+            numbers[_N_FREE] -= 1
+        else:
+            chunk = numbers[_USED]
+            numbers[_USED] += 1
+        before[chunk] = head[row]
+        head[row] = chunk
+    entries[head[row], inside] = page
+    count[row] += 1
+    numbers[_ENTRIES] += 1
+
+
 def add(
     entries: Any,
     before: Any,
@@ -65,21 +82,8 @@ def add(
             numbers[_KEYS] += 1
             new[n_new] = key_of[i]
             n_new += 1
-        inside = count[row] % CHUNK
-        if inside == 0:
-            chunk = numbers[_FREE]
-            if chunk >= 0:
-                numbers[_FREE] = before[chunk]
-                numbers[_N_FREE] -= 1
-            else:
-                chunk = numbers[_USED]
-                numbers[_USED] += 1
-            before[chunk] = head[row]
-            head[row] = chunk
-        entries[head[row], inside] = pages[i]
-        count[row] += 1
+        _push(entries, before, head, count, numbers, row, pages[i])
         living[row] += 1
-    numbers[_ENTRIES] += len(pages)
     return n_new
 
 
@@ -116,6 +120,28 @@ def take(
             numbers[_N_FREE] += 1
     numbers[_ENTRIES] -= n
     return n_found
+
+
+def sweep(
+    entries: Any,
+    before: Any,
+    keys: Any,
+    head: Any,
+    count: Any,
+    numbers: Any,
+    key: int,
+    values: Any,
+    low: int,
+    high: int,
+) -> None:
+    """Drop the entries of a bucket that are dead, or stand in it a second time."""
+    row = find(keys, key)
+    found = np.empty(count[row], np.int64)
+    n = take(entries, before, keys, head, count, numbers, key, len(found), values, low, high, found)
+    alive = np.sort(found[:n])
+    for i in range(n):
+        if i == 0 or alive[i] != alive[i - 1]:
+            _push(entries, before, head, count, numbers, row, alive[i])
 
 
 def peek(
@@ -163,6 +189,7 @@ EXAMPLES = {
     "find": (_KEY, 3),
     "add": (_ENTRY, _INT, _KEY, _INT.copy(), _LONG, _LONG.copy(), _NUMBER, _ROW, _ROW, _ROW.copy()),
     "take": (_ENTRY, _INT, _KEY, _INT.copy(), _LONG, _NUMBER, 3, 0, _VALUE, 0, 0, _ROW.copy()),
+    "sweep": (_ENTRY, _INT, np.full(4, EMPTY), _INT.copy(), np.zeros(4, np.int64), _NUMBER, 3, _VALUE, 0, 0),
     "peek": (_ENTRY, _INT, np.full(4, EMPTY), _INT.copy(), np.zeros(4, np.int64), 3, _VALUE, 0, 0, _ROW.copy()),
     "discard": (_KEY, _INT.copy(), _LONG, _LONG.copy(), _NUMBER, 3),
     "leave": (_KEY, _LONG.copy(), _ROW[:0]),

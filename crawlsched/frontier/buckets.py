@@ -22,6 +22,8 @@ _DEAD_SHARE = 0.25
 _PACE = 5
 # A bucket with no more entries than this is swept whole, so that pages which stand in it twice are seen.
 _WHOLE = 8192
+# One of no more than this is swept in one call; numpy sorts larger ones faster than compiled code does.
+_SMALL = 256
 # The calls of numpy for a part take as long as so many entries do.
 _FEW = 64
 
@@ -183,7 +185,13 @@ class Buckets:
     def _sweep_part(self) -> None:
         key = self._key
         assert key is not None
-        n = min(self._kept.size(key), _WHOLE)
+        n = self._kept.size(key)
+        if n <= min(_SMALL, _WHOLE) and not self._aside:
+            self._kept.sweep(key, self._column(), *self._range_of(key))
+            self._key = None
+            self._due -= max(n, _FEW)
+            return
+        n = min(n, _WHOLE)
         if n:
             pages = distinct(self._kept.take(key, n, self._column(), *self._range_of(key)))
             self._aside.append(pages)

@@ -10,6 +10,7 @@ import numpy.typing as npt
 from crawlsched.crawl_value.evaluation import Compilable
 from crawlsched.frontier import bucket_rows
 from crawlsched.frontier.bucket_rows import CHUNK, EMPTY
+from crawlsched.pages import distinct
 
 __all__ = ["ROWS", "CompactEntries", "PlainEntries"]
 
@@ -81,6 +82,12 @@ class PlainEntries:
         del bucket[-n:]
         self.entries -= pages.size
         return _alive(pages, column, low, high)
+
+    def sweep(self, key: int, column: ColumnArray, low: int, high: int) -> None:
+        """Drop the entries of a bucket that do not count, or stand in it a second time."""
+        pages = distinct(self.take(key, self.size(key), column, low, high))
+        self._buckets[key].frombytes(pages.astype(np.uint32).tobytes())
+        self.entries += pages.size
 
     def look(self, key: int, column: ColumnArray, low: int, high: int) -> IndexArray:
         """Return the same of a whole bucket, and leave it as it is."""
@@ -184,6 +191,11 @@ class CompactEntries:
         found = np.empty(min(n, self.size(key)), np.int64)
         table = self._keys, self._head, self._count, self._numbers
         return found[: ROWS.take(self._entries, self._before, *table, key, n, column, low, high, found)]
+
+    def sweep(self, key: int, column: ColumnArray, low: int, high: int) -> None:
+        """Drop the entries of a bucket that do not count, or stand in it a second time."""
+        table = self._keys, self._head, self._count, self._numbers
+        ROWS.sweep(self._entries, self._before, *table, key, column, low, high)
 
     def look(self, key: int, column: ColumnArray, low: int, high: int) -> IndexArray:
         """Return the same of a whole bucket, and leave it as it is."""

@@ -38,10 +38,9 @@ _MOST_AWAKE = 192
 _KEPT_AWAKE = 64
 # Where the cutoff has been for some time is the lowest of the last so many ticks, or of up to twice as many.
 _CALM_TICKS = 64
-# A turn takes twice as many ticks as the one before, up to so many, where that one looked at no more than a portion of
-# pages, and half as many where it looked at more than three.
+# A turn takes up to so many ticks, as long as no more pages are looked at in it than so many portions.
 _MOST_TICKS = 4
-_FEW_PORTIONS, _MANY_PORTIONS = 1, 3
+_PORTIONS = 1.5
 # More pages than this that would wake at once and whose values do not grow are sorted instead.
 _LEAST_RUN = 256
 
@@ -117,11 +116,9 @@ class Standing:
         self._most_awake, self._kept_awake = (n * (self.ticks + 1) // 2 for n in (_MOST_AWAKE, _KEPT_AWAKE))
 
     def begin_turn(self, now: float) -> None:
-        """Begin a turn, the longer the fewer pages were looked at in the last one; O(1)."""
-        if self._n_looked_at <= _FEW_PORTIONS * self.values.portion:
-            self.ticks = min(2 * self.ticks, _MOST_TICKS)
-        elif self._n_looked_at > _MANY_PORTIONS * self.values.portion:
-            self.ticks = max(self.ticks // 2, 1)
+        """Begin a turn, the longer the fewer pages were looked at in each tick of the last one; O(1)."""
+        fit = int(self.ticks * _PORTIONS * self.values.portion / max(self._n_looked_at, 1))
+        self.ticks = max(1, min(fit, self.ticks + 1, _MOST_TICKS))
         self._n_looked_at = 0
         self._begin(now)
 

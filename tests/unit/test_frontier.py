@@ -245,8 +245,7 @@ class SmallLimits(Histories):
     limits = (
         (standing, "_MOST_AWAKE", 6),
         (standing, "_KEPT_AWAKE", 2),
-        (standing, "_FEW_PORTIONS", 0.05),
-        (standing, "_MANY_PORTIONS", 0.2),
+        (standing, "_PORTIONS", 0.1),
         (resting, "_SMALL_HOST", 5),
         (standing, "_LEAST_RUN", 4),
         (crowds, "_CROWD", 2),
