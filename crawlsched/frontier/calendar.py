@@ -192,7 +192,7 @@ class Calendar:
             else:
                 found.append(self._buckets.pop(key))
         if self._moving:
-            found += self._move(current, max(1, current - self._current))
+            found += self._move(current)
         self._current = current
         if self._ahead.size:
             found.append(self._ahead[self._alarm[self._ahead] == self._next_tick])
@@ -222,11 +222,8 @@ class Calendar:
         self.clear(pages)
         return pages
 
-    def _move(self, current: int, step: int) -> list[IndexArray]:
-        """Move alarms of wide buckets to narrower ones; return the pages of those that ring by now.
-
-        `step`: how many ticks have passed since the last time, and will until the next.
-        """
+    def _move(self, current: int) -> list[IndexArray]:
+        """Move alarms of wide buckets to narrower ones; return the pages of those that ring by now."""
         found: list[IndexArray] = []
         still = []
         for key in self._moving:
@@ -234,9 +231,9 @@ class Calendar:
             if ticks <= 0:
                 n = left
             elif left > _PART * ticks:
-                n = min(left, -(-left * step // ticks))
+                n = -(-left // ticks)
             else:  # The later the better: the nearer an alarm is, the narrower the bucket that it is moved to.
-                n = min(left, max(0, left - _PART * (ticks - step)))
+                n = max(0, left - _PART * (ticks - 1))
             if n:
                 pages = self._buckets.pop_some(key, n)
                 alarms = self._alarm[pages].astype(np.int64)

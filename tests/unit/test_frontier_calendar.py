@@ -14,6 +14,7 @@ from crawlsched.crawl_value import use_compiled
 from crawlsched.frontier import buckets, calendar
 from crawlsched.frontier.buckets import Buckets
 from crawlsched.frontier.calendar import Calendar
+from crawlsched.frontier.entries import CompactEntries, PlainEntries
 
 HAS_NUMBA = importlib.util.find_spec("numba") is not None
 
@@ -139,3 +140,20 @@ def test_dead_entries_stay_few_and_are_swept_a_few_at_a_time(monkeypatch: pytest
     for key in range(100):
         expected = np.flatnonzero(bucket_of == key)
         assert (kept.pop(key) == expected).all() if expected.size else key not in kept or not kept.pop(key).size
+
+
+@pytest.mark.parametrize("kind", [PlainEntries, CompactEntries])
+def test_a_swept_bucket_holds_what_lives_once(kind: type[PlainEntries] | type[CompactEntries]) -> None:
+    """Of 200 entries, half of them dead and each page there twice, 50 stay, and other buckets as they are."""
+    column = np.arange(200, dtype=np.uint32) % 2
+    kept = kind()
+    kept.add(np.full(200, 7), np.tile(np.arange(100), 2))
+    kept.add(np.full(5, 8), np.arange(5))
+    kept.sweep(7, column, 1, 1)
+    assert sorted(kept.look(7, column, 0, 1).tolist()) == list(range(1, 100, 2))
+    assert kept.look(8, column, 0, 1).size == 5
+    assert kept.entries == kept.size(7) + kept.size(8) == 55
+    assert kept.living(7) == 200
+    kept.sweep(7, column, 2, 2)
+    assert kept.size(7) == 0
+    assert 7 in kept
