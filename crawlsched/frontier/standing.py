@@ -36,8 +36,8 @@ _CLOCK_SLACK = 1e-15
 # ticks (k + 1) / 2 times as many.
 _MOST_AWAKE = 192
 _KEPT_AWAKE = 64
-# Where the cutoff has been for some time is the lowest of the last so many ticks, or of up to twice as many.
-_CALM_TICKS = 64
+# Where the cutoff has been for some time is the lowest of the last so many turns, or of up to twice as many.
+_CALM_TURNS = 64
 # A turn takes up to so many ticks, as long as no more pages are looked at in it than so many portions.
 _MOST_TICKS = 4
 _PORTIONS = 1.5
@@ -125,14 +125,14 @@ class Standing:
     def calm_at(self, level: int) -> None:
         """Suppose that the cutoff has been at this level for some time."""
         self.calm = level
-        # The lowest cutoff of some ticks, of those since, and how many these are.
+        # The lowest cutoff of some turns, of those since, and how many these are.
         self._lowest, self._n_since = (level, level), 0
 
     def calm_down(self) -> None:
-        """Let what pages sleep in view of follow the cutoff up after some ticks; it follows it down at once. O(1)."""
+        """Let what pages sleep in view of follow the cutoff up after some turns; it follows it down at once. O(1)."""
         before, since = self._lowest[0], min(self._lowest[1], self.cutoff)
         self._n_since += self.ticks
-        if self._n_since >= _CALM_TICKS:
+        if self._n_since >= _CALM_TURNS:
             before, since, self._n_since = since, self.cutoff, 0
         self._lowest = before, since
         self.calm = min(before, since)

@@ -10,6 +10,7 @@ from crawlsched.frontier import filing_rows
 from crawlsched.frontier.calendar import Calendar
 from crawlsched.frontier.ladder import LOWEST
 from crawlsched.frontier.levels import bed_levels, level_above, levels_above
+from crawlsched.planner import Planner
 
 
 @settings(max_examples=40, deadline=None)
@@ -62,3 +63,18 @@ def test_each_alarm_is_set_to_the_tick_that_numpy_sets_it_to(seed: int) -> None:
         assert alarm.tolist() == pages._alarm.tolist()
         assert len(pages) == before + new
         assert all(page in pages._buckets.pages(key) for page, key in zip(some.tolist(), keys.tolist(), strict=True))
+
+
+def test_pages_sleep_in_view_of_the_lowest_cutoff_of_the_last_turns() -> None:
+    """A rise of the cutoff counts after 128 turns, a fall at once, and as long if it was for one turn only."""
+    planner = Planner(1.0)
+    planner.add(0, 0.0)
+    standing, seen = planner.frontier._standing, []
+    standing.calm_at(-1000)
+    for turn in range(192):
+        standing.cutoff = 200 if turn == 70 else 500
+        standing.calm_down()
+        seen.append(standing.calm)
+    assert seen == [-1000] * 127 + [200] * 64 + [500]
+    standing.come_down(300, -1)
+    assert standing.calm == 300
