@@ -16,6 +16,7 @@ from crawlsched.change_detection import (
     block_sketch,
     has_new_block,
     is_same,
+    likeness,
     sketch,
 )
 from crawlsched.change_detection.content_kind import content_kind
@@ -78,6 +79,8 @@ class Content(NamedTuple):
         The text, compressed, where it is to be kept.
     is_template_edit : bool
         Whether it is other content than before by edits alone that the site makes on all pages of the template.
+    likeness : bytes
+        What it has in common with pages that are made by one sentence: 8 bytes, see `change_detection.likeness`.
     may_be_template_edit : bool
         Whether that is open: no other page of the template has been seen since.
     site : (str, mapping) or None
@@ -98,6 +101,7 @@ class Content(NamedTuple):
     packed_text: bytes | None = None
     is_template_edit: bool = False
     may_be_template_edit: bool = False
+    likeness: bytes = b""
     site: tuple[str, Mapping[str, Any]] | None = None
 
 
@@ -110,6 +114,7 @@ def read_content(
     first: PageBlocks | None = None,
     text_bytes: int = 0,
     sites: Sites | None = None,
+    address: str | None = None,
 ) -> Content:
     """Read a response.
 
@@ -127,12 +132,19 @@ def read_content(
         Compress the text to at most so many bytes; 0: not at all.
     sites : Sites, optional
         Tell edits of the page from those of its template; None: all count.
+    address : str, optional
+        What the page is called by, where that is not the URL by which it is read.
 
     Returns
     -------
     Content
     """
     content = _read(body, recipe, masks, before, first, sites)
+    text = content.text
+    if content.is_html and text is None and content.blocks is not None and content.mask is not None:
+        text = "\n".join(content.mask.living_texts(content.blocks))
+    alike = likeness(text, address or body.url) if content.is_html and text else None
+    content = content._replace(likeness=alike or content.fingerprint.digest[:8])
     if not text_bytes or content.text is None:
         return content
     return content._replace(packed_text=packed(content.text, text_bytes))

@@ -121,7 +121,9 @@ class Outgoing:
         facts = self._collection.facts_of(visit.page) if self._collection.knows(visit.page) else None
         before = kept_of(facts) if facts is not None else None
         first = visit.probe.first.blocks if visit.probe is not None and visit.probe.sibling is None else None
+        address = None
         if visit.probe is not None and visit.probe.impossible_url is not None:
+            address = body.url
             # By the URL of the page that may have been replaced, so that the two can be compared.
             body, recipe = body._replace(url=visit.probe.first.url), self._recipes.of(visit.probe.first.url, meant)
             before = first = None
@@ -137,5 +139,6 @@ class Outgoing:
             first=first,
             text_bytes=text_bytes,
             sites=sites,
+            address=address,
         )
         return read, is_quick(body, recipe)

@@ -365,7 +365,7 @@ class Refresher:
             self.resolve(visit, Outcome.DROPPED, now)
         self.deliveries.give_up(now - self.settings.visit_timeout)
         for probe in self.probes.give_up(now - max(_LONGEST_PROBE, _SLOTS_PER_PROBE / self.planner.bandwidth)):
-            self.collection.wrong_pages.answered(probe.host, probe.first.fingerprint.digest)
+            self.collection.wrong_pages.answered(probe.host, probe.first.likeness)
             if self.collection.knows(probe.page):
                 self.planner.release(probe.page, now)
 

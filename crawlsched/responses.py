@@ -269,11 +269,11 @@ class Responses:
     def _impossible_answered(self, visit: Visit, probe: Probe, now: float, fetched: Fetched | None = None) -> ForSpider:
         """A host was asked for a page that cannot exist: what it answers with is served in the place of pages."""
         content = None if fetched is None else fetched.content
-        is_wrong = content is not None and content.fingerprint == probe.first.fingerprint
+        is_wrong = content is not None and content.likeness == probe.first.likeness
         self.end(visit, Outcome.WRONG if is_wrong else Outcome.PROBED, now, fetched)
-        self._collection.wrong_pages.answered(visit.host, probe.first.fingerprint.digest)
+        self._collection.wrong_pages.answered(visit.host, probe.first.likeness)
         if content is not None:
-            self._learn_wrong(visit.host, content, now)
+            self._learn_wrong(visit.host, content, now, is_told=True)
         if is_wrong:
             self._planner.failed(visit.page, now)
             self._collection.unsaved.page(visit.page, now)
@@ -288,11 +288,10 @@ class Responses:
         self._planner.failed(visit.page, now)
         return ForSpider.NOTHING
 
-    def _learn_wrong(self, host: int, content: Content, now: float) -> None:
+    def _learn_wrong(self, host: int, content: Content, now: float, *, is_told: bool = False) -> None:
         if content.fingerprint.is_empty:  # pages that scripts draw have no text, and are none the worse for it
             return
-        digest = content.fingerprint.digest
-        for page in self._collection.wrong_pages.learn(host, digest):
+        for page, digest in self._collection.wrong_pages.learn(host, content, is_told=is_told):
             facts = self._collection.facts_of(page) if self._collection.knows(page) else None
             if facts is not None and digest == (facts.pending_fingerprint or facts.fingerprint):
                 # It was taken for this page's content. What comes next is new to the spider, and no observation.

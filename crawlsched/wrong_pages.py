@@ -42,11 +42,12 @@ class _Host:
     Attributes
     ----------
     wrong : OrderedDict
-        Digests of contents that are served in the place of pages.
+        Likenesses of contents that are served in the place of pages; beginnings of digests where it has not said so.
     replaced_by : OrderedDict
-        For digests of contents that have replaced a page or were the first to be seen of one: those pages.
+        For likenesses of contents that have replaced a page or were the first to be seen of one: those pages, whether
+        they were replaced, and the digests of what they said then.
     asked : set of bytes
-        Digests of contents about which it has been asked, and has not answered yet.
+        Likenesses of contents about which it has been asked, and has not answered yet.
     n_visits : int
         Since it was asked for a page that cannot exist.
     """
@@ -55,7 +56,7 @@ class _Host:
 
     def __init__(self) -> None:
         self.wrong: OrderedDict[bytes, None] = OrderedDict()
-        self.replaced_by: OrderedDict[bytes, dict[int, bool]] = OrderedDict()
+        self.replaced_by: OrderedDict[bytes, dict[int, tuple[bool, bytes]]] = OrderedDict()
         self.asked: set[bytes] = set()
         self.n_visits = _VISITS_PER_QUESTION
 
@@ -74,7 +75,8 @@ class WrongPages:
     -----
     A page whose text was replaced wholly, or a new page whose content another page of its host has, too, is suspected.
     Then the host is asked for a page that cannot exist. If it answers with the same content, that content is known for
-    a wrong page from then on. So is content by which three pages of a host were replaced, whatever it answers: a
+    a wrong page from then on. Contents are compared by their `likeness`, since many say which page they have not found,
+    and when. So is content by which three pages of a host were replaced, whatever it answers: a
     log-in wall may know very well which pages there are. A page that was empty from the start is what it is; one that
     has lost its content is wrong.
     """
@@ -102,55 +104,70 @@ class WrongPages:
             return Suspicion.NONE
         known = self._host(host)
         known.n_visits += 1
-        digest = content.fingerprint.digest[:_DIGEST]
-        if digest in known.wrong:
-            known.wrong.move_to_end(digest)
+        alike, digest = content.likeness, content.fingerprint.digest
+        if (name := _known_as(content, known)) is not None:
+            known.wrong.move_to_end(name)
             return Suspicion.WRONG
         if content.fingerprint.is_empty and _had_content(facts):
             return Suspicion.WRONG
         is_first = verdict.changed is None and verdict.is_new
         if not content.is_html or not (is_first or _is_replaced(verdict)):
             return Suspicion.NONE
-        pages = known.replaced_by.setdefault(digest, {})
-        known.replaced_by.move_to_end(digest)
+        pages = known.replaced_by.setdefault(alike, {})
+        known.replaced_by.move_to_end(alike)
         if len(known.replaced_by) > _MOST_REMEMBERED:
             known.replaced_by.popitem(last=False)
         others = len(pages.keys() - {facts.page})
         if not is_first or len(pages) < _ENOUGH_EQUAL:
-            pages[facts.page] = not is_first
-        if sum(pages.values()) >= _ENOUGH_EQUAL and not is_first:
+            pages[facts.page] = not is_first, digest
+        # Three pages that say so with other numbers each may well have become that; only the host can tell.
+        if list(pages.values()).count((True, digest)) >= _ENOUGH_EQUAL and not is_first:
             return Suspicion.WRONG
         if not others and is_first:
             return Suspicion.NONE
-        if digest in known.asked:  # until the answer is there, no page is judged by this content
+        if alike in known.asked:  # until the answer is there, no page is judged by this content
             return Suspicion.ASK
         if known.n_visits < _VISITS_PER_QUESTION:
             return Suspicion.NONE
         known.n_visits = 0
-        known.asked.add(digest)
+        known.asked.add(alike)
         return Suspicion.ASK
 
-    def answered(self, host: int, digest: bytes) -> None:
+    def answered(self, host: int, alike: bytes) -> None:
         """A host has answered a question about this content, or nobody waits for its answer any more."""
-        self._host(host).asked.discard(digest[:_DIGEST])
+        self._host(host).asked.discard(alike)
 
     def impossible_url(self, url: str) -> str:
         """Return the URL of a page beside another one that cannot exist."""
         return impossible_url(url, self._rng)
 
-    def learn(self, host: int, digest: bytes) -> list[int]:
+    def learn(self, host: int, content: Content, *, is_told: bool = False) -> list[tuple[int, bytes]]:
         """Take content of a host for a wrong page from now on.
+
+        Parameters
+        ----------
+        host : int
+        content : Content
+        is_told : bool, default False
+            Whether the host serves it for a page that cannot exist: then what is like it is wrong, too.
 
         Returns
         -------
-        list of int
-            The pages which were thought to have it: what is known of their content is worth nothing.
+        list of (int, bytes)
+            The pages which were thought to have such content, and its digests: what is known of it is worth nothing.
         """
         known = self._host(host)
-        known.wrong[digest[:_DIGEST]] = None
+        exact = content.fingerprint.digest[:_DIGEST]
+        if is_told:
+            known.wrong.pop(exact, None)
+            known.wrong[content.likeness] = None
+        elif _known_as(content, known) is None:
+            known.wrong[exact] = None
         if len(known.wrong) > _MOST_WRONG:
             known.wrong.popitem(last=False)
-        return list(known.replaced_by.pop(digest[:_DIGEST], ()))
+        pages = known.replaced_by.pop(content.likeness, {})
+        is_all = content.likeness in known.wrong
+        return [(page, digest) for page, (_, digest) in pages.items() if is_all or digest[:_DIGEST] == exact]
 
     def to_list(self, host: int) -> list[str]:
         """Return the wrong pages of a host as plain data, for JSON."""
@@ -194,6 +211,12 @@ def impossible_url(url: str, rng: Random) -> str:
 def _had_content(facts: PageFacts) -> bool:
     last_seen = facts.pending_fingerprint or facts.fingerprint
     return bool(last_seen and facts.recipe) and not Fingerprint(str(facts.recipe), bytes(last_seen or b"")).is_empty
+
+
+def _known_as(content: Content, known: _Host) -> bytes | None:
+    """Return the name by which content is known for a wrong page of a host; None if it is not."""
+    names = content.likeness, content.fingerprint.digest[:_DIGEST]
+    return next((name for name in names if name in known.wrong), None)
 
 
 def _is_replaced(verdict: Verdict) -> bool:

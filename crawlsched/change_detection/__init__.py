@@ -14,6 +14,7 @@ from crawlsched.change_detection.change_size import (
 )
 from crawlsched.change_detection.fingerprint import Fingerprint, compare, is_same
 from crawlsched.change_detection.flapping import MAX_HISTORY, extended_history, is_flapping, n_variants
+from crawlsched.change_detection.likeness import likeness
 from crawlsched.change_detection.main_text import MainText
 from crawlsched.change_detection.noise import NoiseMask
 from crawlsched.change_detection.recipe_kind import Recipe
@@ -53,6 +54,7 @@ __all__ = [
     "is_flapping",
     "is_same",
     "known_blocks",
+    "likeness",
     "n_variants",
     "page_blocks",
     "recipe",

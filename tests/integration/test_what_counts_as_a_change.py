@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import email.utils
+import gzip
 import itertools
 import json
 import subprocess
@@ -220,3 +221,90 @@ def test_validators_that_move_with_every_change_prove_honest(site: Site, tmp_pat
     store.close()
     assert standings(host.counts["validators"]) == {"ETag": "honest", "Last-Modified": "honest"}
     assert Tally(*host.counts["validators"]["last_modified"]).tells_time
+
+
+@pytest.mark.parametrize("kind", ["not found", "consent", "empty"])
+def test_other_pages_with_status_200_are_neither_changes_nor_delivered(site: Site, tmp_path: Path, kind: str) -> None:
+    """Errors that name the page and the time, a wall for consent, and nothing at all, each in the place of pages."""
+    asked = itertools.count()
+    served: list[str] = []
+
+    def wrong(request: web.Request) -> web.Response:
+        served.append(request.path)
+        text = {
+            "not found": f"<h1>Sorry!</h1><p>We have not found {request.path} (at 12:{len(served) % 60:02}).</p>",
+            "consent": "<h1>Before you go on</h1><p>We and our 812 partners want to know all about you.</p>",
+            "empty": "",
+        }[kind]
+        return web.Response(text=text, content_type="text/html")
+
+    def page(number: int) -> Callable[[web.Request], web.Response]:
+        def answer(request: web.Request) -> web.Response:
+            if next(asked) >= 15:
+                return wrong(request)
+            return web.Response(text=article(number), content_type="text/html")
+
+        return answer
+
+    urls = [site.page(f"/paid/tea-{n}.html", page(n)) for n in range(5)]
+    site.default = wrong
+    crawl = project(
+        tmp_path,
+        urls,
+        CRAWLSCHED_WRONG_PAGES="True",
+        CRAWLSCHED_ERROR_INTERVAL="0.02",
+        TEST_CLOSE_AFTER_RESOLVED="40",
+        CLOSESPIDER_TIMEOUT="60",
+    ).run(timeout=90)
+    assert len(set(served) & {f"/paid/tea-{n}.html" for n in range(5)}) == 5
+    assert "crawlsched/changes_found" not in crawl.stats
+    assert crawl.stats["crawlsched/resolved/wrong"] >= 10
+    assert len((tmp_path / "seen.txt").read_text().splitlines()) == 5
+
+
+def test_kinds_of_content_count_as_they_deserve(site: Site, tmp_path: Path) -> None:
+    """Nothing is configured: encodings, key order, build dates do not count; words, bytes of documents, values do."""
+
+    def each(answers: list[web.Response]) -> Callable[[web.Request], web.Response]:
+        count = itertools.count()
+
+        def answer(request: web.Request) -> web.Response:
+            given = answers[next(count) % len(answers)]
+            made = web.Response(body=given.body, headers={"Content-Type": given.headers["Content-Type"]})
+            made.headers.update({name: value for name, value in given.headers.items() if name == "Content-Encoding"})
+            return made
+
+        return answer
+
+    def said(text: str | bytes, kind: str, charset: str = "utf-8", **headers: str) -> web.Response:
+        body = text if isinstance(text, bytes) else text.encode(charset)
+        named = kind if isinstance(text, bytes) else f"{kind}; charset={charset}"
+        return web.Response(body=body, headers={"Content-Type": named, **headers})
+
+    html = "<p>Tee für alle</p>"
+    feed = "<rss><channel><lastBuildDate>{}</lastBuildDate><item><title>Tea</title></item></channel></rss>"
+    same = {
+        "/html": [
+            said(html, "text/html"),
+            said(html, "text/html", "iso-8859-1"),
+            said(gzip.compress(html.encode()), "text/html; charset=utf-8", **{"Content-Encoding": "gzip"}),
+            said("<P >Tee   f&uuml;r alle", "text/html"),
+        ],
+        "/json": [said('{"a": 1, "b": [2]}', "application/json"), said('{ "b":[2],"a":1}', "application/json")],
+        "/feed": [said(feed.format("Mon"), "application/rss+xml"), said(feed.format("Tue"), "application/rss+xml")],
+        "/text": [said("Tea for two\n", "text/plain"), said("Tea  for\r\ntwo", "text/plain")],
+        "/picture": [said(b"\x89PNG\r\n\x1a\n1234", "image/png")],
+    }
+    other = {
+        "/pdf": [said(f"%PDF-1.7 {n}".encode(), "application/pdf") for n in range(9)],
+        "/called-html": [said(f"%PDF-1.7 {n}".encode(), "text/html") for n in range(9)],
+        "/values": [said(f'{{"a": {n}}}', "application/json") for n in range(9)],
+        "/items": [said(feed.format("Mon").replace("Tea", f"Tea {n}"), "application/rss+xml") for n in range(9)],
+    }
+    urls = {path: site.page(path, each(answers)) for path, answers in (same | other).items()}
+    settings = {"CRAWLSCHED_MAX_CRAWL_INTERVAL": "0.5", "CLOSESPIDER_TIMEOUT": "60"}
+    outcomes = outcomes_of(project(tmp_path, list(urls.values()), TEST_CLOSE_AFTER_RESOLVED="60", **settings).run(90))
+    assert len(outcomes[urls["/html"]]) >= 4
+    assert all(len(found) >= 3 for found in outcomes.values()), outcomes
+    assert all(set(outcomes[urls[path]][1:]) == {"unchanged"} for path in same), outcomes
+    assert all(set(outcomes[urls[path]]) == {"changed"} for path in other), outcomes

@@ -47,7 +47,7 @@ def test_a_page_that_is_replaced_makes_us_ask_for_one_that_cannot_exist() -> Non
     wrong = WrongPages(Random(1))
     assert suspect(wrong, seen(1, article(1)), article(1, "milk")) is Suspicion.NONE
     assert suspect(wrong, seen(2, article(2)), WALL) is Suspicion.ASK
-    wrong.learn(0, content(WALL).fingerprint.digest)
+    wrong.learn(0, content(WALL), is_told=True)
     assert suspect(wrong, seen(3, article(3)), WALL) is Suspicion.WRONG
     assert suspect(wrong, never_seen(4), WALL) is Suspicion.WRONG
     assert suspect(wrong, seen(1, article(1)), article(1, "milk")) is Suspicion.NONE
@@ -57,17 +57,17 @@ def test_three_pages_replaced_by_the_same_were_not() -> None:
     """Without any answer: the third page tells, and the first two are named when that is learned."""
     wrong = WrongPages(Random(1))
     found = [suspect(wrong, seen(1, article(1)), WALL)]
-    wrong.answered(0, content(WALL).fingerprint.digest)  # otherwise
+    wrong.answered(0, content(WALL).likeness)  # otherwise
     found += [suspect(wrong, seen(page, article(page)), WALL) for page in (2, 3)]
     assert found == [Suspicion.ASK, Suspicion.NONE, Suspicion.WRONG]
-    assert sorted(wrong.learn(0, content(WALL).fingerprint.digest)) == [1, 2, 3]
+    assert sorted(page for page, _ in wrong.learn(0, content(WALL))) == [1, 2, 3]
 
 
 def test_two_new_pages_with_one_content_are_asked_about_but_not_condemned() -> None:
     """The same article under two addresses is no wrong page."""
     wrong = WrongPages(Random(1))
     found = [suspect(wrong, never_seen(page), article(1)) for page in (1, 2)]
-    wrong.answered(0, content(article(1)).fingerprint.digest)  # otherwise
+    wrong.answered(0, content(article(1)).likeness)  # otherwise
     found += [suspect(wrong, never_seen(page), article(1)) for page in (3, 4)]
     assert found == [Suspicion.NONE, Suspicion.ASK, Suspicion.NONE, Suspicion.NONE]
 
@@ -77,8 +77,8 @@ def test_no_page_is_judged_by_content_that_its_host_is_being_asked_about() -> No
     wrong = WrongPages(Random(1))
     found = [suspect(wrong, seen(page, article(page)), WALL) for page in (1, 2)]
     assert found == [Suspicion.ASK, Suspicion.ASK]
-    wrong.learn(0, content(WALL).fingerprint.digest)
-    wrong.answered(0, content(WALL).fingerprint.digest)
+    wrong.learn(0, content(WALL), is_told=True)
+    wrong.answered(0, content(WALL).likeness)
     assert suspect(wrong, seen(3, article(3)), WALL) is Suspicion.WRONG
 
 
@@ -94,7 +94,8 @@ def test_questions_to_a_host_are_few() -> None:
     """However often pages are replaced, at most one request in twenty asks for what cannot exist."""
     wrong = WrongPages(Random(1))
     found = [
-        suspect(wrong, seen(page, article(page)), f"<p>Other text of number {page}, altogether") for page in range(100)
+        suspect(wrong, seen(page, article(page)), f"<p>Other text of {chr(200 + page)}, altogether")
+        for page in range(100)
     ]
     assert found.count(Suspicion.ASK) == 5
     assert Suspicion.WRONG not in found
@@ -113,10 +114,10 @@ def test_documents_that_are_no_pages_are_left_alone() -> None:
 def test_it_can_be_switched_off_and_hosts_do_not_mix() -> None:
     """What one host does is not held against another."""
     off = WrongPages(Random(1), enabled=False)
-    off.learn(0, content(WALL).fingerprint.digest)
+    off.learn(0, content(WALL), is_told=True)
     assert suspect(off, seen(3, article(3)), WALL) is Suspicion.NONE
     wrong = WrongPages(Random(1))
-    wrong.learn(1, content(WALL).fingerprint.digest)
+    wrong.learn(1, content(WALL))
     assert suspect(wrong, never_seen(3), WALL) is Suspicion.NONE
     again = WrongPages(Random(1))
     again.load(0, wrong.to_list(1))
@@ -131,3 +132,23 @@ def test_the_impossible_page_stands_beside_the_page(path: str, seed: int) -> Non
     assert urljoin(asked, ".") == urljoin(url, ".")
     assert "?" not in asked
     assert asked.endswith(".html") == path.endswith(".html")
+
+
+def test_error_pages_that_say_which_page_was_not_found_are_known_when_the_host_has_shown_one() -> None:
+    """And the time. Pages that only say so themselves, with other numbers each, are not condemned by each other."""
+
+    def not_found(address: str, time: str) -> Content:
+        text = f"<h1>Sorry</h1><p>{address} was not found at {time}. Request 3f5a9c{time[-2:]}07b1.</p>"
+        return read_content(Body(text.encode(), "text/html", "utf-8", address), LivingBlocks(), MASKS)
+
+    wrong = WrongPages(Random(1))
+    one, two = not_found("http://a/news/tea-1.html", "12:03:05"), not_found("http://a/news/7.html", "13:44:15")
+    host_says = not_found("http://a/news/no-such-page-5d02_.html", "12:03:06")
+    assert one.fingerprint != two.fingerprint
+    facts = seen(1, article(1))
+    assert wrong.suspect(0, facts, one, judged(facts, one, (None, None), 0.0)) is Suspicion.ASK
+    assert one.likeness == two.likeness == host_says.likeness
+    assert wrong.learn(0, host_says, is_told=True) == [(1, one.fingerprint.digest)]
+    for facts in (seen(2, article(2)), never_seen(3)):
+        assert wrong.suspect(0, facts, two, judged(facts, two, (None, None), 0.0)) is Suspicion.WRONG
+    assert suspect(wrong, seen(4, article(4)), article(4, "milk")) is Suspicion.NONE
