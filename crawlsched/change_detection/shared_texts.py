@@ -121,6 +121,13 @@ class SharedTexts:
             if count >= _LEAST_AGREEING
         ]
 
+    def is_unanimous(self, page: int, edit: TemplateEdit) -> bool:
+        """Whether all other pages of which texts are kept have what an edit replaced, and none what it put there."""
+        samples = [sample for sample in self._samples.get(edit.path) or () if sample.page != page]
+        return len(samples) >= _LEAST_AGREEING and all(
+            _has(sample.words, edit.old) and not _has(sample.words, edit.new) for sample in samples
+        )
+
     def alike(self, without: Collection[int]) -> dict[Words, int]:
         """Return what several pages say alike at paths other than these, with its path."""
         return {
@@ -235,6 +242,10 @@ def replacements(before: Words, after: Words) -> list[tuple[Words, Words, str, s
         if tag != "equal":
             found.append((one_left[i:j], two_left[k:m], two[start + k - 1], two[start + m]))
     return found
+
+
+def _has(words: Words, part: Words) -> bool:
+    return any(words[start : start + len(part)] == part for start in range(len(words) - len(part) + 1))
 
 
 def _are_alike(samples: Sequence[_Sample]) -> bool:

@@ -196,8 +196,15 @@ class TemplateEdits:
         # What is replaced or stands elsewhere is more likely of the template than what some pages have and others not,
         # and most of all numbers are.
         sure = [group for group in fresh if (group[0].old and group[0].new) or any(edit.moved_from for edit in group)]
-        sure.sort(key=lambda group: (_differ_in_numbers(group[0]), len(group)), reverse=True)
+        # Blocks that stand elsewhere now are least sure: where a sign stands at many places some seem to have moved.
+        sure.sort(
+            key=lambda group: (_differ_in_numbers(group[0]), bool(group[0].old and group[0].new), len(group)),
+            reverse=True,
+        )
         optional = [group for group in fresh if group not in sure]
+        replaced = [group for group in sure if group[0].old and group[0].new]
+        yield _joined([group for group in replaced if all(self.texts.is_unanimous(page, edit) for edit in group)])
+        yield _joined(replaced)
         yield _joined(sure)
         yield _joined(sure) + _elsewhere(sure, words)
         yield _joined(sure) + known

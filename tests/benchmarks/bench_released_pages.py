@@ -19,7 +19,6 @@ from lxml import html
 from crawlsched.change_detection import LivingBlocks, Recipe, VisibleText, recipe
 from tests.noisy_pages import Counts, Judge
 
-SHUFFLED = 3
 SITE = "https://docs.example/d/"
 
 
@@ -73,6 +72,8 @@ def main() -> None:
     parser.add_argument("--article", required=True, help="CSS selector of the article")
     parser.add_argument("--releases", nargs=2, required=True)
     parser.add_argument("--name", action="store_true", help="name the pages that were judged wrongly")
+    parser.add_argument("--default-only", action="store_true", help="leave the other recipes out")
+    parser.add_argument("--shuffled", type=int, default=3, help="in how many other orders")
     given = parser.parse_args()
     two = pages_of(given.folders[0]), pages_of(given.folders[1])
     common = [name for name in two[0] if name in two[1]]
@@ -89,16 +90,17 @@ def main() -> None:
         ("the article by a selector", recipe("blocks", keep=[given.article], template_edits=True), False, -1),
         ("default, without siblings", by_name, False, -1),
         ("default", by_name, True, -1),
-        *((f"default, shuffled ({seed})", by_name, True, seed) for seed in range(SHUFFLED)),
+        *((f"default, shuffled ({seed})", by_name, True, seed) for seed in range(given.shuffled)),
     ]
-    for title, by, siblings, seed in rows:
+    for title, by, siblings, seed in rows[3 * given.default_only :]:
         names = Random(seed).sample(common, len(common)) if seed >= 0 else common
         counts, wrong, missed = released(two, edited, names, by, siblings=siblings)
         false = sum(name in differ for name in wrong)
         n_requests = counts.visits + counts.probes - len(common)
         print(
             f"{title:44s}{false:8d}{len(differ) - len(edited):6d}{len(edited) - len(missed):8d}{len(edited):6d}"
-            f"{n_requests:10d}"
+            f"{n_requests:10d}",
+            flush=True,
         )
         if given.name:
             print(f"    false: {' '.join(wrong[:12])}\n    not seen: {' '.join(missed[:12])}")
