@@ -174,8 +174,8 @@ class Settings:
     probes: bool = _setting(
         True,
         read_truth,
-        "Fetch a page a second time at once, or another page of its kind, where that may show what is noise on the site's "
-        "pages, or was changed on all of them; each takes a slot.",
+        "Fetch a page a second time at once, or another page of its kind, where that may show what is noise on the "
+        "site's pages, or was changed on all of them; each takes a slot.",
     )
     min_change: float = _setting(
         0.0,

@@ -20,6 +20,8 @@ _YOUNG_PAGES = 64
 _OLD_PAGES = 8
 _MOST_WORDS = 600
 _MOST_CHARACTERS = 65_536
+# When there is no room for more texts, some go until so much of it is used.
+_LEFT = 0.875
 # Longer texts of which less than this share of the words is common to two pages are the pages' own.
 _SHORT = 40
 _LEAST_COMMON = 0.5
@@ -173,9 +175,17 @@ class SharedTexts:
         self._n_characters -= _length(samples)
         samples.append(sample._replace(words=alike))
         self._n_characters += _length(samples)
-        while self._n_characters > _MOST_CHARACTERS:
-            kept = [(_length(group), path) for path, group in self._samples.items() if group]
-            self._disown(max(kept)[1])
+        if self._n_characters > _MOST_CHARACTERS:
+            self._disown_some()
+
+    def _disown_some(self) -> None:
+        """Give up texts, the longest first, but what several pages say alike last: that is what belongs to the site."""
+        kept = [(path, group) for path, group in self._samples.items() if group]
+        kept.sort(key=lambda item: (_n_alike(item[1]) < _LEAST_AGREEING, _length(item[1])), reverse=True)
+        for path, _ in kept:
+            self._disown(path)
+            if self._n_characters <= _LEFT * _MOST_CHARACTERS:
+                break
 
     def _disown(self, path: int) -> None:
         self._n_characters -= _length(self._samples[path] or ())
@@ -184,7 +194,7 @@ class SharedTexts:
     def _make_room(self) -> None:
         if len(self._samples) >= _MOST_PATHS:
             # What few pages had goes first, and the pages' own before what they share.
-            path = min(self._samples, key=lambda path: len(self._samples[path] or ()))
+            path = min(self._samples, key=lambda path: _n_alike(self._samples[path] or ()))
             self._disown(path)
             del self._samples[path], self._born[path]
 
@@ -246,6 +256,11 @@ def replacements(before: Words, after: Words) -> list[tuple[Words, Words, str, s
 
 def _has(words: Words, part: Words) -> bool:
     return any(words[start : start + len(part)] == part for start in range(len(words) - len(part) + 1))
+
+
+def _n_alike(samples: Sequence[_Sample]) -> int:
+    """How many pages say the same, at most."""
+    return max(Counter(sample.words for sample in samples).values(), default=0)
 
 
 def _are_alike(samples: Sequence[_Sample]) -> bool:

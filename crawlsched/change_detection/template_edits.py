@@ -203,8 +203,10 @@ class TemplateEdits:
         )
         optional = [group for group in fresh if group not in sure]
         replaced = [group for group in sure if group[0].old and group[0].new]
-        yield _joined([group for group in replaced if all(self.texts.is_unanimous(page, edit) for edit in group)])
-        yield _joined(replaced)
+        # What is known already of other parts of the site comes with what is new in this one.
+        unanimous = [group for group in replaced if all(self.texts.is_unanimous(page, edit) for edit in group)]
+        yield _joined(unanimous) + known
+        yield _joined(replaced) + known
         yield _joined(sure)
         yield _joined(sure) + _elsewhere(sure, words)
         yield _joined(sure) + known
