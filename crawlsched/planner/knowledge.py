@@ -17,6 +17,7 @@ from crawlsched.frontier import PICKS_PER_TICK, Frontier
 from crawlsched.pages import ERROR, FREE, GONE, LIVE, MOVED, REFUSED, Pages, check_importance, distinct
 from crawlsched.planner.co_change_watch import CoChangeWatch
 from crawlsched.planner.explanation import Observation
+from crawlsched.planner.exploration import Exploration
 from crawlsched.planner.further_sources import FurtherRow, FurtherSources
 from crawlsched.planner.learning_rate import LearningRate
 from crawlsched.planner.listening import Listening
@@ -67,6 +68,7 @@ class Knowledge:
         min_crawl_interval: float = 0.0,
         max_crawl_interval: float | None = None,
         max_crawl_rounds: float | None = None,
+        exploration_rounds: float | None = None,
         discovery_horizon: float = DAY,
         signal_delay: float = 0.0,
         error_interval: float = 60.0,
@@ -87,6 +89,8 @@ class Knowledge:
         self.max_crawl_interval = max_crawl_interval
         if max_crawl_rounds is not None and not 1 <= max_crawl_rounds < np.inf:
             raise ValueError(f"max_crawl_rounds must be None or finite, 1 or more rounds, got {max_crawl_rounds!r}.")
+        if exploration_rounds is not None:
+            positive("exploration_rounds", exploration_rounds, "None, or rounds")
         self.discovery_horizon = positive("discovery_horizon", discovery_horizon, "seconds")
         self.signal_delay = signal_delay
         self.error_interval = positive("error_interval", error_interval, "seconds")
@@ -100,6 +104,10 @@ class Knowledge:
         known = self.further, self.own_precision
         self.values = PosteriorValues(self.pages, self.posterior, self._first_parameters(), *known)
         self._rounds = None if max_crawl_rounds is None else Rounds(self.pages, max_crawl_rounds)
+        # The papers' rules do not say what is still possible, which is what a visit could teach.
+        self._exploration: Exploration | None = None
+        if exploration_rounds is not None and crawl_value == "posterior":
+            self._exploration = Exploration(self.pages, self.values, exploration_rounds)
         self._listening = Listening(self.pages, self.further, self.values)
         self.known_rates: KnownRates | None = None
         self._rule = crawl_value

@@ -49,6 +49,9 @@ class Planner(Knowledge):
     max_crawl_rounds : float, optional
         A page of some importance that was not crawled for so many rounds, each as long as one crawl of every page
         takes, goes before long, too (`crawlsched.planner.rounds`); None: what is not worth it never goes.
+    exploration_rounds : float, optional
+        For so many rounds counts what a visit teaches: by the posterior crawl value, pages go for that, too
+        (`crawlsched.planner.exploration`); None: only for their fresh copies.
     discovery_horizon : float
         How far ahead a first crawl counts, seconds.
     signal_delay : float
@@ -105,6 +108,7 @@ class Planner(Knowledge):
         Returns
         -------
         Pick or None
+            Its reason is that of `Frontier.pick`, or ``"exploration"`` for a page that goes for what its visit teaches.
             The page is in flight until one of `crawled`, `failed`, `gone`, `moved`, `refused`, `release`, `remove`.
         """
         now = self._at(now)
@@ -112,11 +116,15 @@ class Planner(Knowledge):
             self.work(now)
         if self._rounds is not None:
             self._rounds.before_pick(self.frontier, self.bandwidth, now)
+        if self._exploration is not None:
+            self._exploration.before_pick(self.frontier, self.threshold, now)
         pick = self.frontier.pick(now, host_free_at)
         if pick is not None:
             self._in_flight.add(pick.page)
             if self._rounds is not None and self._rounds.sent(pick.page):
                 pick = pick._replace(reason="overdue")
+            if self._exploration is not None and self._exploration.sent(pick.page):
+                pick = pick._replace(reason="exploration")
             if pick.reason == "value":
                 step = _THRESHOLD_STEP if self.threshold else 1.0
                 self.threshold += step * (pick.crawl_value - self.threshold)

@@ -6,6 +6,7 @@ import numpy as np
 
 from crawlsched.frontier import Frontier
 from crawlsched.pages import Pages
+from crawlsched.planner.out_of_turn import OutOfTurn
 
 __all__ = ["Rounds"]
 
@@ -14,7 +15,6 @@ __all__ = ["Rounds"]
 _SHARE = 16
 # Pages looked at before such a pick, if none has waited too long: some microseconds.
 _LOOKED_AT = 256
-_NOT_WAITING = frozenset({"out", "in flight", "barred"})
 
 
 class Rounds:
@@ -38,21 +38,18 @@ class Rounds:
         self._longest = longest
         self._picks = 0
         self._next = 0
-        # Sent and not yet picked: one page, and those whose hosts have been found to rest.
-        self._sent: set[int] = set()
+        self._out_of_turn = OutOfTurn(pages)
 
     def before_pick(self, frontier: Frontier, bandwidth: float, now: float) -> None:
         """Let a page that has waited for too long go next, if this is a pick for it; O(1)."""
         self._picks += 1
         if self._picks % _SHARE:
             return
-        self._sent = {page for page in self._sent if frontier.is_forced(page)}
-        if all(frontier.is_resting(self._pages.host.item(page)) for page in self._sent):
+        if self._out_of_turn.has_room(frontier):
             patience = self._longest * len(self._pages) / bandwidth
             page = self._waiting(frontier, now - patience)
             if page is not None:
-                self._sent.add(page)
-                frontier.force(np.array([page]))
+                self._out_of_turn.send(frontier, page)
 
     def _waiting(self, frontier: Frontier, since: float) -> int | None:
         """Return a page that was last crawled (or first seen, if never) before `since`."""
@@ -65,7 +62,7 @@ class Rounds:
             last = np.where(never, columns.first_seen[part], last)
         for row in np.flatnonzero((last < since) & (columns.importance[part] > 0)).tolist():
             page = begin + row
-            if not frontier.is_resting(columns.host.item(page)) and frontier.place_of(page) not in _NOT_WAITING:
+            if self._out_of_turn.can_go(frontier, page):
                 self._next = page + 1
                 return page
         self._next = part.stop if part.stop < columns.n else 0
@@ -73,7 +70,4 @@ class Rounds:
 
     def sent(self, page: int) -> bool:
         """Whether a page goes because it had waited for too long; it is forgotten then."""
-        if page not in self._sent:
-            return False
-        self._sent.discard(page)
-        return True
+        return self._out_of_turn.sent(page)

@@ -59,13 +59,14 @@ class PlannerArm:
             prepare_compiled()
         self._setting = setting
         # The papers' policies let a page starve that is not worth its crawls; the default policy does not.
-        longest = 50.0 if rule == "posterior" else None
+        longest, exploring = (50.0, 20.0) if rule == "posterior" else (None, None)
         self._planner = Planner(
             setting.bandwidth,
             crawl_value=rule,
             rates=_grid(setting),
             signal_delay=signal_delay,
             max_crawl_rounds=longest,
+            exploration_rounds=exploring,
         )
         self._planner.reserve(setting.importance.size)
         # In float32 two pages of different importance can be worth the same, which is no tie here.

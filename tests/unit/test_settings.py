@@ -205,6 +205,11 @@ def test_a_wrong_duration_is_refused_with_what_is_allowed(text: object) -> None:
             "CRAWLSCHED_FINGERPRINTS must be a dictionary, as it is or as JSON, got 'a.example: json'.",
         ),
         ("MAX_CRAWL_ROUNDS", 0, "CRAWLSCHED_MAX_CRAWL_ROUNDS must be None or a number of rounds, 1 or more, got 0."),
+        (
+            "EXPLORATION_ROUNDS",
+            0.5,
+            "CRAWLSCHED_EXPLORATION_ROUNDS must be None or a number of rounds, 1 or more, got 0.5.",
+        ),
         ("MIN_CHANGE", "5%", "CRAWLSCHED_MIN_CHANGE must be a share from 0 to 1, got '5%'."),
         ("MIN_CHANGE", 1.5, "CRAWLSCHED_MIN_CHANGE must be a share from 0 to 1, got 1.5."),
         (
