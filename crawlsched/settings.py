@@ -128,7 +128,7 @@ class Settings:
         "page takes, even if it is not worth it. `None`: it may wait forever.",
     )
     exploration_rounds: float | None = _setting(
-        20.0,
+        10.0,
         read_optional(read_rounds),
         "For so many rounds, each as long as one crawl of every page takes, counts what a visit teaches about how "
         "often a page changes (for no more than there have been yet): some pages go for that and not for their fresh "

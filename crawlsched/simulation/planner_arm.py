@@ -59,7 +59,7 @@ class PlannerArm:
             prepare_compiled()
         self._setting = setting
         # The papers' policies let a page starve that is not worth its crawls; the default policy does not.
-        longest, exploring = (50.0, 20.0) if rule == "posterior" else (None, None)
+        longest, exploring = (50.0, 10.0) if rule == "posterior" else (None, None)
         self._planner = Planner(
             setting.bandwidth,
             crawl_value=rule,
