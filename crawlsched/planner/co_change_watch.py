@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Generator
 from math import expm1, log
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from crawlsched.planner.co_change_search import LEAST_EXPECTED, find_co_changes
+from crawlsched.planner.co_change_search import LEAST_EXPECTED, co_change_search
 from crawlsched.planner.co_changes import HostCoChanges
 
-__all__ = ["CoChangeWatch"]
+__all__ = ["CoChangeWatch", "FoundCoChanges"]
+
+FloatArray = npt.NDArray[np.float64]
 
 # Visits that are kept.
 _VISITS = 8192
@@ -90,18 +94,51 @@ class CoChangeWatch:
             self._surprise.pop(host, None)
         return alarm
 
-    def search(self, host: int, known: HostCoChanges | None) -> HostCoChanges:
-        """Return the co-changes of a host by the visits kept, and those that these can say nothing of any more."""
+    def search(self, host: int) -> Generator[None, None, FoundCoChanges]:
+        """Search the visits to a host that are kept for co-changes, in parts between which there may be more visits.
+
+        Parameters
+        ----------
+        host : int
+
+        Returns
+        -------
+        generator
+            Yields before each step of about a millisecond, and returns what the visits say that were kept when it
+            began.
+        """
         rows = np.flatnonzero(self._host == host)
         crawled_at, time = self._crawled_at[rows], self._time[rows]
-        times, evidence = find_co_changes(self._page[rows], crawled_at, time, self._expected[rows], self._changed[rows])
-        since = float(crawled_at.min()) if known is None else known.since
+        columns = self._page[rows], crawled_at, time, self._expected[rows], self._changed[rows]
+        return FoundCoChanges(crawled_at, time, *(yield from co_change_search(*columns)))
+
+
+class FoundCoChanges(NamedTuple):
+    """What a search of a host's visits found.
+
+    Attributes
+    ----------
+    crawled_at, time : ndarray, shape (n,)
+        The visits, each with the visit before, POSIX seconds.
+    times, evidence : ndarray, shape (m,)
+        As `find_co_changes` gives them.
+    """
+
+    crawled_at: FloatArray
+    time: FloatArray
+    times: FloatArray
+    evidence: FloatArray
+
+    def beside(self, known: HostCoChanges | None) -> HostCoChanges:
+        """Return the co-changes of the host: these, and those known that the visits can say nothing of any more."""
+        times, evidence = self.times, self.evidence
+        since = float(self.crawled_at.min()) if known is None else known.since
         if known is not None:
-            telling = _covering(crawled_at, time, known.times) >= _TELLING
+            telling = _covering(self.crawled_at, self.time, known.times) >= _TELLING
             times = np.concatenate([known.times[~telling], times])
             evidence = np.concatenate([known.evidence[~telling], evidence])
         order = np.argsort(times, kind="stable")[-_MOST_TIMES:]
-        return HostCoChanges(since, float(time.max()), times[order], evidence[order])
+        return HostCoChanges(since, float(self.time.max()), times[order], evidence[order])
 
 
 def _covering(

@@ -15,7 +15,7 @@ from crawlsched.estimators import Posterior
 from crawlsched.estimators.page_precision import expected_evidence
 from crawlsched.frontier import PICKS_PER_TICK, Frontier
 from crawlsched.pages import ERROR, FREE, GONE, LIVE, MOVED, REFUSED, Pages, check_importance, distinct
-from crawlsched.planner.co_change_watch import CoChangeWatch
+from crawlsched.planner.co_change_watch import CoChangeWatch, FoundCoChanges
 from crawlsched.planner.explanation import Observation
 from crawlsched.planner.exploration import Exploration
 from crawlsched.planner.further_sources import FurtherRow, FurtherSources
@@ -127,6 +127,7 @@ class Knowledge:
         self._next_parameters: Parameters | None = None
         self._adopting = False
         self._watch = CoChangeWatch()
+        self._searching: set[int] = set()  # hosts
         self._learning_rate = LearningRate(self.posterior.rates)
 
     @property
@@ -406,12 +407,28 @@ class Knowledge:
         co-changes known, nats.
         """
         host, crawled_at = self.pages.host.item(page), self.pages.crawled_at.item(page)
-        if self._watch.visited(host, page, crawled_at, now, fresh, together, changed):
-            known = self._newest_parameters.co_changes
-            found = self._watch.search(host, known.hosts.get(host))
-            # All pages are filed again for it: not for what makes no difference.
-            if found.difference(known.of_host(host)) > _WORTH_ADOPTING:
-                self._put_in_force(replace(self._newest_parameters, co_changes=known.with_host(host, found)))
+        # A search takes milliseconds, too long for the end of a visit.
+        if self._watch.visited(host, page, crawled_at, now, fresh, together, changed) and host not in self._searching:
+            self._searching.add(host)
+            search = self._watch.search(host)
+
+            def step(now: float) -> bool:
+                try:
+                    next(search)
+                except StopIteration as end:
+                    self._searching.discard(host)
+                    self._found_co_changes(host, end.value)
+                    return False
+                return True
+
+            self._work.append(step)
+
+    def _found_co_changes(self, host: int, found: FoundCoChanges) -> None:
+        known = self._newest_parameters.co_changes
+        of_host = found.beside(known.hosts.get(host))
+        # All pages are filed again for it: not for what makes no difference.
+        if of_host.difference(known.of_host(host)) > _WORTH_ADOPTING:
+            self._put_in_force(replace(self._newest_parameters, co_changes=known.with_host(host, of_host)))
 
     # -- parameters
 

@@ -7,7 +7,7 @@ import pytest
 
 from crawlsched.planner import DEFAULT_GRID, Plan, Planner, plan
 from crawlsched.planner.co_change_search import excess, find_co_changes
-from crawlsched.planner.co_change_watch import CoChangeWatch
+from crawlsched.planner.co_change_watch import CoChangeWatch, FoundCoChanges
 from crawlsched.planner.co_changes import CoChanges, HostCoChanges
 
 DAY = 86_400.0
@@ -21,6 +21,16 @@ def visits_in_turn(n_pages: int, rounds: float, rng: np.random.Generator) -> tup
     """Return page, time and time of the visit before, of pages visited in turn once a second."""
     times = np.arange(1.0, rounds * n_pages + 1)
     return (times.astype(int) - 1) % n_pages, times, np.maximum(times - n_pages, 0.0)
+
+
+def found_by(watch: CoChangeWatch) -> FoundCoChanges:
+    """Search the visits to the first host to the end."""
+    search = watch.search(0)
+    while True:
+        try:
+            next(search)
+        except StopIteration as end:
+            return end.value
 
 
 def changed_between(changes: list[np.ndarray], pages: np.ndarray, before: np.ndarray, times: np.ndarray) -> np.ndarray:
@@ -103,7 +113,7 @@ def test_a_co_change_that_was_imagined_is_given_up() -> None:
     known = HostCoChanges(0.0, 100.0, np.array([50.0]), np.array([1.6]))
     alarms = [watch.visited(0, number, 10.0, 100.0 + number, 0.99, 1.6, False) for number in range(20)]
     assert any(alarms[:5])
-    assert watch.search(0, known).times.size == 0
+    assert found_by(watch).beside(known).times.size == 0
 
 
 def test_an_old_co_change_of_which_the_visits_kept_say_nothing_is_kept() -> None:
@@ -112,7 +122,7 @@ def test_an_old_co_change_of_which_the_visits_kept_say_nothing_is_kept() -> None
     known = HostCoChanges(0.0, 100.0, np.array([50.0]), np.array([1.6]))
     for number in range(20):
         watch.visited(0, number, 60.0 + number, 100.0 + number, 0.99, 0.0, False)
-    assert watch.search(0, known).times.tolist() == [50.0]
+    assert found_by(watch).beside(known).times.tolist() == [50.0]
 
 
 def test_a_copy_from_before_a_co_change_is_worth_a_visit_and_one_from_after_is_not() -> None:
@@ -190,3 +200,21 @@ def test_co_changes_survive_in_the_plan_under_their_hosts_names() -> None:
     begun.pick(1e9, never_rests)
     begun.crawled(0, 1e9, False)
     assert begun.values.co_change_evidence_one(0) == 0.0
+
+
+def test_the_end_of_a_visit_does_not_wait_for_a_search() -> None:
+    """Visits that surprise only begin it; slices of work do it, with all visits there were when the first one ran."""
+    planner = Planner(bandwidth=1.0)
+    pages = planner.add(0, 0.0, n=60)
+    for page in pages.tolist():
+        planner.crawled(page, page / 60, None)
+    for page in pages.tolist():
+        planner.crawled(page, 100.0 + page, changed=page >= 20)
+    assert not planner.values.parameters.co_changes
+    slices = 1
+    while planner.work(160.0):
+        slices += 1
+    found = planner.values.parameters.co_changes.hosts[0]
+    assert slices > 3
+    assert found.until == 159.0
+    assert float(found.times @ found.evidence / found.evidence.sum()) == pytest.approx(120.0, abs=5.0)
