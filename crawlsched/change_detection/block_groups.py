@@ -31,7 +31,12 @@ def words_of(texts: Iterable[str]) -> Words:
     return tuple(word for text in texts for word in f"{_BEGINS_BLOCK}{text}".split(" "))
 
 
-def blocks_with(page: PageBlocks, keys: Mapping[int, Sequence[int]], replaced: Mapping[int, Words]) -> PageBlocks:
+def blocks_with(
+    page: PageBlocks,
+    keys: Mapping[int, Sequence[int]],
+    replaced: Mapping[int, Words],
+    real: Mapping[int, int] | None = None,
+) -> PageBlocks:
     """Return blocks of a page as they would be with other words.
 
     Parameters
@@ -41,6 +46,8 @@ def blocks_with(page: PageBlocks, keys: Mapping[int, Sequence[int]], replaced: M
         The page's keys by path, as `keys_by_path` gives them.
     replaced : mapping of int to tuple of str
         What blocks with these paths would say; none where it is empty.
+    real : mapping of int to int, optional
+        The paths that lead to blocks in the page, where these are others.
 
     Returns
     -------
@@ -51,6 +58,7 @@ def blocks_with(page: PageBlocks, keys: Mapping[int, Sequence[int]], replaced: M
     for path, words in replaced.items():
         texts = " ".join(words).split(_BEGINS_BLOCK)[1:] if words else []
         old = keys.get(path, ())
+        path = (real or {}).get(path, path)
         name = page.name_of[old[0]] if old else 0
         for number, text in enumerate(texts):
             # Where as many blocks are left they keep their keys: some that hold nothing may have been counted, too.

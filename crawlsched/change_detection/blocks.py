@@ -8,7 +8,7 @@ from hashlib import blake2b
 
 from crawlsched.change_detection.html_scan import INLINE, normalised, scanned, target_of
 
-__all__ = ["BLOCK_STRIDE", "KEY_MASK", "PageBlocks", "page_blocks"]
+__all__ = ["BLOCK_STRIDE", "KEY_MASK", "PageBlocks", "page_blocks", "path_below"]
 
 _ROOT = 0
 _NAMELESS = 0
@@ -58,6 +58,9 @@ class PageBlocks:
     name_of : dict of int to int
         The end of that path from the last element with a class or an id on, wherever in a page it stands; 0 where there
         is none. It is what a box that moves about keeps.
+    steps : dict of int to (int, str, str)
+        Of each path on the way to blocks the path above, and the last step, with its id and without; what is above
+        comes first.
 
     Examples
     --------
@@ -68,6 +71,7 @@ class PageBlocks:
     texts: dict[int, str] = field(default_factory=dict)
     path_of: dict[int, int] = field(default_factory=dict)
     name_of: dict[int, int] = field(default_factory=dict)
+    steps: dict[int, tuple[int, str, str]] = field(default_factory=dict)
 
 
 def page_blocks(markup: str, links: bool = False, images: bool = False) -> PageBlocks:
@@ -99,9 +103,9 @@ def page_blocks(markup: str, links: bool = False, images: bool = False) -> PageB
     >>> [text for key, text in two.texts.items() if one.texts[key] != text]
     ['13']
     """
-    places = _Places()
     pieces: dict[int, list[str]] = {}
     blocks = PageBlocks()
+    places = _Places(blocks.steps)
     for text, name, attributes in scanned(markup):
         if text and not text.isspace():
             pieces.setdefault(places.block(blocks), []).append(text)
@@ -124,12 +128,13 @@ def page_blocks(markup: str, links: bool = False, images: bool = False) -> PageB
 class _Places:
     """Where a scan stands: the elements that are open, and the block that each belongs to."""
 
-    def __init__(self) -> None:
+    def __init__(self, steps: dict[int, tuple[int, str, str]]) -> None:
         # A place is [path, key of its block or -1, name]; inline elements share that of the element around them.
         self.place = [_ROOT, -1, _NAMELESS]
         self._names: list[str] = []
         self._places = [self.place]
         self._occurrences: dict[int, int] = {}
+        self._steps = steps
 
     def block(self, blocks: PageBlocks) -> int:
         """Key of the block that text at this place belongs to."""
@@ -156,13 +161,17 @@ class _Places:
         elif name in _CLOSED_BY:
             self._end_before(*_CLOSED_BY[name])
         above = self._places[-1]
-        step = _step(name, attributes)
+        step, without_id = _step(name, attributes)
         is_transparent = (name in INLINE and step == name) or len(self._names) >= _MAX_DEPTH
         self._names.append(name)
-        self._places.append(
-            above if is_transparent else [_below(above[0], step), -1, _name_below(above[2], name, step)]
-        )
-        self.place = self._places[-1]
+        if is_transparent:
+            self.place = above
+        else:
+            path = path_below(above[0], step)
+            if path not in self._steps:
+                self._steps[path] = above[0], step, without_id
+            self.place = [path, -1, _name_below(above[2], name, step)]
+        self._places.append(self.place)
 
     def _close(self, name: str) -> None:
         for back in range(1, min(len(self._names), _LOOK_BACK) + 1):
@@ -187,27 +196,33 @@ class _Places:
 
 
 @lru_cache(maxsize=16_384)
-def _below(path: int, step: str) -> int:
+def path_below(path: int, step: str) -> int:
+    """Return the path that leads one step on."""
     data = path.to_bytes(8, "big") + step.encode("utf-8", "surrogatepass")
     return int.from_bytes(blake2b(data, digest_size=8, person=b"crawlsched-path").digest(), "big")
 
 
 def _name_below(name_above: int, element: str, step: str) -> int:
     if step != element:
-        return _below(_NAMELESS, f"named {step}")
-    return _below(name_above, step) if name_above else _NAMELESS
+        return path_below(_NAMELESS, f"named {step}")
+    return path_below(name_above, step) if name_above else _NAMELESS
 
 
-def _step(name: str, attributes: str) -> str:
+def _step(name: str, attributes: str) -> tuple[str, str]:
+    """Return the step to an element, with its id and without."""
     if "=" not in attributes:
-        return name
-    lowered = attributes.lower()
-    return f"{name}{_named(attributes)}" if "class" in lowered or "id" in lowered else name
+        return name, name
+    named, classes = _named(attributes)
+    return f"{name}{named}", f"{name}{classes}"
 
 
 @lru_cache(maxsize=4_096)
-def _named(attributes: str) -> str:
-    return "".join(sorted(_names_in(attributes)))
+def _named(attributes: str) -> tuple[str, str]:
+    lowered = attributes.lower()
+    if "class" not in lowered and "id" not in lowered:
+        return "", ""
+    names = sorted(_names_in(attributes))
+    return "".join(names), "".join(name for name in names if name[0] == ".")
 
 
 def _names_in(attributes: str) -> Iterator[str]:

@@ -130,6 +130,11 @@ class SharedTexts:
             _has(sample.words, edit.old) and not _has(sample.words, edit.new) for sample in samples
         )
 
+    def is_alike(self, page: int, path: int) -> bool:
+        """Whether all other pages of which texts are kept at a path say the same there."""
+        samples = [sample for sample in self._samples.get(path) or () if sample.page != page]
+        return len(samples) >= _LEAST_AGREEING and _are_alike(samples)
+
     def alike(self, without: Collection[int]) -> dict[Words, int]:
         """Return what several pages say alike at paths other than these, with its path."""
         return {

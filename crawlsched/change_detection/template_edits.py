@@ -3,11 +3,13 @@
 import re
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import groupby
 from typing import Any
 
 from crawlsched.change_detection.block_groups import Words, blocks_with, keys_by_path, words_of
 from crawlsched.change_detection.blocks import PageBlocks
+from crawlsched.change_detection.own_ids import OwnIds
 from crawlsched.change_detection.shared_texts import SharedTexts
 from crawlsched.change_detection.template_edit import END, START, TemplateEdit
 
@@ -16,7 +18,7 @@ __all__ = ["TemplateEdits"]
 _DIGITS = re.compile(r"\d+")
 _MOST_EDITS = 64
 # So many contents that a page may have had before are compared to its fingerprint.
-_MOST_TRIES = 12
+_MOST_TRIES = 13
 # Of edits of templates so many are put back one after the other.
 _MOST_ROUNDS = 12
 _MOST_COMPARISONS = 64
@@ -67,6 +69,7 @@ class TemplateEdits:
 
     def __init__(self) -> None:
         self.texts = SharedTexts()
+        self._own_ids = OwnIds()
         self.edits: list[TemplateEdit] = []
         self._changed: deque[int] = deque(maxlen=_MOST_CHANGED)
         self.n_visits = 0
@@ -81,6 +84,7 @@ class TemplateEdits:
         looks = is_first or self.n_visits <= _FIRST_LOOKS or self.n_visits % _LOOKS == 0
         if not pending and not looks:
             return
+        blocks, _ = self._shared(page, blocks)
         keys = keys_by_path(blocks)
         if not is_first:
             for edit in pending:
@@ -117,6 +121,7 @@ class TemplateEdits:
             None where it does by edits that may be the template's: no other page has been seen since.
         """
         self.n_visits += 1
+        blocks, real = self._shared(page, blocks)
         keys = keys_by_path(blocks)
         words = {path: _words(blocks, keys, path) for path in keys if self.texts.is_shared(path)}
         rounds = self._rounds(template)
@@ -128,7 +133,8 @@ class TemplateEdits:
             if len(tried) >= _MOST_TRIES:
                 break
             tried.append(replaced)
-            if is_same(replaced, blocks_with(blocks, keys, replaced)):
+            in_page = {real.get(path, path): before for path, before in replaced.items()}
+            if is_same(in_page, blocks_with(blocks, keys, replaced, real)):
                 return self._moved(page, template, blocks, keys, used)
         for edit in self.edits:
             if not edit.is_settled and edit.undone(_words(blocks, keys, edit.path)) is not None:
@@ -136,6 +142,14 @@ class TemplateEdits:
         self._changed.append(page)
         self._look(page, template, blocks, keys, replacing=False)
         return False
+
+    def _shared(self, page: int, blocks: PageBlocks) -> tuple[PageBlocks, Mapping[int, int]]:
+        """Return blocks with the paths by which texts are shared, and the paths in the page for these."""
+        shared = self._own_ids.shared_paths(page, blocks)
+        if not shared:
+            return blocks, {}
+        path_of = {key: shared.get(path, path) for key, path in blocks.path_of.items()}
+        return replace(blocks, path_of=path_of), {other: path for path, other in shared.items()}
 
     def _moved(
         self, page: int, template: int, blocks: PageBlocks, keys: Mapping[int, list[int]], used: Sequence[TemplateEdit]
@@ -216,6 +230,10 @@ class TemplateEdits:
         for group in optional[:_MOST_SINGLES]:
             yield _joined([*sure, group])
         yield from optional[:_MOST_SINGLES]
+        # Where all others say the same, what comes or goes is the template's, too: a new entry of the navigation.
+        alike = [group for group in fresh if all(edit.path in words for edit in group)]
+        alike = [group for group in alike if all(self.texts.is_alike(page, edit.path) for edit in group)]
+        yield _joined(alike) + known
         # Some pages have kept what was there before, and so many show the other that it is not seen as one any more.
         contested = [edit for edits in rounds for edit in edits if not edit.is_established and edit.n_kept]
         if contested:
@@ -267,6 +285,7 @@ class TemplateEdits:
             "n_visits": self.n_visits,
             "n_rounds": self.n_rounds,
             "changed": list(self._changed),
+            "own_ids": self._own_ids.to_list(),
         }
 
     @classmethod
@@ -277,6 +296,7 @@ class TemplateEdits:
         made.edits = [TemplateEdit.from_list(edit) for edit in data["edits"]]
         made.n_visits, made.n_rounds = data["n_visits"], data["n_rounds"]
         made._changed.extend(data.get("changed", ()))  # earlier versions did not keep them
+        made._own_ids = OwnIds.from_list(data.get("own_ids", []))
         return made
 
 
