@@ -12,8 +12,10 @@ from crawlsched.frontier.resting import RestingHosts
 __all__ = ["Crowds"]
 
 # Beds with more sleepers than this are thinned out when the cutoff will be there in so many ticks.
-_CROWD = 512
+_CROWD = 128
 _FORESEEN = 64
+# Levels a tick; among ten million pages thousands sleep under one level to which the cutoff comes down in some ticks.
+_LEAST_FALL = 1 / 16
 _MOST_THINNED = 128
 
 
@@ -49,7 +51,7 @@ class Crowds:
         fallen, self._cutoff_before = self._cutoff_before - cutoff, cutoff
         self.fall = max(0.0, self.fall + (fallen - self.fall) / 8)
         self._beds, self._thinned = [], 0
-        if self.fall < 1 or cutoff == LOWEST:
+        if self.fall < _LEAST_FALL or cutoff == LOWEST:
             return
         deep = cutoff - int(_FORESEEN * self.fall)
         for ladder in self._ladders:

@@ -57,7 +57,7 @@ class Filing:
         self._force_numbers = count()
         self._forced = HostQueues(self._resting.until, self._force_number.get)
         self._crowds = Crowds(self._ladders, self._resting)
-        self._turned = False  # whether a tick has begun with the last call
+        self._has_looked = False  # whether the last call has looked at many pages already
         self._n_worked = 0  # picks after which there was time for other work
 
     def __len__(self) -> int:
@@ -192,8 +192,8 @@ class Filing:
         """Let everything happen that was to happen until now; amortised O(log n) per event."""
         standing = self._standing
         standing.now = now
-        self._turned = now >= standing.until
-        if self._turned:
+        self._has_looked = now >= standing.until  # as a turn does
+        if self._has_looked:
             self._turn(now)
         if self._soon or self._returning or self._deadlines.soon:
             self._let_happen(now)

@@ -222,7 +222,7 @@ class Frontier(Filing):
     def _work_off(self) -> None:
         """Do a part of what a falling cutoff makes necessary, or what the next tick would have too much of."""
         owed = self._crowds.owe() if self._crowds else 0
-        if self._turned:
+        if self._has_looked:
             return  # such a pick has done enough
         self._n_worked += 1
         # Not a few with each pick: in numpy some dozens cost no more.
@@ -283,6 +283,7 @@ class Frontier(Filing):
         ladder.noted = None
         if pages.size:
             self._look_at(pages)
+            self._has_looked = True
         self._ladders.note(ladder)
 
     def _thin_out(self) -> None:
