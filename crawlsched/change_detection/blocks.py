@@ -34,6 +34,7 @@ _CLOSED_BY = {
     "option": (frozenset({"option"}), frozenset({"select", "optgroup", "datalist"})),
 }
 _PARAGRAPH = frozenset({"p"})
+_INLINE_TAGS = INLINE | {f"/{name}" for name in INLINE}
 _NO_PARAGRAPH_GOES_ON = frozenset((
     "address", "article", "aside", "blockquote", "details", "div", "dl", "fieldset", "figure", "footer", "form", "h1",
     "h2", "h3", "h4", "h5", "h6", "header", "hr", "main", "nav", "ol", "p", "pre", "section", "table", "ul",
@@ -106,16 +107,21 @@ def page_blocks(markup: str, links: bool = False, images: bool = False) -> PageB
     pieces: dict[int, list[str]] = {}
     blocks = PageBlocks()
     places = _Places(blocks.steps)
+    has_targets = links or images
     for text, name, attributes in scanned(markup):
         if text and not text.isspace():
-            pieces.setdefault(places.block(blocks), []).append(text)
+            if (key := places.place[1]) < 0:
+                key = places.block(blocks)
+            if key in pieces:
+                pieces[key].append(text)
+            else:
+                pieces[key] = [text]
         elif text and (key := places.place[1]) in pieces:
             pieces[key].append(" ")
         if name:
-            target = target_of(name, attributes, links, images)
-            if target:
+            if has_targets and (target := target_of(name, attributes, links, images)):
                 pieces.setdefault(places.block(blocks), []).append(f" {target} ")
-            if name.removeprefix("/") not in INLINE and (key := places.place[1]) in pieces:
+            if name not in _INLINE_TAGS and (key := places.place[1]) in pieces:
                 pieces[key].append(" ")  # what stands before an element is another word than what stands behind it
             places.move(name, attributes)
     for key, parts in pieces.items():
@@ -156,13 +162,15 @@ class _Places:
             self._open(name, attributes)
 
     def _open(self, name: str, attributes: str) -> None:
-        if name in _NO_PARAGRAPH_GOES_ON:
-            self._end_before(_PARAGRAPH, None)
-        elif name in _CLOSED_BY:
-            self._end_before(*_CLOSED_BY[name])
+        is_inline = name in INLINE
+        if not is_inline:  # most are, on dense pages
+            if name in _NO_PARAGRAPH_GOES_ON:
+                self._end_before(_PARAGRAPH, None)
+            elif name in _CLOSED_BY:
+                self._end_before(*_CLOSED_BY[name])
         above = self._places[-1]
         step, without_id = _step(name, attributes)
-        is_transparent = (name in INLINE and step == name) or len(self._names) >= _MAX_DEPTH
+        is_transparent = (is_inline and step == name) or len(self._names) >= _MAX_DEPTH
         self._names.append(name)
         if is_transparent:
             self.place = above
@@ -174,6 +182,11 @@ class _Places:
         self._places.append(self.place)
 
     def _close(self, name: str) -> None:
+        if self._names and self._names[-1] == name:  # nearly always
+            self._names.pop()
+            self._places.pop()
+            self.place = self._places[-1]
+            return
         for back in range(1, min(len(self._names), _LOOK_BACK) + 1):
             if self._names[-back] == name:
                 self._cut(back)
