@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from crawlsched.change_signals import FurtherRow
 from crawlsched.store import Batch, Host, KeptText, NewPage, ObservationRow, PageFacts, Source
-from crawlsched.store.batch import FurtherRow
 
 __all__ = ["Unsaved"]
 

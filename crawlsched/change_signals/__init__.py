@@ -7,6 +7,7 @@ from crawlsched.change_signals.announcements import Announcements, announcements
 from crawlsched.change_signals.attribution import attributed, newest_of_each
 from crawlsched.change_signals.change_signal import SOURCE_KINDS, ChangeSignal
 from crawlsched.change_signals.entries import SitemapChildren, SitemapEntries, SitemapEntry
+from crawlsched.change_signals.further_row import FurtherRow
 from crawlsched.change_signals.lastmod import parse_lastmod
 from crawlsched.change_signals.limits import Limits
 from crawlsched.change_signals.problems import PROBLEM_KINDS, Problem
@@ -19,6 +20,7 @@ __all__ = [
     "SOURCE_KINDS",
     "Announcements",
     "ChangeSignal",
+    "FurtherRow",
     "Limits",
     "Problem",
     "SitemapChildren",

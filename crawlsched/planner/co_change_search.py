@@ -7,6 +7,8 @@ from collections.abc import Generator
 import numpy as np
 import numpy.typing as npt
 
+from crawlsched.in_parts import done_at_once
+
 __all__ = ["LEAST_EXPECTED", "LEAST_GAIN", "co_change_search", "excess", "find_co_changes"]
 
 FloatArray = npt.NDArray[np.float64]
@@ -91,7 +93,7 @@ def find_co_changes(
     >>> bool(abs(times @ evidence / evidence.sum() - 12) < 1), float(evidence.sum())
     (True, 1.6)
     """
-    return _result_of(co_change_search(page, crawled_at, time, expected, changed))
+    return done_at_once(co_change_search(page, crawled_at, time, expected, changed))
 
 
 def co_change_search(
@@ -148,15 +150,6 @@ def co_change_search(
         odds = odds + sums[last + 1] - sums[first]
     bins = np.flatnonzero(total)
     return np.asarray(begin + (bins + 0.5) * width, np.float64), total[bins]
-
-
-def _result_of(search: Generator[None, None, tuple[FloatArray, FloatArray]]) -> tuple[FloatArray, FloatArray]:
-    while True:
-        try:
-            next(search)
-        except StopIteration as end:
-            found: tuple[FloatArray, FloatArray] = end.value
-            return found
 
 
 def _stretches(page: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:

@@ -7,15 +7,13 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from crawlsched.change_signals import FurtherRow
 from crawlsched.growing import grown
 from crawlsched.pages import Pages
 
-__all__ = ["COLUMNS", "MOST_SOURCES", "Counted", "FurtherRow", "FurtherSources", "Heard"]
+__all__ = ["COLUMNS", "MOST_SOURCES", "Counted", "FurtherSources", "Heard"]
 
 IndexArray = npt.NDArray[np.intp]
-#: A row as a store keeps it: n_signals, n_signals_total, signalled_since, n_heard, signalled_at (None: never),
-#: true_signals and false_signals.
-FurtherRow = tuple[int, int, float, int, float | None, float, float]
 
 #: So many sources count for one page; what others say of it is not heard.
 MOST_SOURCES = 8

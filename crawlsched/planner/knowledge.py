@@ -11,6 +11,7 @@ from typing import NoReturn
 import numpy as np
 import numpy.typing as npt
 
+from crawlsched.change_signals import FurtherRow
 from crawlsched.estimators import Posterior
 from crawlsched.estimators.page_precision import expected_evidence
 from crawlsched.frontier import PICKS_PER_TICK, Frontier
@@ -18,7 +19,7 @@ from crawlsched.pages import ERROR, FREE, GONE, LIVE, MOVED, REFUSED, Pages, che
 from crawlsched.planner.co_change_watch import CoChangeWatch, FoundCoChanges
 from crawlsched.planner.explanation import Observation
 from crawlsched.planner.exploration import Exploration
-from crawlsched.planner.further_sources import FurtherRow, FurtherSources
+from crawlsched.planner.further_sources import FurtherSources
 from crawlsched.planner.learning_rate import LearningRate
 from crawlsched.planner.listening import Listening
 from crawlsched.planner.own_precision import OwnPrecision, beta, learned

@@ -8,14 +8,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from crawlsched.change_signals import FurtherRow
 from crawlsched.store.models import STATE_COLUMNS, TRACE_COLUMNS
 
-__all__ = ["Batch", "FurtherRow", "Host", "KeptText", "NewPage", "ObservationRow", "PageFacts", "Source", "facts_with"]
-
-
-#: Of a source of a page that has several: n_signals, n_signals_total, signalled_since, n_heard, signalled_at (None:
-#: never), true_signals and false_signals.
-FurtherRow = tuple[int, int, float, int, float | None, float, float]
+__all__ = ["Batch", "Host", "KeptText", "NewPage", "ObservationRow", "PageFacts", "Source", "facts_with"]
 
 
 class NewPage(NamedTuple):

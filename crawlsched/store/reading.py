@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 from sqlalchemy import Connection, func, select
 
-from crawlsched.change_signals import attributed
+from crawlsched.change_signals import FurtherRow, attributed
 from crawlsched.store import models
-from crawlsched.store.batch import FurtherRow, Host, KeptText, ObservationRow, PageFacts, Source
+from crawlsched.store.batch import Host, KeptText, ObservationRow, PageFacts, Source
 from crawlsched.store.database import among
 from crawlsched.store.rows import from_json, url_digest
 

@@ -11,9 +11,10 @@ import numpy as np
 from sqlalchemy import Connection, delete, insert, select, text, update
 from sqlalchemy.exc import IntegrityError
 
+from crawlsched.change_signals import FurtherRow
 from crawlsched.exceptions import CollectionInUse, StoreError
 from crawlsched.store import commands, forgetting, models, reading, saving, schema
-from crawlsched.store.batch import Batch, FurtherRow, Host, KeptText, ObservationRow, PageFacts, Source
+from crawlsched.store.batch import Batch, Host, KeptText, ObservationRow, PageFacts, Source
 from crawlsched.store.commands import Command
 from crawlsched.store.database import Database, database_url, is_row_error
 from crawlsched.store.lease import Lease, LeaseRow, lease_row
