@@ -1,6 +1,6 @@
 """The frontier: the page with the highest crawl value among all that may be crawled now, exactly, at every slot."""
 
-from crawlsched.frontier.filed import Filed, filed, put_back
+from crawlsched.frontier.filed import Filed, file_anew, filed, put_back
 from crawlsched.frontier.filing import PICKS_PER_TICK
 from crawlsched.frontier.frontier import Frontier, Pick
 from crawlsched.frontier.values import CrawlValues, PageValue, PageValues
@@ -13,6 +13,7 @@ __all__ = [
     "PageValue",
     "PageValues",
     "Pick",
+    "file_anew",
     "filed",
     "put_back",
 ]

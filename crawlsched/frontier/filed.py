@@ -11,7 +11,7 @@ from crawlsched.frontier.calendar import NONE
 from crawlsched.frontier.filing import Filing
 from crawlsched.frontier.ladder import BARRED, OUT, OWN_LADDER, RUNNING
 
-__all__ = ["Filed", "filed", "put_back"]
+__all__ = ["Filed", "file_anew", "filed", "put_back"]
 
 # Pages put back, and pages filed anew, at once: their intermediate arrays are to stay small.
 _PUT_BACK = 2**19
@@ -84,9 +84,21 @@ def put_back(frontier: Filing, known: Filed, n_known: int, now: float) -> None:
         waits = (alarm == NONE) | (rings > until)
         kept = (pages < n_known) & waits & ((place > RUNNING) | ((place == BARRED) & (alarm != NONE)))
         _put_back_some(frontier, pages[kept], place[kept], np.where(alarm == NONE, np.inf, rings)[kept], now)
-        anew = pages[~kept & (place != OUT)]
-        for at in range(0, anew.size, _FILED_AT_ONCE):
-            frontier.file(anew[at : at + _FILED_AT_ONCE], now, falling=True)
+        file_anew(frontier, pages[~kept & (place != OUT)], now)
+
+
+def file_anew(frontier: Filing, pages: npt.NDArray[np.intp], now: float) -> None:
+    """File distinct pages by their values, as when a store is read; O(n), some 10 µs a page in numpy.
+
+    Parameters
+    ----------
+    frontier : Filing
+    pages : ndarray of int, shape (n,)
+    now : float
+        POSIX seconds.
+    """
+    for at in range(0, pages.size, _FILED_AT_ONCE):
+        frontier.file(pages[at : at + _FILED_AT_ONCE], now, falling=True)
 
 
 def _put_back_some(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from crawlsched.frontier import Filed, filed, put_back
+from crawlsched.frontier import Filed, file_anew, filed, put_back
 from crawlsched.pages import FREE
 from crawlsched.planner.plan import Plan
 
@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from crawlsched.planner.planner import Planner
 
 __all__ = ["plan_in_force", "planner_arrays", "planner_facts", "plans_in_turn", "restore_planner"]
-
-_FILED_AT_ONCE = 2048
 
 
 def plan_in_force(planner: Planner) -> Plan | None:
@@ -111,9 +109,7 @@ def restore_planner(
     if n_known:
         put_back(planner.frontier, Filed(arrays["filed.place"], arrays["filed.alarm"], *numbers), n_known, now)
         return
-    pages = np.flatnonzero(planner.pages.state[: planner.pages.n] != FREE)
-    for start in range(0, pages.size, _FILED_AT_ONCE):
-        planner.frontier.file(pages[start : start + _FILED_AT_ONCE], now, falling=True)
+    file_anew(planner.frontier, np.flatnonzero(planner.pages.state[: planner.pages.n] != FREE), now)
 
 
 def _rules(planner: Planner) -> list[Any]:

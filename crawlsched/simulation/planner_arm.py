@@ -11,6 +11,7 @@ import numpy.typing as npt
 from crawlsched.crawl_value import prepare_compiled
 from crawlsched.pages import LIVE
 from crawlsched.planner import DEFAULT_GRID, Observation, Plan, Planner, plan
+from crawlsched.settings import Settings
 from crawlsched.simulation.arm import NO_PAGE, Setting
 from crawlsched.simulation.history import FloatArray, IndexArray
 from crawlsched.simulation.rates import rate_grid
@@ -59,14 +60,14 @@ class PlannerArm:
             prepare_compiled()
         self._setting = setting
         # The papers' policies let a page starve that is not worth its crawls; the default policy does not.
-        longest, exploring = (50.0, 10.0) if rule == "posterior" else (None, None)
+        default = Settings() if rule == "posterior" else None
         self._planner = Planner(
             setting.bandwidth,
             crawl_value=rule,
             rates=_grid(setting),
             signal_delay=signal_delay,
-            max_crawl_rounds=longest,
-            exploration_rounds=exploring,
+            max_crawl_rounds=default.max_crawl_rounds if default else None,
+            exploration_rounds=default.exploration_rounds if default else None,
         )
         self._planner.reserve(setting.importance.size)
         # In float32 two pages of different importance can be worth the same, which is no tie here.
