@@ -1,7 +1,8 @@
-"""Buckets of page numbers in arrays, entry by entry, as numba compiles it; see `compiled_buckets`.
+"""Buckets of page numbers in arrays, entry by entry, as numba compiles it; see `entries`.
 
 A bucket is a row of an open hash table: its key, its newest chunk, how many entries it has, and how many pages are said
-to live in it. Chunks hold `CHUNK` entries each and know the chunk before; those that are free form a list of their own.
+to live in it, side by side, since they are looked at together. Chunks hold `CHUNK` entries each and know the chunk
+before; those that are free form a list of their own.
 """
 
 from __future__ import annotations
@@ -10,42 +11,78 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["CHUNK", "EMPTY", "EXAMPLES", "add", "discard", "find", "leave", "peek", "sweep", "take"]
+__all__ = [
+    "CHUNK",
+    "COUNT",
+    "EMPTY",
+    "EXAMPLES",
+    "KEY",
+    "LIVING",
+    "add",
+    "discard",
+    "empty_table",
+    "find",
+    "leave",
+    "move_over",
+    "peek",
+    "sweep",
+    "take",
+]
 
 #: Entries of a chunk.
 CHUNK = 32
 #: Stands for no key.
 EMPTY = -(2**63)
+#: Columns of the table.
+KEY, _HEAD, COUNT, LIVING = range(4)
 # Numbers: the newest free chunk, chunks ever used, keys in the table, entries in all, chunks in the list of free ones.
 _FREE, _USED, _KEYS, _ENTRIES, _N_FREE = range(5)
 
 
-def find(keys: Any, key: int) -> int:
+def empty_table(size: int) -> Any:
+    """Return a table of so many rows, a power of two."""
+    table = np.zeros((size, 4), np.int64)
+    table[:, KEY] = EMPTY
+    return table
+
+
+def find(table: Any, key: int) -> int:
     """Return the row of a key, or that in which it has to be put."""
-    mask = len(keys) - 1
+    mask = len(table) - 1
     row = (((key ^ (key >> 21)) & 0xFFFFFF) * 0x9E3779 >> 24) & mask
-    while keys[row] != key and keys[row] != EMPTY:
+    while table[row, KEY] != key and table[row, KEY] != EMPTY:
         row = (row + 1) & mask
     return row
 
 
-def _remove(keys: Any, head: Any, count: Any, living: Any, row: int) -> None:
+def move_over(table: Any, longer: Any) -> None:
+    """Put all buckets of a table into one that is empty."""
+    for n in range(len(table)):
+        if table[n, KEY] != EMPTY:
+            row = find(longer, table[n, KEY])
+            for column in range(4):
+                longer[row, column] = table[n, column]
+
+
+def _remove(table: Any, row: int) -> None:
     # What follows moves up, so that no search ends before it.
-    mask, hole = len(keys) - 1, row
+    mask, hole = len(table) - 1, row
     while True:
         row = (row + 1) & mask
-        key = keys[row]
+        key = table[row, KEY]
         if key == EMPTY:
             break
         wanted = (((key ^ (key >> 21)) & 0xFFFFFF) * 0x9E3779 >> 24) & mask
         if (row - wanted) & mask >= (row - hole) & mask:
-            keys[hole], head[hole], count[hole], living[hole] = key, head[row], count[row], living[row]
+            for column in range(4):
+                table[hole, column] = table[row, column]
             hole = row
-    keys[hole] = EMPTY
+    table[hole, KEY] = EMPTY
+    table[hole, COUNT] = table[hole, LIVING] = 0
 
 
-def _push(entries: Any, before: Any, head: Any, count: Any, numbers: Any, row: int, page: int) -> None:
-    inside = count[row] % CHUNK
+def _push(entries: Any, before: Any, table: Any, numbers: Any, row: int, page: int) -> None:
+    inside = table[row, COUNT] % CHUNK
     if inside == 0:
         chunk = numbers[_FREE]
         if chunk >= 0:
@@ -54,45 +91,32 @@ def _push(entries: Any, before: Any, head: Any, count: Any, numbers: Any, row: i
         else:
             chunk = numbers[_USED]
             numbers[_USED] += 1
-        before[chunk] = head[row]
-        head[row] = chunk
-    entries[head[row], inside] = page
-    count[row] += 1
+        before[chunk] = table[row, _HEAD]
+        table[row, _HEAD] = chunk
+    entries[table[row, _HEAD], inside] = page
+    table[row, COUNT] += 1
     numbers[_ENTRIES] += 1
 
 
-def add(
-    entries: Any,
-    before: Any,
-    keys: Any,
-    head: Any,
-    count: Any,
-    living: Any,
-    numbers: Any,
-    key_of: Any,
-    pages: Any,
-    new: Any,
-) -> int:
+def add(entries: Any, before: Any, table: Any, numbers: Any, key_of: Any, pages: Any, new: Any) -> int:
     """Put each page into the bucket of its key; set `new` to the keys that there were not, and return how many."""
     n_new = 0
     for i in range(len(pages)):
-        row = find(keys, key_of[i])
-        if keys[row] == EMPTY:
-            keys[row], head[row], count[row], living[row] = key_of[i], -1, 0, 0
+        row = find(table, key_of[i])
+        if table[row, KEY] == EMPTY:
+            table[row, KEY], table[row, _HEAD], table[row, COUNT], table[row, LIVING] = key_of[i], -1, 0, 0
             numbers[_KEYS] += 1
             new[n_new] = key_of[i]
             n_new += 1
-        _push(entries, before, head, count, numbers, row, pages[i])
-        living[row] += 1
+        _push(entries, before, table, numbers, row, pages[i])
+        table[row, LIVING] += 1
     return n_new
 
 
 def take(
     entries: Any,
     before: Any,
-    keys: Any,
-    head: Any,
-    count: Any,
+    table: Any,
     numbers: Any,
     key: int,
     n: int,
@@ -102,19 +126,19 @@ def take(
     found: Any,
 ) -> int:
     """Take the newest `n` entries out of a bucket; set `found` to the living ones, and return how many."""
-    row, n_found = find(keys, key), 0
-    n = min(n, count[row])
+    row, n_found = find(table, key), 0
+    n = min(n, table[row, COUNT])
     for _ in range(n):
-        chunk = head[row]
-        inside = (count[row] - 1) % CHUNK
+        chunk = table[row, _HEAD]
+        inside = (table[row, COUNT] - 1) % CHUNK
         page = entries[chunk, inside]
         value = np.int64(values[page])
         if low <= value and value <= high:
             found[n_found] = page
             n_found += 1
-        count[row] -= 1
+        table[row, COUNT] -= 1
         if inside == 0:
-            head[row] = before[chunk]
+            table[row, _HEAD] = before[chunk]
             before[chunk] = numbers[_FREE]
             numbers[_FREE] = chunk
             numbers[_N_FREE] += 1
@@ -123,34 +147,23 @@ def take(
 
 
 def sweep(
-    entries: Any,
-    before: Any,
-    keys: Any,
-    head: Any,
-    count: Any,
-    numbers: Any,
-    key: int,
-    values: Any,
-    low: int,
-    high: int,
+    entries: Any, before: Any, table: Any, numbers: Any, key: int, values: Any, low: int, high: int
 ) -> None:
     """Drop the entries of a bucket that are dead, or stand in it a second time."""
-    row = find(keys, key)
-    found = np.empty(count[row], np.int64)
-    n = take(entries, before, keys, head, count, numbers, key, len(found), values, low, high, found)
+    row = find(table, key)
+    found = np.empty(table[row, COUNT], np.int64)
+    n = take(entries, before, table, numbers, key, len(found), values, low, high, found)
     alive = np.sort(found[:n])
     for i in range(n):
         if i == 0 or alive[i] != alive[i - 1]:
-            _push(entries, before, head, count, numbers, row, alive[i])
+            _push(entries, before, table, numbers, row, alive[i])
 
 
-def peek(
-    entries: Any, before: Any, keys: Any, head: Any, count: Any, key: int, values: Any, low: int, high: int, found: Any
-) -> int:
+def peek(entries: Any, before: Any, table: Any, key: int, values: Any, low: int, high: int, found: Any) -> int:
     """Set `found` to the living entries of a bucket, which stay in it, and return how many."""
-    row, n_found = find(keys, key), 0
-    chunk, inside = head[row], (count[row] - 1) % CHUNK
-    for _ in range(count[row]):
+    row, n_found = find(table, key), 0
+    chunk, inside = table[row, _HEAD], (table[row, COUNT] - 1) % CHUNK
+    for _ in range(table[row, COUNT]):
         page = entries[chunk, inside]
         value = np.int64(values[page])
         if low <= value and value <= high:
@@ -162,35 +175,31 @@ def peek(
     return n_found
 
 
-def discard(keys: Any, head: Any, count: Any, living: Any, numbers: Any, key: int) -> None:
+def discard(table: Any, numbers: Any, key: int) -> None:
     """Take a bucket without entries out of the table."""
-    row = find(keys, key)
-    if keys[row] == key:
+    row = find(table, key)
+    if table[row, KEY] == key:
         numbers[_KEYS] -= 1
-        _remove(keys, head, count, living, row)
+        _remove(table, row)
 
 
-def leave(keys: Any, living: Any, key_of: Any) -> None:
+def leave(table: Any, key_of: Any) -> None:
     """Count one page less in the bucket of each key."""
     for i in range(len(key_of)):
-        living[find(keys, key_of[i])] -= 1
+        table[find(table, key_of[i]), LIVING] -= 1
 
 
-_ENTRY, _INT, _KEY, _VALUE = (
-    np.zeros((2, CHUNK), np.uint32),
-    np.zeros(4, np.int32),
-    np.full(4, EMPTY),
-    np.zeros(4, "u4"),
-)
-_LONG, _NUMBER = np.zeros(4, np.int64), np.array([-1, 0, 0, 0, 0])
-_ROW = np.zeros(1, np.int64)
+_ENTRY, _BEFORE, _TABLE = np.zeros((2, CHUNK), np.uint32), np.zeros(4, np.int32), empty_table(4)
+_NUMBER, _VALUE, _ROW = np.array([-1, 0, 0, 0, 0]), np.zeros(4, "u4"), np.zeros(1, np.int64)
+_BUCKETS = _ENTRY, _BEFORE, _TABLE, _NUMBER
 #: Arguments of the functions that are called from outside, as numba is to compile them.
 EXAMPLES = {
-    "find": (_KEY, 3),
-    "add": (_ENTRY, _INT, _KEY, _INT.copy(), _LONG, _LONG.copy(), _NUMBER, _ROW, _ROW, _ROW.copy()),
-    "take": (_ENTRY, _INT, _KEY, _INT.copy(), _LONG, _NUMBER, 3, 0, _VALUE, 0, 0, _ROW.copy()),
-    "sweep": (_ENTRY, _INT, np.full(4, EMPTY), _INT.copy(), np.zeros(4, np.int64), _NUMBER, 3, _VALUE, 0, 0),
-    "peek": (_ENTRY, _INT, np.full(4, EMPTY), _INT.copy(), np.zeros(4, np.int64), 3, _VALUE, 0, 0, _ROW.copy()),
-    "discard": (_KEY, _INT.copy(), _LONG, _LONG.copy(), _NUMBER, 3),
-    "leave": (_KEY, _LONG.copy(), _ROW[:0]),
+    "find": (_TABLE, 3),
+    "move_over": (_TABLE, _TABLE.copy()),
+    "add": (_ENTRY, _BEFORE, _TABLE.copy(), _NUMBER.copy(), _ROW, _ROW, _ROW.copy()),
+    "take": (*_BUCKETS, 3, 0, _VALUE, 0, 0, _ROW.copy()),
+    "sweep": (*_BUCKETS, 3, _VALUE, 0, 0),
+    "peek": (_ENTRY, _BEFORE, _TABLE, 3, _VALUE, 0, 0, _ROW.copy()),
+    "discard": (_TABLE, _NUMBER, 3),
+    "leave": (_TABLE, _ROW[:0]),
 }

@@ -26,6 +26,9 @@ _WHOLE = 8192
 _SMALL = 256
 # The calls of numpy for a part take as long as so many entries do.
 _FEW = 64
+# Where it is known how many live in each bucket, those are swept in which more than this share of the entries is dead:
+# what is looked at is then mostly what is dropped.
+_WASTEFUL_SHARE = 1 / 3
 
 
 class Buckets:
@@ -37,6 +40,8 @@ class Buckets:
         ``column()`` returns a number for each page, uint32.
     range_of : callable
         ``range_of(key)`` returns the least and the greatest of these numbers for which an entry of a bucket counts.
+    counted : bool, default False
+        Whether `leave` is called for each page that leaves, so that it is known where dead entries are.
 
     Notes
     -----
@@ -45,11 +50,15 @@ class Buckets:
     code is in use the entries stand in arrays that it can walk.
     """
 
-    def __init__(self, column: Callable[[], ColumnArray], range_of: Callable[[int], tuple[int, int]]) -> None:
+    def __init__(
+        self, column: Callable[[], ColumnArray], range_of: Callable[[int], tuple[int, int]], counted: bool = False
+    ) -> None:
         self._column = column
         self._range_of = range_of
+        self._counted = counted
         self._kept: PlainEntries | CompactEntries = CompactEntries() if ROWS.compiled else PlainEntries()
-        # A sweep goes through the keys there were when it began; what it has kept of a large bucket stands aside.
+        # A sweep goes through the keys there were when it began, the last first; what it has kept of a large bucket stands
+        # aside.
         self._to_sweep: list[int] = []
         self._key: int | None = None
         self._aside: list[IndexArray] = []
@@ -174,13 +183,19 @@ class Buckets:
 
     def _begin_next(self) -> bool:
         if not self._to_sweep:
-            self._to_sweep = self._kept.all_keys()
+            self._to_sweep = self._keys_to_sweep()
         while self._to_sweep:
             key = self._to_sweep.pop()
             if key in self._kept:
                 self._key = key
                 return True
         return False
+
+    def _keys_to_sweep(self) -> list[int]:
+        if not self._counted:
+            return self._kept.all_keys()
+        # Where there is no bucket that is worth it, the dead are spread over all of them.
+        return self._kept.wasteful(_WASTEFUL_SHARE) or self._kept.wasteful(0.0)
 
     def _sweep_part(self) -> None:
         key = self._key

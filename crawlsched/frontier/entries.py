@@ -9,7 +9,8 @@ import numpy.typing as npt
 
 from crawlsched.crawl_value.evaluation import Compilable
 from crawlsched.frontier import bucket_rows
-from crawlsched.frontier.bucket_rows import CHUNK, EMPTY
+from crawlsched.frontier.bucket_rows import CHUNK, COUNT, EMPTY, KEY, LIVING
+from crawlsched.growing import grown
 from crawlsched.pages import distinct
 
 __all__ = ["ROWS", "CompactEntries", "PlainEntries"]
@@ -114,6 +115,11 @@ class PlainEntries:
         """Return (key, `living`) of buckets above a key with at least so many living pages."""
         return [(key, n) for key, n in self._living.items() if n >= least and key > above]
 
+    def wasteful(self, share: float) -> list[int]:
+        """Return the keys of buckets with more than a share of dead entries, those with the greatest share last."""
+        dead = {key: 1.0 - self._living[key] / len(bucket) for key, bucket in self._buckets.items() if bucket}
+        return sorted((key for key in dead if dead[key] > share), key=dead.__getitem__)
+
 
 def _alive(pages: IndexArray, column: ColumnArray, low: int, high: int) -> IndexArray:
     values = column[pages]
@@ -125,53 +131,42 @@ class CompactEntries:
     """Entries in chunks of one array, found by a hash table; see `bucket_rows`."""
 
     def __init__(self) -> None:
+        # What is never written to takes no memory, and to have more of it moves nothing (`crawlsched.growing`).
         self._entries = np.zeros((4, CHUNK), np.uint32)
         self._before = np.zeros(4, np.int32)
-        self._table(16)
+        self._table = bucket_rows.empty_table(16)
         self._numbers = np.array([-1, 0, 0, 0, 0])
-
-    def _table(self, size: int) -> None:
-        self._keys = np.full(size, EMPTY)
-        self._head = np.zeros(size, np.int32)
-        self._count, self._living = np.zeros((2, size), np.int64)
 
     def _make_room(self, n: int) -> None:
         _, used, n_keys, _, n_free = self._numbers.tolist()
         if n_free + self._before.size - used < n:
-            # What is never written to takes no memory.
             size = used + n + used // 4 + 4
-            entries, before = np.zeros((size, CHUNK), np.uint32), np.zeros(size, np.int32)
-            entries[:used], before[:used] = self._entries[:used], self._before[:used]
-            self._entries, self._before = entries, before
-        if 2 * (n_keys + n) > self._keys.size:
-            there = self._keys != EMPTY
-            kept = self._keys[there], self._head[there], self._count[there], self._living[there]
-            self._table(1 << (4 * (n_keys + n)).bit_length())
-            for key, *row in zip(*(column.tolist() for column in kept), strict=True):
-                at = ROWS.find(self._keys, key)
-                self._keys[at] = key
-                self._head[at], self._count[at], self._living[at] = row
+            self._entries, self._before = grown(self._entries, size), grown(self._before, size)
+        if 2 * (n_keys + n) > len(self._table):
+            longer = bucket_rows.empty_table(1 << (2 * (n_keys + n)).bit_length())
+            ROWS.move_over(self._table, longer)
+            self._table = longer
 
     @property
     def entries(self) -> int:
         """Entries in all buckets."""
         return int(self._numbers[3])
 
-    def _row(self, key: int) -> int:
-        row: int = ROWS.find(self._keys, key)
-        return row
+    def _of(self, key: int, column: int) -> int:
+        return self._table.item(ROWS.find(self._table, key), column)
 
     def __contains__(self, key: int) -> bool:
-        return bool(self._keys[self._row(key)] == key)
+        return self._of(key, KEY) == key
 
     def all_keys(self) -> list[int]:
         """Return the keys of all buckets."""
-        keys: list[int] = self._keys[self._keys != EMPTY].tolist()
-        return keys
+        keys = self._table[:, KEY]
+        found: list[int] = keys[keys != EMPTY].tolist()
+        return found
 
     def size(self, key: int) -> int:
         """Return how many entries a bucket has."""
-        return self._count.item(self._row(key))
+        return self._of(key, COUNT)
 
     def add_one(self, key: int, page: int) -> bool:
         """Put one page into a bucket; return whether the bucket is new."""
@@ -181,45 +176,50 @@ class CompactEntries:
         """Put each page into the bucket of its key; return the keys of which there was none."""
         self._make_room(pages.size)
         new = np.empty(pages.size, np.int64)
-        table = self._keys, self._head, self._count, self._living, self._numbers
-        n = ROWS.add(self._entries, self._before, *table, keys, pages, new)
+        n = ROWS.add(self._entries, self._before, self._table, self._numbers, keys, pages, new)
         found: list[int] = new[:n].tolist()
         return found
 
     def take(self, key: int, n: int, column: ColumnArray, low: int, high: int) -> IndexArray:
         """Take up to `n` entries out; return those whose page's number in a column is from `low` to `high`."""
         found = np.empty(min(n, self.size(key)), np.int64)
-        table = self._keys, self._head, self._count, self._numbers
-        return found[: ROWS.take(self._entries, self._before, *table, key, n, column, low, high, found)]
+        kept = self._entries, self._before, self._table, self._numbers
+        return found[: ROWS.take(*kept, key, n, column, low, high, found)]
 
     def sweep(self, key: int, column: ColumnArray, low: int, high: int) -> None:
         """Drop the entries of a bucket that do not count, or stand in it a second time."""
-        table = self._keys, self._head, self._count, self._numbers
-        ROWS.sweep(self._entries, self._before, *table, key, column, low, high)
+        ROWS.sweep(self._entries, self._before, self._table, self._numbers, key, column, low, high)
 
     def look(self, key: int, column: ColumnArray, low: int, high: int) -> IndexArray:
         """Return the same of a whole bucket, and leave it as it is."""
         found = np.empty(self.size(key), np.int64)
-        table = self._keys, self._head, self._count
-        return found[: ROWS.peek(self._entries, self._before, *table, key, column, low, high, found)]
+        return found[: ROWS.peek(self._entries, self._before, self._table, key, column, low, high, found)]
 
     def discard(self, key: int) -> None:
         """Take out a bucket."""
-        ROWS.discard(self._keys, self._head, self._count, self._living, self._numbers, key)
+        ROWS.discard(self._table, self._numbers, key)
 
     def leave(self, keys: npt.NDArray[np.int64]) -> None:
         """Count one page less in the bucket of each key."""
-        ROWS.leave(self._keys, self._living, keys)
+        ROWS.leave(self._table, keys)
 
     def living(self, key: int) -> int:
         """Return how many entries were added to a bucket, less those that left."""
-        return self._living.item(self._row(key))
+        return self._of(key, LIVING)
 
     def set_living(self, key: int, n: int) -> None:
         """Set what `living` returns."""
-        self._living[self._row(key)] = n
+        self._table[ROWS.find(self._table, key), LIVING] = n
 
     def crowded(self, above: int, least: int) -> list[tuple[int, int]]:
         """Return (key, `living`) of buckets above a key with at least so many living pages."""
-        rows = np.flatnonzero((self._living >= least) & (self._keys > above))
-        return list(zip(self._keys[rows].tolist(), self._living[rows].tolist(), strict=True))
+        keys, living = self._table[:, KEY], self._table[:, LIVING]
+        rows = np.flatnonzero((living >= least) & (keys > above))
+        return list(zip(keys[rows].tolist(), living[rows].tolist(), strict=True))
+
+    def wasteful(self, share: float) -> list[int]:
+        """Return the keys of buckets with more than a share of dead entries, those with the greatest share last."""
+        count, living = self._table[:, COUNT], self._table[:, LIVING]
+        rows = np.flatnonzero(living < (1.0 - share) * count)
+        keys: list[int] = self._table[rows[np.argsort(-living[rows] / count[rows])], KEY].tolist()
+        return keys

@@ -125,7 +125,7 @@ class Ladder:
         self._bound: tuple[float, int] | None = None
         self._is_bound = False
         self._place = place
-        self._beds = Buckets(lambda: place().view(np.uint32), self._place_under)
+        self._beds = Buckets(lambda: place().view(np.uint32), self._place_under, counted=True)
         self._order: list[int] = []
         self._runs: list[tuple[float, int, int, Run]] = []
 
