@@ -11,6 +11,7 @@ from typing import Any, TypeVar, cast
 
 import numba
 import numpy as np
+from numba.core.options import DefaultOptions
 
 from crawlsched.crawl_value import elements
 from crawlsched.crawl_value.integrals import Array
@@ -18,9 +19,17 @@ from crawlsched.crawl_value.integrals import Array
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
+# Functions that name one of these make arrays, and have to count who refers to them.
+_MAKES_ARRAYS = {"arange", "array", "copy", "empty", "full", "sort", "zeros"}
+
+
 def compile_function(function: Function) -> Function:
     """Return the function compiled; the compiled code is kept on disk if there is a folder for it."""
     options: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
+    if hasattr(DefaultOptions, "_nrt") and _MAKES_ARRAYS.isdisjoint(function.__code__.co_names):
+        # Whoever calls it holds the arrays. To count references to them at each call of a small function takes twenty
+        # times as long as what such a function does.
+        options["_nrt"] = False
     try:
         compiled: Any = numba.njit(cache=True, **options)(function)
     except RuntimeError:  # there is no folder in which to keep what was compiled

@@ -21,10 +21,13 @@ __all__ = [
     "add",
     "discard",
     "empty_table",
+    "example",
     "find",
     "leave",
     "move_over",
     "peek",
+    "pop",
+    "put",
     "sweep",
     "take",
 ]
@@ -98,18 +101,39 @@ def _push(entries: Any, before: Any, table: Any, numbers: Any, row: int, page: i
     numbers[_ENTRIES] += 1
 
 
+def put(entries: Any, before: Any, table: Any, numbers: Any, key: int, page: int, new: Any, n_new: int) -> int:
+    """Put a page into the bucket of a key, which joins the `n_new` of `new` where there was none; return `n_new`."""
+    row = find(table, key)
+    if table[row, KEY] == EMPTY:
+        table[row, KEY], table[row, _HEAD], table[row, COUNT], table[row, LIVING] = key, -1, 0, 0
+        numbers[_KEYS] += 1
+        new[n_new] = key
+        n_new += 1
+    _push(entries, before, table, numbers, row, page)
+    table[row, LIVING] += 1
+    return n_new
+
+
+def pop(entries: Any, before: Any, table: Any, numbers: Any, row: int) -> int:
+    """Take the newest entry out of a bucket, dead or alive, and return it."""
+    chunk = table[row, _HEAD]
+    inside = (table[row, COUNT] - 1) % CHUNK
+    table[row, COUNT] -= 1
+    numbers[_ENTRIES] -= 1
+    if inside == 0:
+        table[row, _HEAD] = before[chunk]
+        before[chunk] = numbers[_FREE]
+        numbers[_FREE] = chunk
+        numbers[_N_FREE] += 1
+    page: int = entries[chunk, inside]
+    return page
+
+
 def add(entries: Any, before: Any, table: Any, numbers: Any, key_of: Any, pages: Any, new: Any) -> int:
     """Put each page into the bucket of its key; set `new` to the keys that there were not, and return how many."""
     n_new = 0
     for i in range(len(pages)):
-        row = find(table, key_of[i])
-        if table[row, KEY] == EMPTY:
-            table[row, KEY], table[row, _HEAD], table[row, COUNT], table[row, LIVING] = key_of[i], -1, 0, 0
-            numbers[_KEYS] += 1
-            new[n_new] = key_of[i]
-            n_new += 1
-        _push(entries, before, table, numbers, row, pages[i])
-        table[row, LIVING] += 1
+        n_new = put(entries, before, table, numbers, key_of[i], pages[i], new, n_new)
     return n_new
 
 
@@ -129,26 +153,15 @@ def take(
     row, n_found = find(table, key), 0
     n = min(n, table[row, COUNT])
     for _ in range(n):
-        chunk = table[row, _HEAD]
-        inside = (table[row, COUNT] - 1) % CHUNK
-        page = entries[chunk, inside]
+        page = pop(entries, before, table, numbers, row)
         value = np.int64(values[page])
         if low <= value and value <= high:
             found[n_found] = page
             n_found += 1
-        table[row, COUNT] -= 1
-        if inside == 0:
-            table[row, _HEAD] = before[chunk]
-            before[chunk] = numbers[_FREE]
-            numbers[_FREE] = chunk
-            numbers[_N_FREE] += 1
-    numbers[_ENTRIES] -= n
     return n_found
 
 
-def sweep(
-    entries: Any, before: Any, table: Any, numbers: Any, key: int, values: Any, low: int, high: int
-) -> None:
+def sweep(entries: Any, before: Any, table: Any, numbers: Any, key: int, values: Any, low: int, high: int) -> None:
     """Drop the entries of a bucket that are dead, or stand in it a second time."""
     row = find(table, key)
     found = np.empty(table[row, COUNT], np.int64)
@@ -189,14 +202,18 @@ def leave(table: Any, key_of: Any) -> None:
         table[find(table, key_of[i]), LIVING] -= 1
 
 
-_ENTRY, _BEFORE, _TABLE = np.zeros((2, CHUNK), np.uint32), np.zeros(4, np.int32), empty_table(4)
-_NUMBER, _VALUE, _ROW = np.array([-1, 0, 0, 0, 0]), np.zeros(4, "u4"), np.zeros(1, np.int64)
-_BUCKETS = _ENTRY, _BEFORE, _TABLE, _NUMBER
+def example() -> tuple[Any, Any, Any, Any]:
+    """Return entries, before, table and numbers of nothing, with room for two chunks and four buckets."""
+    return np.zeros((2, CHUNK), np.uint32), np.zeros(2, np.int32), empty_table(4), np.array([-1, 0, 0, 0, 0])
+
+
+_BUCKETS = _ENTRY, _BEFORE, _TABLE, _NUMBER = example()
+_VALUE, _ROW = np.zeros(4, "u4"), np.zeros(1, np.int64)
 #: Arguments of the functions that are called from outside, as numba is to compile them.
 EXAMPLES = {
     "find": (_TABLE, 3),
     "move_over": (_TABLE, _TABLE.copy()),
-    "add": (_ENTRY, _BEFORE, _TABLE.copy(), _NUMBER.copy(), _ROW, _ROW, _ROW.copy()),
+    "add": (*example(), _ROW, _ROW, _ROW.copy()),
     "take": (*_BUCKETS, 3, 0, _VALUE, 0, 0, _ROW.copy()),
     "sweep": (*_BUCKETS, 3, _VALUE, 0, 0),
     "peek": (_ENTRY, _BEFORE, _TABLE, 3, _VALUE, 0, 0, _ROW.copy()),

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -57,8 +58,7 @@ class Buckets:
         self._range_of = range_of
         self._counted = counted
         self._kept: PlainEntries | CompactEntries = CompactEntries() if ROWS.compiled else PlainEntries()
-        # A sweep goes through the keys there were when it began, the last first; what it has kept of a large bucket stands
-        # aside.
+        # A sweep goes through the keys there were when it began; what it has kept of a large bucket stands aside.
         self._to_sweep: list[int] = []
         self._key: int | None = None
         self._aside: list[IndexArray] = []
@@ -109,6 +109,18 @@ class Buckets:
         self._due += _PACE * pages.size
         new: list[int] = self._kept.add(keys, pages)
         return new
+
+    def arrays(self, keys: Iterable[int], n: int) -> tuple[Any, Any, Any, Any] | None:
+        """Return the arrays of `bucket_rows` for compiled code that takes from some buckets, and adds up to `n` pages.
+
+        None where the entries are not kept in such arrays.
+        """
+        if not isinstance(self._kept, CompactEntries):
+            return None
+        for key in keys:
+            self._finish(key)
+        self._due += _PACE * n
+        return self._kept.arrays(n)
 
     def living(self, key: int) -> int:
         """Return how many entries of a bucket were added, less those that were said to have left it."""

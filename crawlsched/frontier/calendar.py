@@ -8,37 +8,27 @@ import numpy as np
 import numpy.typing as npt
 
 from crawlsched.crawl_value.evaluation import Compilable
-from crawlsched.frontier import filing_rows
+from crawlsched.frontier import bucket_rows, calendar_rows
 from crawlsched.frontier.buckets import Buckets
+from crawlsched.frontier.calendar_rows import EXACT_BITS, FURTHEST, LAST_TICK, NONE, WIDTH_BITS
 from crawlsched.growing import grown
 from crawlsched.pages import distinct
 
-__all__ = ["Calendar"]
+__all__ = ["NONE", "Calendar"]
 
 IndexArray = npt.NDArray[np.intp]
 FloatArray = npt.NDArray[np.float64]
 
-# Alarms up to so many ticks ahead stand in buckets of one tick each, others in buckets that are wider in proportion to
-# their distance: 2000 buckets reach as far as 4-byte tick numbers do.
-_EXACT_BITS = 7
-# Further ahead an alarm rings early; whoever set it sets it again.
-_FURTHEST = 2**30
-_LAST_TICK = 2**32 - 1
-# Keys of buckets hold the width in their lowest bits.
-_WIDTH_BITS = 6
-_WIDTH = 2**_WIDTH_BITS - 1
+_WIDTH = 2**WIDTH_BITS - 1
 # What is in a wide bucket goes to narrower ones in parts of about so many alarms, before its first tick begins.
 _PART = 512
-#: `crawlsched.frontier.filing_rows`.
-ROWS = Compilable(filing_rows)
-
-#: No alarm is set.
-NONE = 0
+#: `crawlsched.frontier.calendar_rows`.
+ROWS = Compilable(calendar_rows, bucket_rows)
 
 
 def _alarms_of(key: int) -> tuple[int, int]:
     """Return the first and the last tick of a bucket."""
-    start = key >> _WIDTH_BITS
+    start = key >> WIDTH_BITS
     return start, start + (1 << (key & _WIDTH)) - 1
 
 
@@ -121,10 +111,10 @@ class Calendar:
         """
         current = self.number(now)
         # Bounded before it becomes an integer: a time may be anything up to the largest float.
-        ahead = min((time - self._start) / self.tick + 1.0 - current, _FURTHEST)
+        ahead = min((time - self._start) / self.tick + 1.0 - current, FURTHEST)
         distance = int(ahead) if ahead > 1 else 1
-        alarm = min(current + distance, _LAST_TICK)
-        shift = max(distance.bit_length() - _EXACT_BITS, 0)
+        alarm = min(current + distance, LAST_TICK)
+        shift = max(distance.bit_length() - EXACT_BITS, 0)
         old = self._alarm.item(page)
         self._alarm[page] = alarm
         if old == NONE:
@@ -134,7 +124,7 @@ class Calendar:
         self._add_one(page, alarm >> shift << shift, shift)
 
     def _add_one(self, page: int, start: int, shift: int) -> None:
-        key = start << _WIDTH_BITS | shift
+        key = start << WIDTH_BITS | shift
         if self._buckets.add_one(key, page):
             self._note(key)
 
@@ -144,15 +134,14 @@ class Calendar:
             return
         current = self.number(now)
         ahead = (times - self._start) / self.tick + (1.0 - current)
-        if ROWS.compiled:
-            keys = np.empty(pages.size, np.int64)
-            self._living += ROWS.set_alarms(
-                self._alarm, pages, ahead, current, _FURTHEST, _EXACT_BITS, _WIDTH_BITS, keys
-            )
-            for key in self._buckets.add(keys, pages):
+        if (arrays := self._buckets.arrays((), pages.size)) is not None:
+            new = np.empty(pages.size, np.int64)
+            n_new, n_unset = ROWS.set_alarms(*arrays, self._alarm, pages, ahead, current, new)
+            self._living += n_unset
+            for key in new[:n_new].tolist():
                 self._note(key)
             return
-        alarms = np.minimum(np.clip(ahead, 1.0, _FURTHEST).astype(np.int64) + current, _LAST_TICK)
+        alarms = np.minimum(np.clip(ahead, 1.0, FURTHEST).astype(np.int64) + current, LAST_TICK)
         self._living += pages.size - int(np.count_nonzero(self._alarm[pages]))
         self._alarm[pages] = alarms
         self._add(pages, alarms, current)
@@ -161,13 +150,13 @@ class Calendar:
         """Put pages into the buckets of their alarms."""
         if not pages.size:
             return
-        shift = np.maximum(np.frexp(alarms - current)[1] - _EXACT_BITS, 0)
-        keys = (alarms >> shift << shift) << _WIDTH_BITS | shift
+        shift = np.maximum(np.frexp(alarms - current)[1] - EXACT_BITS, 0)
+        keys = (alarms >> shift << shift) << WIDTH_BITS | shift
         for key in self._buckets.add(keys, pages):
             self._note(key)
 
     def _note(self, key: int) -> None:
-        start, shift = key >> _WIDTH_BITS, key & _WIDTH
+        start, shift = key >> WIDTH_BITS, key & _WIDTH
         heappush(self._order, (start - (1 << shift) if shift else start, key))
 
     def clear_one(self, page: int) -> None:
@@ -184,15 +173,15 @@ class Calendar:
     def due(self, now: float) -> IndexArray:
         """Take out and return the distinct pages whose alarms ring in the tick of `now` or before; O(their number)."""
         current = self.number(now)
-        found: list[IndexArray] = []
+        keys: list[int] = []
         while self._order and self._order[0][0] <= current:
             _, key = heappop(self._order)
-            if key & _WIDTH:
-                self._moving.append(key)
-            else:
-                found.append(self._buckets.pop(key))
-        if self._moving:
-            found += self._move(current)
+            (self._moving if key & _WIDTH else keys).append(key)
+        found = self._ring_compiled(keys, current)
+        if found is None:
+            found = [self._buckets.pop(key) for key in keys]
+            if self._moving:
+                found += self._move(current)
         self._current = current
         if self._ahead.size:
             found.append(self._ahead[self._alarm[self._ahead] == self._next_tick])
@@ -205,6 +194,28 @@ class Calendar:
         self.clear(due)
         return due
 
+    def _ring_compiled(self, keys: list[int], current: int) -> list[IndexArray] | None:
+        """Take out those whose alarms ring, of some buckets that are due and those being moved, by compiled code.
+
+        They have no alarms then. None, and nothing is done, where the buckets are not such as compiled code can walk.
+        """
+        n_due, keys = len(keys), keys + self._moving
+        arrays = self._buckets.arrays(keys, 0)
+        if arrays is None:
+            return None
+        if not keys:
+            return []
+        key_of, n_of = np.array(keys), np.empty(len(keys), np.int64)
+        n = ROWS.wanted(arrays[2], key_of, n_due, current, _PART, n_of)
+        arrays = self._buckets.arrays((), n) or arrays
+        found, new = np.empty((2, n), np.int64)
+        n_found, n_new = ROWS.ring(*arrays, self._alarm, key_of, n_of, n_due, current, found, new)
+        self._living -= n_found
+        for key in new[:n_new].tolist():
+            self._note(key)
+        self._moving = [key for key in self._moving if key >> WIDTH_BITS > current]
+        return [found[:n_found]]
+
     def ahead(self, n: int) -> IndexArray:
         """Take out up to `n` pages of those that ring in the tick after the last `due`, where there are more; O(n).
 
@@ -212,7 +223,7 @@ class Calendar:
         """
         tick = self._current + 1
         if tick != self._next_tick:
-            key = tick << _WIDTH_BITS
+            key = tick << WIDTH_BITS
             if key not in self._buckets or self._buckets.size(key) <= n:
                 return np.empty(0, np.intp)
             self._next_tick = tick
@@ -227,7 +238,7 @@ class Calendar:
         found: list[IndexArray] = []
         still = []
         for key in self._moving:
-            left, ticks = self._buckets.size(key), (key >> _WIDTH_BITS) - current
+            left, ticks = self._buckets.size(key), (key >> WIDTH_BITS) - current
             if ticks <= 0:
                 n = left
             elif left > _PART * ticks:
@@ -251,7 +262,7 @@ class Calendar:
 
     def next_time(self) -> float:
         """Return a time until which nothing rings, after the tick of the last `due`; inf if there is none. O(1)."""
-        ticks = [key >> _WIDTH_BITS for key in self._moving]
+        ticks = [key >> WIDTH_BITS for key in self._moving]
         if self._order:
             ticks.append(self._order[0][0])
         return self._start + (min(ticks) - 1) * self.tick if ticks else np.inf

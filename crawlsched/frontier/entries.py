@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from array import array
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -147,13 +148,19 @@ class CompactEntries:
             ROWS.move_over(self._table, longer)
             self._table = longer
 
+    def arrays(self, n: int) -> tuple[Any, Any, Any, Any]:
+        """Return entries, chunks before, table and numbers, with room for so many pages more."""
+        self._make_room(n)
+        return self._entries, self._before, self._table, self._numbers
+
     @property
     def entries(self) -> int:
         """Entries in all buckets."""
         return int(self._numbers[3])
 
     def _of(self, key: int, column: int) -> int:
-        return self._table.item(ROWS.find(self._table, key), column)
+        number: int = self._table.item(ROWS.find(self._table, key), column)
+        return number
 
     def __contains__(self, key: int) -> bool:
         return self._of(key, KEY) == key
@@ -174,9 +181,8 @@ class CompactEntries:
 
     def add(self, keys: npt.NDArray[np.int64], pages: IndexArray) -> list[int]:
         """Put each page into the bucket of its key; return the keys of which there was none."""
-        self._make_room(pages.size)
         new = np.empty(pages.size, np.int64)
-        n = ROWS.add(self._entries, self._before, self._table, self._numbers, keys, pages, new)
+        n = ROWS.add(*self.arrays(pages.size), keys, pages, new)
         found: list[int] = new[:n].tolist()
         return found
 

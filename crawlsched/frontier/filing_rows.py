@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 
 from crawlsched.frontier import levels as scale
+from crawlsched.frontier.bucket_rows import LIVING, empty_table, find
 from crawlsched.frontier.ladder import LOWEST
 
-__all__ = ["EXAMPLES", "belong", "set_alarms"]
+__all__ = ["EXAMPLES", "belong", "leave"]
 
 _STEPS, _BOTTOM, _SHARE, _BED_BITS = scale.STEPS, scale.BOTTOM, scale.SHARE, scale.BED_BITS
 
@@ -69,32 +70,34 @@ def belong(
     return n_awake
 
 
-def set_alarms(
-    alarm: Any, pages: Any, ahead: Any, current: int, furthest: int, exact_bits: int, width_bits: int, keys: Any
-) -> int:
-    """Set the alarms of pages so many ticks ahead, and the keys of their buckets; return how many pages had none.
+def leave(table: Any, place: Any, pages: Any, own: int, others: Any) -> int:
+    """Count those of some pages no longer that sleep in the shared ladder; set `others` to the rest, return how many.
 
-    As `Calendar.set` does in numpy.
+    Parameters
+    ----------
+    table : ndarray
+        Of the shared ladder's beds; see `bucket_rows`.
+    place : ndarray of int32
+        By page, where it stands.
+    pages : ndarray of int, shape (n,)
+    own : int
+        From here on up places are in ladders of hosts.
+    others : ndarray of int, shape (n,)
     """
-    new = 0
+    n_others = 0
     for n in range(len(pages)):
-        distance = int(min(max(ahead[n], 1.0), float(furthest)))
-        ring = min(current + distance, 2**32 - 1)
-        if alarm[pages[n]] == 0:
-            new += 1
-        alarm[pages[n]] = ring
-        shift, bits = -exact_bits, ring - current
-        while bits:
-            bits >>= 1
-            shift += 1
-        shift = max(shift, 0)
-        keys[n] = (ring >> shift << shift) << width_bits | shift
-    return new
+        at: Any = np.int64(place[pages[n]])
+        if at >= LOWEST and at <= own:
+            table[find(table, at), LIVING] -= 1
+        else:
+            others[n_others] = pages[n]
+            n_others += 1
+    return n_others
 
 
 _ROW, _INT = np.full(2, 0.5), np.zeros(2, np.int32)
 #: Arguments of the functions that are called from outside, as numba is to compile them.
 EXAMPLES = {
     "belong": (_ROW, _ROW, _ROW, 0.5, _INT, _INT, 0, 0, False, 0, np.zeros(2, bool), _INT.copy()),
-    "set_alarms": (np.zeros(2, np.uint32), np.arange(2), _ROW, 1, 2**30, 7, 6, np.zeros(2, np.int64)),
+    "leave": (empty_table(4), _INT, np.arange(0), 0, np.arange(0)),
 }

@@ -162,6 +162,16 @@ class Ladder:
         self._beds.leave(levels.astype(np.int64))
         self.sleepers -= levels.size
 
+    def table(self) -> npt.NDArray[np.int64] | None:
+        """Return the table of the beds for `filing_rows.leave`; None where compiled code is not in use."""
+        arrays = self._beds.arrays((), 0)
+        return None if arrays is None else arrays[2]
+
+    def have_left(self, n: int) -> None:
+        """Count `n` pages less, whose beds know already."""
+        self._is_bound = False
+        self.sleepers -= n
+
     def sweep(self) -> None:
         """Go on dropping dead entries, if there are many; amortised O(1) for each page put to sleep."""
         self._beds.sweep(self.sleepers)

@@ -6,17 +6,17 @@ import numpy as np
 import numpy.typing as npt
 
 from crawlsched.crawl_value.evaluation import Compilable
-from crawlsched.frontier import filing_rows
+from crawlsched.frontier import bucket_rows, filing_rows
 from crawlsched.frontier.awake import Awake
 from crawlsched.frontier.calendar import Calendar
 from crawlsched.frontier.followers import Followers
-from crawlsched.frontier.ladder import AWAKE, FRESH, IN_FLIGHT, LOWEST, OUT, RUNNING
+from crawlsched.frontier.ladder import AWAKE, FRESH, IN_FLIGHT, LOWEST, OUT, OWN_LADDER, RUNNING
 from crawlsched.frontier.ladders import Ladders
 from crawlsched.frontier.levels import bed_level, bed_levels, coarseness, level_above, levels_above, value_at, values_at
 from crawlsched.frontier.resting import RestingHosts
 from crawlsched.frontier.values import CrawlValues, PageValues, as_bytes
 from crawlsched.growing import grown
-from crawlsched.pages import Pages, distinct
+from crawlsched.pages import Pages
 
 __all__ = ["Standing"]
 
@@ -26,7 +26,7 @@ BoolArray = npt.NDArray[np.bool_]
 LevelArray = npt.NDArray[np.int32]
 
 #: `crawlsched.frontier.filing_rows`.
-ROWS = Compilable(filing_rows)
+ROWS = Compilable(filing_rows, bucket_rows)
 
 # Levels are crossed a little later than they are said to be, so that rounding makes no page late.
 _SLACK = 1e-9
@@ -157,8 +157,16 @@ class Standing:
 
     def leave(self, pages: IndexArray) -> None:
         """Take distinct pages from where they stand; their place is to be set by the caller. O(n)."""
-        place = self.place[pages]
         self.calendar.clear(pages)
+        table = self.ladders.shared.table()
+        if table is not None:
+            others = np.empty(pages.size, np.int64)
+            n_others = ROWS.leave(table, self.place, pages, OWN_LADDER // 2, others)
+            self.ladders.shared.have_left(pages.size - n_others)
+            pages = others[:n_others]
+            if not n_others:
+                return
+        place = self.place[pages]
         for page in pages[place == AWAKE].tolist():
             self._fall_asleep(page)
         asleep = place > RUNNING
@@ -345,10 +353,11 @@ class Standing:
             self.put_one(page)
 
     def take_fresh(self) -> IndexArray:
-        """Take out the pages that were crawled in this tick; return them, ascending."""
+        """Take out and return the pages that were crawled in this tick."""
         if not self.fresh:
             return np.empty(0, np.intp)
-        pages = distinct(np.array(self.fresh, np.intp))
+        # A page that left and came back stands there twice.
+        pages = np.array(list(set(self.fresh)), np.intp)
         self.fresh, self.fresh_at_most = [], 0.0
         fresh: IndexArray = pages[self.place[pages] == FRESH]
         self.place[fresh] = IN_FLIGHT

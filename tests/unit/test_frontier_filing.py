@@ -6,8 +6,9 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from crawlsched.frontier import filing_rows
+from crawlsched.frontier import calendar_rows, filing_rows
 from crawlsched.frontier.calendar import Calendar
+from crawlsched.frontier.entries import CompactEntries
 from crawlsched.frontier.ladder import LOWEST
 from crawlsched.frontier.levels import bed_levels, level_above, levels_above
 from crawlsched.planner import Planner
@@ -55,14 +56,17 @@ def test_each_alarm_is_set_to_the_tick_that_numpy_sets_it_to(seed: int) -> None:
     for now in (4.0, 500.0):
         some = rng.choice(200, 90, replace=False)
         times = now + rng.exponential(10.0 ** rng.uniform(-1, 12, 90))
-        alarm, keys, current = pages._alarm.copy(), np.empty(90, np.int64), pages.number(now)
-        before = len(pages)
+        alarm, new, current = pages._alarm.copy(), np.empty(90, np.int64), pages.number(now)
+        before, kept = len(pages), CompactEntries()
         ahead = (times - 3.0) / 0.5 + (1.0 - current)
-        new = filing_rows.set_alarms(alarm, some, ahead, current, 2**30, 7, 6, keys)
+        n_new, n_unset = calendar_rows.set_alarms(*kept.arrays(90), alarm, some, ahead, current, new)
         pages.set(some, times, now)
         assert alarm.tolist() == pages._alarm.tolist()
-        assert len(pages) == before + new
-        assert all(page in pages._buckets.pages(key) for page, key in zip(some.tolist(), keys.tolist(), strict=True))
+        assert len(pages) == before + n_unset
+        assert sorted(new[:n_new].tolist()) == sorted(kept.all_keys())
+        for key in kept.all_keys():
+            assert set(kept.look(key, alarm, 0, 2**32 - 1).tolist()) <= set(pages._buckets.pages(key).tolist())
+        assert kept.entries == 90
 
 
 def test_pages_sleep_in_view_of_the_lowest_cutoff_of_the_last_turns() -> None:
