@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from crawlsched.aside import Aside
 from crawlsched.change_signals import part_number
+from crawlsched.crawl_value import prepare_compiled
 from crawlsched.hosts import Hosts
 from crawlsched.kept_texts import TextBudget
 from crawlsched.noise import NoiseMasks
@@ -35,6 +36,8 @@ __all__ = ["Collection", "FoundPage", "give_memory_back", "load_pages", "planner
 
 logger = logging.getLogger(__name__)
 
+# From so many pages on compiled code is worth the half second and the 115 MB that loading it takes.
+_WORTH_COMPILING = 100_000
 # Dispatching stops while something has waited for the store for so long; the slot clock pays back up to a second.
 _LONGEST_UNSAVED = 2.0
 # The facts of the pages likely to be picked within so many seconds are read ahead.
@@ -105,6 +108,7 @@ class Collection:
         self._fingerprinter = fingerprinter
         #: Why the snapshot of the last crawl was not used; "" if it was, None if there was none.
         self.snapshot_unusable: str | None = None
+        self._was_compiled = False
 
     def open(self, now: float) -> None:
         """Open the store, take the lease, load everything.
@@ -121,6 +125,8 @@ class Collection:
         )
         try:
             self.lease = Lease.take(self.store, self._spider, now)
+            if self.is_worth_compiling(self.store.next_page()):
+                self.use_compiled()
             self._load(now)
         except BaseException:
             self.store.close()
@@ -130,6 +136,18 @@ class Collection:
         gc.collect()
         gc.freeze()
         give_memory_back()
+
+    def is_worth_compiling(self, n_pages: int) -> bool:
+        """Whether so many pages are worth loading compiled code, which has not been asked for yet."""
+        return n_pages >= _WORTH_COMPILING and not self._was_compiled
+
+    def use_compiled(self) -> None:
+        """Decide by compiled code from now on, if numba is installed; `load_compiled` can load it before."""
+        self._was_compiled = True
+        if prepare_compiled():
+            logger.info("Pages are picked by compiled code from now on.")
+        else:
+            logger.info("With crawlsched[compiled] such a large collection would take less CPU time.")
 
     def close(self, now: float) -> None:
         """Write everything down and give the lease back."""

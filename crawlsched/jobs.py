@@ -25,6 +25,7 @@ from scrapy.utils.asyncio import is_asyncio_available, run_in_thread
 
 from crawlsched.change_signals import newest_of_each
 from crawlsched.collection import load_pages, planner_for
+from crawlsched.crawl_value import load_compiled
 from crawlsched.exceptions import CrawlschedError
 from crawlsched.hosts import Hosts
 from crawlsched.planner import Plan, Planner, Snapshot, plan
@@ -179,6 +180,7 @@ class CrawlJobs:
             )
             self._plan = made
             refresher.adopt(made, refresher.clock())
+            await self._compile()
         except CrawlschedError as error:
             logger.error("No plan could be made, so the last one stands: %s", error)
         finally:
@@ -191,6 +193,14 @@ class CrawlJobs:
         if newest is not None:
             self._newest_plan = newest.id
             self._refresher.adopt(Plan.from_dict(newest.data, self._refresher.hosts.number), self._refresher.clock())
+            await self._compile()
+
+    async def _compile(self) -> None:
+        """Use compiled code from now on if the collection has become large enough meanwhile."""
+        collection = self._refresher.collection
+        if collection.is_worth_compiling(collection.planner.pages.n):
+            await run_in_thread(load_compiled)
+            collection.use_compiled()
 
     async def poll_sitemaps(self) -> None:
         """Put the sitemaps whose time has come in line for a slot."""

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Sequence
-from hashlib import blake2b
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import quote
@@ -16,7 +13,6 @@ from crawlsched.page_index import PageIndex
 from crawlsched.planner import (
     Plan,
     Planner,
-    plan_in_force,
     planner_arrays,
     planner_facts,
     plans_in_turn,
@@ -29,7 +25,7 @@ __all__ = ["SnapshotFile", "Unusable"]
 
 # Of fewer pages none is left beside a database: reading them from it takes no longer than a second.
 _LEAST_PAGES = 100_000
-_FORMAT = 3
+_FORMAT = 4
 
 
 class Unusable(Exception):
@@ -84,8 +80,7 @@ class SnapshotFile(NamedTuple):
         facts = {
             **_stamp(store, fingerprinter),
             "planner": planner_facts(planner),
-            "plan": _digest(plan_in_force(planner), hosts.names),
-            "plans_in_turn": [plan.to_dict(hosts.names) for plan in plans_in_turn(planner) or ()],
+            "plans": [plan and plan.to_dict(hosts.names) for plan in plans_in_turn(planner)],
             "hosts": hosts.names,
         }
         arrays = planner_arrays(planner) | {f"index.{name}": array for name, array in index.arrays().items()}
@@ -116,21 +111,17 @@ class SnapshotFile(NamedTuple):
             raise Unusable(str(error)) from error
         for name in facts["hosts"]:
             hosts.number(name)
-        stored = store.newest_plan()
-        newest = None if stored is None else Plan.from_dict(stored.data, hosts.number)
-        same_plan = _digest(newest, hosts.names) == facts["plan"]
-        in_turn = [Plan.from_dict(data, hosts.number) for data in facts["plans_in_turn"]] if same_plan else []
-        goes_on = bool(in_turn)
-        if goes_on:
-            before, coming = in_turn
+        before, *coming = [data and Plan.from_dict(data, hosts.number) for data in facts["plans"]]
+        if before is not None:
             planner.adopt(before, now)
             planner.work(now)
-            planner.adopt(coming, now, begin=facts["planner"]["n_adopted"])
-        if newest is not None and (not goes_on or _digest(coming, hosts.names) != facts["plan"]):
-            planner.adopt(newest, now)
-        if not goes_on:
-            planner.work(now)
-        restore_planner(planner, facts["planner"], arrays, same_plan, goes_on, now)
+        if coming:
+            planner.adopt(coming[0], now, begin=facts["planner"]["n_adopted"])
+        restore_planner(planner, facts["planner"], arrays, now)
+        newest = store.newest_plan()
+        # One that was made while the crawl ended, or later, or was waiting for its turn, comes as it would in a crawl.
+        if newest is not None and newest.data != facts["plans"][-1]:
+            planner.adopt(Plan.from_dict(newest.data, hosts.number), now)
         index.restore({name[6:]: arrays.pop(name) for name in list(arrays) if name.startswith("index.")})
 
     def _check(self, facts: dict[str, Any], stamp: dict[str, Any], planner: Planner, now: float) -> None:
@@ -163,9 +154,3 @@ def _stamp(store: Store, fingerprinter: str) -> dict[str, Any]:
         "last_change": store.last_change(),
         "fingerprinter": fingerprinter,
     }
-
-
-def _digest(plan: Plan | None, host_names: Sequence[str]) -> str:
-    if plan is None:
-        return ""
-    return blake2b(json.dumps(plan.to_dict(host_names), sort_keys=True).encode(), digest_size=16).hexdigest()

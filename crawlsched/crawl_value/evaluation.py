@@ -43,15 +43,21 @@ class Compilable:
         # Only for the type checker and for misspelt names: functions are attributes of their own.
         raise AttributeError(f"{self._module.__name__} has no function {name!r}")
 
+    def _load(self, compiled: Any) -> None:
+        if self._twins:
+            return
+        known = compiled.ELEMENTS
+        for module in self._uses:
+            known = known | compiled.compiled_functions(module, known)
+        twins = known if self._module is elements else compiled.compiled_functions(self._module, known)
+        for name, example in self._module.EXAMPLES.items():
+            twins[name](*example)
+        self._twins = twins
+
     def _switch(self) -> None:
         self.compiled = _loaded is not None and _choice is not False
-        if self.compiled and not self._twins:
-            known = _loaded.ELEMENTS
-            for module in self._uses:
-                known = known | _loaded.compiled_functions(module, known)
-            self._twins = known if self._module is elements else _loaded.compiled_functions(self._module, known)
-            for name, example in self._module.EXAMPLES.items():
-                self._twins[name](*example)
+        if self.compiled:
+            self._load(_loaded)
         plain = {name: f for name, f in vars(self._module).items() if isinstance(f, FunctionType)}
         vars(self).update(self._twins if self.compiled else plain)
 
@@ -114,6 +120,16 @@ def prepare_compiled() -> bool:
             _loaded = compiled
     _switch_all()
     return _loaded is not None and _choice is not False
+
+
+def load_compiled() -> None:
+    """Load the compiled code, if numba is installed, for `prepare_compiled` to use at once; nothing else changes.
+
+    While a crawl goes on, another thread may do this.
+    """
+    if (compiled := _compiled()) is not None:
+        for functions in list(_COMPILABLE):
+            functions._load(compiled)
 
 
 def _switch_all() -> None:

@@ -13,8 +13,9 @@ from crawlsched.frontier.ladder import BARRED, OUT, OWN_LADDER, RUNNING
 
 __all__ = ["Filed", "file_anew", "filed", "put_back"]
 
-# Pages put back, and pages filed anew, at once: their intermediate arrays are to stay small.
-_PUT_BACK = 2**19
+# Pages put back, and pages filed anew, at once: their intermediate arrays are to stay small, and so are tables of
+# buckets, which have room for as many keys as pages come at once.
+_PUT_BACK = 2**14
 _FILED_AT_ONCE = 2048
 
 

@@ -26,15 +26,17 @@ def plan_in_force(planner: Planner) -> Plan | None:
     return replace(planner.plan, co_changes=planner._newest_parameters.co_changes)
 
 
-def plans_in_turn(planner: Planner) -> tuple[Plan, Plan] | None:
-    """Return the plan that is being adopted, after the one before, in force for the other pages; None without both."""
+def plans_in_turn(planner: Planner) -> tuple[Plan | None, ...]:
+    """Return the plan in force; or the one that is being adopted, after the one still in force for the other pages.
+
+    None stands for what a planner supposes before its first plan.
+    """
     before, coming, values = planner._plan_before, planner._plan_coming, planner.values
-    if planner._rule != "posterior" or before is None or coming is None or values._adopted_below is None:
-        return None
-    return (
-        replace(before, co_changes=values._before.co_changes),
-        replace(coming, co_changes=values.parameters.co_changes),
-    )
+    if planner._rule != "posterior" or coming is None or values._adopted_below is None:
+        return (plan_in_force(planner),)
+    if before is not None:
+        before = replace(before, co_changes=values._before.co_changes)
+    return before, replace(coming, co_changes=values.parameters.co_changes)
 
 
 def planner_facts(planner: Planner) -> dict[str, Any]:
@@ -74,8 +76,6 @@ def restore_planner(
     planner: Planner,
     facts: Mapping[str, Any],
     arrays: Mapping[str, npt.NDArray[Any]],
-    same_plan: bool,
-    goes_on: bool,
     now: float,
 ) -> None:
     """Take over what `planner_facts` and `planner_arrays` returned, into a planner without pages.
@@ -83,12 +83,8 @@ def restore_planner(
     Parameters
     ----------
     planner : Planner
-        Its plan, if it has one, is in force already.
+        `plans_in_turn` are in force, the second, if there is one, for as many pages as had adopted it.
     facts, arrays : mapping
-    same_plan : bool
-        Whether `plan_in_force` is the same as it was then.
-    goes_on : bool
-        Whether `plans_in_turn` are, and the one that was being adopted goes on being adopted where that ended.
     now : float
         POSIX seconds, not before the arrays were taken.
     """
@@ -102,9 +98,7 @@ def restore_planner(
     planner.threshold = facts["threshold"]
     if "filed.place" not in arrays:
         return
-    n_known = facts["n_pages"] if goes_on else facts["n_filed"]
-    if not same_plan or facts["rules"] != _rules(planner):
-        n_known = 0
+    n_known = facts["n_filed"] if facts["rules"] == _rules(planner) else 0
     numbers = [facts[name] for name in Filed._fields[2:]]
     if n_known:
         put_back(planner.frontier, Filed(arrays["filed.place"], arrays["filed.alarm"], *numbers), n_known, now)
@@ -119,11 +113,13 @@ def _rules(planner: Planner) -> list[Any]:
 
 
 def _n_filed(planner: Planner) -> int:
-    """Return how many pages, from the first, are filed by the newest plan; by the papers' rules none count as such."""
-    if planner._rule != "posterior" or planner._next_parameters is not None:
+    """Return how many pages, from the first, are filed by `plans_in_turn`; by the papers' rules none count as such."""
+    if planner._rule != "posterior":
         return 0
-    below = planner.values._adopted_below
-    return planner.pages.n if below is None else below
+    values, in_turn = planner.values, plans_in_turn(planner)
+    # Co-changes found before the first plan are in no plan, and go with the crawl.
+    oldest = values.parameters if len(in_turn) == 1 else values._before
+    return 0 if in_turn[0] is None and oldest.co_changes else planner.pages.n
 
 
 def _named(prefix: str, arrays: Mapping[str, npt.NDArray[Any]]) -> dict[str, npt.NDArray[Any]]:

@@ -7,6 +7,7 @@ import shutil
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 
@@ -16,6 +17,7 @@ import pytest
 from crawlsched.array_file import read_arrays, read_facts, write_arrays
 from crawlsched.collection import Collection, FoundPage
 from crawlsched.planner import plan
+from crawlsched.planner.co_changes import CoChanges, HostCoChanges
 from crawlsched.planner.knowledge import SLICE
 from crawlsched.settings import Settings
 from crawlsched.store import Batch, Source, Store
@@ -324,17 +326,73 @@ def test_a_clock_that_was_set_back_makes_it_unusable(folder):
     assert opened_and_closed(folder, ENDED - 1_000) == "it is of a later time than the clock says"
 
 
-def test_another_plan_in_the_store_is_taken_up_by_every_page(folder):
-    """As the jobs of another process may leave one: pages are filed anew, and picked as without a snapshot."""
-    collection = opened(folder, ENDED, snapshot=False)
-    crawl(collection, ENDED, 500)
-    made = plan(collection.planner.snapshot(), 7.0)
-    names = collection.hosts.names
-    collection.write_behind.close()
-    collection.lease.release(ENDED)
-    collection.store.save_plan(made.to_dict(names), ENDED + 1)
-    collection.store.close()
-    used, first, second = picks_with_and_without(folder, ENDED + 10)
+def test_another_plan_in_the_store_is_adopted_in_slices(folder):
+    """One made while the crawl ended: pages stand where they stood, and adopt it as if the crawl had gone on."""
+    other = Path(shutil.copytree(folder, folder.with_name("goes-on")))
+    found = []
+    for where in (folder, other):
+        collection = opened(where, ENDED)
+        made = plan(collection.planner.snapshot(), 7.0)
+        if where is folder:
+            collection.close(ENDED)
+            store = Store.open(f"sqlite:///{folder / 'pages.db'}", "spider")
+            store.save_plan(made.to_dict(collection.hosts.names), ENDED + 1)
+            store.close()
+            collection = opened(folder, ENDED + 10)
+            assert collection.snapshot_unusable == ""
+        else:
+            collection.planner.adopt(made, ENDED + 10)
+        planner = collection.planner
+        assert planner.values._adopted_below == 0
+        picks = [pick[:2] for pick in crawl(collection, ENDED + 10, 300)]
+        planner.frontier._check(planner._now)
+        assert planner.values._adopted_below is None
+        found.append((picks, planner.plan.to_dict(collection.hosts.names)))
+        collection.write_behind.close()
+        collection.store.close()
+    assert found[0] == found[1]
+
+
+def test_the_first_plan_goes_on_being_adopted_where_the_crawl_ended(tmp_path):
+    """What was supposed before there was a plan stays in force for the other pages."""
+    found = []
+    for name in ("ends", "goes on"):
+        folder = tmp_path / name
+        folder.mkdir()
+        collection = opened(folder, START)
+        urls = [f"http://h.example/{n}" for n in range(N)]
+        collection.add_pages([FoundPage(url, fingerprint(url), "h.example") for url in urls], START)
+        crawl(collection, START, 2_000)
+        made = plan(collection.planner.snapshot(), 2.0)
+        collection.store.save_plan(made.to_dict(collection.hosts.names), START + 1_000)
+        collection.planner.adopt(made, START + 1_000)
+        collection.planner.work(START + 1_000)
+        if name == "ends":
+            collection.close(START + 1_000)
+            collection = opened(folder, START + 1_001)
+            assert collection.snapshot_unusable == ""
+        planner = collection.planner
+        found.append((planner.values._adopted_below, [pick[:2] for pick in crawl(collection, START + 1_001, 200)]))
+        planner.frontier._check(planner._now)
+        collection.write_behind.close()
+        collection.store.close()
+    assert found[0] == found[1]
+    assert found[0][0] == SLICE
+
+
+def test_pages_are_filed_anew_where_co_changes_were_found_before_the_first_plan(tmp_path):
+    """Nothing keeps these for the next crawl, so where pages stood with them says nothing."""
+    collection = opened(tmp_path, START)
+    urls = [f"http://h.example/{n}" for n in range(N)]
+    collection.add_pages([FoundPage(url, fingerprint(url), "h.example") for url in urls], START)
+    crawl(collection, START, 2_000)
+    of_host = HostCoChanges(START, START + 1_000, np.array([START + 500]), np.array([1.1]))
+    planner = collection.planner
+    planner._put_in_force(replace(planner._newest_parameters, co_changes=CoChanges({0: of_host})))
+    crawl(collection, START + 1_000, 10)
+    collection.close(START + 1_010)
+    assert read_facts(snapshot_in(tmp_path))["planner"]["n_filed"] == 0
+    used, first, second = picks_with_and_without(tmp_path, START + 1_020)
     assert used == ""
     assert [pick[:2] for pick in first] == [pick[:2] for pick in second]
 
