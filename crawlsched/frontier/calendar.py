@@ -129,18 +129,21 @@ class Calendar:
             self._note(key)
 
     def set(self, pages: IndexArray, times: FloatArray, now: float) -> None:
-        """Set the alarms of distinct pages as `set_one` does; O(n log n)."""
+        """Set the alarms of distinct pages as `set_one` does, but for infinite times; O(n log n)."""
         if not pages.size:
             return
         current = self.number(now)
-        ahead = (times - self._start) / self.tick + (1.0 - current)
         if (arrays := self._buckets.arrays((), pages.size)) is not None:
             new = np.empty(pages.size, np.int64)
-            n_new, n_unset = ROWS.set_alarms(*arrays, self._alarm, pages, ahead, current, new)
+            n_new, n_unset = ROWS.set_alarms(*arrays, self._alarm, pages, times, self._start, self.tick, current, new)
             self._living += n_unset
             for key in new[:n_new].tolist():
                 self._note(key)
             return
+        rings = times < np.inf
+        if not rings.all():
+            pages, times = pages[rings], times[rings]
+        ahead = (times - self._start) / self.tick + (1.0 - current)
         alarms = np.minimum(np.clip(ahead, 1.0, FURTHEST).astype(np.int64) + current, LAST_TICK)
         self._living += pages.size - int(np.count_nonzero(self._alarm[pages]))
         self._alarm[pages] = alarms
@@ -178,17 +181,22 @@ class Calendar:
             _, key = heappop(self._order)
             (self._moving if key & _WIDTH else keys).append(key)
         found = self._ring_compiled(keys, current)
+        is_clear = found is not None
         if found is None:
             found = [self._buckets.pop(key) for key in keys]
             if self._moving:
                 found += self._move(current)
         self._current = current
         if self._ahead.size:
-            found.append(self._ahead[self._alarm[self._ahead] == self._next_tick])
+            left = self._ahead[self._alarm[self._ahead] == self._next_tick]
             self._ahead = self._ahead[:0]
+            if left.size:
+                found.append(left)
         self._buckets.sweep(self._living)
         if not found:
             return np.empty(0, np.intp)
+        if len(found) == 1 and is_clear:
+            return found[0]
         # A page that left a bucket and came back stands in it twice.
         due = distinct(np.concatenate(found)) if len(found) > 1 else found[0]
         self.clear(due)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -25,11 +26,7 @@ WIDTH_BITS = 6
 
 def _key(alarm: Any, current: int) -> int:
     """Return the key of the bucket for an alarm."""
-    shift, bits = -EXACT_BITS, alarm - current
-    while bits:
-        bits >>= 1
-        shift += 1
-    shift = max(shift, 0)
+    shift = max(math.frexp(float(alarm - current))[1] - EXACT_BITS, 0)
     key: int = (alarm >> shift << shift) << WIDTH_BITS | shift
     return key
 
@@ -41,18 +38,24 @@ def set_alarms(
     numbers: Any,
     alarm: Any,
     pages: Any,
-    ahead: Any,
+    times: Any,
+    start: float,
+    tick: float,
     current: int,
     new: Any,
 ) -> tuple[int, int]:
-    """Set the alarms of pages so many ticks ahead, and put them into their buckets, as `Calendar.set`.
+    """Set the alarms of pages, but for those whose time is infinite, and put them into their buckets.
 
-    Sets `new` to the keys that there were not, and returns how many, and how many pages had no alarm.
+    As `Calendar.set` does in numpy. Sets `new` to the keys that there were not, and returns how many, and how many
+    pages had no alarm.
     """
     n_new = n_unset = 0
     for n in range(len(pages)):
+        if times[n] == math.inf:
+            continue
         page = pages[n]
-        ring = min(current + int(min(max(ahead[n], 1.0), float(FURTHEST))), LAST_TICK)
+        ahead = (times[n] - start) / tick + (1.0 - current)
+        ring = min(current + int(min(max(ahead, 1.0), float(FURTHEST))), LAST_TICK)
         if alarm[page] == NONE:
             n_unset += 1
         alarm[page] = ring
@@ -120,7 +123,7 @@ def ring(
 _ALARM, _PAGE, _KEYS = np.zeros(2, np.uint32), np.arange(2), np.array([3 << WIDTH_BITS])
 #: Arguments of the functions that are called from outside, as numba is to compile them.
 EXAMPLES = {
-    "set_alarms": (*bucket_rows.example(), _ALARM, _PAGE, np.full(2, 0.5), 1, _PAGE.copy()),
+    "set_alarms": (*bucket_rows.example(), _ALARM, _PAGE, np.full(2, 0.5), 0.5, 0.5, 1, _PAGE.copy()),
     "wanted": (bucket_rows.empty_table(4), _KEYS, 0, 1, 512, np.zeros(1, np.int64)),
     "ring": (*bucket_rows.example(), _ALARM, _KEYS, np.zeros(1, np.int64), 0, 1, _PAGE.copy(), _PAGE.copy()),
 }

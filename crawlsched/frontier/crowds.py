@@ -31,6 +31,8 @@ class Crowds:
     ----------
     fall : float
         How fast the cutoff falls, levels a tick.
+    beds : list of (Ladder, int, int)
+        The crowded beds, highest last: ladder, level and how many pages sleep there.
     """
 
     def __init__(self, ladders: Ladders, resting: RestingHosts) -> None:
@@ -38,28 +40,24 @@ class Crowds:
         self._resting = resting
         self.fall = 0.0
         self._cutoff_before = LOWEST
-        self._beds: list[tuple[Ladder, int, int]] = []  # highest last
+        self.beds: list[tuple[Ladder, int, int]] = []
         self._thinned = 0  # so many pages of these with each pick,
         self._owed = 0  # and so many are to be looked at by now
-
-    def __bool__(self) -> bool:
-        """Whether there is a crowded bed."""
-        return bool(self._beds)
 
     def foresee(self, cutoff: int, picks: int) -> None:
         """Find the beds that the cutoff will have come down to in the next ticks of so many picks, if it is falling."""
         fallen, self._cutoff_before = self._cutoff_before - cutoff, cutoff
         self.fall = max(0.0, self.fall + (fallen - self.fall) / 8)
-        self._beds, self._thinned = [], 0
+        self.beds, self._thinned = [], 0
         if self.fall < _LEAST_FALL or cutoff == LOWEST:
             return
         deep = cutoff - int(_FORESEEN * self.fall)
         for ladder in self._ladders:
             if ladder.sleepers > _CROWD and ladder.host not in self._resting:
-                self._beds += [(ladder, level, n) for level, n in ladder.crowded(deep, _CROWD)]
-        self._beds.sort(key=lambda crowd: crowd[1])
+                self.beds += [(ladder, level, n) for level, n in ladder.crowded(deep, _CROWD)]
+        self.beds.sort(key=lambda crowd: crowd[1])
         before = 0
-        for _, level, n in reversed(self._beds):
+        for _, level, n in reversed(self.beds):
             before += n
             # So many with each pick that each bed is thinned out when the cutoff is there.
             ticks = max((cutoff - level) / self.fall, 1.0)
@@ -72,8 +70,8 @@ class Crowds:
 
     def take(self) -> npt.NDArray[np.intp]:
         """Take out as many pages of the highest crowded bed as are owed."""
-        ladder, level, _ = self._beds[-1]
+        ladder, level, _ = self.beds[-1]
         pages, self._owed = ladder.take(level, self._owed), 0
         if not pages.size:
-            self._beds.pop()
+            self.beds.pop()
         return pages

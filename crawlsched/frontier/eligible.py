@@ -38,5 +38,8 @@ class Eligibility(NamedTuple):
 
     def at_one(self, page: int) -> float:
         """Return the same for one page."""
-        not_before: float = self.pages.not_before.item(page)
-        return max(not_before, self.pages.crawled_at.item(page) + self.min_crawl_interval)
+        columns = self.pages
+        # As `not_before.item`, without the calls: this is asked at each visit.
+        not_before: float = columns.rare_facts.columns["not_before"].item(columns.rare.item(page))
+        soonest: float = columns.crawled_at.item(page) + self.min_crawl_interval
+        return not_before if not_before > soonest else soonest

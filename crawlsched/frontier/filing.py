@@ -58,7 +58,7 @@ class Filing:
         self._forced = HostQueues(self._resting.until, self._force_number.get)
         self._crowds = Crowds(self._ladders, self._resting)
         self._has_looked = False  # whether the last call has looked at many pages already
-        self._n_worked = 0  # picks after which there was time for other work
+        self._n_picks_left = 0  # until there is time for other work
 
     def __len__(self) -> int:
         """Count the pages in the frontier; O(n)."""
@@ -239,7 +239,7 @@ class Filing:
             for page, until in zip(barred[later].tolist(), eligible[later].tolist(), strict=True):
                 self._bar(page, until, now)
             due = np.concatenate([due[place != BARRED], barred[~later]])
-        self._standing.leave(due)
+        self._standing.leave(due, rung=True)
         return due
 
     def _ring_ahead(self) -> None:

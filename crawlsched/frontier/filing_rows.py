@@ -30,7 +30,7 @@ def belong(
     awake: Any,
     beds: Any,
 ) -> int:
-    """Set which pages belong awake, and the levels of the beds of all others; return how many belong awake.
+    """Set which pages belong awake, and the levels of the beds of the others, in order; return how many belong awake.
 
     Parameters
     ----------
@@ -40,9 +40,10 @@ def belong(
     cutoff_of_host : ndarray of int32
         What a host's own cutoff has above `LOWEST`.
     cutoff, calm, falling, coarse
-        As in `Filing._put`.
+        As in `Standing.put`.
     awake : ndarray of bool, shape (n,)
     beds : ndarray of int32, shape (n,)
+        The first are set, one for each page that does not belong awake.
     """
     n_awake = 0
     for n in range(len(value)):
@@ -61,12 +62,8 @@ def belong(
         # As `levels.bed_levels` does it in numpy.
         part = (limit - level) // _SHARE
         distance = part if rising else limit - level - part
-        shift, bits = -_BED_BITS, part
-        while bits:
-            bits >>= 1
-            shift += 1
-        shift = max(shift, coarse)
-        beds[n] = min(limit, -(((distance - limit) >> shift) << shift))
+        shift = max(math.frexp(float(part))[1] - _BED_BITS, coarse)
+        beds[n - n_awake] = min(limit, -(((distance - limit) >> shift) << shift))
     return n_awake
 
 

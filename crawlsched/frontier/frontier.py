@@ -197,10 +197,9 @@ class Frontier(Filing):
         awake = standing.awake
         if not awake.compiled:
             return None
-        row, bound, following = awake.highest(now)
+        row, bound, following, value, doubt = awake.best(now)
         if bound < 0.0:
             return None
-        value, doubt = awake.value_at(row, now)
         least = value * (1.0 - doubt)
         if least <= following or (standing.fresh and least <= standing.fresh_at_most):
             return None
@@ -216,19 +215,22 @@ class Frontier(Filing):
         standing.place[page] = IN_FLIGHT
         if standing.followers:
             standing.hand_over_one(page)
-        self._work_off()
+        self._n_picks_left -= 1
+        if self._n_picks_left <= 0 or self._crowds.beds:
+            self._work_off()
         return Pick(page, value, "value")
 
     def _work_off(self) -> None:
         """Do a part of what a falling cutoff makes necessary, or what the next tick would have too much of."""
-        owed = self._crowds.owe() if self._crowds else 0
+        owed = self._crowds.owe() if self._crowds.beds else 0
         if self._has_looked:
             return  # such a pick has done enough
-        self._n_worked += 1
+        self._n_picks_left -= 1
         # Not a few with each pick: in numpy some dozens cost no more.
         if owed >= _OPENED:
             self._thin_out()
-        elif not self._n_worked % (_WORK_EVERY * self._standing.ticks):
+        elif self._n_picks_left <= 0:
+            self._n_picks_left = _WORK_EVERY * self._standing.ticks
             self._ring_ahead()
 
     def _is_free(self, host: int, now: float, host_free_at: HostFreeAt, free: set[int]) -> bool:

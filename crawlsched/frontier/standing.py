@@ -155,9 +155,13 @@ class Standing:
 
     # -- pages leave where they stand
 
-    def leave(self, pages: IndexArray) -> None:
-        """Take distinct pages from where they stand; their place is to be set by the caller. O(n)."""
-        self.calendar.clear(pages)
+    def leave(self, pages: IndexArray, rung: bool = False) -> None:
+        """Take distinct pages from where they stand; their place is to be set by the caller. O(n).
+
+        `rung`: their alarms have rung, so that they have none.
+        """
+        if not rung:
+            self.calendar.clear(pages)
         table = self.ladders.shared.table()
         if table is not None:
             others = np.empty(pages.size, np.int64)
@@ -262,7 +266,8 @@ class Standing:
             self._wake(pages, awake, parabolas, values)
         if n_awake < pages.size:
             asleep = ~awake
-            self._sleep(pages[asleep], beds[asleep], hosts[asleep], values, asleep)
+            rows = np.flatnonzero(asleep)
+            self._sleep(pages[rows], beds[: rows.size], hosts[rows], values, asleep)
         return True
 
     def _sleep(
@@ -276,8 +281,8 @@ class Standing:
         """Put pages to bed, and set their alarms; `where` says which of the values are theirs."""
         self.ladders.put(pages, levels, hosts)
         ring = values.crossings(values_at(levels) * (1 - _SLACK), self.until, where)
-        rings = ring < np.inf
-        self.calendar.set(pages[rings], ring[rings] - _CLOCK_SLACK * abs(self.now), self.rung)
+        ring -= _CLOCK_SLACK * abs(self.now)
+        self.calendar.set(pages, ring, self.rung)
 
     def put_one(self, page: int) -> None:
         """Do what `put` does for a single page."""
@@ -310,11 +315,10 @@ class Standing:
         values: PageValues,
     ) -> None:
         """Put pages among those that are awake, or into runs where many never change their value."""
-        steady = awake & values.steady
-        if np.count_nonzero(steady) > _LEAST_RUN:
-            self.ladders.run(pages[steady], parabolas[0][steady])
-            awake = awake & ~steady
         rows = np.flatnonzero(awake)
+        if rows.size > _LEAST_RUN and np.count_nonzero(steady := values.steady[rows]) > _LEAST_RUN:
+            self.ladders.run(pages[rows[steady]], parabolas[0][rows[steady]])
+            rows = rows[~steady]
         woken = pages[rows]
         self.place[woken] = AWAKE
         hosts = self._pages.host[woken]

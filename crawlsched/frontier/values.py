@@ -68,6 +68,23 @@ class PageValues(Protocol):
     def one_at(self, row: int, now: float) -> tuple[float, float]:
         """Return what `one(row).at(now)` gives, to the last bit, and the doubt that it leaves."""
 
+    def best(
+        self, bounds: FloatArray, rows: npt.NDArray[np.int32], now: float
+    ) -> tuple[int, float, float, float, float] | None:
+        """Return what `awake_rows.highest` finds, and what `one_at` returns for the row that has the highest bound.
+
+        All in one call of compiled code; None where there is none for it.
+
+        Parameters
+        ----------
+        bounds : ndarray, shape (5, n)
+            As for `awake_rows.highest`.
+        rows : ndarray of int32, shape (n,)
+            Which of the pages each bound belongs to.
+        now : float
+            POSIX seconds.
+        """
+
     def parabolas(self, after: float, until: float) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return value v, slope s and half curvature c of parabolas that hold until a time.
 

@@ -13,10 +13,21 @@ from typing import Any
 import numpy as np
 
 from crawlsched.estimators.page_precision import expected_evidence
+from crawlsched.frontier.awake_rows import highest
 from crawlsched.planner.point_rows import tangent_wait
 from crawlsched.planner.rows import growing_crossing, growing_terms, signalled_terms
 
-__all__ = ["EXAMPLES", "GROWING", "SIGNALLED", "STEADY", "crossings", "parabolas", "signals_known", "value_of_one"]
+__all__ = [
+    "EXAMPLES",
+    "GROWING",
+    "SIGNALLED",
+    "STEADY",
+    "best",
+    "crossings",
+    "parabolas",
+    "signals_known",
+    "value_of_one",
+]
 
 #: Kinds of page values: one that does not change, one without announcements, and one with.
 STEADY, GROWING, SIGNALLED = range(3)
@@ -145,6 +156,30 @@ def value_of_one(
     return value
 
 
+def best(
+    kinds: Any,
+    steady: Any,
+    weights: Any,
+    rates: Any,
+    crawled_at: Any,
+    importance: Any,
+    signals: Any,
+    bounds: Any,
+    rows: Any,
+    now: float,
+) -> tuple[int, float, float, float, bool]:
+    """Return `awake_rows.highest`, the crawl value of that page, and whether announcements come for it.
+
+    `rows` has the number of the page, among the others, of each bound.
+    """
+    row, bound, following = highest(bounds, now)
+    if bound < 0.0:
+        return row, bound, following, 0.0, False
+    n = rows[row]
+    value = value_of_one(kinds, steady, weights, rates, crawled_at, importance, signals, n, now)
+    return row, bound, following, value, kinds[n] == SIGNALLED
+
+
 def parabolas(
     kinds: Any,
     steady: Any,
@@ -240,6 +275,7 @@ EXAMPLES = {
         *(_ROW, _ROW, _ROW, _INT, 1, _ROW, _ROW, _THREE.copy()),
     ),
     "value_of_one": (*_KNOWN, 0, 1.0),
+    "best": (*_KNOWN, np.zeros((5, 2)), np.zeros(2, np.int32), 1.0),
     "parabolas": (*_KNOWN, 1.0, 2.0, _THREE.copy(), _THREE.copy()),
     "crossings": (_KINDS, *_KNOWN[2:], _THREE, 1.0, _ROW, _ROWS, _ROWS, _ROW, _INT, 1.0, _ROW.copy()),
 }

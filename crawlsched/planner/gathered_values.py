@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from crawlsched.crawl_value.evaluation import Compilable
 from crawlsched.estimators import page_precision
-from crawlsched.frontier import PageValue
+from crawlsched.frontier import PageValue, awake_rows
 from crawlsched.planner import gathered_rows, point_rows, rows
 from crawlsched.planner.gathered_rows import SIGNALLED, STEADY
 from crawlsched.planner.posterior_value import DOUBT, Grid
@@ -22,7 +22,7 @@ BoolArray = npt.NDArray[np.bool_]
 ByteArray = npt.NDArray[np.uint8]
 
 #: `crawlsched.planner.gathered_rows`.
-ROWS = Compilable(gathered_rows, page_precision, point_rows, rows)
+ROWS = Compilable(gathered_rows, page_precision, awake_rows, point_rows, rows)
 
 
 class GatheredValues:
@@ -88,6 +88,13 @@ class GatheredValues:
     def one_at(self, row: int, now: float) -> tuple[float, float]:
         """Return the crawl value of one of the pages, and the doubt that it leaves."""
         return ROWS.value_of_one(*self._columns, row, now), DOUBT if self._columns[0][row] == SIGNALLED else 0.0
+
+    def best(
+        self, bounds: FloatArray, rows: npt.NDArray[np.int32], now: float
+    ) -> tuple[int, float, float, float, float] | None:
+        """Return which bound is the highest, and the value of its page and the doubt that it leaves."""
+        *found, signalled = ROWS.best(*self._columns, bounds, rows, now)
+        return *found, DOUBT if signalled else 0.0
 
     def parabolas(self, after: float, until: float) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return value, slope and half curvature of parabolas that no crawl value exceeds."""

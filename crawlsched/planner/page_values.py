@@ -327,6 +327,9 @@ class MixedValues:
         value = self.one(row)
         return value.at(now), value.doubt
 
+    def best(self, bounds: FloatArray, rows: npt.NDArray[np.int32], now: float) -> None:
+        """Return None: there is no compiled code for it."""
+
     def parabolas(self, after: float, until: float) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return value, slope and half curvature of parabolas that no crawl value exceeds."""
         columns = self._values.copy(), np.zeros(self._values.size), np.zeros(self._values.size)

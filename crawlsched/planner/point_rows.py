@@ -16,12 +16,15 @@ from typing import Any
 import numpy as np
 
 from crawlsched.crawl_value.elements import element_terms
+from crawlsched.frontier.awake_rows import highest
 
 __all__ = [
     "EXAMPLES",
     "HIGHEST",
     "N_ROWS",
     "gather",
+    "gather_from",
+    "point_best",
     "point_crossing",
     "point_crossings",
     "point_parabolas",
@@ -78,18 +81,46 @@ def gather(
     horizon: float,
     columns: Any,
 ) -> int:
-    """Set what the crawl values of pages depend on; return how many of them have no known rates (theirs are nan)."""
+    """Set what the crawl values of pages depend on; return how many of them have no known rates (theirs are nan).
+
+    `crawled_at` and `n_signals` are those of these pages, `known` and `importance` of all.
+    """
+    unknown = 0
+    for n in range(len(pages)):
+        unknown += _gather_one(known, importance, pages[n], crawled_at[n], float(n_signals[n]), horizon, columns, n)
+    return unknown
+
+
+def gather_from(
+    known: Any,
+    importance: Any,
+    pages: Any,
+    crawled_at: Any,
+    n_signals: Any,
+    further: Any,
+    horizon: float,
+    columns: Any,
+) -> int:
+    """Do what `gather` does where all columns are of all pages; -1, and half of it, if several sources name a page."""
     unknown = 0
     for n in range(len(pages)):
         page = pages[n]
-        for row in range(6):
-            columns[row, n] = known[page, row] if page < len(known) else nan
-        if isnan(columns[0, n]):
-            unknown += 1
-        columns[_N_SIGNALS, n], columns[_CRAWLED_AT, n] = n_signals[n], crawled_at[n]
-        columns[_IMPORTANCE, n] = importance[page]
-        columns[_NEW, n] = columns[_IMPORTANCE, n] / (columns[_CHANGE_RATE, n] + 1.0 / horizon)
+        if further[page] > 0:
+            return -1
+        at, heard = crawled_at[page], float(n_signals[page])
+        unknown += _gather_one(known, importance, page, at, heard, horizon, columns, n)
     return unknown
+
+
+def _gather_one(
+    known: Any, importance: Any, page: int, crawled_at: float, n_signals: float, horizon: float, columns: Any, n: int
+) -> int:
+    for row in range(6):
+        columns[row, n] = known[page, row] if page < len(known) else nan
+    columns[_N_SIGNALS, n], columns[_CRAWLED_AT, n] = n_signals, crawled_at
+    columns[_IMPORTANCE, n] = importance[page]
+    columns[_NEW, n] = columns[_IMPORTANCE, n] / (columns[_CHANGE_RATE, n] + 1.0 / horizon)
+    return 1 if isnan(columns[0, n]) else 0
 
 
 def _stale(columns: Any, n: int, now: float) -> float:
@@ -110,6 +141,13 @@ def point_value(columns: Any, max_terms: float, n: int, now: float) -> float:
     terms = element_terms(stale, columns[_ALPHA, n], columns[_GAMMA, n], columns[_KAPPA, n], max_terms)
     value = terms[0] * columns[_IMPORTANCE, n]
     return value if value < HIGHEST else HIGHEST
+
+
+def point_best(columns: Any, max_terms: float, bounds: Any, rows: Any, now: float) -> tuple[int, float, float, float]:
+    """Return `awake_rows.highest`, and the crawl value of that page; `rows` has the column of each bound."""
+    row, bound, following = highest(bounds, now)
+    value = point_value(columns, max_terms, rows[row], now) if bound >= 0.0 else 0.0
+    return row, bound, following, value
 
 
 def point_terms(columns: Any, max_terms: float, now: float, found: Any) -> None:
@@ -150,10 +188,14 @@ def point_crossings(columns: Any, max_terms: float, chosen: Any, aims: Any, afte
 
 
 _ROW, _COLUMNS, _FOUND = np.full(2, 0.5), np.full((N_ROWS, 2), 0.5), np.empty((3, 2))
+_KNOWN, _FLOAT32, _PAGES = np.full((2, 6), 0.5), _ROW.astype(np.float32), np.arange(2)
+_COUNTS = np.zeros(2, np.uint16), np.zeros(2, np.int32)
 #: Arguments of the functions that are called from outside, as numba is to compile them.
 EXAMPLES = {
-    "gather": (np.full((2, 6), 0.5), _ROW.astype(np.float32), np.arange(2), _ROW, _ROW, 1.0, _COLUMNS.copy()),
+    "gather": (_KNOWN, _FLOAT32, _PAGES, _ROW, _ROW, 1.0, _COLUMNS.copy()),
+    "gather_from": (_KNOWN, _FLOAT32, _PAGES, _ROW, *_COUNTS, 1.0, _COLUMNS.copy()),
     "point_crossing": (0.5, 0.5, 0.5, 0.5, inf, 0.5, 0.1),
+    "point_best": (_COLUMNS, inf, np.zeros((5, 2)), np.zeros(2, np.int32), 1.0),
     "point_value": (_COLUMNS, inf, 0, 1.0),
     "point_terms": (_COLUMNS, inf, 1.0, _FOUND),
     "point_parabolas": (_COLUMNS, inf, 1.0, 1.0, _FOUND),

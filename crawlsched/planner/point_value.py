@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from crawlsched.crawl_value import elapsed_at_value
 from crawlsched.crawl_value.evaluation import ELEMENTS, Compilable, evaluate
-from crawlsched.frontier import PageValue
+from crawlsched.frontier import PageValue, awake_rows
 from crawlsched.pages import Pages
 from crawlsched.planner import point_rows
 from crawlsched.planner.page_values import PosteriorValues
@@ -31,8 +31,10 @@ _FEW = 32
 # So many pages at once keep a pick below a millisecond.
 _PORTION, _PORTION_COMPILED = 192, 512
 
+_NONE_KNOWN = np.empty((0, 6))
+
 #: `crawlsched.planner.point_rows`: what compiled code can do faster.
-ROWS = Compilable(point_rows)
+ROWS = Compilable(point_rows, awake_rows)
 
 
 class KnownRates:
@@ -173,6 +175,13 @@ class PointValues:
 
     def many(self, pages: IndexArray) -> RuleValues:
         """Return the crawl values of pages as things stand."""
+        if ROWS.compiled:
+            known, horizon = self._known.known_rates, self._estimates.parameters.discovery_horizon
+            of, columns = self._pages, np.empty((N_ROWS, pages.size))
+            rates = _NONE_KNOWN if known is None else known.columns
+            counts = of.crawled_at, of.n_signals, of.further
+            if ROWS.gather_from(rates, of.importance, pages, *counts, horizon, columns) == 0:
+                return RuleValues(self._rule, columns, horizon)
         # By these rules an announcement is worth what it is, be it estimated or known; n of them n times that.
         return self.supposing(pages, self._pages.crawled_at[pages], self._estimates.counted(pages))
 
@@ -180,7 +189,7 @@ class PointValues:
         """Return the crawl values of pages if they had last been crawled then, and announced so often since."""
         known, horizon = self._known.known_rates, self._estimates.parameters.discovery_horizon
         columns = np.empty((N_ROWS, pages.size))
-        rates = np.empty((0, 6)) if known is None else known.columns
+        rates = _NONE_KNOWN if known is None else known.columns
         if ROWS.compiled:
             since = n_signals.astype(np.float64)
             unknown = ROWS.gather(rates, self._pages.importance, pages, crawled_at, since, horizon, columns)
@@ -266,6 +275,14 @@ class RuleValues:
         if ROWS.compiled:
             return ROWS.point_value(self._columns, self._rule.max_terms, row, now), 0.0
         return self.one(row).at(now), 0.0
+
+    def best(
+        self, bounds: FloatArray, rows: npt.NDArray[np.int32], now: float
+    ) -> tuple[int, float, float, float, float] | None:
+        """Return which bound is the highest, and the value of its page, by compiled code; None without it."""
+        if not ROWS.compiled:
+            return None
+        return *ROWS.point_best(self._columns, self._rule.max_terms, bounds, rows, now), 0.0
 
     def parabolas(self, after: float, until: float) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return value, slope and half curvature of parabolas that no crawl value exceeds."""

@@ -251,6 +251,9 @@ class GrowingValues:
         """Return the crawl value of one of the pages, and the doubt that it leaves."""
         return self.one(row).at(now), 0.0
 
+    def best(self, bounds: FloatArray, rows: npt.NDArray[np.int32], now: float) -> None:
+        """Return None: there is no compiled code for it."""
+
     def parabolas(self, after: float, until: float) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return value, slope and half curvature of parabolas that no crawl value exceeds."""
         # The tangent of V as a function of τ²/2, in which it is concave.
@@ -441,6 +444,9 @@ class SignalledValues:
         """Return the crawl value of one of the pages, and the doubt that it leaves."""
         value = self.one(row)
         return value.at(now), value.doubt
+
+    def best(self, bounds: FloatArray, rows: npt.NDArray[np.int32], now: float) -> None:
+        """Return None: there is no compiled code for it."""
 
     def parabolas(self, after: float, until: float) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return value, slope and half curvature of parabolas that no crawl value exceeds."""
