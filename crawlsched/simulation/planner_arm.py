@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from array import array
+from math import isnan
 from typing import Any
 
 import numpy as np
@@ -47,6 +48,8 @@ class PlannerArm:
         The planner's `crawl_value`.
     signal_delay : float
         Announcements are discarded so many seconds after a crawl.
+    is_dated : bool
+        Whether each visit tells the planner when the page was last modified, as an honest Last-Modified does.
 
     Notes
     -----
@@ -55,7 +58,7 @@ class PlannerArm:
     estimator learns them; otherwise it learns by itself, and plans are made at intervals counted in crawls.
     """
 
-    def __init__(self, setting: Setting, rule: str, signal_delay: float = 0.0) -> None:
+    def __init__(self, setting: Setting, rule: str, signal_delay: float = 0.0, is_dated: bool = False) -> None:
         if setting.bandwidth * (setting.window.end - setting.window.start) >= _WORTH_LOADING:
             prepare_compiled()
         self._setting = setting
@@ -75,6 +78,7 @@ class PlannerArm:
         # To the planner a time before 1970 means none.
         self._origin = min(setting.window.start, 0.0)
         self._rates = setting.rates
+        self._is_dated = is_dated
         self._knows = setting.rates is not None and setting.recall is not None
         self._visits = SignalVisits()
         self._plan: Plan | None = None
@@ -142,7 +146,9 @@ class PlannerArm:
             if not self._knows:
                 self._tell_rates(np.array([visit.row]), now)
         # Where rates are known there is nothing to learn.
-        observation = self._planner.crawled(visit.row, now, None if self._knows else visit.changed)
+        changed = None if self._knows else visit.changed
+        modified = visit.time_since_modified if self._is_dated and not isnan(visit.time_since_modified) else None
+        observation = self._planner.crawled(visit.row, now, changed, time_since_modified=modified)
         if observation is not None and observation.source >= 0:
             self._visits.add(observation)
         self._n_crawls += 1

@@ -48,6 +48,8 @@ _INTERVALS = {"uniform": same_interval, "nutch": nutch_interval, "stormcrawler":
 _ORDERS: dict[str, Callable[[Setting], Order]] = {"lds": LowDiscrepancy, "poisson": AtRandom}
 _OF_PAPERS = tuple(name for name in POLICIES if name.startswith("greedy"))
 _GIVEN = ("known", "hindsight")
+# For the policy posterior: its own posterior, told at each visit when the page was modified.
+_DATED = "last_modified"
 
 
 def default_estimator(policy: str) -> str | None:
@@ -75,7 +77,8 @@ def make_arm(
     """Return the arm for a policy, and the estimator that it does use."""
     _check(policy, estimator)
     used = None if policy in _WITHOUT_RATES else estimator or default_estimator(policy)
-    setting = _setting(history, window, bandwidth, used, seed, used == "posterior" and policy not in DIVISIONS)
+    by_itself = (used == "posterior" and policy not in DIVISIONS) or (policy == "posterior" and used == _DATED)
+    setting = _setting(history, window, bandwidth, used, seed, by_itself)
     if policy == "round_robin":
         return RoundRobin(setting), used
     if policy in _INTERVALS:
@@ -85,7 +88,7 @@ def make_arm(
         return PlannedRates(setting, DIVISIONS[policy], order, setting.rates), used
     # A posterior without any uncertainty left is the noisy-signals rule with known rates.
     rule = "greedy_ncis" if policy == "posterior" and used in _GIVEN else policy
-    return PlannerArm(setting, rule, signal_delay), used
+    return PlannerArm(setting, rule, signal_delay, is_dated=policy == "posterior" and used == _DATED), used
 
 
 def _check(policy: str, estimator: str | None) -> None:
@@ -93,10 +96,10 @@ def _check(policy: str, estimator: str | None) -> None:
         raise ReplayError(f"policy must be one of {', '.join(POLICIES)}, got {policy!r}.")
     if estimator is not None and estimator not in ESTIMATOR_NAMES:
         raise ReplayError(f"estimator must be one of {', '.join(ESTIMATOR_NAMES)}, got {estimator!r}.")
-    if policy == "posterior" and estimator not in (None, "posterior", *_GIVEN):
+    if policy == "posterior" and estimator not in (None, "posterior", _DATED, *_GIVEN):
         raise ReplayError(
-            "estimator must be posterior, known or hindsight for the policy posterior, which needs what is still "
-            f"possible and not one number, got {estimator!r}; --policy greedy takes every estimator."
+            "estimator must be posterior, last_modified, known or hindsight for the policy posterior, which needs what "
+            f"is still possible and not one number, got {estimator!r}; --policy greedy takes every estimator."
         )
 
 

@@ -397,6 +397,20 @@ def test_learned_rates_come_close_to_known_ones() -> None:
     assert measured("posterior") > measured("round_robin")
 
 
+def test_the_default_learns_from_modification_dates_where_it_is_told_them() -> None:
+    """With a visit in many changes, the date of the last one says what the visit alone cannot."""
+    rng = np.random.default_rng(5)
+    n_pages, duration = 200, 300.0
+    rates = rng.lognormal(-1.5, 1.5, n_pages)
+    lists = [np.sort(rng.random(rng.poisson(rate * duration)) * duration) for rate in rates]
+    history = history_of([(row, t) for row, ts in enumerate(lists) for t in ts], lives=[(0.0, 301.0)] * n_pages)
+
+    def measured(estimator: str) -> float:
+        return replay(history, 15.0, "posterior", estimator, start=0.0, end=duration, measure_from=150.0).freshness
+
+    assert measured("last_modified") > measured("posterior") + 0.005
+
+
 def test_hindsight_counts_changes_by_the_time_a_page_was_there() -> None:
     """Changes at the start have been seen, and those outside of a page's life do not count."""
     history = history_of([(0, 2.0), (0, 3.0), (0, 5.0), (1, 1.0), (1, 9.0)], lives=[(0.0, 9.0), (4.0, 8.0)])
@@ -428,7 +442,7 @@ def test_the_help_names_all_policies_and_estimators() -> None:
         ({"estimator": "oracle"}, "estimator must be one of naive, .* got 'oracle'\\."),
         (
             {"estimator": "naive"},
-            "estimator must be posterior, known or hindsight .* 'naive'",
+            "estimator must be posterior, last_modified, known or hindsight .* 'naive'",
         ),
         (
             {"estimator": "known"},
