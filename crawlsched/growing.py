@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import mmap
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -17,12 +18,22 @@ _LEAST = 2**20
 # by page when it is written to for the first time.
 _AHEAD = 2**30
 _TIMES = 8
+# Columns of this size and more stand in large pages of the machine's memory: what is read here and there is found in
+# two thirds of the time. What is left at their ends does not, so that no more memory is taken.
+_LARGE, _LARGE_PAGE = 2**24, 2**21
 
 
 class _Room(mmap.mmap):
     """Addresses for one column; the first `given` bytes are its own."""
 
     given = 0
+
+    def give(self, size: int) -> None:
+        """Let the column have so many bytes."""
+        self.given = size
+        if size >= _LARGE and hasattr(mmap, "MADV_HUGEPAGE"):
+            with suppress(OSError):  # the machine has no large pages
+                self.madvise(mmap.MADV_HUGEPAGE, 0, size - size % _LARGE_PAGE)
 
 
 def zeros(shape: tuple[int, ...], dtype: npt.DTypeLike) -> npt.NDArray[Any]:
@@ -45,7 +56,7 @@ def zeros(shape: tuple[int, ...], dtype: npt.DTypeLike) -> npt.NDArray[Any]:
                 room = _Room(-1, length, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
             except (OSError, OverflowError):
                 continue  # the machine gives no more addresses than it has memory for
-            room.given = size
+            room.give(size)
             return np.ndarray(shape, dtype, buffer=room)
     return np.zeros(shape, dtype)
 
@@ -79,7 +90,7 @@ def grown(column: npt.NDArray[Any], size: int) -> npt.NDArray[Any]:
     room = column.base
     # A part of a column is no column: what stands behind it is not 0.
     if isinstance(room, _Room) and room.given == column.nbytes and n_bytes <= len(room):
-        room.given = n_bytes
+        room.give(n_bytes)
         return np.ndarray(shape, column.dtype, buffer=room)
     longer = zeros(shape, column.dtype)
     longer[: column.shape[0]] = column

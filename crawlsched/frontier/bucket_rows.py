@@ -49,10 +49,14 @@ def empty_table(size: int) -> Any:
     return table
 
 
+def _home(key: int, n_rows: int) -> int:
+    # The fractional part of a multiple of the golden ratio: keys that follow each other are spread over all rows.
+    return (((((key ^ (key >> 21)) & 0xFFFFFF) * 0x9E3779) & 0xFFFFFF) * n_rows) >> 24
+
+
 def find(table: Any, key: int) -> int:
     """Return the row of a key, or that in which it has to be put."""
-    mask = len(table) - 1
-    row = (((key ^ (key >> 21)) & 0xFFFFFF) * 0x9E3779 >> 24) & mask
+    mask, row = len(table) - 1, _home(key, len(table))
     while table[row, KEY] != key and table[row, KEY] != EMPTY:
         row = (row + 1) & mask
     return row
@@ -75,7 +79,7 @@ def _remove(table: Any, row: int) -> None:
         key = table[row, KEY]
         if key == EMPTY:
             break
-        wanted = (((key ^ (key >> 21)) & 0xFFFFFF) * 0x9E3779 >> 24) & mask
+        wanted = _home(key, len(table))
         if (row - wanted) & mask >= (row - hole) & mask:
             for column in range(4):
                 table[hole, column] = table[row, column]

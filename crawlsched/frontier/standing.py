@@ -33,7 +33,7 @@ _SLACK = 1e-9
 # POSIX seconds as floats are good to 1e-16 of themselves; alarms ring some roundings earlier.
 _CLOCK_SLACK = 1e-15
 # When more pages than this are awake on hosts that do not rest, all but the best _KEPT_AWAKE go to bed; in turns of k
-# ticks (k + 1) / 2 times as many.
+# ticks (k + 1) / 2 times as many are kept, and as many more may be awake.
 _MOST_AWAKE = 192
 _KEPT_AWAKE = 64
 # Where the cutoff has been for some time is the lowest of the last so many turns, or of up to twice as many.
@@ -113,7 +113,8 @@ class Standing:
     def _begin(self, now: float) -> None:
         self.until = self.calendar.end(now, self.ticks - 1)
         self.rung = self.until - 0.5 * self.calendar.tick
-        self._most_awake, self._kept_awake = (n * (self.ticks + 1) // 2 for n in (_MOST_AWAKE, _KEPT_AWAKE))
+        self._kept_awake = _KEPT_AWAKE * (self.ticks + 1) // 2
+        self._most_awake = self._kept_awake + _MOST_AWAKE - _KEPT_AWAKE
 
     def begin_turn(self, now: float) -> None:
         """Begin a turn, the longer the fewer pages were looked at in each tick of the last one; O(1)."""
