@@ -46,6 +46,12 @@ class _Single(NamedTuple):
 class Awake:
     """Some pages in the order of their numbers, each with a parabola in time that its crawl value does not exceed.
 
+    Attributes
+    ----------
+    pages : ndarray of int, shape (n,)
+        Ascending; some have left since they were put in.
+    hosts : ndarray of int32, shape (n,)
+
     Notes
     -----
     A few numpy operations over some hundred numbers take some microseconds, less than a heap of Python objects for as
@@ -59,7 +65,7 @@ class Awake:
     def clear(self) -> None:
         """Take all pages out."""
         self.pages: IndexArray = np.empty(0, np.intp)
-        self._hosts: npt.NDArray[np.int32] = np.empty(0, np.int32)
+        self.hosts: npt.NDArray[np.int32] = np.empty(0, np.int32)
         # Rows: when the parabola begins, value there, slope, half the curvature, and 0 or -inf for a host that rests.
         self._bounds: FloatArray = np.empty((5, 0))
         self._values: list[PageValues | _Single] = []
@@ -109,11 +115,11 @@ class Awake:
         self._values.append(values)
         if self.pages.size:
             pages = np.concatenate([self.pages, pages])
-            hosts = np.concatenate([self._hosts, hosts])
+            hosts = np.concatenate([self.hosts, hosts])
             fresh = np.concatenate([self._bounds, fresh], axis=1)
             batches, among = np.concatenate([self._batches, batches]), np.concatenate([self._rows, among])
         order = pages.argsort(kind="stable")
-        self.pages, self._hosts = pages[order], hosts[order]
+        self.pages, self.hosts = pages[order], hosts[order]
         self._bounds, self._batches, self._rows = fresh.take(order, axis=1), batches[order], among[order]
 
     def add_one(
@@ -125,7 +131,7 @@ class Awake:
         bounds[:, :row], bounds[:, row + 1 :] = self._bounds[:, :row], self._bounds[:, row:]
         bounds[:, row], self._bounds = (after, *parabola, 0.0), bounds
         self._batches, self._rows = _inserted(self._batches, row, len(self._values)), _inserted(self._rows, row, 0)
-        self.pages, self._hosts = _inserted(self.pages, row, page), _inserted(self._hosts, row, host)
+        self.pages, self.hosts = _inserted(self.pages, row, page), _inserted(self.hosts, row, host)
         self._values.append(_Single(value))
 
     def bounds(self, now: float) -> FloatArray:
@@ -141,7 +147,7 @@ class Awake:
 
     def host(self, row: int) -> int:
         """Return the host of the page in a row."""
-        return self._hosts.item(row)
+        return self.hosts.item(row)
 
     def page(self, row: int) -> int:
         """Return the page in a row."""
@@ -187,18 +193,18 @@ class Awake:
 
     def rest(self, host: int, resting: bool) -> None:
         """Leave the pages of a host out, or no longer; O(n)."""
-        self._bounds[4, self._hosts == host] = _OUT if resting else 0.0
+        self._bounds[4, self.hosts == host] = _OUT if resting else 0.0
 
     def rows_of(self, host: int) -> BoolArray:
         """Return which rows belong to a host; O(n)."""
-        rows: BoolArray = self._hosts == host
+        rows: BoolArray = self.hosts == host
         return rows
 
     def take_resting(self) -> tuple[IndexArray, npt.NDArray[np.int32]]:
         """Take out the pages of hosts that rest; return them and their hosts. O(n)."""
         rows = np.flatnonzero((self._bounds[4] == _OUT) & (self._bounds[1] > _OUT))
         self._bounds[1:4, rows] = [[_OUT], [0.0], [0.0]]
-        return self.pages[rows], self._hosts[rows]
+        return self.pages[rows], self.hosts[rows]
 
     def has_resting(self) -> bool:
         """Whether a host that rests has a page; O(n)."""

@@ -206,7 +206,7 @@ class Frontier(Filing):
         ladder = self._ladders.highest()
         if ladder is not None and least <= -ladder[0]:
             return None
-        page, host = awake.page(row), awake.host(row)
+        page, host = awake.pages.item(row), awake.hosts.item(row)
         until = host_free_at(host, now)
         if until > now:
             self.rest_host(host, until)

@@ -122,7 +122,7 @@ class PointValues:
         crawled_at, importance = columns.crawled_at.item(page), columns.importance.item(page)
         if crawled_at == -inf:
             return inf
-        if importance == 0.0 or self._estimates.is_silent(page):
+        if importance == 0.0 or not (columns.n_signals.item(page) or columns.further.item(page)):
             return float(importance * highest_gain(until - crawled_at))
         # Announced pages are worth something, but most of them not enough: to see so takes a single value.
         known = self._known.known_rates
