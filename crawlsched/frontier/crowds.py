@@ -17,6 +17,8 @@ _FORESEEN = 64
 # Levels a tick; among ten million pages thousands sleep under one level to which the cutoff comes down in some ticks.
 _LEAST_FALL = 1 / 16
 _MOST_THINNED = 128
+# They are looked for again after so many picks: to go through all beds takes a tenth of a millisecond and more.
+_LOOKED_FOR_EVERY = 128
 
 
 class Crowds:
@@ -43,14 +45,25 @@ class Crowds:
         self.beds: list[tuple[Ladder, int, int]] = []
         self._thinned = 0  # so many pages of these with each pick,
         self._owed = 0  # and so many are to be looked at by now
+        self._picks = 1  # in a turn
+        self._since = _LOOKED_FOR_EVERY  # so many picks ago crowded beds were looked for
 
-    def foresee(self, cutoff: int, picks: int) -> None:
-        """Find the beds that the cutoff will have come down to in the next ticks of so many picks, if it is falling."""
+    def fell(self, cutoff: int, picks: int) -> None:
+        """Learn where the cutoff is when a turn of so many picks begins; O(1)."""
         fallen, self._cutoff_before = self._cutoff_before - cutoff, cutoff
         self.fall = max(0.0, self.fall + (fallen - self.fall) / 8)
-        self.beds, self._thinned = [], 0
+        self._picks = picks
+        self._since += picks
         if self.fall < _LEAST_FALL or cutoff == LOWEST:
-            return
+            self.beds, self._thinned, self._since = [], 0, _LOOKED_FOR_EVERY
+
+    def are_unforeseen(self) -> bool:
+        """Whether the cutoff is falling, and it is time to look for crowded beds again; O(1)."""
+        return self._since >= _LOOKED_FOR_EVERY and self.fall >= _LEAST_FALL and self._cutoff_before != LOWEST
+
+    def foresee(self, cutoff: int) -> None:
+        """Find the beds that the cutoff will have come down to in the next ticks; O(beds)."""
+        self.beds, self._thinned, self._since = [], 0, 0
         deep = cutoff - int(_FORESEEN * self.fall)
         for ladder in self._ladders:
             if ladder.sleepers > _CROWD and ladder.host not in self._resting:
@@ -61,7 +74,7 @@ class Crowds:
             before += n
             # So many with each pick that each bed is thinned out when the cutoff is there.
             ticks = max((cutoff - level) / self.fall, 1.0)
-            self._thinned = max(self._thinned, min(_MOST_THINNED, int(before / ticks / picks) + 1))
+            self._thinned = max(self._thinned, min(_MOST_THINNED, int(before / ticks / self._picks) + 1))
 
     def owe(self) -> int:
         """Count one more pick; return how many pages are to be looked at by now."""

@@ -216,7 +216,7 @@ class Filing:
         standing.calendar.adapt()
         self._ladders.adapt()
         standing.calm_down()
-        self._crowds.foresee(standing.cutoff, PICKS_PER_TICK * standing.ticks)
+        self._crowds.fell(standing.cutoff, PICKS_PER_TICK * standing.ticks)
         pages = np.concatenate([standing.take_awake(), standing.take_fresh()])
         self._deadlines.turn()
         due = self._rung(standing.calendar.due(standing.rung), now)

@@ -185,6 +185,7 @@ class Frontier(Filing):
         if best is None:
             return None
         self._send_off(best[1])
+        self._n_picks_left -= 1
         self._work_off()
         return Pick(best[1], -best[0], "value")
 
@@ -225,13 +226,15 @@ class Frontier(Filing):
         owed = self._crowds.owe() if self._crowds.beds else 0
         if self._has_looked:
             return  # such a pick has done enough
-        self._n_picks_left -= 1
         # Not a few with each pick: in numpy some dozens cost no more.
         if owed >= _OPENED:
             self._thin_out()
         elif self._n_picks_left <= 0:
             self._n_picks_left = _WORK_EVERY * self._standing.ticks
-            self._ring_ahead()
+            if self._crowds.are_unforeseen():
+                self._crowds.foresee(self._standing.cutoff)
+            else:
+                self._ring_ahead()
 
     def _is_free(self, host: int, now: float, host_free_at: HostFreeAt, free: set[int]) -> bool:
         if host in free:

@@ -253,6 +253,7 @@ class SmallLimits(Histories):
         (filing, "_MANY", 6),
         (frontier, "_OPENED", 2),
         (crowds, "_MOST_THINNED", 2),
+        (crowds, "_LOOKED_FOR_EVERY", 1),
         (calendar, "_PART", 2),
         (buckets, "_LEAST_DEAD", 0),
         (buckets, "_WHOLE", 4),
