@@ -49,8 +49,10 @@ class Probe:
         Of the page that cannot exist, if that is what is fetched.
     sibling : int or None
         Another page of the template, if that is what is fetched: does it show the same edit?
-    told_nothing : tuple of int
-        Pages that were looked at for that before, and had edits of their own, too.
+    looked_at : tuple of int
+        Pages that were looked at for that before.
+    told_nothing : bool
+        Whether the last of them had edits of its own, too.
     """
 
     page: int
@@ -61,7 +63,8 @@ class Probe:
     asked_at: float
     impossible_url: str | None = None
     sibling: int | None = None
-    told_nothing: tuple[int, ...] = ()
+    looked_at: tuple[int, ...] = ()
+    told_nothing: bool = False
 
     @property
     def template(self) -> str:
@@ -154,7 +157,7 @@ class Probes:
         Notes
         -----
         It is for each edit that one page has shown and that may be the template's. Another one is looked at only where
-        it had changed otherwise, too, and three at most.
+        the first has not told: it had changed otherwise, too, or has no such words. It is three at most.
         Where the last n siblings, three or more, have shown that it was the page's own, the share 1/(n + 2) is, which
         is the probability that it will not be if nothing else is known.
         """

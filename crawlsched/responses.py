@@ -209,26 +209,35 @@ class Responses:
 
     def _sibling(self, visit: Visit, facts: PageFacts, content: Content, verdict: Verdict) -> int | None:
         """Return the page that tells whether an edit is the template's; None if that is not to be asked."""
-        if not verdict.changed or visit.probe is not None or facts.pending_fingerprint is not None:
+        if not verdict.changed or facts.pending_fingerprint is not None:
             return None
-        if not self._probes.is_sibling_wanted(visit.page, content):
+        if visit.probe is None:
+            is_wanted = self._probes.is_sibling_wanted(visit.page, content)
+            return sibling_of(self._collection, visit.page, content) if is_wanted else None
+        # Others were looked at, and it is still open: they have no such words.
+        looked_at = visit.probe.looked_at
+        if (
+            visit.probe.sibling is not None
+            or not 0 < len(looked_at) < _MOST_SIBLINGS
+            or not content.may_be_template_edit
+        ):
             return None
-        return sibling_of(self._collection, visit.page, content)
+        return sibling_of(self._collection, visit.page, content, but=looked_at)
 
     def _sibling_seen(self, visit: Visit, probe: Probe, content: Content, verdict: Verdict) -> None:
         """A sibling shows the same edit, or not; or both it and its own: then the next one may tell."""
-        looked_at = (*probe.told_nothing, visit.page)
-        if verdict.changed and not content.is_template_edit and len(looked_at) < _MOST_SIBLINGS:
-            visit.probe = replace(probe, told_nothing=looked_at)
-        else:
+        looked_at = (*probe.looked_at, visit.page)
+        told_nothing = bool(verdict.changed) and not content.is_template_edit and len(looked_at) < _MOST_SIBLINGS
+        visit.probe = replace(probe, looked_at=looked_at, told_nothing=told_nothing)
+        if not told_nothing:
             self._probes.sibling_told(probe.template, is_template_edit=content.is_template_edit)
 
-    def _judge_waiting(self, page: int, probe: Probe, now: float) -> None:
+    def _judge_waiting(self, probe: Probe, now: float) -> None:
         """A sibling was visited: another one is, or the page that waits for it."""
         sibling = None
-        if page in probe.told_nothing and self._collection.knows(probe.page):
-            sibling = sibling_of(self._collection, probe.page, probe.first, but=probe.told_nothing)
-        self._probes.ask(replace(probe, sibling=sibling, asked_at=now))
+        if probe.told_nothing and self._collection.knows(probe.page):
+            sibling = sibling_of(self._collection, probe.page, probe.first, but=probe.looked_at)
+        self._probes.ask(replace(probe, sibling=sibling, asked_at=now, told_nothing=False))
 
     def _take_note(self, content: Content, now: float) -> None:
         """Count what content says beside whether it changed, and write down what was learned from it."""
@@ -388,7 +397,7 @@ class Responses:
         if visit.probe is not None:
             self._probes.ended(visit.probe)
             if visit.probe.sibling is not None:  # however that ended
-                self._judge_waiting(visit.page, visit.probe, now)
+                self._judge_waiting(visit.probe, now)
         if visit.page < 0 or not self._collection.knows(visit.page):
             return
         self._collection.unsaved.observation(

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import partial
 from typing import Any, NamedTuple
 from zlib import crc32
 
 from crawlsched.change_detection import (
+    EarlierContents,
     Fingerprint,
     LivingBlocks,
     NoiseMask,
     PageBlocks,
     TemplateEdits,
-    is_same,
     known_blocks,
 )
 from crawlsched.store import SITE
@@ -119,14 +119,12 @@ class Sites:
         mapping or None
             The site's data, if it is to be written.
         """
-        lines: list[tuple[int, int, str]] = []
+        earlier: list[EarlierContents] = []
 
-        def is_as_before(paths: Mapping[int, Any], others: PageBlocks) -> bool:
-            if not lines:
-                lines.extend(sorted(mask.living_lines(page.blocks)))
-            kept = [line for line in lines if line[1] not in paths]
-            text = "\n".join(line for _, _, line in sorted(kept + mask.living_lines(others)))
-            return is_same(digest, Fingerprint.of(recipe_id, text).digest, first_half=True)
+        def is_as_before(paths: Collection[int], others: PageBlocks) -> bool:
+            if not earlier:
+                earlier.append(EarlierContents(mask, page.blocks, Fingerprint(recipe_id, digest)))
+            return earlier[0].has(paths, others)
 
         site = self._of(page.site)
         with site.lock:

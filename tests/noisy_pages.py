@@ -95,9 +95,13 @@ class Judge:
         self.counts.visits += 1
         sibling = self._sibling(facts, content) if verdict.changed else None
         if sibling is not None:
-            self.counts.probes += 1
-            self._look_at_siblings(facts, content, sibling)
-            verdict = judged(facts, self._read(url, fetch(), facts, content), (None, None), 0.0)
+            asked: list[str] = []
+            while sibling is not None and verdict.changed and content.may_be_template_edit:
+                self._look_at_siblings(facts, content, sibling, asked)
+                self.counts.probes += 1
+                content = self._read(url, fetch(), facts, content)
+                verdict = judged(facts, content, (None, None), 0.0)
+                sibling = self._next_sibling(facts, content, asked) if len(asked) < 3 else None
             self.probes.sibling_told(str(content.template), is_template_edit=verdict.changed is False)
         elif self.probes.is_wanted(facts.page, content, verdict.changed, returned=verdict.returned):
             is_held = bool(verdict.changed)
@@ -130,8 +134,7 @@ class Judge:
             self.found_changed.append(url)
         return verdict.changed is True
 
-    def _look_at_siblings(self, facts: PageFacts, content: Content, sibling: str | None) -> None:
-        asked: list[str] = []
+    def _look_at_siblings(self, facts: PageFacts, content: Content, sibling: str | None, asked: list[str]) -> None:
         is_open = True
         self._looks_at_sibling = True
         while is_open and sibling is not None and len(asked) < 3:

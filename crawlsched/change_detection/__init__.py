@@ -12,6 +12,7 @@ from crawlsched.change_detection.change_size import (
     sketch_changed_share,
     sketch_similarity,
 )
+from crawlsched.change_detection.earlier_contents import EarlierContents
 from crawlsched.change_detection.fingerprint import Fingerprint, compare, is_same
 from crawlsched.change_detection.flapping import MAX_HISTORY, extended_history, is_flapping, n_variants
 from crawlsched.change_detection.likeness import likeness
@@ -34,6 +35,7 @@ from crawlsched.change_detection.templates import template_of
 __all__ = [
     "MAX_HISTORY",
     "RECIPE_NAMES",
+    "EarlierContents",
     "Fingerprint",
     "Json",
     "LivingBlocks",

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from crawlsched.change_detection.blocks import BLOCK_STRIDE, KEY_MASK, PageBlocks
 
-__all__ = ["Words", "blocks_with", "keys_by_path", "words_of"]
+__all__ = ["Words", "blocks_with", "keys_by_path", "words_of", "words_with"]
 
 Words = tuple[str, ...]
 
@@ -28,7 +28,14 @@ def words_of(texts: Iterable[str]) -> Words:
     >>> words_of(["Tea", "Two cups"])
     ('\x00Tea', '\x00Two', 'cups')
     """
-    return tuple(word for text in texts for word in f"{_BEGINS_BLOCK}{text}".split(" "))
+    marked = f" {_BEGINS_BLOCK}".join(texts)
+    return tuple(f"{_BEGINS_BLOCK}{marked}".split(" ")) if marked else ()
+
+
+def words_with(page: PageBlocks, keys: Mapping[int, Sequence[int]], path: int) -> Words:
+    """Return the words of a page's blocks with a path; none where there are no such blocks."""
+    texts = page.texts
+    return words_of([texts[key] for key in keys.get(path, ())])
 
 
 def blocks_with(

@@ -12,6 +12,8 @@ __all__ = ["BLOCK_STRIDE", "KEY_MASK", "PageBlocks", "page_blocks", "path_below"
 
 _ROOT = 0
 _NAMELESS = 0
+# Path and name below an inline element without a class or an id: it belongs to the place at which it stands.
+_OF_THE_PLACE = (-1, -1)
 _KEY_BITS = 64
 KEY_MASK = (1 << _KEY_BITS) - 1
 """Keys of blocks are 64-bit numbers."""
@@ -123,7 +125,10 @@ def page_blocks(markup: str, links: bool = False, images: bool = False) -> PageB
                 pieces.setdefault(places.block(blocks), []).append(f" {target} ")
             if name not in _INLINE_TAGS and (key := places.place[1]) in pieces:
                 pieces[key].append(" ")  # what stands before an element is another word than what stands behind it
-            places.move(name, attributes)
+            if name[0] == "/":
+                places.close(name[1:])
+            elif name not in _VOID:
+                places.open(name, attributes)
     for key, parts in pieces.items():
         joined = normalised("".join(parts))
         if joined:
@@ -141,6 +146,9 @@ class _Places:
         self._places = [self.place]
         self._occurrences: dict[int, int] = {}
         self._steps = steps
+        # Of elements that were opened before, by the place they stand at and what is written in their tag: the path and
+        # the name below them.
+        self._known: dict[tuple[int, int, str, str], tuple[int, int]] = {}
 
     def block(self, blocks: PageBlocks) -> int:
         """Key of the block that text at this place belongs to."""
@@ -154,14 +162,8 @@ class _Places:
             blocks.name_of[place[1]] = place[2]
         return place[1]
 
-    def move(self, name: str, attributes: str) -> None:
-        """Go on behind a tag."""
-        if name[0] == "/":
-            self._close(name[1:])
-        elif name not in _VOID:
-            self._open(name, attributes)
-
-    def _open(self, name: str, attributes: str) -> None:
+    def open(self, name: str, attributes: str) -> None:
+        """Go on behind a tag that opens an element."""
         is_inline = name in INLINE
         if not is_inline:  # most are, on dense pages
             if name in _NO_PARAGRAPH_GOES_ON:
@@ -169,19 +171,28 @@ class _Places:
             elif name in _CLOSED_BY:
                 self._end_before(*_CLOSED_BY[name])
         above = self._places[-1]
-        step, without_id = _step(name, attributes)
-        is_transparent = (is_inline and step == name) or len(self._names) >= _MAX_DEPTH
         self._names.append(name)
-        if is_transparent:
+        if len(self._names) > _MAX_DEPTH:
             self.place = above
         else:
-            path = path_below(above[0], step)
-            if path not in self._steps:
-                self._steps[path] = above[0], step, without_id
-            self.place = [path, -1, _name_below(above[2], name, step)]
+            opened = above[0], above[2], name, attributes
+            below = self._known.get(opened)
+            if below is None:
+                below = self._known[opened] = self._below(above, name, attributes)
+            self.place = above if below is _OF_THE_PLACE else [below[0], -1, below[1]]
         self._places.append(self.place)
 
-    def _close(self, name: str) -> None:
+    def _below(self, above: list[int], name: str, attributes: str) -> tuple[int, int]:
+        step, without_id = _step(name, attributes)
+        if step == name and name in INLINE:
+            return _OF_THE_PLACE
+        path = path_below(above[0], step)
+        if path not in self._steps:
+            self._steps[path] = above[0], step, without_id
+        return path, _name_below(above[2], name, step)
+
+    def close(self, name: str) -> None:
+        """Go on behind a tag that closes an element."""
         if self._names and self._names[-1] == name:  # nearly always
             self._names.pop()
             self._places.pop()

@@ -21,8 +21,8 @@ INLINE = frozenset((
 ))  # fmt: skip
 # Attributes may hold ">" within quotes, and quotes count only behind "=". Possessive, so that a failing match costs no
 # more than what it has looked at.
-_TAG = re.compile(r"""</?([a-zA-Z][^\s/>]*+)((?:[^>=]++|=\s*+(?:"[^"]*+"|'[^']*+')?+)*+)>""")
-_SIMPLE_TAG = re.compile(r"</?([a-zA-Z][^\s/>]*+)([^>]*+)>")
+_TAG = re.compile(r"""([^<]*+)<(/?[a-zA-Z][^\s/>]*+)((?:[^>=]++|=\s*+(?:"[^"]*+"|'[^']*+')?+)*+)>""")
+_SIMPLE_TAG = re.compile(r"([^<]*+)<(/?[a-zA-Z][^\s/>]*+)([^>]*+)>")
 _CLOSERS = {name: re.compile(rf"</{name}(?=[\s/>])", re.IGNORECASE) for name in _UNSEEN}
 _ATTRIBUTE = {
     name: re.compile(rf"""(?:^|[\s"'/]){name}\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'>]+))""", re.IGNORECASE)
@@ -63,22 +63,23 @@ def scanned(markup: str) -> Iterator[tuple[str, str, str]]:
     pattern = _TAG
     position = 0
     while True:
-        start = markup.find("<", position)
-        if start < 0:
-            yield markup[position:], "", ""
-            return
-        text = markup[position:start]
-        match = pattern.match(markup, start)
+        match = pattern.match(markup, position)
         if match is None:
+            start = markup.find("<", position)
+            if start < 0:
+                yield markup[position:], "", ""
+                return
+            text = markup[position:start]
             position, kept, is_broken = _behind_other(markup, start, pattern is _SIMPLE_TAG)
             if is_broken:
                 pattern = _SIMPLE_TAG
             yield text + kept, "", ""
             continue
+        text, name, attributes = match.groups()
         position = match.end()
-        name = match[1].lower()
-        if markup[start + 1] == "/":
-            yield text, f"/{name}", ""
+        name = name.lower()
+        if name[0] == "/":
+            yield text, name, ""
             continue
         if name in _UNSEEN and name not in without_end:
             closer = _CLOSERS[name].search(markup, position)
@@ -86,7 +87,7 @@ def scanned(markup: str) -> Iterator[tuple[str, str, str]]:
                 position = closer.start()
             else:
                 without_end.add(name)
-        yield text, name, match[2]
+        yield text, name, attributes
 
 
 def _behind_other(markup: str, start: int, is_simple: bool) -> tuple[int, str, bool]:

@@ -115,6 +115,9 @@ class NoiseMask:
 
     def living_lines(self, page: PageBlocks) -> list[tuple[int, int, str]]:
         """Lines of the text of a page that counts, each after what it is sorted by and the path it is from."""
+        if not self.n_rules:
+            path_of = page.path_of
+            return [(key, path_of[key], f"{key:x} {text}") for key, text in page.texts.items()]
         kept: list[tuple[int, int, str]] = []
         unordered: dict[int, list[str]] = {}
         for key, text in page.texts.items():
@@ -144,13 +147,19 @@ class NoiseMask:
 
     def living_texts(self, page: PageBlocks) -> list[str]:
         """Texts of a page that count, in its order and without their places."""
-        texts: list[str] = []
+        return list(self.living_text_of(page).values())
+
+    def living_text_of(self, page: PageBlocks) -> dict[int, str]:
+        """What counts of the text of each block, in the order of the page."""
+        if not self.n_rules:
+            return page.texts
+        texts: dict[int, str] = {}
         for key, text in page.texts.items():
             rule = self._blocks.get(key)
             if self.is_whole(page, key):
-                texts.append(text)
+                texts[key] = text
             elif rule is not None and rule.level == DIGITS and page.name_of[key] not in self._names:
-                texts.append(_DIGIT_RUN.sub("#", text))
+                texts[key] = _DIGIT_RUN.sub("#", text)
         return texts
 
     def learn(self, fetches: Sequence[PageBlocks]) -> bool:

@@ -14,6 +14,11 @@ _MOVED, _KEPT, _UNCLEAR = range(3)
 _LEAST_MOVED = 2
 # Of those seen since, this many times as many as have kept what was there before.
 _MOVED_PER_KEPT = 4
+# Where one page moved, and so many show the new words that had changed otherwise, too, while so many others are known
+# to have said the old ones before: were both words a difference between pages, of which a share p says the new one,
+# this had a probability of p³ (1 - p)³, 1/64 at most.
+_LEAST_UNCLEAR = 3
+_LEAST_BEFORE = 3
 # Pages whose part in an edit is remembered; with so many that moved it is settled.
 _MOST_PAGES = 24
 _SETTLED = 8
@@ -37,12 +42,16 @@ class TemplateEdit:
         Path at which blocks with these words stood before, where the site has marked them up otherwise; 0: nowhere.
     round : int, default 0
         Edits that were found at the same visit have the same number.
+    n_before : int, default 0
+        How many other pages were known to have the old words when it was found, if none was known to have the new.
 
     Notes
     -----
     It is *established* as the template's when at least two pages moved (they are, but for such edits, as they were),
     and at least four times as many as were seen to keep the old words since, or had the new ones before. A page's own
     edit that happens to be the same as another page's (*In stock*, *Sold out*) leaves most pages as they were.
+    Pages that have changed otherwise, too, are seen to have the new words, but not whether they are new to them; where
+    there are three of those, none has kept the old words, and three others had them before, one that moved is enough.
 
     Examples
     --------
@@ -51,7 +60,7 @@ class TemplateEdit:
     (('Tea', '1.3', 'guide', 'Cups'), None)
     """
 
-    __slots__ = ("left", "moved_from", "new", "old", "pages", "path", "right", "round", "template")
+    __slots__ = ("left", "moved_from", "n_before", "new", "old", "pages", "path", "right", "round", "template")
 
     def __init__(
         self,
@@ -63,6 +72,7 @@ class TemplateEdit:
         template: int = 0,
         moved_from: int = 0,
         round: int = 0,
+        n_before: int = 0,
     ) -> None:
         self.path = path
         self.old = old
@@ -72,6 +82,7 @@ class TemplateEdit:
         self.template = template
         self.moved_from = moved_from
         self.round = round
+        self.n_before = n_before
         self.pages: dict[int, int] = {}
 
     @property
@@ -92,13 +103,15 @@ class TemplateEdit:
     @property
     def is_established(self) -> bool:
         """Whether it is an edit of the template rather than of some of its pages."""
-        moved = self.n_moved
-        return moved >= _LEAST_MOVED and moved >= _MOVED_PER_KEPT * self.n_kept
+        moved, kept = self.n_moved, self.n_kept
+        if moved == 1 and not kept and self.n_before >= _LEAST_BEFORE:
+            return len(self.pages) - 1 >= _LEAST_UNCLEAR
+        return moved >= _LEAST_MOVED and moved >= _MOVED_PER_KEPT * kept
 
     @property
     def is_undecided(self) -> bool:
-        """Whether one page alone has shown it, and none was seen since that could: the next one will tell."""
-        return len(self.pages) == self.n_moved == 1
+        """Whether one page alone has shown it, and few were seen since that could: the next one may tell."""
+        return self.n_moved == 1 and not self.n_kept and len(self.pages) - 1 < _LEAST_UNCLEAR
 
     @property
     def is_settled(self) -> bool:
@@ -124,21 +137,46 @@ class TemplateEdit:
         made += padded[behind:]
         return tuple(made[1:-1])
 
-    def moved(self, page: int) -> None:
-        """A page differs from what it was by this and other edits alone."""
+    def at(self, path: int, words: Words) -> "TemplateEdit | None":
+        """Return this edit at another path, where the new words stand there between the same ones; None if not."""
+        padded, length = (START, *words, END), len(self.new)
+        sides = self.left.lstrip("\0"), self.right.lstrip("\0")  # whether a block begins there does not matter
+        for place in range(1, len(padded) - length):
+            if padded[place : place + length] == self.new:
+                left, right = padded[place - 1], padded[place + length]
+                if (left.lstrip("\0"), right.lstrip("\0")) == sides:
+                    return TemplateEdit(path, self.old, self.new, left, right)
+        return None
+
+    def moved(self, page: int) -> bool:
+        """A page differs from what it was by this and other edits alone; return whether that tells something new."""
+        before = not self.pages, self.is_established, self.is_settled
         if page in self.pages or len(self.pages) < _MOST_PAGES:
             self.pages[page] = _MOVED
+        return (not self.pages, self.is_established, self.is_settled) != before
 
     def changed_otherwise(self, page: int) -> None:
         """A page has changed, and shows the new words; whether it did before is not known."""
         self._count(page, _UNCLEAR)
 
-    def unchanged(self, page: int, words: Words, *, has_just_changed: bool = False) -> None:
-        """A page is as it was: it has kept the old words, or had the new ones before; if it had changed, since then."""
+    def unchanged(self, page: int, words: Words, *, elsewhere: Words = (), has_just_changed: bool = False) -> None:
+        """A page is as it was: it has kept the old words, or had the new ones before; if it had changed, since then.
+
+        Parameters
+        ----------
+        page : int
+        words : tuple of str
+            Of its blocks with this path.
+        elsewhere : tuple of str, optional
+            Of its blocks where those of this edit stood before, if they did elsewhere.
+        has_just_changed : bool, default False
+        """
         padded = (START, *words, END)
         if page in self.pages:
             return
-        if _places(padded, self.old, self.left, self.right):
+        # Where blocks have moved, a page that has them neither here nor there is of another kind, and tells nothing.
+        has_kept = elsewhere == self.new if self.moved_from else bool(_places(padded, self.old, self.left, self.right))
+        if has_kept:
             self._count(page, _KEPT)
         elif _places(padded, self.new, self.left, self.right):
             self._count(page, _UNCLEAR if has_just_changed else _KEPT)
@@ -156,6 +194,7 @@ class TemplateEdit:
             self.template,
             self.moved_from,
             self.round,
+            self.n_before,
             [list(item) for item in self.pages.items()],
         ]
 

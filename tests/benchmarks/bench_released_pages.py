@@ -1,8 +1,12 @@
 """False changes and edits seen on real pages: documentation of two releases of a package, before and after.
 
 All pages are visited with the old release, then with the new one; in the order of their names, and shuffled. A page
-counts as edited if the words of its article differ, the two release numbers made alike; of pages whose bytes are the
-same nothing is counted.
+counts as edited if the words of its article differ. Of pages whose bytes are the same nothing is counted.
+
+What a page says beside its article, or without one (a site map, a manual page of another tool), is its own where the
+same text has come or gone on fewer than three pages, the release numbers made alike. A page without an article is
+edited if that differs. One whose article is as it was, and that has another link to the next page, is neither edited
+nor as it was: a reader of the page sees it, and one of the article does not. Such pages are counted by themselves.
 
 Usage: python -m tests.benchmarks.bench_released_pages OLD_FOLDER NEW_FOLDER --article CSS --releases 1.3.3 1.3.4
 """
@@ -10,6 +14,8 @@ Usage: python -m tests.benchmarks.bench_released_pages OLD_FOLDER NEW_FOLDER --a
 from __future__ import annotations
 
 import argparse
+import re
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from random import Random
@@ -20,23 +26,49 @@ from crawlsched.change_detection import LivingBlocks, Recipe, VisibleText, recip
 from tests.noisy_pages import Counts, Judge
 
 SITE = "https://docs.example/d/"
+# What has come or gone on so many pages alike is the site's.
+_SHARED = 3
 
 
-def pages_of(folder: Path) -> dict[str, bytes]:
-    """Return the pages below a folder, by their names."""
-    return {str(file.relative_to(folder)): file.read_bytes() for file in sorted(folder.rglob("*.html"))}
+def pages_of(folder: Path, largest: int | None = None) -> dict[str, bytes]:
+    """Return the pages below a folder, by their names; those of at most so many bytes."""
+    pages = {str(file.relative_to(folder)): file.read_bytes() for file in sorted(folder.rglob("*.html"))}
+    return {name: body for name, body in pages.items() if largest is None or len(body) < largest}
 
 
-def words_of_article(body: bytes, article: str, releases: list[str]) -> list[str]:
-    """Return what the article says, release numbers made alike."""
+def words_of_article(body: bytes, article: str) -> list[str]:
+    """Return what the article says."""
+    return " ".join(element.text_content() for element in _read(body).cssselect(article)).split()
+
+
+def texts_of_page(body: bytes, releases: list[str]) -> Counter[str]:
+    """Return the texts between the tags of a page, release numbers made alike."""
+    texts = (" ".join(str(text).split()) for text in _read(body).itertext())
+    return Counter(re.sub("|".join(map(re.escape, releases)), "#", text) for text in texts if text)
+
+
+def _read(body: bytes) -> html.HtmlElement:
     tree = html.fromstring(body)
-    for element in tree.xpath("//body//script | //body//style | //body//comment()"):
+    for element in tree.xpath("//script | //style | /*//comment() | //head/*[not(self::title)]"):
         element.drop_tree()
-    found = tree.cssselect(article)
-    if not found:
-        return []
-    words = " ".join(element.text_content() for element in found).split()
-    return ["#" if any(release in word for release in releases) else word for word in words]
+    return tree
+
+
+def edited_pages(
+    two: tuple[dict[str, bytes], dict[str, bytes]], names: list[str], article: str, releases: list[str]
+) -> tuple[set[str], set[str], int]:
+    """Return the pages that were edited, those that were in what is no article, and how many have no article."""
+    articles = {name: [words_of_article(pages[name], article) for pages in two] for name in names}
+    differ: dict[str, set[tuple[str, int]]] = {}
+    for name in names:
+        old, new = (texts_of_page(pages[name], releases) for pages in two)
+        differ[name] = {*(old - new).items(), *(new - old).items()}  # how often counts: a list beside the navigation
+    n_pages = Counter(text for texts in differ.values() for text in texts)
+    own = {name for name, texts in differ.items() if any(n_pages[text] < _SHARED for text in texts)}
+    without = {name for name, both in articles.items() if not all(both)}
+    edited = {name for name, (old_words, new_words) in articles.items() if old_words != new_words} - without
+    edited |= own & without
+    return edited, own - edited, len(without)
 
 
 def released(
@@ -73,16 +105,17 @@ def main() -> None:
     parser.add_argument("--releases", nargs=2, required=True)
     parser.add_argument("--name", action="store_true", help="name the pages that were judged wrongly")
     parser.add_argument("--default-only", action="store_true", help="leave the other recipes out")
+    parser.add_argument("--largest", type=int, help="only pages whose old release has fewer bytes")
     parser.add_argument("--shuffled", type=int, default=3, help="in how many other orders")
     given = parser.parse_args()
-    two = pages_of(given.folders[0]), pages_of(given.folders[1])
+    two = pages_of(given.folders[0], given.largest), pages_of(given.folders[1])
     common = [name for name in two[0] if name in two[1]]
     differ = [name for name in common if two[0][name] != two[1][name]]
-    articles = [[words_of_article(pages[name], given.article, given.releases) for name in differ] for pages in two]
-    edited = {name for name, old, new in zip(differ, *articles, strict=True) if old != new}
-    empty = sum(not old or not new for old, new in zip(*articles, strict=True))
-    print(f"{len(common)} pages of both releases, {len(differ)} differ, {len(edited)} edited, {empty} without article")
-    print(f"{'':44s}{'false':>8s}{'of':>6s}{'seen':>8s}{'of':>6s}{'requests':>10s}")
+    edited, beside, n_without = edited_pages(two, differ, given.article, given.releases)
+    print(f"{len(common)} pages of both releases, {len(differ)} differ, {n_without} without article")
+    if given.name:
+        print(f"    beside the article: {' '.join(sorted(beside))}")
+    print(f"{'':36s}{'false':>8s}{'of':>5s}{'seen':>7s}{'of':>5s}{'beside':>8s}{'of':>5s}{'requests':>10s}")
     by_name = LivingBlocks()
     rows: list[tuple[str, Recipe, bool, int]] = [
         ("each page by itself", recipe("blocks", template_edits=True), False, -1),
@@ -95,15 +128,16 @@ def main() -> None:
     for title, by, siblings, seed in rows[3 * given.default_only :]:
         names = Random(seed).sample(common, len(common)) if seed >= 0 else common
         counts, wrong, missed = released(two, edited, names, by, siblings=siblings)
-        false = sum(name in differ for name in wrong)
+        false = [name for name in wrong if name in differ and name not in beside]
+        n_beside = len(beside.intersection(wrong))
         n_requests = counts.visits + counts.probes - len(common)
         print(
-            f"{title:44s}{false:8d}{len(differ) - len(edited):6d}{len(edited) - len(missed):8d}{len(edited):6d}"
-            f"{n_requests:10d}",
+            f"{title:36s}{len(false):8d}{len(differ) - len(edited) - len(beside):5d}"
+            f"{len(edited) - len(missed):7d}{len(edited):5d}{n_beside:8d}{len(beside):5d}{n_requests:10d}",
             flush=True,
         )
         if given.name:
-            print(f"    false: {' '.join(wrong[:12])}\n    not seen: {' '.join(missed[:12])}")
+            print(f"    false: {' '.join(false[:12])}\n    not seen: {' '.join(missed[:12])}")
 
 
 if __name__ == "__main__":

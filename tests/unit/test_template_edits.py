@@ -132,6 +132,107 @@ def test_what_one_page_alone_says_otherwise_is_seen_and_asked_about_ever_more_ra
     assert 6 <= site.judge.counts.probes - probes <= 60  # two for each of the first three, then a few
 
 
+def test_where_all_siblings_were_edited_too_three_that_show_the_same_are_enough() -> None:
+    """Each had kept the old words until then, as far as is known of any page; long ones do not tell which blocks."""
+
+    def long(release: str) -> Layout:
+        return lambda number, text: _page(release=release)(number, text + "".join(f"<p>{n}</p>" for n in range(400)))
+
+    site = _with_siblings(long("1.3"))
+    site.layout = long("1.4")
+    edited_pages = [number for number in range(12) if number != 5]
+    for number in edited_pages:
+        edited(site.texts[number], site.rng)
+    _looked(site)
+    counts = site.judge.counts
+    assert (counts.seen, counts.edits, counts.false) == (11, 11, 0)
+
+
+def test_what_a_short_page_is_known_to_have_said_shows_an_edit_of_the_template_beside_its_own() -> None:
+    """Of up to 64 blocks all are known: the one sibling there is said *1.3* and says *1.4*, whatever else it says."""
+    site = _with_siblings(_page(), n_pages=4)
+    site.layout = _page(release="1.4")
+    for number in (0, 1, 2):
+        edited(site.texts[number], site.rng)
+    assert not site.judge.look("https://docs.example/guide/3")
+    assert _looked(site) == []  # the three others were siblings, or were seen since
+    assert (site.judge.counts.seen, site.judge.counts.false) == (3, 0)
+
+
+def test_a_sibling_that_has_no_such_words_tells_nothing_and_the_next_one_is_asked() -> None:
+    """A page without a heading, one of another layout, is visited just before each of the others."""
+
+    def with_odd_pages(release: str) -> Layout:
+        usual = _page(release=release)
+        return lambda number, text: text if number in (3, 10, 11) else usual(number, text)
+
+    site = _with_siblings(with_odd_pages("1.3"))
+    site.layout = with_odd_pages("1.4")
+    assert not site.judge.look("https://docs.example/guide/4")
+    assert _looked(site) == []
+
+
+def test_a_block_that_stands_elsewhere_in_the_markup_counts_for_no_page() -> None:
+    """Of a page that has it neither here nor there nothing is said: it has not kept it where it was."""
+
+    def layout(release: str, search: str) -> Layout:
+        usual, without = _page(release=release, search=search), _page(release=release, search="")
+        return lambda number, text: (without if number % 3 == 0 else usual)(number, text)
+
+    site = _with_siblings(layout("1.3", "<div id=box><h3>Quick search</h3></div>"))
+    site.layout = layout("1.4", "<div id=box><span class=search>Quick search</span></div>")
+    assert _looked(site) == []
+    assert _looked(site) == []
+
+
+def test_what_has_come_to_all_pages_is_no_edit_of_the_only_one_with_another_layout() -> None:
+    """The site map has the navigation, too, at a place of its own; the new entry stands between the same ones."""
+
+    def layout(links: tuple[str, ...]) -> Layout:
+        usual = _page(links=links)
+
+        def of_page(number: int, text: str) -> str:
+            page = usual(number, text)
+            return page.replace("<nav>", "<main><div class=map>").replace("</nav>", "</div>") if number == 7 else page
+
+        return of_page
+
+    site = _with_siblings(layout(("Home", "Guide", "Help")))
+    site.layout = layout(("Home", "Guide", "News", "Help"))
+    assert _looked(site) == []
+    edited(site.texts[7], site.rng)
+    assert _looked(site) == [7]
+
+
+def test_new_markup_around_everything_and_a_new_release_at_once_are_no_change() -> None:
+    """No block but the title is at its place, and headings name another release; nothing else reads otherwise."""
+
+    def with_markup(release: str, element: str) -> Layout:
+        def layout(number: int, text: str) -> str:
+            title, rest = _page(release=release)(number, text).replace("guide:", "guide").split("<nav>")
+            return f"{title}<{element} class=all><nav>{rest}</{element}>"
+
+        return layout
+
+    site = _with_siblings(with_markup("1.3", "div"))
+    site.layout = with_markup("1.4", "main")
+    edited(site.texts[8], site.rng)
+    assert _looked(site) == [8]
+    assert (site.judge.counts.seen, site.judge.counts.false) == (1, 0)
+
+
+def test_the_release_that_an_article_names_is_the_pages_own() -> None:
+    """*The newest is Tea 1.3* changes with the headings of all pages, and is seen: between other words than there."""
+
+    def with_news(release: str) -> Layout:
+        usual = _page(release=release)
+        return lambda number, text: usual(number, text + (f"<p>The newest is {release}</p>" if number == 6 else ""))
+
+    site = _with_siblings(with_news("1.3"))
+    site.layout = with_news("1.4")
+    assert _looked(site) == [6]
+
+
 @_EDITS
 def test_of_an_edit_on_all_pages_only_the_first_page_has_changed(before: Layout, after: Layout) -> None:
     """Beside it, edits of a page's own text are seen as ever."""
