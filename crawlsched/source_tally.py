@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from math import exp, lgamma, log
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from crawlsched.source_reading import MOST_PARTS, PartRead, SourceRead
 
-__all__ = ["median_delay", "tallied", "together"]
+__all__ = ["Delay", "median_delay", "tallied", "together"]
 
-# Delays are counted in cells of twice the length, and only about so many of them are remembered.
+# Delays are counted in cells of which each is longer than the one before by a quarter of an octave (of a whole one in
+# data of earlier versions: their names have no point), and only about so many of them are remembered.
+_PER_OCTAVE = 4
 _REMEMBERED = 1000
+_CONFIDENCE = 0.95
 # The share of equal dates is a running mean over about so many readings.
 _READINGS = 5.0
 _DAY = 86_400.0
@@ -34,8 +38,9 @@ def tallied(quality: dict[str, Any], read: SourceRead, now: float) -> dict[str, 
     -------
     dict
         With ``readings``, ``announced`` and ``backwards`` (counts), ``alike`` (share of dated pages with the most
-        frequent date) and ``delays``: how many announcements were read 1, 2, 4, ... seconds after the date they state;
-        and, where it speaks of several parts of sites, all but ``backwards`` for each of them in ``parts``.
+        frequent date) and ``delays``: how many dates were read so long after what they state, by the logarithm of the
+        seconds to the base 2, where a date that many pages of one reading share counts once; and, where it speaks of
+        several parts of sites, all but ``backwards`` for each of them in ``parts``.
     """
     stated = np.array([np.nan if date is None else date for date in read.lastmod])
     stated = stated[read.announced & ~read.backwards] if stated.size else stated
@@ -63,11 +68,12 @@ def _with(quality: dict[str, Any], read: PartRead, now: float) -> dict[str, Any]
 
 def _delays(before: dict[str, int], stated: NDArray[np.float64], now: float) -> dict[str, int]:
     # Of a date without a time of day it is not known when in that day the page changed.
-    told = stated[(stated % _DAY != 0) & (stated <= now)]
-    cells = np.floor(np.log2(np.maximum(now - told, 1.0))).astype(int)
+    told = np.unique(stated[(stated % _DAY != 0) & (stated <= now)])  # a stamp on all pages is one statement
+    cells = np.floor(_PER_OCTAVE * np.log2(np.maximum(now - told, 1.0))) / _PER_OCTAVE
     delays = dict(before)
     for cell, n in zip(*np.unique(cells, return_counts=True), strict=True):
-        delays[str(cell)] = delays.get(str(cell), 0) + int(n)
+        name = f"{cell:.2f}"
+        delays[name] = delays.get(name, 0) + int(n)
     if sum(delays.values()) > _REMEMBERED:
         delays = {cell: n // 2 for cell, n in delays.items() if n > 1}
     return delays
@@ -87,18 +93,70 @@ def together(qualities: Sequence[dict[str, Any]]) -> dict[str, Any]:
     return {"announced": announced, "alike": sum(shares) / len(shares) if shares else None, "delays": delays}
 
 
-def median_delay(quality: dict[str, Any]) -> float | None:
-    """Return half of the announcements were read within about so many seconds of the date stated; None: not known.
+class Delay(NamedTuple):
+    """How late a source tells.
+
+    Attributes
+    ----------
+    median : float
+        Seconds from the date stated to its reading, of which half of the dates are read earlier.
+    interval : (float, float) or None
+        In which that is with a probability of 95 % at least; None for less than six dates, of which nothing can be
+        said with so much certainty.
+    n : int
+        Dates that it was counted from: about the last 1,000 at most.
+    """
+
+    median: float
+    interval: tuple[float, float] | None
+    n: int
+
+
+def median_delay(quality: dict[str, Any]) -> Delay | None:
+    """Return how late a source tells; None: not known.
+
+    Notes
+    -----
+    The delays of a source are taken for independent, of one distribution, whatever that is. Then the number of those
+    below the true median is Binomial(n, 1/2), and the median lies between the k-th smallest and the k-th largest with a
+    probability of 1 - 2 P(Binomial(n, 1/2) < k) [1]_; k is the largest for which that is 95 % or more. Where within its
+    cell, of a fifth of its length, a delay lies is interpolated.
+
+    References
+    ----------
+    .. [1] David and Nagaraja (2003), "Order Statistics", section 7.1.
 
     Examples
     --------
-    >>> median_delay({"delays": {"3": 5, "6": 4}})
-    11.3
+    >>> median_delay({"delays": {"3.00": 5, "3.25": 8, "6.00": 4}})
+    Delay(median=10.3, interval=(9.4, 11.2), n=17)
     """
-    delays = sorted((int(cell), n) for cell, n in quality.get("delays", {}).items())
-    half, seen = sum(n for _, n in delays) / 2, 0
-    for cell, n in delays:
+    cells = sorted((float(cell), "." not in cell, n) for cell, n in quality.get("delays", {}).items() if n)
+    n_delays = sum(n for _, _, n in cells)
+    if not n_delays:
+        return None
+    rank = _rank(n_delays)
+    interval = None if rank is None else (_at(cells, float(rank)), _at(cells, n_delays + 1.0 - rank))
+    return Delay(_at(cells, (n_delays + 1) / 2), interval, n_delays)
+
+
+def _rank(n: int) -> int | None:
+    """The largest k with P(Binomial(n, 1/2) < k) at most half of what is left to chance; None if there is none."""
+    below, rank = 0.0, 0
+    while (below := below + exp(lgamma(n + 1) - lgamma(rank + 1) - lgamma(n - rank + 1) - n * log(2.0))) <= (
+        1.0 - _CONFIDENCE
+    ) / 2:
+        rank += 1
+    return rank or None
+
+
+def _at(cells: Sequence[tuple[float, bool, int]], rank: float) -> float:
+    """The delay of a rank, from 1 on, seconds; within a cell they are taken for evenly spread."""
+    seen = 0
+    for start, is_octave, n in cells:
+        if rank <= seen + n or (start, is_octave, n) == cells[-1]:
+            width = 1.0 if is_octave else 1.0 / _PER_OCTAVE
+            share = min(max((rank - seen - 0.5) / n, 0.0), 1.0)
+            return float(round(2.0 ** (start + width * share), 1))
         seen += n
-        if seen >= half:
-            return float(round(2.0 ** (cell + 0.5), 1))
-    return None
+    raise AssertionError("there are no cells")

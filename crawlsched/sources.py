@@ -6,6 +6,7 @@ import heapq
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 
+from crawlsched.change_signals import canonical
 from crawlsched.store import Source
 
 __all__ = ["POLLED_KINDS", "Sources"]
@@ -13,6 +14,8 @@ __all__ = ["POLLED_KINDS", "Sources"]
 #: Sources that are asked; the others (pings, dates that went back) only tell.
 POLLED_KINDS = ("sitemap", "robots")
 
+# Those with the URL of a document, of which there are several spellings; a ping's is the name of a host.
+_READ_KINDS = (*POLLED_KINDS, "backwards")
 # A source that answers with an error is asked again after the interval times this, doubling, at most a week later.
 _BACKOFF = 2.0
 _LONGEST_INTERVAL = 7 * 86_400.0
@@ -70,7 +73,7 @@ class Sources:
         """Take over the sources of the store."""
         for source in sources:
             self._put(source)
-            if source.kind in POLLED_KINDS:
+            if source.kind in POLLED_KINDS and self.number(source.kind, source.url) == source.source:
                 self._wait_until(source.next_poll_at or 0.0, source.source)
 
     def add(
@@ -91,7 +94,7 @@ class Sources:
 
     def number(self, kind: str, url: str) -> int | None:
         """Return the number of a source, None if it is not known."""
-        return self._numbers.get((kind, url))
+        return self._numbers.get(_name(kind, url))
 
     def mark_due(self, now: float) -> int:
         """Put the sources whose time has come in line for a slot; return how many wait."""
@@ -154,4 +157,9 @@ class Sources:
         while len(self._rows) <= source.source:
             self._rows.append(None)
         self._rows[source.source] = source
-        self._numbers[source.kind, source.url] = source.source
+        # Earlier versions took two spellings of one URL for two sources; the first one stays.
+        self._numbers.setdefault(_name(source.kind, source.url), source.source)
+
+
+def _name(kind: str, url: str) -> tuple[str, str]:
+    return kind, canonical(url) if kind in _READ_KINDS else url

@@ -19,7 +19,7 @@ def likeness(text: str, address: str) -> bytes | None:
     ----------
     text : str
     address : str
-        The page's URL. Words that contain the last part of its path do not count.
+        The page's URL. Words that contain the last part of its path, with or without its ending, do not count.
 
     Returns
     -------
@@ -38,7 +38,8 @@ def likeness(text: str, address: str) -> bytes | None:
     name = unquote(urlsplit(address).path.rstrip("/").rpartition("/")[2])
     words = text.split()
     if name:
-        names_it = re.compile(rf"(?<!\w){re.escape(name)}(?!\w)", re.IGNORECASE)
+        stem = name.rpartition(".")[0] or name
+        names_it = re.compile(rf"(?<!\w){re.escape(stem)}(?!\w)", re.IGNORECASE)
         words = ["#" if names_it.search(word) else _MADE_UP.sub("#", word) for word in words]
     else:
         words = [_MADE_UP.sub("#", word) for word in words]

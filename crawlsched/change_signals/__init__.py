@@ -10,6 +10,7 @@ from crawlsched.change_signals.entries import SitemapChildren, SitemapEntries, S
 from crawlsched.change_signals.further_row import FurtherRow
 from crawlsched.change_signals.lastmod import parse_lastmod
 from crawlsched.change_signals.limits import Limits
+from crawlsched.change_signals.locations import canonical
 from crawlsched.change_signals.problems import PROBLEM_KINDS, Problem
 from crawlsched.change_signals.robots import robots_sitemaps
 from crawlsched.change_signals.site_parts import part_number, part_of_site
@@ -29,6 +30,7 @@ __all__ = [
     "SitemapEntry",
     "announcements",
     "attributed",
+    "canonical",
     "newest_of_each",
     "parse_lastmod",
     "part_number",

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from crawlsched.change_signals.entries import SitemapChildren, SitemapEntries
 from crawlsched.change_signals.lastmod import parse_lastmod
 from crawlsched.change_signals.limits import Limits
-from crawlsched.change_signals.locations import Locations
+from crawlsched.change_signals.locations import Locations, canonical
 from crawlsched.change_signals.problems import ProblemCounter
 
 __all__ = ["Collected"]
@@ -48,7 +48,7 @@ class Collected:
         self._limits = limits
         self._locations = locations
         self._problems = problems
-        self._above = {url, *ancestors}
+        self._above = {canonical(above) for above in (url, *ancestors)}
         self._n_above = len(ancestors)
         self._n_left = _TRIES * max(limits.max_entries, limits.max_children)
         self._entry_of: dict[str, int] = {}
@@ -95,14 +95,15 @@ class Collected:
         url = self._locations.accept(location)
         if url is None:
             return True
-        if url in self._above:
+        name = canonical(url)  # two spellings of one URL are one sitemap
+        if name in self._above:
             self._problems.add("loop", url)
             return True
         if self._n_above >= self._limits.max_index_depth:
             self._problems.add("index-depth", url)
             return True
         seconds, text, precision = self._lastmod(lastmod)
-        position = self._child_of.setdefault(url, len(self.children.url))
+        position = self._child_of.setdefault(name, len(self.children.url))
         children = self.children
         if position < len(children.url):
             self._problems.add("duplicate-url", url)

@@ -2,15 +2,33 @@
 
 import re
 from collections.abc import Collection
+from functools import lru_cache
 from urllib.parse import urljoin, urlsplit
+
+from w3lib.url import canonicalize_url
 
 from crawlsched.change_signals.problems import ProblemCounter
 
-__all__ = ["Locations"]
+__all__ = ["Locations", "canonical"]
 
 # A backslash is where browsers and Python disagree on what the host is.
 _SUSPECT = re.compile("[\x00-\x20\x7f\ufffd\\\\]")
 _FORBIDDEN = re.compile("[\x00-\x1f\x7f\ufffd\\\\]")
+
+
+@lru_cache(maxsize=4_096)
+def canonical(url: str) -> str:
+    """Return the one spelling of a URL that Scrapy takes for the same as others; the URL itself where it has none.
+
+    Examples
+    --------
+    >>> canonical("https://Example.com/sitemap.xml?b=2&a=%7e1#top")
+    'https://example.com/sitemap.xml?a=~1&b=2'
+    """
+    try:
+        return canonicalize_url(url)
+    except ValueError:
+        return url
 
 
 class Locations:

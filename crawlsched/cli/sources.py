@@ -75,10 +75,13 @@ def _stated(tallies: dict[str, Any]) -> dict[str, Any]:
     """Return what was stated so far: how often, how alike, and how late."""
     from crawlsched.source_tally import median_delay
 
+    delay = median_delay(tallies)
     return {
         "announced": tallies.get("announced", 0),
         "alike": tallies.get("alike"),
-        "median_delay": median_delay(tallies),
+        "median_delay": None if delay is None else delay.median,
+        "median_delay_interval": None if delay is None else delay.interval,
+        "dates": 0 if delay is None else delay.n,
     }
 
 
@@ -210,9 +213,12 @@ def _believed(quality: dict[str, Any]) -> str:
 
 
 def _late_and_alike(stated: dict[str, Any]) -> list[str]:
-    """Say how long after the date stated it was read, and how many pages share the most frequent date."""
-    delay = stated["median_delay"]
-    return ["-" if delay is None else say_duration(delay), say_share(stated["alike"])]
+    """Say how long after the date stated it was read, of how many, and how many pages share the most frequent date."""
+    if stated["median_delay"] is None:
+        return ["-", say_share(stated["alike"])]
+    delay, ends = say_duration(stated["median_delay"]), stated["median_delay_interval"]
+    between = "" if ends is None else f"{say_duration(ends[0])} to {say_duration(ends[1])}, "
+    return [f"{delay} ({between}of {stated['dates']:,})", say_share(stated["alike"])]
 
 
 def _said(quality: dict[str, Any]) -> list[str]:

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from crawlsched.cli.wording import say_duration
 from crawlsched.store import Batch, NewPage, ObservationRow, Source, Store
 
 ROOT = Path(__file__).parents[2]
@@ -71,7 +72,11 @@ def test_sources_are_shown_with_counts_and_intervals(tmp_path: Path) -> None:
     [tags] = [part for part in told["parts"] if part["part"] == "/tags/"]
     assert (tags["announced"], tags["alike"], tags["median_delay"]) == (400, 0.9, 1.4)
     assert (told["sites"][0]["alike"], told["sites"][0]["median_delay"]) == (0.25, 724.1)
+    low, high = source["median_delay_interval"]
+    assert 512.0 < low < 724.1 < high < 1024.0
+    assert (source["dates"], tags["dates"]) == (10, 400)
     text = _run("sources", "--database", url)
+    assert f"{say_duration(724.1)} ({say_duration(low)} to {say_duration(high)}, of 10)" in text
     assert "sitemap http://a/map.xml  (bad-url 2, 3 went back)" in text
     assert "/tags/ of source 0" in text
 

@@ -40,10 +40,11 @@ def _sitemap(*entries: str) -> str:
 
 
 def test_robots_index_and_gzip_lead_to_pages(site: Site, tmp_path: Path) -> None:
-    """robots.txt names an index, the index a gzipped sitemap, and its URLs become pages under the same rate."""
+    """robots.txt names an index, in two spellings, that a gzipped sitemap, and its URLs become pages under the rate."""
     pages = [site.page(f"/{number}", f"<p>{number}</p>") for number in range(5)]
     body = gzip.compress(_sitemap(*[f"<loc>{url}</loc>" for url in pages]).encode())
-    site.page("/robots.txt", f"User-agent: *\nSitemap: {site.url('/index.xml')}\n")
+    index = site.url("/index.xml")
+    site.page("/robots.txt", f"User-agent: *\nSitemap: {index}\nSitemap: {index.replace('index', '%69ndex')}\n")
     site.page(
         "/index.xml",
         '<sitemapindex xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">'

@@ -223,9 +223,9 @@ def test_validators_that_move_with_every_change_prove_honest(site: Site, tmp_pat
     assert Tally(*host.counts["validators"]["last_modified"]).tells_time
 
 
-@pytest.mark.parametrize("kind", ["not found", "consent", "empty"])
+@pytest.mark.parametrize("kind", ["not found", "consent", "empty", "parking"])
 def test_other_pages_with_status_200_are_neither_changes_nor_delivered(site: Site, tmp_path: Path, kind: str) -> None:
-    """Errors that name the page and the time, a wall for consent, and nothing at all, each in the place of pages."""
+    """Errors that name page and time, a wall for consent, nothing at all, what a domain shows that is for sale."""
     asked = itertools.count()
     served: list[str] = []
 
@@ -235,6 +235,7 @@ def test_other_pages_with_status_200_are_neither_changes_nor_delivered(site: Sit
             "not found": f"<h1>Sorry!</h1><p>We have not found {request.path} (at 12:{len(served) % 60:02}).</p>",
             "consent": "<h1>Before you go on</h1><p>We and our 812 partners want to know all about you.</p>",
             "empty": "",
+            "parking": f"<h1>This domain is for sale</h1><p>Searches: {Path(request.path).stem}, flights, cars.</p>",
         }[kind]
         return web.Response(text=text, content_type="text/html")
 

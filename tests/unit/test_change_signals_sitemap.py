@@ -374,6 +374,8 @@ def test_loops_and_deep_indexes_are_refused() -> None:
     body = b"<sitemapindex><sitemap><loc>http://a.example/top.xml</loc></sitemap></sitemapindex>"
     document = read_sitemap(body, "http://a.example/sub.xml", ancestors=["http://a.example/top.xml"])
     assert (len(document.children), problems(document)) == (0, {"loop": 1})
+    other_spelling = read_sitemap(body, "http://a.example/sub.xml", ancestors=["http://A.example/%74op.xml#1"])
+    assert (len(other_spelling.children), problems(other_spelling)) == (0, {"loop": 1})
     ancestors = [f"http://a.example/{number}.xml" for number in range(5)]
     document = read_sitemap(body, "http://a.example/sub.xml", ancestors=ancestors)
     assert (len(document.children), problems(document)) == (0, {"index-depth": 1})
@@ -488,3 +490,15 @@ def test_another_thread_goes_on_while_a_large_sitemap_is_read() -> None:
     # One call that holds the lock over the whole text would give two turns or three; how many more there are than ten
     # is for the system's scheduler to say.
     assert counts > 10
+
+
+def test_a_sitemap_that_an_index_lists_under_two_spellings_is_listed_once() -> None:
+    """With the later of its dates, as where it is listed twice."""
+    entries = [("/s.xml?a=1&amp;b=2", "2026-11-01"), ("/s.xml?b=2&amp;a=%31", "2026-11-20"), ("/S.xml", "2026-11-02")]
+    listed = "".join(
+        f"<sitemap><loc>http://a.example{loc}</loc><lastmod>{date}</lastmod></sitemap>" for loc, date in entries
+    )
+    document = read_sitemap(f"<sitemapindex>{listed}</sitemapindex>".encode(), "http://a.example/index.xml")
+    assert document.children.url == ["http://a.example/s.xml?a=1&b=2", "http://a.example/S.xml"]
+    assert document.children.lastmod_text[0] == "2026-11-20"
+    assert problems(document) == {"duplicate-url": 1}

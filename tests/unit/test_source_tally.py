@@ -34,16 +34,61 @@ def test_announcements_and_dates_that_went_back_are_counted() -> None:
     assert quality["index"] == {"held": 1.0, "missed": 0.0}
 
 
+def _delays(delays: np.ndarray) -> dict[str, object]:
+    """Tallies of a source of which one date was read so late each; one has no time of day, and one is yet to come."""
+    stated = [*(NOON - delays), NOON // 86_400 * 86_400, NOON + 5000.0]
+    return tallied({}, _read(stated, [True] * len(stated), [False] * len(stated)), NOON)
+
+
 def test_the_delay_is_the_median_from_the_date_stated_to_its_reading() -> None:
-    """To a factor of the square root of two; dates without a time of day and dates in the future say nothing."""
+    """To a tenth; dates without a time of day and dates in the future say nothing."""
     rng = np.random.default_rng(1)
-    quality: dict[str, object] = {}
-    now = NOON
-    for delay in rng.lognormal(np.log(600.0), 0.5, 500):
-        now += 3600.0
-        stated = [now - delay, now // 86_400 * 86_400, now + 5000.0]
-        quality = tallied(quality, _read(stated, [True] * 3, [False] * 3), now)
-    assert median_delay(quality) == pytest.approx(600.0, rel=0.5)
+    delay = median_delay(_delays(rng.lognormal(np.log(600.0), 0.5, 500)))
+    assert delay is not None
+    assert delay.median == pytest.approx(600.0, rel=0.1)
+    assert delay.n == 500
+
+
+@pytest.mark.parametrize(("n", "n_sources", "most"), [(12, 2_000, 0.985), (60, 2_000, 0.985), (900, 1_000, 0.975)])
+def test_the_true_median_delay_is_in_its_interval_95_percent_of_the_time(n: int, n_sources: int, most: float) -> None:
+    """Of simulated sources with delays of three kinds; of few dates the interval is a little wider than that."""
+    rng = np.random.default_rng(n)
+    kinds = [
+        (lambda size: rng.exponential(3600.0, size), 3600.0 * np.log(2.0)),
+        (lambda size: rng.lognormal(np.log(600.0), 1.5, size), 600.0),
+        (lambda size: 20.0 + rng.uniform(0.0, 3600.0, size), 1820.0),
+    ]
+    held = []
+    for source in range(n_sources):
+        draw, median = kinds[source % len(kinds)]
+        delay = median_delay(_delays(draw(n)))
+        assert delay is not None
+        assert delay.interval is not None
+        held.append(delay.interval[0] <= median <= delay.interval[1])
+    error = 3.0 * np.sqrt(0.05 * 0.95 / n_sources)
+    assert 0.95 - error <= np.mean(held) <= most
+
+
+def test_of_a_delay_few_dates_say_no_interval_and_a_stamp_on_all_pages_is_one_date() -> None:
+    """Five dates are not enough for 95 %; and a thousand pages with the same date are no thousand observations."""
+    rng = np.random.default_rng(2)
+    five, six = (median_delay(_delays(rng.exponential(100.0, n))) for n in (5, 6))
+    assert five is not None
+    assert six is not None
+    assert (five.interval, five.n) == (None, 5)
+    assert six.interval is not None
+    assert six.interval[0] < six.median < six.interval[1]
+    stamped = tallied({}, _read([NOON] * 1000, [True] * 1000, [False] * 1000), NOON + 60.0)
+    assert median_delay(stamped) == (pytest.approx(60.0, rel=0.1), None, 1)
+
+
+def test_delays_that_an_earlier_version_counted_are_read() -> None:
+    """They were counted in octaves; both are read together."""
+    delay = median_delay({"delays": {"3": 500, "5.00": 10}})
+    assert delay is not None
+    assert delay.n == 510
+    assert 11.0 < delay.median < 12.0
+    assert median_delay({}) is None
 
 
 def test_a_site_that_stops_stamping_all_pages_alike_is_seen_within_some_readings() -> None:
@@ -71,10 +116,13 @@ def test_parts_of_a_site_are_tallied_by_themselves() -> None:
     assert len(parts) == 100
     assert (parts["a/news/"]["announced"], parts["a/shop/"]["announced"]) == (20, 300)
     assert (parts["a/news/"]["alike"], parts["a/shop/"]["alike"]) == (pytest.approx(0.5), pytest.approx(1.0))
-    assert median_delay(parts["a/news/"]) == pytest.approx(3600.0, rel=0.5)
-    assert median_delay(parts["a/shop/"]) == pytest.approx(1.0, rel=0.5)
+    news_delay, shop_delay = median_delay(parts["a/news/"]), median_delay(parts["a/shop/"])
+    assert news_delay is not None
+    assert shop_delay is not None
+    assert news_delay.median == pytest.approx(3650.0, rel=0.1)
+    assert shop_delay.median == pytest.approx(1.0, rel=0.2)
     both = together([parts["a/news/"], parts["a/shop/"]])
-    assert (both["announced"], both["alike"], sum(both["delays"].values())) == (320, 0.75, 320)
+    assert (both["announced"], both["alike"], sum(both["delays"].values())) == (320, 0.75, 30)
 
 
 def _visits(rng: np.random.Generator, n: int, signal_weight: float) -> dict[str, np.ndarray]:

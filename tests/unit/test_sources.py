@@ -13,6 +13,28 @@ def test_a_source_is_known_by_kind_and_url() -> None:
     assert first.source == sources.number("sitemap", "http://a/s.xml")
 
 
+def test_two_spellings_of_one_url_are_one_source() -> None:
+    """The order of its parameters, escapes, the case of its host and a fragment make no other sitemap of it."""
+    sources = Sources(3600.0)
+    first = sources.add("sitemap", "http://a.example/s.xml?b=2&a=~1", "a.example", now=0.0)
+    assert first is not None
+    for spelling in ("http://A.example/s.xml?a=%7E1&b=2", "http://a.example/s.xml?b=2&a=~1#top"):
+        assert sources.add("sitemap", spelling, "a.example", now=0.0) is None
+        assert sources.number("sitemap", spelling) == first.source
+    assert sources.number("sitemap", "http://a.example/S.xml?b=2&a=~1") is None
+    assert sources.mark_due(now=1.0) == 1
+
+
+def test_of_two_spellings_that_an_earlier_version_kept_the_first_is_polled() -> None:
+    """The other one keeps its number, because announcements are kept by it."""
+    sources = Sources(3600.0)
+    spellings = ["http://a/s.xml?b=2&a=1", "http://a/s.xml?a=1&b=2"]
+    sources.load(Source(n, "sitemap", url, "a", next_poll_at=100.0) for n, url in enumerate(spellings))
+    assert [source.url for source in sources] == spellings
+    assert sources.mark_due(now=100.0) == 1
+    assert sources.next_due(lambda source: True) == 0
+
+
 def test_a_due_source_waits_once_and_goes_when_its_host_may_be_asked() -> None:
     """A busy host keeps it in line."""
     sources = Sources(3600.0)

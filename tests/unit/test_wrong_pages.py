@@ -152,3 +152,28 @@ def test_error_pages_that_say_which_page_was_not_found_are_known_when_the_host_h
     for facts in (seen(2, article(2)), never_seen(3)):
         assert wrong.suspect(0, facts, two, judged(facts, two, (None, None), 0.0)) is Suspicion.WRONG
     assert suspect(wrong, seen(4, article(4)), article(4, "milk")) is Suspicion.NONE
+
+
+def _parking(address: str) -> Content:
+    """A page that a host shows for every URL when its domain has expired, with the name of the URL in it."""
+    name = address.rpartition("/")[2].removesuffix(".html")
+    text = (
+        f"<title>{name}</title><h1>This domain may be for sale!</h1><ul><li>Searches like {name}<li>Cheap flights"
+        f"<li>Insurance</ul><p>The owner of a.example has not renewed it. Inquire about a.example at once."
+    )
+    return read_content(Body(text.encode(), "text/html", "utf-8", address), LivingBlocks(), MASKS)
+
+
+def test_a_parking_page_in_the_place_of_all_pages_is_wrong() -> None:
+    """The host is asked once; then its pages, and new ones, are known to be gone, whatever name they are given."""
+    for addresses in (["http://a/"] * 5, [f"http://a/news/{name}.html" for name in ("tea", "cups", "pots", "x7", "y")]):
+        wrong = WrongPages(Random(1))
+        parked = [_parking(address) for address in addresses]
+        facts = seen(1, article(1))
+        assert wrong.suspect(0, facts, parked[0], judged(facts, parked[0], (None, None), 0.0)) is Suspicion.ASK
+        host_says = _parking("http://a/" if addresses[0] == "http://a/" else "http://a/news/no-such-page-5d02_.html")
+        assert wrong.learn(0, host_says, is_told=True) == [(1, parked[0].fingerprint.digest)]
+        for page, now in enumerate(parked[1:], 2):
+            facts = seen(page, article(page)) if page < 4 else never_seen(page)
+            assert wrong.suspect(0, facts, now, judged(facts, now, (None, None), 0.0)) is Suspicion.WRONG
+        assert suspect(wrong, seen(9, article(9)), article(9, "milk")) is Suspicion.NONE
