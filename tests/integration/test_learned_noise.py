@@ -168,3 +168,44 @@ def test_a_change_that_waits_for_a_sibling_is_not_lost_with_the_crawl(site: Site
     assert sorted(before) == sorted(f"{url} True" for url in urls)
     first.run(TEST_CLOSE_AFTER_RESOLVED="24")
     assert (tmp_path / "seen.txt").read_text().splitlines()[len(before) :] == [f"{urls[5]} True"]
+
+
+def test_what_stops_flickering_counts_again(site: Site, tmp_path: Path) -> None:
+    """A site's clock is replaced by a word that stays: a page that says another word there later has changed.
+
+    Meanwhile all pages are edited at each visit, so that visits are probed: the second fetch of one comes before four
+    others have been made, and brings the same text.
+    """
+    order = itertools.count()
+    last_fetch: dict[int, int] = {}
+    editions: dict[int, int] = {}
+    opened_at: list[float] = []
+
+    def page(number: int) -> Callable[[web.Request], web.Response]:
+        def answer(request: web.Request) -> web.Response:
+            n = next(order)
+            if n - last_fetch.get(number, -100) > 4 and n < 150:
+                editions[number] = n
+            last_fetch[number] = n
+            word = f"12:{n % 60:02} and {n} s" if n < 12 else "we are closed"
+            if n >= 200 and number == 0:
+                opened_at.append(time.time())
+                word = "come in"
+            text = f"<h1>Tea {number}</h1><p>leaves, edition {editions[number] * 977 % 10_007} of {number}</p>"
+            page = f"{text}<p class=clock>{word}</p><b class=views>{n if n >= 12 else 0} views</b>"
+            return web.Response(text=page, content_type="text/html")
+
+        return answer
+
+    urls = [site.page(f"/news/{number}", page(number)) for number in range(8)]
+    crawl = project(
+        site, tmp_path, urls, CRAWLSCHED_BANDWIDTH="60/s", TEST_CLOSE_AFTER_RESOLVED="260", CLOSESPIDER_TIMEOUT="60"
+    ).run(timeout=90)
+    assert opened_at
+    store = crawl.store()
+    mask = store.noise_mask("127.0.0.1/news/#")
+    (first,) = [page for page in range(8) if store.facts([page])[0].url == urls[0]]
+    since = [row for row in store.observations_of(first, 1000) if row.time > opened_at[0] - 0.001]
+    store.close()
+    assert sum(len(mask[part]) for part in ("blocks", "paths", "names")) == 1, mask  # the counter
+    assert [row.changed for row in since].count(True) == 1
