@@ -397,6 +397,24 @@ def test_learned_rates_come_close_to_known_ones() -> None:
     assert measured("posterior") > measured("round_robin")
 
 
+def test_the_default_is_fresher_with_true_signals_and_hardly_staler_with_lies() -> None:
+    """Of the same changes nothing is told, or four in five are, or as often something that is not so."""
+    rng = np.random.default_rng(1)
+    n_pages, duration, n_changes = 30, 200.0, 600
+    rows, times = rng.integers(0, n_pages, n_changes), np.sort(rng.uniform(0.0, duration, n_changes))
+    is_told = rng.random(n_changes) < 0.8
+    base = history_of(sorted(zip(rows.tolist(), times.tolist(), strict=True)), lives=[(0.0, duration + 1.0)] * n_pages)
+
+    def measured(signal_rows: np.ndarray | None, signal_times: np.ndarray | None) -> float:
+        history = History(**{**vars(base), "signal_rows": signal_rows, "signal_times": signal_times})
+        return replay(history, 2.0, "posterior", start=0.0, end=duration, measure_from=duration / 2).freshness
+
+    without = measured(None, None)
+    assert measured(rows[is_told], times[is_told]) > without + 0.1
+    lies = np.sort(rng.uniform(0.0, duration, int(is_told.sum())))
+    assert measured(rng.integers(0, n_pages, lies.size), lies) > without - 0.03
+
+
 def test_the_default_learns_from_modification_dates_where_it_is_told_them() -> None:
     """With a visit in many changes, the date of the last one says what the visit alone cannot."""
     rng = np.random.default_rng(5)
