@@ -110,17 +110,17 @@ class Buckets:
         new: list[int] = self._kept.add(keys, pages)
         return new
 
-    def arrays(self, keys: Iterable[int], n: int) -> tuple[Any, Any, Any, Any] | None:
+    def arrays(self, keys: Iterable[int], n: int, n_new: int | None = None) -> tuple[Any, Any, Any, Any] | None:
         """Return the arrays of `bucket_rows` for compiled code that takes from some buckets, and adds up to `n` pages.
 
-        None where the entries are not kept in such arrays.
+        These come into up to `n_new` new buckets. None where the entries are not kept in such arrays.
         """
         if not isinstance(self._kept, CompactEntries):
             return None
         for key in keys:
             self._finish(key)
         self._due += _PACE * n
-        return self._kept.arrays(n)
+        return self._kept.arrays(n, n_new)
 
     def living(self, key: int) -> int:
         """Return how many entries of a bucket were added, less those that were said to have left it."""

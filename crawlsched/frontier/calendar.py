@@ -20,6 +20,8 @@ IndexArray = npt.NDArray[np.intp]
 FloatArray = npt.NDArray[np.float64]
 
 _WIDTH = 2**WIDTH_BITS - 1
+# There are no more buckets at a time: 64 of each width, and those of one tick.
+_MOST_BUCKETS = 4096
 # What is in a wide bucket goes to narrower ones in parts of about so many alarms, before its first tick begins.
 _PART = 512
 #: `crawlsched.frontier.calendar_rows`.
@@ -133,7 +135,7 @@ class Calendar:
         if not pages.size:
             return
         current = self.number(now)
-        if (arrays := self._buckets.arrays((), pages.size)) is not None:
+        if (arrays := self._buckets.arrays((), pages.size, _MOST_BUCKETS)) is not None:
             new = np.empty(pages.size, np.int64)
             n_new, n_unset = ROWS.set_alarms(*arrays, self._alarm, pages, times, self._start, self.tick, current, new)
             self._living += n_unset
@@ -215,7 +217,7 @@ class Calendar:
             return []
         key_of, n_of = np.array(keys), np.empty(len(keys), np.int64)
         n = ROWS.wanted(arrays[2], key_of, n_due, current, _PART, n_of)
-        arrays = self._buckets.arrays((), n) or arrays
+        arrays = self._buckets.arrays((), n, _MOST_BUCKETS) or arrays
         found, new = np.empty((2, n), np.int64)
         n_found, n_new = ROWS.ring(*arrays, self._alarm, key_of, n_of, n_due, current, found, new)
         self._living -= n_found

@@ -138,19 +138,19 @@ class CompactEntries:
         self._table = bucket_rows.empty_table(16)
         self._numbers = np.array([-1, 0, 0, 0, 0])
 
-    def _make_room(self, n: int) -> None:
+    def _make_room(self, n: int, n_new: int) -> None:
         _, used, n_keys, _, n_free = self._numbers.tolist()
         if n_free + self._before.size - used < n:
             size = used + n + used // 4 + 4
             self._entries, self._before = grown(self._entries, size), grown(self._before, size)
-        if 2 * (n_keys + n) > len(self._table):
-            longer = bucket_rows.empty_table(1 << (2 * (n_keys + n)).bit_length())
+        if 2 * (n_keys + n_new) > len(self._table):
+            longer = bucket_rows.empty_table(1 << (2 * (n_keys + n_new)).bit_length())
             ROWS.move_over(self._table, longer)
             self._table = longer
 
-    def arrays(self, n: int) -> tuple[Any, Any, Any, Any]:
-        """Return entries, chunks before, table and numbers, with room for so many pages more."""
-        self._make_room(n)
+    def arrays(self, n: int, n_new: int | None = None) -> tuple[Any, Any, Any, Any]:
+        """Return entries, chunks before, table and numbers, with room for so many pages and new buckets more."""
+        self._make_room(n, n if n_new is None else min(n, n_new))
         return self._entries, self._before, self._table, self._numbers
 
     @property
