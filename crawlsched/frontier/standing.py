@@ -157,20 +157,14 @@ class Standing:
     # -- pages leave where they stand
 
     def leave(self, pages: IndexArray, rung: bool = False) -> None:
-        """Take distinct pages from where they stand; their place is to be set by the caller. O(n).
-
-        `rung`: their alarms have rung, so that they have none.
-        """
+        """Take distinct pages, whose alarms may have `rung`, from their places, which the caller sets anew. O(n)."""
         if not rung:
             self.calendar.clear(pages)
-        table = self.ladders.shared.table()
-        if table is not None:
+        if (table := self.ladders.shared.table()) is not None:
             others = np.empty(pages.size, np.int64)
             n_others = ROWS.leave(table, self.place, pages, OWN_LADDER // 2, others)
             self.ladders.shared.have_left(pages.size - n_others)
             pages = others[:n_others]
-            if not n_others:
-                return
         place = self.place[pages]
         for page in pages[place == AWAKE].tolist():
             self._fall_asleep(page)
@@ -197,10 +191,8 @@ class Standing:
 
     def hand_over_one(self, page: int) -> None:
         """Do what `hand_over` does for a single page."""
-        if self.followers:
-            successor = self.followers.succeed(page, self.place)
-            if successor is not None:
-                self.put_one(successor)
+        if self.followers and (successor := self.followers.succeed(page, self.place)) is not None:
+            self.put_one(successor)
 
     def _fall_asleep(self, page: int) -> None:
         self.awake.discard(page)
@@ -266,8 +258,7 @@ class Standing:
         if n_awake:
             self._wake(pages, awake, parabolas, values)
         if n_awake < pages.size:
-            asleep = ~awake
-            rows = np.flatnonzero(asleep)
+            rows = np.flatnonzero(asleep := ~awake)
             self._sleep(pages[rows], beds[: rows.size], hosts[rows], values, asleep)
         return True
 
