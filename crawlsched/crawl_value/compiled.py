@@ -1,12 +1,12 @@
 """`crawlsched.crawl_value.elements` compiled by numba, and loops over arrays around it.
 
 Importing this module imports numba: `crawlsched.crawl_value.evaluation` does so only when the compiled code is wanted.
-numba does not notice when constants or functions of another module change, so its cache has to be deleted then.
 """
 
 import math
 from collections.abc import Callable
-from types import FunctionType, ModuleType
+from hashlib import blake2b
+from types import CodeType, FunctionType, ModuleType
 from typing import Any, TypeVar, cast
 
 import numba
@@ -41,12 +41,37 @@ def compiled_functions(module: ModuleType, known: dict[str, Any] | None = None) 
     """Return compiled twins of a module's own functions, which call each other and those in `known`, by name."""
     names = {**vars(module), **(known or {})}
     twins = {}
+    version = _version(module, known or {})
     for name, function in vars(module).items():
         if isinstance(function, FunctionType) and function.__module__ == module.__name__:
             twin = FunctionType(function.__code__, names, name)
-            twin.__module__, twin.__qualname__ = function.__module__, function.__qualname__
+            # numba keeps what it compiled under this name.
+            twin.__module__, twin.__qualname__ = function.__module__, f"{function.__qualname__}-{version}"
             names[name] = twins[name] = compile_function(twin)
     return twins
+
+
+def _version(module: ModuleType, known: dict[str, Any]) -> str:
+    """Return a digest of all that goes into the compiled functions of a module: its own code, constants, and `known`.
+
+    numba compiles anew what was kept if the file of the function itself has changed, but not if only a constant or a
+    function of another one has, which it compiled into it.
+    """
+    parts = [(name, twin.py_func.__qualname__) for name, twin in known.items()]
+    for name, value in vars(module).items():
+        if isinstance(value, FunctionType) and value.__module__ == module.__name__:
+            parts.append((name, repr(_content(value.__code__))))
+        elif isinstance(value, (int, float)) or (
+            isinstance(value, tuple) and all(isinstance(item, (int, float)) for item in value)
+        ):
+            parts.append((name, repr(value)))
+    return blake2b(repr(sorted(parts)).encode(), digest_size=6).hexdigest()
+
+
+def _content(code: CodeType) -> list[Any]:
+    """Return what code does, as `repr` writes it in the same way in every process."""
+    constants = [_content(value) if isinstance(value, CodeType) else value for value in code.co_consts]
+    return [code.co_code, code.co_names, constants]
 
 
 #: The functions of `crawlsched.crawl_value.elements`, compiled.
