@@ -38,7 +38,7 @@ _LARGE_RATE = 200.0
 _WRITTEN_ONE_BY_ONE = 500_000
 
 _SPIDER = '''
-import asyncio, json, os, resource, time
+import asyncio, itertools, json, os, resource, time
 import scrapy
 from scrapy import signals
 
@@ -51,6 +51,7 @@ class Recorder:
         self = cls()
         self.crawler, self.times, self.begun = crawler, [], time.monotonic()
         self.started = float(os.environ["BENCH_STARTED"])
+        self.memory = 0
         # (when, seconds late) of a timer that should ring every 5 ms, where it was more than 5 ms late.
         self.late, self.watch = [], None
         # Plain Scrapy's own delays come after the downloader was reached, so there the answers are what can be timed.
@@ -66,7 +67,10 @@ class Recorder:
             self.watch = asyncio.ensure_future(self.watch_the_loop())
 
     async def watch_the_loop(self):
-        while True:
+        for number in itertools.count():
+            if number % 200 == 0:
+                pages = int(open("/proc/self/statm").read().split()[1])
+                self.memory = max(self.memory, pages * resource.getpagesize())
             due = time.monotonic() + 0.005
             await asyncio.sleep(0.005)
             if time.monotonic() > due + 0.005:
@@ -82,7 +86,7 @@ class Recorder:
             "late": self.late,
             "stats": stats,
             "peak_memory": usage.ru_maxrss * 1024,
-            "memory": int(open("/proc/self/statm").read().split()[1]) * resource.getpagesize(),
+            "memory": self.memory,
             "cpu": usage.ru_utime + usage.ru_stime,
             "first_dispatch": (self.times[0] if self.times else 0.0) - self.started,
         }
@@ -359,11 +363,12 @@ def large(n_pages: int, seconds: int, folder: Path) -> None:
         arguments = {"n": 0, "port": port, "refetch": "no"}
         for name, lasting in (("the store", 5), ("the snapshot", seconds)):
             record = _crawl(folder, arguments, _ours(folder, f"{_LARGE_RATE}/s", lasting, **settings))
-            memory = record["memory"] / n_pages
+            memory, peak = (record[name] / n_pages for name in ("memory", "peak_memory"))
             used = record["stats"].get("crawlsched/snapshot/used", 0)
             print(
                 f"    from {name}{'' if used == (name != 'the store') else ', WHICH WAS NOT USED'}: first dispatch "
-                f"after {record['first_dispatch']:.1f} s; {memory:.0f} bytes a page in the whole process"
+                f"after {record['first_dispatch']:.1f} s; {memory:.0f} bytes a page in the whole process, "
+                f"{peak:.0f} at most while it opens or closes"
             )
     print(_rate_line("crawlsched", record, _LARGE_RATE, seconds))
     late = np.array(record["late"] or [(0.0, 0.0)])[:, 1] * 1e3
