@@ -8,6 +8,7 @@ import itertools
 import json
 import subprocess
 import sys
+import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -70,6 +71,29 @@ def article(number: int, edit: str = "water") -> str:
     return (
         f"<h1>Article {number}</h1><p>Number {number} tells of leaves and {edit}, of cups and all that is {number}.</p>"
     )
+
+
+def test_neither_charset_nor_compression_is_a_change(site: Site, tmp_path: Path) -> None:
+    """The same words, plain and compressed, in two encodings that the header or the page itself names."""
+    page = '<meta charset="{}"><p>K\u00e4se f\u00fcr vier Euro, und Tee dazu</p>'
+    forms = [
+        (page.format("utf-8").encode(), None, "utf-8"),
+        (gzip.compress(page.format("utf-8").encode()), "gzip", "utf-8"),
+        (page.format("iso-8859-1").encode("iso-8859-1"), None, None),
+        (zlib.compress(page.format("utf-8").encode()), "deflate", None),
+        (gzip.compress(page.format("iso-8859-1").encode("iso-8859-1")), "gzip", "iso-8859-1"),
+    ]
+    asked = itertools.count()
+
+    def answer(request: web.Request) -> web.Response:
+        body, coding, charset = forms[next(asked) % len(forms)]
+        headers = {"Content-Type": "text/html" + (f"; charset={charset}" if charset else "")}
+        return web.Response(body=body, headers=headers | ({"Content-Encoding": coding} if coding else {}))
+
+    url = site.page("/cheese", answer)
+    outcomes = outcomes_of(project(tmp_path, [url], TEST_CLOSE_AFTER_RESOLVED="12").run())
+    assert len(outcomes[url]) >= 2 * len(forms)
+    assert set(outcomes[url][1:]) == {"unchanged"}
 
 
 def test_recipes_are_chosen_by_pattern_host_and_request(site: Site, tmp_path: Path) -> None:
