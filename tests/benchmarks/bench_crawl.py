@@ -38,7 +38,7 @@ _LARGE_RATE = 200.0
 _WRITTEN_ONE_BY_ONE = 500_000
 
 _SPIDER = '''
-import asyncio, itertools, json, os, resource, time
+import asyncio, json, os, resource, time
 import scrapy
 from scrapy import signals
 
@@ -63,14 +63,14 @@ class Recorder:
 
     def left(self, request):
         self.times.append(time.monotonic())
+        if len(self.times) % 200 == 0:  # not when the crawl is closed, and copies stand beside what they are of
+            pages = int(open("/proc/self/statm").read().split()[1])
+            self.memory = max(self.memory, pages * resource.getpagesize())
         if self.watch is None:
             self.watch = asyncio.ensure_future(self.watch_the_loop())
 
     async def watch_the_loop(self):
-        for number in itertools.count():
-            if number % 200 == 0:
-                pages = int(open("/proc/self/statm").read().split()[1])
-                self.memory = max(self.memory, pages * resource.getpagesize())
+        while True:
             due = time.monotonic() + 0.005
             await asyncio.sleep(0.005)
             if time.monotonic() > due + 0.005:
