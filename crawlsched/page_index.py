@@ -10,6 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from crawlsched.growing import inserted
+
 __all__ = ["PageIndex"]
 
 # A segment with more pages than this is split in two: a page more copies the arrays of one segment, some microseconds.
@@ -171,9 +173,9 @@ class PageIndex:
         while row < segment.high.size and segment.high.item(row) == high and segment.low.item(row) < low:
             row += 1
         longer = segment._replace(
-            high=_inserted(segment.high, row, high),
-            low=_inserted(segment.low, row, low),
-            pages=_inserted(segment.pages, row, page),
+            high=inserted(segment.high, row, high),
+            low=inserted(segment.low, row, low),
+            pages=inserted(segment.pages, row, page),
         )
         self._put(number, longer)
 
@@ -240,9 +242,3 @@ def _row(segment: _Segment, high: int, low: int) -> int:
             return row
         row += 1
     return -1
-
-
-def _inserted(column: NDArray[Any], row: int, value: int) -> NDArray[Any]:
-    longer = np.empty(column.size + 1, column.dtype)
-    longer[:row], longer[row], longer[row + 1 :] = column[:row], value, column[row:]
-    return longer

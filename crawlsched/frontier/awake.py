@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -10,6 +10,7 @@ import numpy.typing as npt
 from crawlsched.crawl_value.evaluation import Compilable
 from crawlsched.frontier import awake_rows
 from crawlsched.frontier.values import PageValue, PageValues
+from crawlsched.growing import inserted
 
 __all__ = ["Awake"]
 
@@ -21,11 +22,6 @@ _OUT = -np.inf
 
 #: `crawlsched.frontier.awake_rows`.
 ROWS = Compilable(awake_rows)
-
-
-def _inserted(numbers: Any, at: int, number: int) -> Any:
-    # What `numpy.insert` does, in a fifth of the time.
-    return np.concatenate([numbers[:at], np.array([number], numbers.dtype), numbers[at:]])
 
 
 class _Single(NamedTuple):
@@ -130,8 +126,8 @@ class Awake:
         bounds = np.empty((5, self.pages.size + 1))
         bounds[:, :row], bounds[:, row + 1 :] = self._bounds[:, :row], self._bounds[:, row:]
         bounds[:, row], self._bounds = (after, *parabola, 0.0), bounds
-        self._batches, self._rows = _inserted(self._batches, row, len(self._values)), _inserted(self._rows, row, 0)
-        self.pages, self.hosts = _inserted(self.pages, row, page), _inserted(self.hosts, row, host)
+        self._batches, self._rows = inserted(self._batches, row, len(self._values)), inserted(self._rows, row, 0)
+        self.pages, self.hosts = inserted(self.pages, row, page), inserted(self.hosts, row, host)
         self._values.append(_Single(value))
 
     def bounds(self, now: float) -> FloatArray:
