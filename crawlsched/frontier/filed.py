@@ -54,7 +54,7 @@ def filed(frontier: Filing, n_pages: int) -> Filed:
     return Filed(place, calendar._alarm[:n_pages], *numbers)
 
 
-def put_back(frontier: Filing, known: Filed, n_known: int, now: float) -> None:
+def put_back(frontier: Filing, known: Filed, now: float) -> None:
     """Put pages where they stood, in a frontier that has none; those whose time has come meanwhile are filed anew.
 
     O(n) in numpy, some 0.3 µs a page.
@@ -64,8 +64,6 @@ def put_back(frontier: Filing, known: Filed, n_known: int, now: float) -> None:
     frontier : Filing
     known : Filed
         Of pages whose columns and parameters are what they were then.
-    n_known : int
-        Only the first so many are put back; the others are filed anew.
     now : float
         POSIX seconds, not before `known` was taken.
     """
@@ -83,7 +81,7 @@ def put_back(frontier: Filing, known: Filed, n_known: int, now: float) -> None:
         pages = np.arange(begin, begin + place.size)
         rings = known.start + (alarm.astype(np.float64) - 1.0) * known.tick
         waits = (alarm == NONE) | (rings > until)
-        kept = (pages < n_known) & waits & ((place > RUNNING) | ((place == BARRED) & (alarm != NONE)))
+        kept = waits & ((place > RUNNING) | ((place == BARRED) & (alarm != NONE)))
         _put_back_some(frontier, pages[kept], place[kept], np.where(alarm == NONE, np.inf, rings)[kept], now)
         file_anew(frontier, pages[~kept & (place != OUT)], now)
 

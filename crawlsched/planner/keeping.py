@@ -98,10 +98,9 @@ def restore_planner(
     planner.threshold = facts["threshold"]
     if "filed.place" not in arrays:
         return
-    n_known = facts["n_filed"] if facts["rules"] == _rules(planner) else 0
-    numbers = [facts[name] for name in Filed._fields[2:]]
-    if n_known:
-        put_back(planner.frontier, Filed(arrays["filed.place"], arrays["filed.alarm"], *numbers), n_known, now)
+    if facts["n_filed"] and facts["rules"] == _rules(planner):
+        numbers = [facts[name] for name in Filed._fields[2:]]
+        put_back(planner.frontier, Filed(arrays["filed.place"], arrays["filed.alarm"], *numbers), now)
         return
     file_anew(planner.frontier, np.flatnonzero(planner.pages.state[: planner.pages.n] != FREE), now)
 
@@ -113,7 +112,7 @@ def _rules(planner: Planner) -> list[Any]:
 
 
 def _n_filed(planner: Planner) -> int:
-    """Return how many pages, from the first, are filed by `plans_in_turn`; by the papers' rules none count as such."""
+    """Return how many pages are filed by `plans_in_turn`: all or none; by the papers' rules none count as such."""
     if planner._rule != "posterior":
         return 0
     values, in_turn = planner.values, plans_in_turn(planner)
