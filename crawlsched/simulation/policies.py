@@ -77,7 +77,8 @@ def make_arm(
     """Return the arm for a policy, and the estimator that it does use."""
     _check(policy, estimator)
     used = None if policy in _WITHOUT_RATES else estimator or default_estimator(policy)
-    by_itself = (used == "posterior" and policy not in DIVISIONS) or (policy == "posterior" and used == _DATED)
+    is_dated = policy == "posterior" and used == _DATED
+    by_itself = is_dated or (used == "posterior" and policy not in DIVISIONS)
     setting = _setting(history, window, bandwidth, used, seed, by_itself)
     if policy == "round_robin":
         return RoundRobin(setting), used
@@ -88,7 +89,7 @@ def make_arm(
         return PlannedRates(setting, DIVISIONS[policy], order, setting.rates), used
     # A posterior without any uncertainty left is the noisy-signals rule with known rates.
     rule = "greedy_ncis" if policy == "posterior" and used in _GIVEN else policy
-    return PlannerArm(setting, rule, signal_delay, is_dated=policy == "posterior" and used == _DATED), used
+    return PlannerArm(setting, rule, signal_delay, is_dated=is_dated), used
 
 
 def _check(policy: str, estimator: str | None) -> None:

@@ -380,14 +380,19 @@ def test_nutch_and_stormcrawler_come_back_sooner_to_a_page_that_changes() -> Non
         assert counts[1] > 5 * counts[0]
 
 
-def test_learned_rates_come_close_to_known_ones() -> None:
-    """With some tens of visits a page, the default loses little against known rates, and beats round robin."""
-    rng = np.random.default_rng(11)
-    n_pages, duration = 100, 300.0
+def of_unequal_rates(seed: int, n_pages: int, duration: float) -> History:
+    """Pages that change as Poisson processes with lognormal rates, which the history names."""
+    rng = np.random.default_rng(seed)
     rates = rng.lognormal(-1.5, 1.5, n_pages)
     lists = [np.sort(rng.random(rng.poisson(rate * duration)) * duration) for rate in rates]
-    base = history_of([(row, t) for row, ts in enumerate(lists) for t in ts], lives=[(0.0, 301.0)] * n_pages)
-    history = History(**{**vars(base), "change_rate": rates})
+    base = history_of([(row, t) for row, ts in enumerate(lists) for t in ts], lives=[(0.0, duration + 1.0)] * n_pages)
+    return History(**{**vars(base), "change_rate": rates})
+
+
+def test_learned_rates_come_close_to_known_ones() -> None:
+    """With some tens of visits a page, the default loses little against known rates, and beats round robin."""
+    duration = 300.0
+    history = of_unequal_rates(seed=11, n_pages=100, duration=duration)
 
     def measured(policy: str, estimator: str | None = None) -> float:
         return replay(history, 10.0, policy, estimator, start=0.0, end=duration, measure_from=duration / 2).freshness
@@ -417,11 +422,8 @@ def test_the_default_is_fresher_with_true_signals_and_hardly_staler_with_lies() 
 
 def test_the_default_learns_from_modification_dates_where_it_is_told_them() -> None:
     """With a visit in many changes, the date of the last one says what the visit alone cannot."""
-    rng = np.random.default_rng(5)
-    n_pages, duration = 200, 300.0
-    rates = rng.lognormal(-1.5, 1.5, n_pages)
-    lists = [np.sort(rng.random(rng.poisson(rate * duration)) * duration) for rate in rates]
-    history = history_of([(row, t) for row, ts in enumerate(lists) for t in ts], lives=[(0.0, 301.0)] * n_pages)
+    duration = 300.0
+    history = of_unequal_rates(seed=5, n_pages=200, duration=duration)
 
     def measured(estimator: str) -> float:
         return replay(history, 15.0, "posterior", estimator, start=0.0, end=duration, measure_from=150.0).freshness
