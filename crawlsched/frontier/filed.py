@@ -50,7 +50,7 @@ def filed(frontier: Filing, n_pages: int) -> Filed:
     own = place > OWN_LADDER // 2
     place[own] -= OWN_LADDER
     calendar = standing.calendar
-    numbers = float(calendar._start), calendar.tick, int(standing.cutoff), int(standing.calm)
+    numbers = float(calendar._start), calendar.tick, int(standing.cutoff), int(standing.calm.level)
     return Filed(place, calendar._alarm[:n_pages], *numbers)
 
 
@@ -72,7 +72,7 @@ def put_back(frontier: Filing, known: Filed, now: float) -> None:
     frontier.reserve(n_pages)
     standing = frontier._standing
     standing.set_cutoff(known.cutoff)
-    standing.calm_at(known.calm)
+    standing.calm.suppose(known.calm)
     # A page whose alarm rings in the tick that has begun has to be looked at now.
     until = standing.until
     for begin in range(0, n_pages, _PUT_BACK):

@@ -110,7 +110,7 @@ class Filing:
         if pages.size:
             standing.put(pages, falling)
             if pages.size > _MANY and not falling:
-                standing.calm_at(standing.cutoff)
+                standing.calm.suppose(standing.cutoff)
             standing.compare_awake()
 
     def refile(self, pages: IndexArray, now: float) -> None:
@@ -215,7 +215,7 @@ class Filing:
         standing.begin_turn(now)
         standing.calendar.adapt()
         self._ladders.adapt()
-        standing.calm_down()
+        standing.calm.turn(standing.cutoff, standing.ticks)
         self._crowds.fell(standing.cutoff, PICKS_PER_TICK * standing.ticks)
         pages = np.concatenate([standing.take_awake(), standing.take_fresh()])
         self._deadlines.turn()

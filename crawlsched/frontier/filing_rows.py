@@ -13,7 +13,16 @@ from crawlsched.frontier.ladder import LOWEST
 
 __all__ = ["EXAMPLES", "belong", "leave"]
 
-_STEPS, _BOTTOM, _SHARE, _BED_BITS = scale.STEPS, scale.BOTTOM, scale.SHARE, scale.BED_BITS
+_STEPS, _BOTTOM, _SHARE, _BED_BITS, _LN2 = scale.STEPS, scale.BOTTOM, scale.SHARE, scale.BED_BITS, scale.LN2
+
+
+def _fallen(value: float, slope: float, curve: float, limit: int, way: int, drift: float) -> int:
+    """Return by how much the cutoff will have fallen, at most `way`, when a page meets it: `levels.meeting_levels`."""
+    at_cutoff = 2.0 ** (limit / _STEPS)
+    missing = max(at_cutoff - value, 0.0)
+    closing = slope + at_cutoff * (drift * _LN2 / _STEPS)
+    together = closing + math.sqrt(closing * closing + 4.0 * curve * missing)
+    return int(min(2.0 * missing / together * drift, float(way - way // _SHARE))) if together > 0.0 else 0
 
 
 def belong(
@@ -27,6 +36,7 @@ def belong(
     calm: int,
     falling: bool,
     coarse: int,
+    drift: float,
     awake: Any,
     beds: Any,
 ) -> int:
@@ -39,7 +49,7 @@ def belong(
     hosts : ndarray of int32, shape (n,)
     cutoff_of_host : ndarray of int32
         What a host's own cutoff has above `LOWEST`.
-    cutoff, calm, falling, coarse
+    cutoff, calm, falling, coarse, drift
         As in `Standing.put`.
     awake : ndarray of bool, shape (n,)
     beds : ndarray of int32, shape (n,)
@@ -60,10 +70,12 @@ def belong(
         if level < calm:
             limit = calm
         # As `levels.bed_levels` does it in numpy.
-        part = (limit - level) // _SHARE
-        distance = part if rising else limit - level - part
-        shift = max(math.frexp(float(part))[1] - _BED_BITS, coarse)
-        beds[n - n_awake] = min(limit, -(((distance - limit) >> shift) << shift))
+        shift, aim = max(math.frexp(float((limit - level) // _SHARE))[1] - _BED_BITS, coarse), limit
+        if rising and drift > 0.0:
+            aim = limit - _fallen(value[n], slope[n], curve[n], limit, limit - level, drift)
+        part = (aim - level) // _SHARE
+        distance = part if rising else aim - level - part
+        beds[n - n_awake] = min(limit, -(((distance - aim) >> shift) << shift))
     return n_awake
 
 
@@ -95,6 +107,6 @@ def leave(table: Any, place: Any, pages: Any, own: int, others: Any) -> int:
 _ROW, _INT = np.full(2, 0.5), np.zeros(2, np.int32)
 #: Arguments of the functions that are called from outside, as numba is to compile them.
 EXAMPLES = {
-    "belong": (_ROW, _ROW, _ROW, 0.5, _INT, _INT, 0, 0, False, 0, np.zeros(2, bool), _INT.copy()),
+    "belong": (_ROW, _ROW, _ROW, 0.5, _INT, _INT, 0, 0, False, 0, 0.0, np.zeros(2, bool), _INT.copy()),
     "leave": (empty_table(4), _INT, np.arange(0), 0, np.arange(0)),
 }

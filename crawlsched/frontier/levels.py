@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import exp2, log2
+from math import exp2, log, log2
 
 import numpy as np
 import numpy.typing as npt
@@ -10,6 +10,7 @@ import numpy.typing as npt
 __all__ = [
     "BED_BITS",
     "BOTTOM",
+    "LN2",
     "SHARE",
     "STEPS",
     "bed_level",
@@ -17,6 +18,7 @@ __all__ = [
     "coarseness",
     "level_above",
     "levels_above",
+    "meeting_levels",
     "value_at",
     "values_at",
 ]
@@ -28,6 +30,7 @@ LevelArray = npt.NDArray[np.int32]
 # have their values within the eight steps in which all sleep under one level. More would not fit beside each other in
 # a 4-byte number (see `ladder`): values reach from 2**-1000 to 2**1000.
 STEPS = 2.0**17
+LN2 = log(2.0)
 #: The level of all values from 0 up to 2**-1000, which is its own value.
 BOTTOM = -1000 * 2**17
 #: A page on its way up sleeps until it has made 7/8 of the way (in levels) to where it would be awake: beginning twelve
@@ -93,8 +96,42 @@ def bed_level(level: int, cutoff: int, coarse: int = 0) -> int:
     return min(cutoff, -((left - cutoff) >> shift << shift))
 
 
+def meeting_levels(
+    levels: LevelArray,
+    cutoffs: npt.NDArray[np.int32],
+    parabolas: tuple[FloatArray, FloatArray, FloatArray],
+    drift: float,
+) -> LevelArray:
+    """Return about where pages meet a cutoff that comes down to them: at least `levels`, at most `cutoffs`; O(n).
+
+    Parameters
+    ----------
+    levels, cutoffs : ndarray of int32, shape (n,)
+        As for `bed_levels`.
+    parabolas : tuple of three ndarrays, shape (n,)
+        Value v, slope s and half curvature c: in t seconds a page is worth about v + s t + c t².
+    drift : float
+        Levels a second by which the cutoff falls; above 0.
+    """
+    value, slope, curve = parabolas
+    # Where v + s t + c t² = C - f t, the cutoff's value C falling by f a second.
+    at_cutoff = values_at(cutoffs)
+    missing = np.maximum(at_cutoff - value, 0.0)
+    closing = slope + at_cutoff * (drift * LN2 / STEPS)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        wait = 2.0 * missing / (closing + np.sqrt(closing * closing + 4.0 * curve * missing))
+        # Not a number where nothing moves.
+        fallen = np.minimum(wait * drift, cutoffs - levels - (cutoffs - levels) // SHARE)
+    met: LevelArray = (cutoffs - np.where(fallen > 0.0, fallen, 0.0).astype(np.int32)).astype(np.int32)
+    return met
+
+
 def bed_levels(
-    levels: LevelArray, cutoffs: npt.NDArray[np.int32] | int, falling: npt.NDArray[np.bool_] | bool, coarse: int = 0
+    levels: LevelArray,
+    cutoffs: npt.NDArray[np.int32] | int,
+    falling: npt.NDArray[np.bool_] | bool,
+    coarse: int = 0,
+    aims: LevelArray | None = None,
 ) -> LevelArray:
     """Return the levels under which pages go to sleep.
 
@@ -108,10 +145,12 @@ def bed_levels(
         Whether the cutoff is coming down to the pages, or the pages are on their way up as for `bed_level`.
     coarse : int
         See `coarseness`.
+    aims : ndarray of int32, optional
+        From `levels` to `cutoffs`, where pages are likely to meet the cutoff, which itself by default.
     """
-    way = cutoffs - levels
-    part = way // SHARE
-    left = np.where(falling, way - part, part)
-    shift = np.maximum(np.frexp(part)[1] - BED_BITS, coarse)
-    beds: LevelArray = np.minimum(cutoffs, -(((left - cutoffs) >> shift) << shift)).astype(np.int32)
+    goals = cutoffs if aims is None else aims
+    way = goals - levels
+    left = np.where(falling, way - way // SHARE, way // SHARE)
+    shift = np.maximum(np.frexp((cutoffs - levels) // SHARE)[1] - BED_BITS, coarse)
+    beds: LevelArray = np.minimum(cutoffs, -(((left - goals) >> shift) << shift)).astype(np.int32)
     return beds

@@ -9,10 +9,20 @@ from crawlsched.crawl_value.evaluation import Compilable
 from crawlsched.frontier import bucket_rows, filing_rows
 from crawlsched.frontier.awake import Awake
 from crawlsched.frontier.calendar import Calendar
+from crawlsched.frontier.calm import Calm
 from crawlsched.frontier.followers import Followers
 from crawlsched.frontier.ladder import AWAKE, FRESH, IN_FLIGHT, LOWEST, OUT, OWN_LADDER, RUNNING
 from crawlsched.frontier.ladders import Ladders
-from crawlsched.frontier.levels import bed_level, bed_levels, coarseness, level_above, levels_above, value_at, values_at
+from crawlsched.frontier.levels import (
+    bed_level,
+    bed_levels,
+    coarseness,
+    level_above,
+    levels_above,
+    meeting_levels,
+    value_at,
+    values_at,
+)
 from crawlsched.frontier.resting import RestingHosts
 from crawlsched.frontier.values import CrawlValues, PageValues, as_bytes
 from crawlsched.growing import grown
@@ -36,8 +46,6 @@ _CLOCK_SLACK = 1e-15
 # ticks (k + 1) / 2 times as many are kept, and as many more may be awake.
 _MOST_AWAKE = 192
 _KEPT_AWAKE = 64
-# Where the cutoff has been for some time is the lowest of the last so many turns, or of up to twice as many.
-_CALM_TURNS = 64
 # A turn takes up to so many ticks, as long as no more pages are looked at in it than so many portions.
 _MOST_TICKS = 4
 _PORTIONS = 1.5
@@ -73,8 +81,8 @@ class Standing:
     followers : Followers
     cutoff : int
         The level above which pages are awake.
-    calm : int
-        Where the cutoff has been for some time, or lower: pages sleep in view of that, and not of a passing rise.
+    calm : Calm
+        Where the cutoff has been for some time: pages sleep in view of that, and not of a passing rise.
     fresh_at_most : float
         What no page's value exceeds in this tick that was crawled in it.
     """
@@ -92,7 +100,7 @@ class Standing:
         self.ladders = Ladders(pages, self.resting.until, self._places)
         self.followers = Followers()
         self.set_cutoff(LOWEST)
-        self.calm_at(LOWEST)
+        self.calm = Calm()
         self._coarse = coarseness(0)
         self._were_kept = 0  # awake, when they were compared among each other for the last time but by a turn
         self.fresh: list[int] = []  # some are elsewhere by now
@@ -123,21 +131,6 @@ class Standing:
         self._n_looked_at = 0
         self._begin(now)
 
-    def calm_at(self, level: int) -> None:
-        """Suppose that the cutoff has been at this level for some time."""
-        self.calm = level
-        # The lowest cutoff of some turns, of those since, and how many these are.
-        self._lowest, self._n_since = (level, level), 0
-
-    def calm_down(self) -> None:
-        """Let what pages sleep in view of follow the cutoff up after some turns; it follows it down at once. O(1)."""
-        before, since = self._lowest[0], min(self._lowest[1], self.cutoff)
-        self._n_since += self.ticks
-        if self._n_since >= _CALM_TURNS:
-            before, since, self._n_since = since, self.cutoff, 0
-        self._lowest = before, since
-        self.calm = min(before, since)
-
     def set_cutoff(self, level: int) -> None:
         """Let pages above a level be awake from now on."""
         self.cutoff = level
@@ -146,7 +139,7 @@ class Standing:
     def come_down(self, level: int, host: int) -> None:
         """Let pages above a level be awake from now on; that of a host that has a cutoff of its own, or -1, too."""
         self.set_cutoff(min(self.cutoff, level))
-        self.calm = min(self.calm, self.cutoff)
+        self.calm.at_most(self.cutoff)
         if host >= 0:
             self.resting.cutoffs[host] = 0
 
@@ -241,9 +234,13 @@ class Standing:
         if not asleep.any():
             return
         sleepers, levels, cutoffs = pages[asleep], levels[asleep], cutoffs[asleep]
-        below = levels < self.calm
-        cutoffs[below] = self.calm
-        levels = bed_levels(levels, cutoffs, falling | descending[asleep] | ~below, self._coarse)
+        below = levels < self.calm.level
+        cutoffs[below] = self.calm.level
+        falls, aims = falling | descending[asleep] | ~below, None
+        if self.calm.drift > 0.0 and not falling:
+            parts, drift = (value[asleep], slope[asleep], curve[asleep]), self.calm.drift / self.calendar.tick
+            aims = np.where(falls, cutoffs, meeting_levels(levels, cutoffs, parts, drift))
+        levels = bed_levels(levels, cutoffs, falls, self._coarse, aims)
         self._sleep(sleepers, levels, hosts[asleep], values, asleep)
 
     def _put_compiled(
@@ -251,7 +248,8 @@ class Standing:
     ) -> bool:
         """Do what `put` does by compiled code; return False, and do nothing, where too many pages would be awake."""
         hosts, awake, beds = self._pages.host[pages], np.empty(pages.size, bool), np.empty(pages.size, np.int32)
-        limits = self.resting.cutoffs, int(self.cutoff), int(self.calm), falling, self._coarse
+        calm, drift = int(self.calm.level), self.calm.drift / self.calendar.tick
+        limits = self.resting.cutoffs, int(self.cutoff), calm, falling, self._coarse, drift
         n_awake = ROWS.belong(*parabolas, self.until - self.now, hosts, *limits, awake, beds)
         if n_awake > self._most_awake:
             return False
@@ -292,7 +290,7 @@ class Standing:
             self.place[page] = AWAKE
             self.awake.add_one(page, host, value.parabola(self.now, self.until), self.now, value)
             return
-        bed = bed_level(level, self.calm if level < self.calm else cutoff, self._coarse)
+        bed = bed_level(level, self.calm.level if level < self.calm.level else cutoff, self._coarse)
         self.ladders.put_one(page, bed, host)
         if not value.steady:
             ring = value.crossing(value_at(bed) * (1 - _SLACK), self.until)

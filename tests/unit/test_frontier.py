@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from crawlsched.crawl_value import use_compiled
-from crawlsched.frontier import buckets, calendar, crowds, deadlines, filing, frontier, resting, standing
+from crawlsched.frontier import buckets, calendar, calm, crowds, deadlines, filing, frontier, resting, standing
 from crawlsched.pages import FREE
 from crawlsched.planner import Planner, plan
 from crawlsched.planner.co_changes import CoChanges, HostCoChanges
@@ -245,6 +245,7 @@ class SmallLimits(Histories):
     limits = (
         (standing, "_MOST_AWAKE", 6),
         (standing, "_KEPT_AWAKE", 2),
+        (calm, "_CALM_TURNS", 2),
         (standing, "_PORTIONS", 0.1),
         (resting, "_SMALL_HOST", 5),
         (standing, "_LEAST_RUN", 4),

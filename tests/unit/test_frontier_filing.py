@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from crawlsched.frontier import calendar_rows, filing_rows
 from crawlsched.frontier.calendar import Calendar
+from crawlsched.frontier.calm import Calm
 from crawlsched.frontier.entries import CompactEntries
 from crawlsched.frontier.ladder import LOWEST
-from crawlsched.frontier.levels import bed_levels, level_above, levels_above
-from crawlsched.planner import Planner
+from crawlsched.frontier.levels import SHARE, STEPS, bed_levels, level_above, levels_above, meeting_levels
 
 
 @settings(max_examples=40, deadline=None)
@@ -21,9 +22,10 @@ from crawlsched.planner import Planner
     fallen=st.integers(0, 10_000),
     falling=st.booleans(),
     coarse=st.integers(0, 5),
+    drift=st.sampled_from([0.0, 1e-3, 10.0, 1e4, 1e9]),
 )
 def test_each_page_has_the_bed_that_numpy_gives_it(
-    seed: int, cutoff: float, fallen: int, falling: bool, coarse: int
+    seed: int, cutoff: float, fallen: int, falling: bool, coarse: int, drift: float
 ) -> None:
     """Awake above its cutoff, else under the same level; hosts with a cutoff of their own among them."""
     rng = np.random.default_rng(seed)
@@ -33,7 +35,7 @@ def test_each_page_has_the_bed_that_numpy_gives_it(
     hosts = rng.integers(0, 3, n).astype(np.int32)
     own = np.array([0, level_above(2.0 ** (cutoff + 1)) - LOWEST, 0], np.int32)
     awake, beds = np.empty(n, bool), np.empty(n, np.int32)
-    limits = own, at, at - fallen, falling, coarse
+    limits = own, at, at - fallen, falling, coarse, drift
     n_awake = filing_rows.belong(value, slope, curve, 0.5, hosts, *limits, awake, beds)
 
     levels = levels_above(value + 0.5 * (slope + 0.5 * curve))
@@ -42,8 +44,38 @@ def test_each_page_has_the_bed_that_numpy_gives_it(
     assert n_awake == awake.sum()
     below = levels < at - fallen
     cutoffs[below] = at - fallen
-    expected = bed_levels(levels[~awake], cutoffs[~awake], falling | ~below[~awake], coarse)
+    asleep, comes_down, aims = ~awake, falling | ~below[~awake], cutoffs[~awake]
+    if drift:
+        met = meeting_levels(levels[asleep], aims, (value[asleep], slope[asleep], curve[asleep]), drift)
+        aims = np.where(comes_down, aims, met)
+    expected = bed_levels(levels[asleep], cutoffs[asleep], comes_down, coarse, aims)
     assert beds[: n - n_awake].tolist() == expected.tolist()
+    assert (levels[asleep] <= expected).all()
+    assert (expected <= cutoffs[asleep]).all()
+
+
+def test_a_page_sleeps_until_shortly_before_it_meets_a_cutoff_that_comes_down_to_it() -> None:
+    """7/8 of the way to the level that both reach at the same time, which is the cutoff's if that hardly falls."""
+    cutoffs, drift = np.full(3, level_above(1.0), np.int32), 0.01 * STEPS
+    value, slope, curve = np.array([0.5, 0.9, 0.3]), np.array([0.01, 0.02, 0.0]), np.array([0.0, 0.0, 1e-4])
+    levels = levels_above(value)
+    met = meeting_levels(levels, cutoffs, (value, slope, curve), drift)
+    wait = (cutoffs - met) / drift
+    rise = value + wait * (slope + wait * curve)
+    # The cutoff's value falls about as fast as at first, until it is there.
+    assert np.abs(rise - (1.0 - wait * drift * np.log(2.0) / STEPS)).max() < 1e-3
+    beds = bed_levels(levels, cutoffs, False, 0, met)
+    assert np.abs(beds - (levels + 7 * (met - levels) / 8)).max() < (cutoffs - levels).max() / 128
+    assert meeting_levels(levels, cutoffs, (value, np.ones(3), curve), 1e-9).tolist() == cutoffs.tolist()
+
+
+def test_a_cutoff_that_falls_however_fast_leaves_pages_an_eighth_of_the_way() -> None:
+    """A page never sleeps just above its own value, where it would be looked at in each turn."""
+    value = np.array([0.999, 0.9, 0.5, 1e-9])
+    cutoffs, levels = np.full(4, level_above(1.0), np.int32), levels_above(value)
+    met = meeting_levels(levels, cutoffs, (value, np.zeros(4), np.zeros(4)), 1e30)
+    assert met[0] == levels[0] + (cutoffs[0] - levels[0]) // SHARE
+    assert (met >= levels + (cutoffs - levels) // SHARE).all()
 
 
 @settings(max_examples=20, deadline=None)
@@ -70,14 +102,26 @@ def test_each_alarm_is_set_to_the_tick_that_numpy_sets_it_to(seed: int) -> None:
 
 def test_pages_sleep_in_view_of_the_lowest_cutoff_of_the_last_turns() -> None:
     """A rise of the cutoff counts after 128 turns, a fall at once, and as long if it was for one turn only."""
-    planner = Planner(1.0)
-    planner.add(0, 0.0)
-    standing, seen = planner.frontier._standing, []
-    standing.calm_at(-1000)
+    calm, seen = Calm(), []
+    calm.suppose(-1000)
     for turn in range(192):
-        standing.cutoff = 200 if turn == 70 else 500
-        standing.calm_down()
-        seen.append(standing.calm)
+        calm.turn(200 if turn == 70 else 500, 1)
+        seen.append(calm.level)
     assert seen == [-1000] * 127 + [200] * 64 + [500]
-    standing.come_down(300, -1)
-    assert standing.calm == 300
+    calm.at_most(300)
+    assert calm.level == 300
+
+
+def test_the_speed_of_the_cutoff_is_that_of_its_lowest_from_turns_to_turns() -> None:
+    """As many levels a tick as it falls in 64 turns; what rises in between counts for nothing."""
+    calm, seen = Calm(), []
+    calm.suppose(0)
+    for turn in range(256):
+        calm.turn(5000 if turn % 3 else 1000 if turn > 200 else -10 * min(turn, 128), 1)
+        seen.append(calm.drift)
+    assert seen[:63] == [0.0] * 63
+    assert seen[63] == seen[126]
+    assert seen[63] == pytest.approx(10.0, abs=0.5)
+    assert seen[127] == pytest.approx(10.0, abs=0.5)
+    assert seen[191] < 1.0
+    assert seen[255] == 0.0
