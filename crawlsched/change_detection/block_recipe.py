@@ -72,7 +72,7 @@ class LivingBlocks(Recipe):
         self._images = images
         self._ignore_keys = checked_keys(ignore_keys)
         self._parts = PageParts(keep, drop) if keep or drop else None
-        self.id = f"blocks/2{'+links' * links}{'+images' * images}{keys_id(self._ignore_keys)}"
+        self.id = f"blocks/3{'+links' * links}{'+images' * images}{keys_id(self._ignore_keys)}"
         if self._parts is not None:
             self.id += f"/{short_digest([sorted(keep), sorted(drop)])}/{SELECTION_VERSION}"
 

@@ -6,14 +6,12 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from hashlib import blake2b
 
-from crawlsched.change_detection.html_scan import INLINE, normalised, scanned, target_of
+from crawlsched.change_detection.html_scan import INLINE, Tag, normalised, scanned, target_of
 
 __all__ = ["BLOCK_STRIDE", "KEY_MASK", "PageBlocks", "page_blocks", "path_below"]
 
 _ROOT = 0
 _NAMELESS = 0
-# Path and name below an inline element without a class or an id: it belongs to the place at which it stands.
-_OF_THE_PLACE = (-1, -1)
 _KEY_BITS = 64
 KEY_MASK = (1 << _KEY_BITS) - 1
 """Keys of blocks are 64-bit numbers."""
@@ -25,8 +23,9 @@ _LOOK_BACK = 64
 _VOID = frozenset((
     "area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "param", "source", "track", "wbr",
 ))  # fmt: skip
-# Elements whose end need not be written: what opening one closes, and where looking for it stops.
-_CLOSED_BY = {
+# Elements whose end need not be written: what opening another closes, and where looking for it stops. Without that only
+# inline elements may be open within.
+_ENDED_BY: dict[str, tuple[frozenset[str], frozenset[str] | None]] = {
     "li": (frozenset({"li"}), frozenset({"ul", "ol", "menu"})),
     "dt": (frozenset({"dt", "dd"}), frozenset({"dl"})),
     "dd": (frozenset({"dt", "dd"}), frozenset({"dl"})),
@@ -35,13 +34,13 @@ _CLOSED_BY = {
     "th": (frozenset({"td", "th"}), frozenset({"tr", "table"})),
     "option": (frozenset({"option"}), frozenset({"select", "optgroup", "datalist"})),
 }
-_PARAGRAPH = frozenset({"p"})
-_INLINE_TAGS = INLINE | {f"/{name}" for name in INLINE}
-_NO_PARAGRAPH_GOES_ON = frozenset((
+_ENDED_BY |= dict.fromkeys((
     "address", "article", "aside", "blockquote", "details", "div", "dl", "fieldset", "figure", "footer", "form", "h1",
     "h2", "h3", "h4", "h5", "h6", "header", "hr", "main", "nav", "ol", "p", "pre", "section", "table", "ul",
-))  # fmt: skip
+), (frozenset({"p"}), None))  # fmt: skip
 _CLASS_OR_ID = re.compile(r"""(?:^|[\s"'/])(class|id)\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'>]+))""", re.IGNORECASE)
+# A class before other attributes in which nothing can be taken for another class or an id.
+_CLASS_FIRST = re.compile(r"""\s++class="([^"]*)"(?:\s++(?:href|title|src|alt|rel|style|type|target)="[^"=]*")*+\s*+""")
 # What follows a digit in a name is a number or made up by a program: "item-12", "css-1q2w3e", "ad-8f3a9c".
 _MADE_UP = re.compile(r"\d\S*")
 _MAX_NAME = 40
@@ -94,8 +93,9 @@ def page_blocks(markup: str, links: bool = False, images: bool = False) -> PageB
     Notes
     -----
     A block is the text directly below an element; inline elements without a class or an id belong to the block around
-    them. Numbers in classes and ids do not count, nor does what programs make up in them. The time is linear in the
-    length of the page: no search looks further back than 64 elements, and deeper than 256 all is one path.
+    them, and within ``<pre>`` those with a class do, too: they colour the words of a program. Numbers in classes and
+    ids do not count, nor does what programs make up in them. The time is linear in the length of the page: no search
+    looks further back than 64 elements, and deeper than 256 all is one path.
 
     Examples
     --------
@@ -106,117 +106,152 @@ def page_blocks(markup: str, links: bool = False, images: bool = False) -> PageB
     >>> [text for key, text in two.texts.items() if one.texts[key] != text]
     ['13']
     """
-    pieces: dict[int, list[str]] = {}
-    blocks = PageBlocks()
-    places = _Places(blocks.steps)
-    has_targets = links or images
-    for text, name, attributes in scanned(markup):
-        if text and not text.isspace():
-            if (key := places.place[1]) < 0:
-                key = places.block(blocks)
-            if key in pieces:
-                pieces[key].append(text)
-            else:
-                pieces[key] = [text]
-        elif text and (key := places.place[1]) in pieces:
-            pieces[key].append(" ")
-        if name:
-            if has_targets and (target := target_of(name, attributes, links, images)):
-                pieces.setdefault(places.block(blocks), []).append(f" {target} ")
-            if name not in _INLINE_TAGS and (key := places.place[1]) in pieces:
-                pieces[key].append(" ")  # what stands before an element is another word than what stands behind it
-            if name[0] == "/":
-                places.close(name[1:])
-            elif name not in _VOID:
-                places.open(name, attributes)
-    for key, parts in pieces.items():
-        joined = normalised("".join(parts))
-        if joined:
-            blocks.texts[key] = joined
-    return blocks
+    return _Cut().through(markup, links, images)
 
 
-class _Places:
-    """Where a scan stands: the elements that are open, and the block that each belongs to."""
+class _Way:
+    """What all elements have in common to which the same path leads."""
 
-    def __init__(self, steps: dict[int, tuple[int, str, str]]) -> None:
-        # A place is [path, key of its block or -1, name]; inline elements share that of the element around them.
-        self.place = [_ROOT, -1, _NAMELESS]
-        self._names: list[str] = []
-        self._places = [self.place]
-        self._occurrences: dict[int, int] = {}
+    __slots__ = ("_by_step", "_by_tag", "_is_preformatted", "_steps", "n_blocks", "name", "path")
+
+    def __init__(
+        self, path: int, name: int, steps: dict[int, tuple[int, str, str]], is_preformatted: bool = False
+    ) -> None:
+        self.path, self.name, self.n_blocks = path, name, 0
+        self._is_preformatted = is_preformatted
         self._steps = steps
-        # Of elements that were opened before, by the place they stand at and what is written in their tag: the path and
-        # the name below them.
-        self._known: dict[tuple[int, int, str, str], tuple[int, int]] = {}
+        self._by_tag: dict[Tag, _Way] = {}
+        self._by_step: dict[str, _Way] = {}
 
-    def block(self, blocks: PageBlocks) -> int:
-        """Key of the block that text at this place belongs to."""
-        place = self.place
-        if place[1] < 0:
-            path = place[0]
-            number = min(self._occurrences.get(path, 0), _MAX_OCCURRENCES)
-            self._occurrences[path] = number + 1
-            place[1] = (path + number * BLOCK_STRIDE) & KEY_MASK
-            blocks.path_of[place[1]] = path
-            blocks.name_of[place[1]] = place[2]
-        return place[1]
+    def below(self, tag: Tag) -> "_Way":
+        """Return the way into an element that stands here: this one for inline elements without a class or an id."""
+        way = self._by_tag.get(tag)
+        if way is None:
+            way = self._by_tag[tag] = self._step_on(tag)
+        return way
 
-    def open(self, name: str, attributes: str) -> None:
-        """Go on behind a tag that opens an element."""
-        is_inline = name in INLINE
-        if not is_inline:  # most are, on dense pages
-            if name in _NO_PARAGRAPH_GOES_ON:
-                self._end_before(_PARAGRAPH, None)
-            elif name in _CLOSED_BY:
-                self._end_before(*_CLOSED_BY[name])
-        above = self._places[-1]
-        self._names.append(name)
-        if len(self._names) > _MAX_DEPTH:
-            self.place = above
-        else:
-            opened = above[0], above[2], name, attributes
-            below = self._known.get(opened)
-            if below is None:
-                below = self._known[opened] = self._below(above, name, attributes)
-            self.place = above if below is _OF_THE_PLACE else [below[0], -1, below[1]]
-        self._places.append(self.place)
+    def _step_on(self, tag: Tag) -> "_Way":
+        step, without_id = _step(tag.name, tag.attributes)
+        # Within <pre> a class of an inline element is a colour of the words of a program, a dozen of them in each line.
+        if not tag.parts_words and step == (without_id if self._is_preformatted else tag.name):
+            return self
+        way = self._by_step.get(step)
+        if way is None:
+            path = path_below(self.path, step)
+            self._steps[path] = self.path, step, without_id
+            name = _name_below(self.name, tag.name, step)
+            way = self._by_step[step] = _Way(path, name, self._steps, self._is_preformatted or tag.name == "pre")
+        return way
 
-    def _below(self, above: list[int], name: str, attributes: str) -> tuple[int, int]:
-        step, without_id = _step(name, attributes)
-        if step == name and name in INLINE:
-            return _OF_THE_PLACE
-        path = path_below(above[0], step)
-        if path not in self._steps:
-            self._steps[path] = above[0], step, without_id
-        return path, _name_below(above[2], name, step)
 
-    def close(self, name: str) -> None:
-        """Go on behind a tag that closes an element."""
-        if self._names and self._names[-1] == name:  # nearly always
-            self._names.pop()
-            self._places.pop()
-            self.place = self._places[-1]
-            return
+class _Place:
+    """Where a scan stands: the way to it, and the text of its block so far, None until it has one."""
+
+    __slots__ = ("pieces", "way")
+
+    def __init__(self, way: _Way) -> None:
+        self.way = way
+        self.pieces: list[str] | None = None
+
+
+class _Cut:
+    """The blocks of a page as far as it was read, and the elements that are open."""
+
+    def __init__(self) -> None:
+        self._blocks = PageBlocks()
+        self._pieces: dict[int, list[str]] = {}  # of the text of each block, by its key
+        self._names: list[str] = []
+        # Inline elements without a class or an id share the place of the element around them.
+        self._places = [_Place(_Way(_ROOT, _NAMELESS, self._blocks.steps))]
+
+    def through(self, markup: str, links: bool, images: bool) -> PageBlocks:
+        """Read a page and return its blocks."""
+        names, places, has_targets = self._names, self._places, links or images
+        place = places[-1]
+        # Thousands of elements a page: what nearly all of them do stands here, what few of them do in methods.
+        for text, tag, inner in scanned(markup):
+            if text:
+                if place.pieces is not None:
+                    place.pieces.append(text)
+                elif not text.isspace():
+                    self._begin(place).append(text)
+            if tag is None:
+                continue
+            if has_targets and (target := target_of(tag, links, images)):
+                self._begin(place).append(f" {target} ")
+            if tag.parts_words and place.pieces is not None:
+                place.pieces.append(" ")  # what stands before an element is another word than what stands behind it
+            name = tag.name
+            if tag.closes:
+                if names and names[-1] == name:  # nearly always
+                    names.pop()
+                    places.pop()
+                else:
+                    self._close(name)
+                place = places[-1]
+                continue
+            if name in _VOID:
+                if inner is None:
+                    continue
+                inside = place  # "<br>words</br>": what is void holds nothing
+            else:
+                if name in _ENDED_BY:
+                    self._end_before(name)
+                    place = places[-1]
+                way = place.way if len(names) >= _MAX_DEPTH else place.way.below(tag)
+                inside = place if way is place.way else _Place(way)
+                if inner is None:
+                    names.append(name)
+                    places.append(inside)
+                    place = inside
+                    continue
+            if inside.pieces is not None:
+                inside.pieces.append(inner)
+            elif inner and not inner.isspace():
+                self._begin(inside).append(inner)
+            if tag.parts_words and inside.pieces is not None:
+                inside.pieces.append(" ")
+        return self._finished()
+
+    def _finished(self) -> PageBlocks:
+        texts = self._blocks.texts
+        for key, pieces in self._pieces.items():
+            text = normalised("".join(pieces))
+            if text:
+                texts[key] = text
+        return self._blocks
+
+    def _begin(self, place: _Place) -> list[str]:
+        """Return the text of the block at a place, a new one if it has none."""
+        if place.pieces is None:
+            way = place.way
+            key = (way.path + min(way.n_blocks, _MAX_OCCURRENCES) * BLOCK_STRIDE) & KEY_MASK
+            way.n_blocks += 1
+            self._blocks.path_of[key] = way.path
+            self._blocks.name_of[key] = way.name
+            place.pieces = self._pieces.setdefault(key, [])
+        return place.pieces
+
+    def _close(self, name: str) -> None:
         for back in range(1, min(len(self._names), _LOOK_BACK) + 1):
             if self._names[-back] == name:
-                self._cut(back)
+                self._close_last(back)
                 return
 
-    def _end_before(self, ended: frozenset[str], stops: frozenset[str] | None) -> None:
-        """End an element whose end is implied; without stops, only inline elements may be open within it."""
+    def _end_before(self, name: str) -> None:
+        """End the element whose end is implied by the start of another."""
+        ended, stops = _ENDED_BY[name]
         for back in range(1, min(len(self._names), _LOOK_BACK) + 1):
-            name = self._names[-back]
-            if name in ended:
-                self._cut(back)
+            last = self._names[-back]
+            if last in ended:
+                self._close_last(back)
                 return
-            if name not in INLINE if stops is None else name in stops:
+            if last not in INLINE if stops is None else last in stops:
                 return
 
-    def _cut(self, back: int) -> None:
-        del self._names[-back:]
-        del self._places[-back:]
-        self.place = self._places[-1]
+    def _close_last(self, n: int) -> None:
+        del self._names[-n:]
+        del self._places[-n:]
 
 
 @lru_cache(maxsize=16_384)
@@ -236,17 +271,16 @@ def _step(name: str, attributes: str) -> tuple[str, str]:
     """Return the step to an element, with its id and without."""
     if "=" not in attributes:
         return name, name
-    named, classes = _named(attributes)
-    return f"{name}{named}", f"{name}{classes}"
+    if match := _CLASS_FIRST.fullmatch(attributes):  # most are: what links lead to need not be searched for names
+        return _of_class(name, match[1])
+    named = sorted(_names_in(attributes))
+    return f"{name}{''.join(named)}", f"{name}{''.join(text for text in named if text[0] == '.')}"
 
 
 @lru_cache(maxsize=4_096)
-def _named(attributes: str) -> tuple[str, str]:
-    lowered = attributes.lower()
-    if "class" not in lowered and "id" not in lowered:
-        return "", ""
-    names = sorted(_names_in(attributes))
-    return "".join(names), "".join(name for name in names if name[0] == ".")
+def _of_class(name: str, value: str) -> tuple[str, str]:
+    step = "".join((name, *_names_in(f'class="{value}"')))
+    return step, step
 
 
 def _names_in(attributes: str) -> Iterator[str]:

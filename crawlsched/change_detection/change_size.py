@@ -173,11 +173,9 @@ def has_new_block(before: bytes, texts: Iterable[str]) -> bool:
     >>> has_new_block(block_sketch(["a", "b"]), ["b"]), has_new_block(block_sketch(["a", "b"]), ["b", "c"])
     (False, True)
     """
-    known = np.frombuffer(before, _HASH)
-    now = _mixed(_hashed(texts) * _PLACES[0])
-    if known.size == SKETCH_SIZE:
-        now = now[now <= known[-1]]
-    return bool((~np.isin(now, known)).any())
+    kept = np.frombuffer(before, _HASH).tolist()
+    most, known = kept[-1] if len(kept) == SKETCH_SIZE else np.inf, set(kept)
+    return any(value <= most and value not in known for value in _mixed(_hashed(texts) * _PLACES[0]).tolist())
 
 
 def known_blocks(before: bytes, texts: Iterable[str]) -> list[bool]:
@@ -200,8 +198,8 @@ def known_blocks(before: bytes, texts: Iterable[str]) -> list[bool]:
     >>> known_blocks(block_sketch(["a", "b"]), ["b", "c"])
     [True, False]
     """
-    values = _mixed(_hashed(texts) * _PLACES[0])
-    return [bool(known) for known in np.isin(values, np.frombuffer(before, _HASH))]
+    known = set(np.frombuffer(before, _HASH).tolist())
+    return [value in known for value in _mixed(_hashed(texts) * _PLACES[0]).tolist()]
 
 
 def sketch_changed_share(before: bytes, after: bytes) -> float:

@@ -45,7 +45,7 @@ class EarlierContents:
         self._mask = mask
         self._page = page
         self._fingerprint = fingerprint
-        lines = sorted(mask.living_lines(page))
+        lines = mask.living_lines(page)
         self._sorted_by = [key for key, _, _ in lines]
         self._lines: list[str | None] = [line for _, _, line in lines]
         self._lines_of: dict[int, list[int]] = {}
@@ -80,7 +80,7 @@ class EarlierContents:
             for number in self._lines_of.get(path, ()):
                 lines[number] = None
         added: list[tuple[int, str]] = []
-        for key, _, line in sorted(self._mask.living_lines(others)):
+        for key, _, line in self._mask.living_lines(others):
             number = bisect_left(self._sorted_by, key)
             if number < len(lines) and self._sorted_by[number] == key and lines[number] is None:
                 lines[number] = line

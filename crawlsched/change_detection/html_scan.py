@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 from html import unescape
 
-__all__ = ["INLINE", "normalised", "scanned", "target_of"]
+__all__ = ["INLINE", "Tag", "normalised", "scanned", "target_of"]
 
 # Text that no reader sees: scripts and what belongs to them, and what is shown instead of something else.
 _UNSEEN = frozenset({"script", "style", "noscript", "template", "svg", "iframe", "noembed", "noframes", "object"})
@@ -19,10 +19,14 @@ INLINE = frozenset((
     "kbd", "label", "mark", "nobr", "q", "rp", "rt", "ruby", "s", "samp", "small", "span", "strike", "strong", "sub",
     "sup", "time", "tt", "u", "var", "wbr",
 ))  # fmt: skip
-# Attributes may hold ">" within quotes, and quotes count only behind "=". Possessive, so that a failing match costs no
-# more than what it has looked at.
-_TAG = re.compile(r"""([^<]*+)<(/?[a-zA-Z][^\s/>]*+)((?:[^>=]++|=\s*+(?:"[^"]*+"|'[^']*+')?+)*+)>""")
-_SIMPLE_TAG = re.compile(r"([^<]*+)<(/?[a-zA-Z][^\s/>]*+)([^>]*+)>")
+# Text and a tag; and, where the element holds nothing but text, that text and the closing tag: one match for both is
+# far quicker. Attributes may hold ">" within quotes, and quotes count only behind "=". Possessive, so that a failing
+# match costs no more than what it has looked at.
+_BEFORE = r"([^<]*+)<((?:/[a-zA-Z][^\s/>]*+|([a-zA-Z][^\s/>]*+))"
+_BEHIND = r")>(?:([^<]*+)</\3>)?+"
+_TAG = re.compile(rf"""{_BEFORE}(?:[^>=]++|=\s*+(?:"[^"]*+"|'[^']*+')?+)*+{_BEHIND}""")
+_SIMPLE_TAG = re.compile(rf"{_BEFORE}[^>]*+{_BEHIND}")
+_NAME = re.compile(r"/?[^\s/>]*")
 _CLOSERS = {name: re.compile(rf"</{name}(?=[\s/>])", re.IGNORECASE) for name in _UNSEEN}
 _ATTRIBUTE = {
     name: re.compile(rf"""(?:^|[\s"'/]){name}\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'>]+))""", re.IGNORECASE)
@@ -31,7 +35,33 @@ _ATTRIBUTE = {
 _LONG_REFERENCE = re.compile(r"&#[xX]?[0-9a-fA-F]{9,}+;?")
 
 
-def scanned(markup: str) -> Iterator[tuple[str, str, str]]:
+class Tag:
+    """A tag; the same object wherever a page has the same.
+
+    Parameters
+    ----------
+    written : str
+        What stands between "<" and ">".
+
+    Examples
+    --------
+    >>> tag = Tag('LI class="new"')
+    >>> tag.name, tag.attributes, tag.closes, tag.parts_words
+    ('li', ' class="new"', False, True)
+    """
+
+    __slots__ = ("attributes", "closes", "is_unseen", "name", "parts_words")
+
+    def __init__(self, written: str) -> None:
+        name = _NAME.match(written)[0]  # type: ignore[index]  # it matches all there is
+        self.closes = name[0] == "/"
+        self.name = name.lower().removeprefix("/")
+        self.attributes = "" if self.closes else written[len(name) :]
+        self.parts_words = self.name not in INLINE
+        self.is_unseen = not self.closes and self.name in _UNSEEN
+
+
+def scanned(markup: str) -> Iterator[tuple[str, Tag | None, str | None]]:
     """Cut a page into its tags, each with the text before it.
 
     Parameters
@@ -43,10 +73,11 @@ def scanned(markup: str) -> Iterator[tuple[str, str, str]]:
     ------
     text : str
         As it was written, with its references.
-    name : str
-        Of the tag behind the text, in lower case, with "/" before it if it closes; empty where there is none.
-    attributes : str
-        As they were written.
+    tag : Tag or None
+        The tag behind the text; None where there is none.
+    inner : str or None
+        If the tag opens an element that holds nothing but text and is closed, this text: what is next stands behind
+        the closing tag, which is not told by itself.
 
     Notes
     -----
@@ -56,9 +87,17 @@ def scanned(markup: str) -> Iterator[tuple[str, str, str]]:
 
     Examples
     --------
-    >>> list(scanned("<p>a<!-- b --> c<script>d</script><BR/>"))
-    [('', 'p', ''), ('a', '', ''), (' c', 'script', ''), ('', '/script', ''), ('', 'br', '/'), ('', '', '')]
+    >>> for text, tag, inner in scanned("<p>a<!-- b --> c<script>d</script><BR/><b>e</b> f</p>"):
+    ...     print((text, tag and tag.name, tag and tag.closes, inner))
+    ('', 'p', False, None)
+    ('a', None, None, None)
+    (' c', 'script', False, '')
+    ('', 'br', False, None)
+    ('', 'b', False, 'e')
+    (' f', 'p', True, None)
+    ('', None, None, None)
     """
+    tags: dict[str, Tag] = {}
     without_end: set[str] = set()  # names of which no closing tag follows: looking again would cost quadratic time
     pattern = _TAG
     position = 0
@@ -67,27 +106,27 @@ def scanned(markup: str) -> Iterator[tuple[str, str, str]]:
         if match is None:
             start = markup.find("<", position)
             if start < 0:
-                yield markup[position:], "", ""
+                yield markup[position:], None, None
                 return
             text = markup[position:start]
             position, kept, is_broken = _behind_other(markup, start, pattern is _SIMPLE_TAG)
             if is_broken:
                 pattern = _SIMPLE_TAG
-            yield text + kept, "", ""
+            yield text + kept, None, None
             continue
-        text, name, attributes = match.groups()
+        text, written, _, inner = match.groups()
         position = match.end()
-        name = name.lower()
-        if name[0] == "/":
-            yield text, name, ""
-            continue
-        if name in _UNSEEN and name not in without_end:
-            closer = _CLOSERS[name].search(markup, position)
-            if closer:
+        tag = tags.get(written)
+        if tag is None:
+            tag = tags[written] = Tag(written)
+        if tag.is_unseen and tag.name not in without_end:
+            if inner is not None:
+                inner = ""
+            elif closer := _CLOSERS[tag.name].search(markup, position):
                 position = closer.start()
             else:
-                without_end.add(name)
-        yield text, name, attributes
+                without_end.add(tag.name)
+        yield text, tag, inner
 
 
 def _behind_other(markup: str, start: int, is_simple: bool) -> tuple[int, str, bool]:
@@ -106,16 +145,16 @@ def _behind_other(markup: str, start: int, is_simple: bool) -> tuple[int, str, b
     return start + 1, "<", is_simple
 
 
-def target_of(name: str, attributes: str, links: bool, images: bool) -> str:
+def target_of(tag: Tag, links: bool, images: bool) -> str:
     """Target of a link, or source of an image, where they count; otherwise an empty text.
 
     Examples
     --------
-    >>> target_of("a", ' class=x href="/1.pdf"', True, False), target_of("img", " src=/1.png", True, False)
+    >>> target_of(Tag('a class=x href="/1.pdf"'), True, False), target_of(Tag("img src=/1.png"), True, False)
     ('/1.pdf', '')
     """
-    wanted = "href" if links and name == "a" else "src" if images and name == "img" else ""
-    match = _ATTRIBUTE[wanted].search(attributes) if wanted else None
+    wanted = "href" if links and tag.name == "a" else "src" if images and tag.name == "img" else ""
+    match = _ATTRIBUTE[wanted].search(tag.attributes) if wanted else None
     return match[1] or match[2] or match[3] or "" if match else ""
 
 

@@ -107,17 +107,17 @@ class NoiseMask:
 
     def living(self, page: PageBlocks) -> str:
         """Text of a page that counts: every living block with its place."""
-        return "\n".join(line for _, _, line in sorted(self.living_lines(page)))
+        return "\n".join([line for _, _, line in self.living_lines(page)])
 
     def fingerprint(self, recipe: str, page: PageBlocks) -> Fingerprint:
         """Return the fingerprint of what counts of a page: living blocks with their places, and all of them as read."""
         return Fingerprint.of(recipe, self.living(page), " ".join(self.living_texts(page)))
 
     def living_lines(self, page: PageBlocks) -> list[tuple[int, int, str]]:
-        """Lines of the text of a page that counts, each after what it is sorted by and the path it is from."""
+        """Lines of the text of a page that counts, each after what they are sorted by and the path it is from."""
         if not self.n_rules:
-            path_of = page.path_of
-            return [(key, path_of[key], f"{key:x} {text}") for key, text in page.texts.items()]
+            text_of, path_of = page.texts, page.path_of
+            return [(key, path_of[key], f"{key:x} {text_of[key]}") for key in sorted(text_of)]
         kept: list[tuple[int, int, str]] = []
         unordered: dict[int, list[str]] = {}
         for key, text in page.texts.items():
@@ -136,6 +136,7 @@ class NoiseMask:
         for path, texts in unordered.items():
             joined = "\0".join(sorted(texts))
             kept.append((path, path, f"{path:x} {joined}"))
+        kept.sort()
         return kept
 
     def is_whole(self, page: PageBlocks, key: int) -> bool:

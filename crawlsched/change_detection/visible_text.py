@@ -1,6 +1,6 @@
 """The text of a page that a reader sees."""
 
-from crawlsched.change_detection.html_scan import INLINE, normalised, scanned, target_of
+from crawlsched.change_detection.html_scan import normalised, scanned, target_of
 
 __all__ = ["visible_text"]
 
@@ -31,14 +31,15 @@ def visible_text(markup: str, links: bool = False, images: bool = False) -> str:
     '/new.pdf Download'
     """
     pieces: list[str] = []
-    for text, name, attributes in scanned(markup):
-        if text:
-            pieces.append(text)
+    for text, tag, inner in scanned(markup):
+        pieces.append(text)
+        if tag is None:
+            continue
         # An inline tag does not part words, and neither does what is no tag.
-        if name and name.removeprefix("/") not in INLINE:
-            pieces.append(" ")
-        if links or images:
-            target = target_of(name, attributes, links, images)
-            if target:
-                pieces.append(f" {target} ")
+        separator = " " if tag.parts_words else ""
+        pieces.append(separator)
+        if (links or images) and (target := target_of(tag, links, images)):
+            pieces.append(f" {target} ")
+        if inner is not None:
+            pieces += inner, separator
     return normalised("".join(pieces))

@@ -1,4 +1,4 @@
-"""Blocks, learned noise, flapping, and the size of a change."""
+"""Learned noise, flapping, and the size of a change."""
 
 import json
 import random
@@ -32,77 +32,8 @@ WORDS = [
 ]
 
 
-def texts(markup: str) -> list[str]:
-    return list(page_blocks(markup).texts.values())
-
-
 def words(rng: random.Random, n: int) -> str:
     return " ".join(rng.choices(WORDS, k=n))
-
-
-# Blocks
-
-
-@pytest.mark.parametrize(
-    ("markup", "expected"),
-    [
-        ("<ul><li>a<li>b<ul><li>c</ul><li>d</ul>", ["a", "b", "c", "d"]),
-        ("<p>a<p>b<div>c</div>", ["a", "b", "c"]),
-        ("<p>a <b>b</b>c <i>d</i></p>", ["a bc d"]),
-        ("<p>a <b class=x>b</b> c</p>", ["a c", "b"]),
-        ("<p>one<br>two<img>three</p>", ["one two three"]),
-        ("<table><tr><td>a<td>b<tr><td>c</table>", ["a", "b", "c"]),
-        ("<dl><dt>a<dd>b<dt>c<dd>d</dl>", ["a", "b", "c", "d"]),
-        ("<select><option>a<option>b</select>", ["a", "b"]),
-        ("a</b>b</p>c", ["ab c"]),
-        ("<div>a<p>b</p>c</div>", ["a c", "b"]),
-        ("<title>T</title><script>x</script><p> </p>", ["T"]),
-    ],
-)
-def test_a_block_is_the_text_directly_below_an_element(markup: str, expected: list[str]) -> None:
-    """Ends that need not be written are understood; inline elements belong to what is around them."""
-    assert sorted(texts(markup)) == sorted(expected)
-
-
-def test_items_of_a_list_have_one_path_however_many_there_are() -> None:
-    """Unclosed items do not nest: their path does not depend on the items before them."""
-    blocks = page_blocks("<ul>" + "<li>x" * 50 + "</ul>")
-    assert len(blocks.texts) == 50
-    assert len(set(blocks.path_of.values())) == 1
-
-
-def test_numbers_and_made_up_parts_of_names_do_not_move_a_block() -> None:
-    """id="post-12" and class="css-1q2w" are the same place as id="post-13" and class="css-9z8y"."""
-    one = page_blocks("<div id=post-12 class='css-1q2w card'><p>a</p></div>")
-    two = page_blocks("<div class='css-9z8y card' id='post-13'><p>a</p></div>")
-    other = page_blocks("<div id=page-12 class='css-1q2w card'><p>a</p></div>")
-    assert one.texts == two.texts
-    assert one.texts.keys() != other.texts.keys()
-
-
-def test_a_box_with_a_name_keeps_its_name_wherever_it_stands() -> None:
-    """Its path differs, the part below its class or id does not."""
-    one = page_blocks("<main><div class=promo><p>Buy</p></div></main>")
-    two = page_blocks("<footer><div class=promo><p>Buy</p></div></footer>")
-    assert one.texts.keys() != two.texts.keys()
-    assert list(one.name_of.values()) == list(two.name_of.values()) != [0]
-    assert set(page_blocks("<main><p>a</p></main>").name_of.values()) == {0}
-
-
-@pytest.mark.parametrize(
-    "body", [b"<div>" * 100_000 + b"x", b"<li>" * 100_000, b"<p>x" * 50_000, b"<b>" * 50_000 + b"</i>" * 50_000,
-             b"<p class=" * 50_000, b"<div id=a1>x" * 20_000, b"</div>" * 100_000]
-)  # fmt: skip
-def test_hostile_pages_are_cut_in_linear_time(body: bytes) -> None:
-    """Quadratic time would not come to an end here."""
-    assert LivingBlocks().blocks(body, "text/html", None) is not None
-
-
-@given(st.text(max_size=300))
-def test_no_markup_makes_it_raise(markup: str) -> None:
-    """And every block has a path, a name and a text."""
-    blocks = page_blocks(markup, links=True, images=True)
-    assert all(key in blocks.path_of and key in blocks.name_of and text for key, text in blocks.texts.items())
 
 
 # Noise

@@ -225,7 +225,7 @@ def test_a_new_mask_rebaselines_without_an_observation() -> None:
     shared.learn(shared.of(URL)[0], [page_blocks(page("x", 1)), page_blocks(page("x", 2))])
     verdict = judged(facts, read(page("x", 3), shared), ('"e"', None), 0.0)
     assert (verdict.changed, verdict.is_new) == (None, False)
-    assert verdict.facts.recipe == f"blocks/2/{shared.of(URL)[1].rules_id}"
+    assert verdict.facts.recipe == f"blocks/3/{shared.of(URL)[1].rules_id}"
     assert verdict.facts.etag == '"e"'
     assert judged(verdict.facts, read(page("x", 4), shared), (None, None), 0.0).changed is False
     assert judged(verdict.facts, read(page("y", 4), shared), (None, None), 0.0).changed is True

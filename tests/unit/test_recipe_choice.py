@@ -25,7 +25,7 @@ def test_every_way_to_write_a_recipe_gives_one() -> None:
     assert recipe_from("visible_text").id == "visible_text/2"
     assert recipe_from(len).id.startswith("function/1/builtins.len/")
     assert recipe_from("posixpath.basename").id.startswith("function/1/posixpath.basename/")
-    assert recipe_from({"drop": [".ad"]}).id.startswith("blocks/2/")
+    assert recipe_from({"drop": [".ad"]}).id.startswith("blocks/3/")
     assert recipe_from({"method": "main_text"}).id.startswith("main_text/1/trafilatura")
 
 
