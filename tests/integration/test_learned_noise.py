@@ -75,7 +75,7 @@ def test_a_clock_and_a_counter_are_learned_once_for_all_pages_of_a_template(site
     store = crawl.store()
     assert store.masked_templates() == ["127.0.0.1/news/#"]
     assert store.noise_mask("127.0.0.1/news/#")["n_probes"] == probes
-    assert store.facts([0])[0].recipe.startswith("blocks/2/")
+    assert store.facts([0])[0].recipe.startswith("blocks/3/")
     store.close()
 
 
@@ -126,9 +126,38 @@ def test_of_a_release_no_page_has_changed(site: Site, tmp_path: Path) -> None:
     assert again.stats["crawlsched/template_edits"] >= 5
     store = again.store()
     (name,) = store.learned_sites()
-    assert name == "//127.0.0.1 blocks/2"
+    assert name == "//127.0.0.1 blocks/3"
     assert len(store.noise_mask(name)["edits"]) >= 4
     store.close()
+
+
+@pytest.mark.parametrize("first", ["has no such words", "has an edit of its own"])
+def test_where_the_first_sibling_tells_nothing_another_one_is_asked(site: Site, tmp_path: Path, first: str) -> None:
+    """A release comes before the visit of the page after which */guide/7* was visited last, which so is asked first."""
+    paths: list[str] = []
+    released_at: list[int] = []
+
+    def answer(request: web.Request) -> web.Response:
+        is_odd = request.path == "/guide/7"
+        before_it = [one for one, following in itertools.pairwise(paths) if following == "/guide/7"]
+        if not released_at and len(paths) >= 24 and request.path == before_it[-1]:
+            released_at.append(len(paths))
+        paths.append(request.path)
+        heading = "" if is_odd and first == "has no such words" else f"<h1>Tea 1.{3 + len(released_at)} guide</h1>"
+        edited = " of its own" * (is_odd and first == "has an edit of its own") * len(released_at)
+        return web.Response(text=f"{heading}<p>Cup {request.path}{edited}</p>", content_type="text/html")
+
+    urls = [site.page(f"/guide/{n}", answer) for n in range(8)]
+    settings = {"CONCURRENT_REQUESTS_PER_DOMAIN": "1", "TEST_CLOSE_AFTER_RESOLVED": "48"}
+    crawl = project(site, tmp_path, urls, **settings).run()
+    edited, asked, *then = paths[released_at[0] :]
+    assert asked == "/guide/7"
+    assert {"/guide/7", edited} < {asked, *then[:3]}  # the page itself is judged again, and yet another page was asked
+    assert crawl.stats["crawlsched/probes/siblings"] >= 2
+    delivered = (tmp_path / "seen.txt").read_text().splitlines()
+    own_edits = 1 if first == "has an edit of its own" else 0
+    assert [line.split()[0] for line in delivered[8:]] == [urls[7]] * own_edits
+    assert false_changes(crawl) == own_edits
 
 
 @pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGTERM], ids=["killed", "stopped"])
