@@ -5,16 +5,16 @@ from __future__ import annotations
 import json
 import os
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from crawlsched.growing import zeros
 
-__all__ = ["read_arrays", "read_facts", "write_arrays"]
+__all__ = ["Parts", "read_arrays", "read_facts", "write_arrays"]
 
 _FACTS = "facts.json"
 _AT_ONCE = 2**20
@@ -23,7 +23,33 @@ _HEADERS = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.r
 Arrays = dict[str, npt.NDArray[Any]]
 
 
-def write_arrays(path: Path, facts: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]]) -> None:
+class Parts(NamedTuple):
+    """An array that is nowhere in one piece: it is put together in the file, and takes no memory before.
+
+    Attributes
+    ----------
+    n : int
+        How many numbers there are.
+    dtype : dtype
+    parts : iterable of ndarray
+        One after the other; made when they are written.
+
+    Examples
+    --------
+    >>> Parts(3, np.dtype(np.int32), (np.arange(n, dtype=np.int32) for n in (1, 2))).whole()
+    array([0, 0, 1], dtype=int32)
+    """
+
+    n: int
+    dtype: np.dtype[Any]
+    parts: Iterable[npt.NDArray[Any]]
+
+    def whole(self) -> npt.NDArray[Any]:
+        """Put the array together in memory."""
+        return np.concatenate([np.empty(0, self.dtype), *self.parts])
+
+
+def write_arrays(path: Path, facts: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any] | Parts]) -> None:
     """Write a file under a name that nobody looks for, and give it its own when it has reached the disk.
 
     Parameters
@@ -32,7 +58,7 @@ def write_arrays(path: Path, facts: Mapping[str, Any], arrays: Mapping[str, npt.
         In a folder that is there.
     facts : mapping
         What JSON can hold.
-    arrays : mapping of str to ndarray
+    arrays : mapping of str to ndarray or Parts
         Of numbers; they are not copied.
 
     Raises
@@ -47,12 +73,22 @@ def write_arrays(path: Path, facts: Mapping[str, Any], arrays: Mapping[str, npt.
                 archive.writestr(_FACTS, json.dumps(facts))
                 for name, array in arrays.items():
                     with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
-                        np.lib.format.write_array(member, np.ascontiguousarray(array), allow_pickle=False)
+                        _write(member, array)
             file.flush()
             os.fsync(file.fileno())
         unfinished.replace(path)
     finally:
         unfinished.unlink(missing_ok=True)
+
+
+def _write(member: IO[bytes], array: npt.NDArray[Any] | Parts) -> None:
+    if not isinstance(array, Parts):
+        np.lib.format.write_array(member, np.ascontiguousarray(array), allow_pickle=False)
+        return
+    header = {"descr": np.lib.format.dtype_to_descr(array.dtype), "fortran_order": False, "shape": (array.n,)}
+    np.lib.format.write_array_header_1_0(member, header)
+    for part in array.parts:
+        member.write(np.ascontiguousarray(part, array.dtype).data)
 
 
 def read_facts(path: Path) -> dict[str, Any]:

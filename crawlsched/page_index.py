@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from crawlsched.array_file import Parts
 from crawlsched.growing import inserted
 
 __all__ = ["PageIndex"]
@@ -133,18 +134,20 @@ class PageIndex:
         whole = _Segment(self._implied, high, low, pages)
         return [whole.part(self._implied, slice(begin, end)) for begin, end in pairwise(begins)]
 
-    def arrays(self) -> dict[str, NDArray[Any]]:
-        """Return all that `restore` needs."""
+    def arrays(self) -> dict[str, NDArray[Any] | Parts]:
+        """Return all that `restore` needs, the large arrays in parts, which are views."""
         segments = self._distinct()
-        columns = {
-            name: np.concatenate([getattr(segment, name) for segment in segments]) for name in _Segment._fields[1:]
-        }
         bits = np.array([segment.bits for segment in segments], np.uint8)
         sizes = np.array([segment.pages.size for segment in segments], np.int32)
+        n = int(sizes.sum())
+        columns = {
+            name: Parts(n, getattr(_EMPTY, name).dtype, [getattr(segment, name) for segment in segments])
+            for name in _Segment._fields[1:]
+        }
         return {"implied": np.array([self._implied]), "bits": bits, "sizes": sizes, "gone": self._gone, **columns}
 
     def restore(self, arrays: dict[str, NDArray[Any]]) -> None:
-        """Become what `arrays` was taken of; its arrays are taken out and not kept."""
+        """Become what `arrays` was taken of, all of them in one piece; they are taken out and not kept."""
         self._begin(int(arrays["implied"][0]))
         self._gone = arrays["gone"]
         bits = arrays["bits"].tolist()

@@ -109,6 +109,7 @@ class SnapshotFile(NamedTuple):
             raise
         except (OSError, ValueError) as error:
             raise Unusable(str(error)) from error
+        index.restore({name[6:]: arrays.pop(name) for name in list(arrays) if name.startswith("index.")})
         for name in facts["hosts"]:
             hosts.number(name)
         before, *coming = [data and Plan.from_dict(data, hosts.number) for data in facts["plans"]]
@@ -122,7 +123,6 @@ class SnapshotFile(NamedTuple):
         # One that was made while the crawl ended, or later, or was waiting for its turn, comes as it would in a crawl.
         if newest is not None and newest.data != facts["plans"][-1]:
             planner.adopt(Plan.from_dict(newest.data, hosts.number), now)
-        index.restore({name[6:]: arrays.pop(name) for name in list(arrays) if name.startswith("index.")})
 
     def _check(self, facts: dict[str, Any], stamp: dict[str, Any], planner: Planner, now: float) -> None:
         found = {name: facts.get(name) for name in stamp}

@@ -25,7 +25,8 @@ class Filed(NamedTuple):
     Attributes
     ----------
     place : ndarray of int32, shape (n,)
-        The level that a sleeping page's value does not reach before its alarm; for others as in `ladder`.
+        The level that a sleeping page's value does not reach before its alarm, with a mark for those on the ladder of
+        their own host; for others as in `ladder`.
     alarm : ndarray of uint32, shape (n,)
         The tick in which the alarm rings; 0: there is none.
     start, tick : float
@@ -43,15 +44,12 @@ class Filed(NamedTuple):
 
 
 def filed(frontier: Filing, n_pages: int) -> Filed:
-    """Return where the pages stand; O(n)."""
+    """Return where the pages stand; views, so that it takes no memory to write them down."""
     frontier.reserve(n_pages)
     standing = frontier._standing
-    place = standing.place[:n_pages].copy()
-    own = place > OWN_LADDER // 2
-    place[own] -= OWN_LADDER
     calendar = standing.calendar
     numbers = float(calendar._start), calendar.tick, int(standing.cutoff), int(standing.calm.level)
-    return Filed(place, calendar._alarm[:n_pages], *numbers)
+    return Filed(standing.place[:n_pages], calendar._alarm[:n_pages], *numbers)
 
 
 def put_back(frontier: Filing, known: Filed, now: float) -> None:
@@ -78,6 +76,8 @@ def put_back(frontier: Filing, known: Filed, now: float) -> None:
     for begin in range(0, n_pages, _PUT_BACK):
         part = slice(begin, begin + _PUT_BACK)
         place, alarm = known.place[part], known.alarm[part]
+        # Which hosts have a ladder of their own is seen anew.
+        place = np.where(place > OWN_LADDER // 2, place - OWN_LADDER, place)
         pages = np.arange(begin, begin + place.size)
         rings = known.start + (alarm.astype(np.float64) - 1.0) * known.tick
         waits = (alarm == NONE) | (rings > until)
