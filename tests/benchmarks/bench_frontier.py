@@ -35,8 +35,8 @@ from tests.benchmarks.frontier_collection import START, Collection, collection, 
 
 BANDWIDTH = 500.0
 BRUTE_FORCE_SAMPLES = 12
-SCRAPY_AT_MOST = 100_000
-FRESHNESS_AT_MOST = 10_000
+SCRAPY_AT_MOST = 1_000_000
+FRESHNESS_AT_MOST = 100_000
 TABLES = ("beside", "scale", "hosts", "slices", "memory")
 # By crawl value the share of the pages with announcements, in the table by number of pages.
 SCALED = {"greedy": 0.0, "greedy_ncis": 1 / 3, "posterior": 1 / 3}
@@ -155,9 +155,12 @@ class ScrapyQueue(_Beside):
         self.queue.push(self.request)
 
 
+COMPILED = ", compiled"
 WAYS: dict[str, tuple[Callable[[Collection], Any], str]] = {
+    f"crawlsched, posterior{COMPILED}": (Ours, "posterior"),
     "crawlsched, posterior": (Ours, "posterior"),
-    "crawlsched, greedy, rates known": (Ours, "greedy"),
+    f"crawlsched, greedy{COMPILED}": (Ours, "greedy"),
+    "crawlsched, greedy": (Ours, "greedy"),
     "brute-force numpy": (BruteForce, "posterior"),
     "heap by next crawl time": (HeapByTime, "posterior"),
     "SQL ORDER BY LIMIT 1": (SqlByTime, "posterior"),
@@ -199,6 +202,7 @@ class Row(NamedTuple):
 def beside(n: int, name: str, n_picks: int, n_warm: int) -> Row:
     """Measure one way with `n` pages."""
     make, crawl_value = WAYS[name]
+    use_compiled(name.endswith(COMPILED))
     before = resident()
     given = collection(n, BANDWIDTH, crawl_value)
     way: Way = make(given)
