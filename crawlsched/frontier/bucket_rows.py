@@ -29,6 +29,7 @@ __all__ = [
     "pop",
     "put",
     "sweep",
+    "sweep_some",
     "take",
 ]
 
@@ -176,6 +177,34 @@ def sweep(entries: Any, before: Any, table: Any, numbers: Any, key: int, values:
             _push(entries, before, table, numbers, row, alive[i])
 
 
+def sweep_some(
+    entries: Any,
+    before: Any,
+    table: Any,
+    numbers: Any,
+    keys: Any,
+    values: Any,
+    lows: Any,
+    highs: Any,
+    largest: int,
+    most: int,
+) -> tuple[int, int]:
+    """Do what `sweep` does for one bucket after the other, of keys some of which there may be no more.
+
+    Ends before a bucket that has more than `largest` entries, and after `most` entries. Returns how many keys are done
+    with, and how many entries these buckets had.
+    """
+    n_entries = 0
+    for k in range(len(keys)):
+        row = find(table, keys[k])
+        if n_entries >= most or table[row, COUNT] > largest:
+            return k, n_entries
+        if table[row, KEY] == keys[k]:
+            n_entries += table[row, COUNT]
+            sweep(entries, before, table, numbers, keys[k], values, lows[k], highs[k])
+    return len(keys), n_entries
+
+
 def peek(entries: Any, before: Any, table: Any, key: int, values: Any, low: int, high: int, found: Any) -> int:
     """Set `found` to the living entries of a bucket, which stay in it, and return how many."""
     row, n_found = find(table, key), 0
@@ -220,6 +249,7 @@ EXAMPLES = {
     "add": (*example(), _ROW, _ROW, _ROW.copy()),
     "take": (*_BUCKETS, 3, 0, _VALUE, 0, 0, _ROW.copy()),
     "sweep": (*_BUCKETS, 3, _VALUE, 0, 0),
+    "sweep_some": (*_BUCKETS, _ROW, _VALUE, _ROW, _ROW, 1, 1),
     "peek": (_ENTRY, _BEFORE, _TABLE, 3, _VALUE, 0, 0, _ROW.copy()),
     "discard": (_TABLE, _NUMBER, 3),
     "leave": (_TABLE, _ROW[:0]),

@@ -25,8 +25,10 @@ _PACE = 5
 _WHOLE = 8192
 # One of no more than this is swept in one call; numpy sorts larger ones faster than compiled code does.
 _SMALL = 256
-# The calls of numpy for a part take as long as so many entries do.
+# The calls of numpy for a part, or one of compiled code for many buckets, take as long as so many entries do.
 _FEW = 64
+# Compiled, so many buckets at most are swept in one call, and none before that pays.
+_AT_ONCE = 256
 # Where it is known how many live in each bucket, those are swept in which more than this share of the entries is dead:
 # what is looked at is then mostly what is dropped.
 _WASTEFUL_SHARE = 1 / 3
@@ -40,7 +42,8 @@ class Buckets:
     column : callable
         ``column()`` returns a number for each page, uint32.
     range_of : callable
-        ``range_of(key)`` returns the least and the greatest of these numbers for which an entry of a bucket counts.
+        ``range_of(key)`` returns the least and the greatest of these numbers for which an entry of a bucket counts; of
+        an array of keys two arrays.
     counted : bool, default False
         Whether `leave` is called for each page that leaves, so that it is known where dead entries are.
 
@@ -52,7 +55,7 @@ class Buckets:
     """
 
     def __init__(
-        self, column: Callable[[], ColumnArray], range_of: Callable[[int], tuple[int, int]], counted: bool = False
+        self, column: Callable[[], ColumnArray], range_of: Callable[[Any], tuple[Any, Any]], counted: bool = False
     ) -> None:
         self._column = column
         self._range_of = range_of
@@ -188,10 +191,25 @@ class Buckets:
         if self.entries <= (1 + _DEAD_SHARE) * living + _LEAST_DEAD:
             self._due = min(self._due, 0)
             return
+        if isinstance(self._kept, CompactEntries) and self._due < _AT_ONCE:
+            return
         while self._due > 0:
-            if self._key is None and not self._begin_next():
+            if self._key is None and not self._sweep_small() and not self._begin_next():
                 return
-            self._sweep_part()
+            if self._key is not None:
+                self._sweep_part()
+
+    def _sweep_small(self) -> bool:
+        """Sweep the next buckets as long as they are small, in one call of compiled code; return whether there were any."""
+        if not isinstance(self._kept, CompactEntries):
+            return False
+        if not self._to_sweep:
+            self._to_sweep = self._keys_to_sweep()
+        keys = np.array(self._to_sweep[: -_AT_ONCE - 1 : -1], np.int64)
+        n_keys, n_entries = self._kept.sweep_some(keys, self._column(), *self._range_of(keys), _SMALL, self._due)
+        del self._to_sweep[len(self._to_sweep) - n_keys :]
+        self._due -= n_entries + _FEW
+        return n_keys > 0
 
     def _begin_next(self) -> bool:
         if not self._to_sweep:

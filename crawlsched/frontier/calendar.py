@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from heapq import heappop, heappush
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -28,8 +29,8 @@ _PART = 512
 ROWS = Compilable(calendar_rows, bucket_rows)
 
 
-def _alarms_of(key: int) -> tuple[int, int]:
-    """Return the first and the last tick of a bucket."""
+def _alarms_of(key: Any) -> tuple[Any, Any]:
+    """Return the first and the last tick of a bucket, or of each of several."""
     start = key >> WIDTH_BITS
     return start, start + (1 << (key & _WIDTH)) - 1
 

@@ -196,6 +196,14 @@ class CompactEntries:
         """Drop the entries of a bucket that do not count, or stand in it a second time."""
         ROWS.sweep(self._entries, self._before, self._table, self._numbers, key, column, low, high)
 
+    def sweep_some(
+        self, keys: IndexArray, column: ColumnArray, lows: IndexArray, highs: IndexArray, largest: int, most: int
+    ) -> tuple[int, int]:
+        """Do the same for some buckets, as `bucket_rows.sweep_some`: return for how many keys, and of how many entries."""
+        kept = self._entries, self._before, self._table, self._numbers
+        n_keys, n_entries = ROWS.sweep_some(*kept, keys, column, lows, highs, largest, most)
+        return n_keys, n_entries
+
     def look(self, key: int, column: ColumnArray, low: int, high: int) -> IndexArray:
         """Return the same of a whole bucket, and leave it as it is."""
         found = np.empty(self.size(key), np.int64)

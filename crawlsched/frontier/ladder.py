@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from heapq import heappop, heappush, nsmallest
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -129,7 +130,7 @@ class Ladder:
         self._order: list[int] = []
         self._runs: list[tuple[float, int, int, Run]] = []
 
-    def _place_under(self, level: int) -> tuple[int, int]:
+    def _place_under(self, level: Any) -> tuple[Any, Any]:
         place = (level + self.offset) & 0xFFFFFFFF  # as an unsigned number
         return place, place
 

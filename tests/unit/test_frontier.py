@@ -259,6 +259,8 @@ class SmallLimits(Histories):
         (buckets, "_LEAST_DEAD", 0),
         (buckets, "_WHOLE", 4),
         (buckets, "_FEW", 1),
+        (buckets, "_SMALL", 3),
+        (buckets, "_AT_ONCE", 2),
     )
 
     def __init__(self) -> None:
