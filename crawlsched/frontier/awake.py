@@ -19,6 +19,8 @@ FloatArray = npt.NDArray[np.float64]
 BoolArray = npt.NDArray[np.bool_]
 
 _OUT = -np.inf
+# If none of so many pages is surely the best, as where many are alike, it is found otherwise.
+_MOST_LOOKS = 6
 
 #: `crawlsched.frontier.awake_rows`.
 ROWS = Compilable(awake_rows)
@@ -154,7 +156,7 @@ class Awake:
         return self._values[self._batches.item(row)].one(self._rows.item(row))
 
     def best(self, now: float) -> tuple[int, float, float, float, float]:
-        """Return the row with the highest bound now, and what is known of it; O(n).
+        """Return the row with the highest value now, and what is known of it; O(n) for each value that is looked at.
 
         Returns
         -------
@@ -162,10 +164,30 @@ class Awake:
         bound : float
             Negative if there is no page.
         following : float
-            The next highest bound.
+            What no other page is worth more than. Only if it is below the value is the row surely that of the best page.
         value, doubt : float
             The crawl value of the page in the row, as `PageValue.at` gives it, and the doubt that it leaves.
         """
+        found = self._highest(now)
+        row, bound, following, value, doubt = found
+        if bound < 0.0 or value * (1.0 - doubt) > following:
+            return found
+        # Others might be better: they are looked at one after the other, without those before.
+        out, others, looked = self._bounds[4], 0.0, [row]
+        while following >= value * (1.0 - doubt) and len(looked) < _MOST_LOOKS:
+            out[row] = _OUT
+            row, _, following = ROWS.highest(self._bounds, now)
+            looked.append(row)
+            another = row, bound, following, *self._values[self._batches.item(row)].one_at(self._rows.item(row), now)
+            if another[3] > value:
+                found, another = another, found
+            others = max(others, another[3] * (1.0 + another[4]))
+            value, doubt = found[3:]
+        out[looked] = 0.0
+        return found[0], bound, max(following, others), value, doubt
+
+    def _highest(self, now: float) -> tuple[int, float, float, float, float]:
+        """Return the row with the highest bound now, that and the next highest bound, its value, and its doubt."""
         if len(self._values) == 1:
             found = self._values[0].best(self._bounds, self._rows, now)
             if found is not None:

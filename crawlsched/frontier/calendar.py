@@ -239,6 +239,8 @@ class Calendar:
                 return np.empty(0, np.intp)
             self._next_tick = tick
             self._ahead = distinct(self._buckets.pop_some(key, self._buckets.size(key)))
+        if not self._ahead.size:
+            return self._ahead
         some, self._ahead = self._ahead[:n], self._ahead[n:]
         pages: IndexArray = some[self._alarm[some] == tick]
         self.clear(pages)
