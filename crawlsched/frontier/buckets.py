@@ -134,6 +134,10 @@ class Buckets:
         """Count one page less in the bucket of each key; O(n)."""
         self._kept.leave(keys)
 
+    def leave_one(self, key: int) -> None:
+        """Count one page less in the bucket of a key; O(1)."""
+        self._kept.leave_one(key)
+
     def crowded(self, above: int, least: int) -> list[tuple[int, int]]:
         """Return (key, `living`) of buckets above a key with at least so many living pages; O(buckets)."""
         found: list[tuple[int, int]] = self._kept.crowded(above, least)

@@ -104,6 +104,10 @@ class PlainEntries:
         for key in keys.tolist():
             self._living[key] -= 1
 
+    def leave_one(self, key: int) -> None:
+        """Count one page less in a bucket."""
+        self._living[key] -= 1
+
     def living(self, key: int) -> int:
         """Return how many entries were added to a bucket, less those that left."""
         return self._living[key]
@@ -216,6 +220,10 @@ class CompactEntries:
     def leave(self, keys: npt.NDArray[np.int64]) -> None:
         """Count one page less in the bucket of each key."""
         ROWS.leave(self._table, keys)
+
+    def leave_one(self, key: int) -> None:
+        """Count one page less in a bucket."""
+        self._table[ROWS.find(self._table, key), LIVING] -= 1
 
     def living(self, key: int) -> int:
         """Return how many entries were added to a bucket, less those that left."""

@@ -88,7 +88,8 @@ class HostQueues:
 
     def push(self, host: int, key: float, page: int) -> None:
         """Put a page in, or move it to another key."""
-        self._make_room(np.array([page]))
+        if page >= self._inside.size:
+            self._make_room(np.array([page]))
         self._inside[page] = True
         self._enter(host, (key, page, _SINGLE))
 

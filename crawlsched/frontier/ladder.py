@@ -163,6 +163,12 @@ class Ladder:
         self._beds.leave(levels.astype(np.int64))
         self.sleepers -= levels.size
 
+    def leave_one(self, level: int) -> None:
+        """Count one page less under a level; its entry is dead now. O(1)."""
+        self._is_bound = False
+        self._beds.leave_one(level)
+        self.sleepers -= 1
+
     def table(self) -> npt.NDArray[np.int64] | None:
         """Return the table of the beds for `filing_rows.leave`; None where compiled code is not in use."""
         arrays = self._beds.arrays((), 0)

@@ -127,6 +127,13 @@ class Ladders:
         for at, host in enumerate(hosts.tolist()):
             self.of_host[host].leave(levels[at : at + 1])
 
+    def leave_one(self, page: int, place: int) -> None:
+        """Count a page no longer that stood asleep in this place; O(1)."""
+        if place > OWN_LADDER // 2:
+            self.of_host[self._pages.host.item(page)].leave_one(place - OWN_LADDER)
+        else:
+            self.shared.leave_one(place)
+
     # -- the highest bed
 
     def note(self, ladder: Ladder) -> None:

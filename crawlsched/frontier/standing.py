@@ -174,7 +174,7 @@ class Standing:
         if place == AWAKE:
             self._fall_asleep(page)
         elif place > RUNNING:
-            self.ladders.leave(np.array([page]), np.array([place]))
+            self.ladders.leave_one(page, place)
 
     def hand_over(self, pages: IndexArray) -> None:
         """Let others take over from those of some pages that they stand behind."""
