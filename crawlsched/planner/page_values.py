@@ -40,8 +40,10 @@ _CO_CHANGE_WEIGHT = 1.0
 _DECIDING = ("crawled_at", "importance", "source", "n_signals", "n_signals_total", "signalled_since", "part")
 # Up to so many pages compiled code is faster one by one.
 _FEW_COMPILED = 24
-# So many pages at once, some of them with announcements, keep a pick below a millisecond.
-_PORTION, _PORTION_COMPILED = 64, 96
+# So many pages at once keep a pick below a millisecond; compiled, one with announcements counts for six of those without.
+_PORTION, _PORTION_COMPILED, _COSTS_MORE = 64, 256, 5.0
+# How many of the pages looked at have announcements is known from so many calls.
+_CALLS = 8
 
 
 class PosteriorValues(PageSignals):
@@ -69,6 +71,7 @@ class PosteriorValues(PageSignals):
         super().__init__(pages, parameters, further, own_precision)
         self._posterior = posterior
         self._grid = Grid(posterior.rates)
+        self._signalled_share = 0.0  # of the pages looked at in the last calls, those with announcements
 
     # -- what is known of a page
 
@@ -161,7 +164,7 @@ class PosteriorValues(PageSignals):
     @property
     def portion(self) -> int:
         """How many pages are looked at in a third of a millisecond or so."""
-        return _PORTION_COMPILED if ROWS.compiled else _PORTION
+        return int(_PORTION_COMPILED / (1.0 + _COSTS_MORE * self._signalled_share)) if ROWS.compiled else _PORTION
 
     @property
     def few(self) -> int:
@@ -213,6 +216,8 @@ class PosteriorValues(PageSignals):
             alone = np.flatnonzero(silent & reached)
             rate[alone], weight[alone] = self._co_change_rate(pages[alone]), _CO_CHANGE_WEIGHT
             silent &= ~reached
+        share = 1.0 - np.count_nonzero(silent) / silent.size
+        self._signalled_share += (share - self._signalled_share) / _CALLS
         kinds = np.where(silent, GROWING, SIGNALLED).astype(np.uint8)
         kinds[steady] = STEADY
         values = self._steady_values(pages, steady, importance)
