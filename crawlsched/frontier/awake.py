@@ -164,7 +164,7 @@ class Awake:
         bound : float
             Negative if there is no page.
         following : float
-            What no other page is worth more than. Only if it is below the value is the row surely that of the best page.
+            What no other page is worth more than. Only if it is below the value is this surely the best page.
         value, doubt : float
             The crawl value of the page in the row, as `PageValue.at` gives it, and the doubt that it leaves.
         """

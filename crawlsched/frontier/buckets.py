@@ -204,7 +204,7 @@ class Buckets:
                 self._sweep_part()
 
     def _sweep_small(self) -> bool:
-        """Sweep the next buckets as long as they are small, in one call of compiled code; return whether there were any."""
+        """Sweep the next buckets as long as they are small, in one compiled call; return whether there were any."""
         if not isinstance(self._kept, CompactEntries):
             return False
         if not self._to_sweep:

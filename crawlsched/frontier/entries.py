@@ -203,7 +203,7 @@ class CompactEntries:
     def sweep_some(
         self, keys: IndexArray, column: ColumnArray, lows: IndexArray, highs: IndexArray, largest: int, most: int
     ) -> tuple[int, int]:
-        """Do the same for some buckets, as `bucket_rows.sweep_some`: return for how many keys, and of how many entries."""
+        """Do the same for some buckets, as `bucket_rows.sweep_some`; return for how many keys, of how many entries."""
         kept = self._entries, self._before, self._table, self._numbers
         n_keys, n_entries = ROWS.sweep_some(*kept, keys, column, lows, highs, largest, most)
         return n_keys, n_entries

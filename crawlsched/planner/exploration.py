@@ -100,7 +100,9 @@ class Exploration:
             return
         importance = columns.importance[pages].astype(np.float64)
         _, signal_weight = values.signals(pages)
-        heard = signal_weight * values.heard(pages) + values.co_change_evidence(pages)
+        heard = values.co_change_evidence(pages)
+        if signal_weight.any():
+            heard += signal_weight * values.heard(pages)
         elapsed = np.maximum(now - columns.crawled_at[pages], 0.0)
         stale = elapsed[:, np.newaxis] * gradient.rates + heard[:, np.newaxis]
         taught = gradient(values.weights(pages), stale, threshold / importance)

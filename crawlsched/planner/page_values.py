@@ -40,7 +40,7 @@ _CO_CHANGE_WEIGHT = 1.0
 _DECIDING = ("crawled_at", "importance", "source", "n_signals", "n_signals_total", "signalled_since", "part")
 # Up to so many pages compiled code is faster one by one.
 _FEW_COMPILED = 24
-# So many pages at once keep a pick below a millisecond; compiled, one with announcements counts for six of those without.
+# So many pages at once keep a pick below a millisecond; compiled, one with announcements counts for six without.
 _PORTION, _PORTION_COMPILED, _COSTS_MORE = 64, 256, 5.0
 # How many of the pages looked at have announcements is known from so many calls.
 _CALLS = 8
@@ -227,6 +227,8 @@ class PosteriorValues(PageSignals):
     def _signals_gathered(self, pages: IndexArray) -> FloatArray:
         """Return signal rates, signal weights and the evidence of announcements since the last crawl, shape (3, n)."""
         columns, found = self._pages, np.zeros((3, pages.size))
+        if columns.source[pages].max() < 0:
+            return found
         of_pages = columns.source, columns.host, columns.part, columns.n_signals, columns.n_signals_total
         since = columns.crawled_at, columns.rare, columns.rare_facts.columns["signalled_since"]
         for parameters, part in self._by_parameters(pages):

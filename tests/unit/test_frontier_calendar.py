@@ -157,3 +157,20 @@ def test_a_swept_bucket_holds_what_lives_once(kind: type[PlainEntries] | type[Co
     kept.sweep(7, column, 2, 2)
     assert kept.size(7) == 0
     assert 7 in kept
+
+
+def test_small_buckets_are_swept_one_after_the_other_until_enough_was_looked_at_or_a_large_one_comes() -> None:
+    """Each holds what lives then, keys without a bucket are passed over, and the rest stays as it was."""
+    kept, column = CompactEntries(), np.zeros(100, np.uint32)
+    pages = np.arange(60)
+    column[pages] = np.where(pages % 2, pages // 10, 99)  # every second one lives where it was put
+    kept.add(pages // 10, pages)
+    keys = np.array([0, 77, 1, 2, 3])
+    assert kept.sweep_some(keys, column, keys, keys, largest=10, most=20) == (3, 20)
+    assert [kept.size(key) for key in range(6)] == [5, 5, 10, 10, 10, 10]
+    assert kept.look(1, column, 1, 1).tolist() == [19, 17, 15, 13, 11]
+    kept.add(np.array([4, 4]), np.array([41, 43]))
+    keys = np.array([3, 4, 5])
+    assert kept.sweep_some(keys, column, keys, keys, largest=10, most=1000) == (1, 10)
+    assert [kept.size(key) for key in range(6)] == [5, 5, 10, 5, 12, 10]
+    assert kept.entries == 47
