@@ -19,9 +19,16 @@ _URLS_AT_ONCE = 16
 
 def known_pages(refresher: Refresher, urls: Iterable[str]) -> tuple[NDArray[np.intp], list[str]]:
     """Return the pages with these URLs, and the URLs that are no pages."""
-    found = {url: refresher.collection.index.page(refresher.request_fingerprint(url)) for url in urls}
+    found = {url: _page_of(refresher, url) for url in urls}
     pages = np.array(sorted({page for page in found.values() if page >= 0}), np.intp)
     return pages, [url for url, page in found.items() if page < 0]
+
+
+def _page_of(refresher: Refresher, url: str) -> int:
+    try:
+        return refresher.collection.index.page(refresher.request_fingerprint(url))
+    except ValueError:  # no request can be made of it, so it is no page
+        return -1
 
 
 def announce(refresher: Refresher, pages: NDArray[np.intp], sender: str, now: float) -> int:

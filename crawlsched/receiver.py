@@ -8,14 +8,13 @@ slots leave.
 from __future__ import annotations
 
 import asyncio
-import hmac
 import logging
 import math
 from collections.abc import Awaitable, Callable, Iterator
 from typing import TYPE_CHECKING
 
 from crawlsched.allowance import Allowance
-from crawlsched.change_signals.pings import MOST_URLS, PingRefused, callback_token, is_signed, read_indexnow
+from crawlsched.change_signals.pings import MOST_URLS, PingRefused, callback_token, is_equal, is_signed, read_indexnow
 from crawlsched.connections import Connections
 from crawlsched.pinging import pinged
 from crawlsched.sources import POLLED_KINDS
@@ -184,8 +183,7 @@ class Receiver:
             source = None
         if source is None or source.kind not in POLLED_KINDS:
             raise PingRefused(404, "There is no such callback.")
-        wanted, given = callback_token(source.url, self._key), request.match_info["token"]
-        if not hmac.compare_digest(wanted.encode(), given.encode()):
+        if not is_equal(request.match_info["token"], callback_token(source.url, self._key)):
             raise PingRefused(404, "There is no such callback.")
         return number, source.url
 

@@ -29,6 +29,7 @@ from scrapy.utils.python import global_object_name
 
 from crawlsched.admission import Admission
 from crawlsched.announcing import Announcing
+from crawlsched.change_signals import absolute_sitemaps
 from crawlsched.collection import Collection
 from crawlsched.commands import obey
 from crawlsched.content_reading import Body, Content
@@ -289,7 +290,7 @@ class Refresher:
         if self.hosts.set_crawl_delay(number, crawl_delay):
             self.collection.save_host(number, now)
         if self.settings.sitemaps_from_robots:
-            for sitemap in sitemaps:
+            for sitemap in absolute_sitemaps(sitemaps, url):
                 self._admission.add_source("sitemap", sitemap, now, named_by=host)
 
     # -- ChangeSignals arrive
@@ -437,6 +438,9 @@ class Refresher:
             try:
                 next(self._work[0])
             except StopIteration:
+                self._work.popleft()
+            except Exception:
+                logger.exception("A piece of long work failed and is given up; the crawl goes on.")
                 self._work.popleft()
             if self.clock() >= until:
                 break

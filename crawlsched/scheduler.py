@@ -322,10 +322,15 @@ class Scheduler(BaseScheduler):
         if due is None:
             return False
         visit, url = due
-        request = Request(
-            url, dont_filter=True, meta={"crawlsched_source": visit.source, "handle_httpstatus_all": True}
-        )
         self._source_had_the_last_slot = True
+        try:
+            request = Request(
+                url, dont_filter=True, meta={"crawlsched_source": visit.source, "handle_httpstatus_all": True}
+            )
+        except ValueError as error:
+            logger.error("The sitemap %s cannot be asked for: %s", url, error)
+            self._refresher.failed(visit, now)
+            return False
         return self._send(visit, request)
 
     def _give_fallback(self, now: float) -> bool:

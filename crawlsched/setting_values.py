@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from importlib import import_module
 from math import isclose, isfinite
 from typing import Any
+from urllib.parse import urlsplit
 
 __all__ = [
     "format_bandwidth",
@@ -286,7 +287,11 @@ def read_urls(value: object) -> tuple[str, ...]:
     """Read a list of absolute URLs."""
     allowed = "a list of absolute http or https URLs, as a list, as JSON or with commas between them"
     urls = _texts(value, r"[\s,]+", allowed)
-    if not all(re.match(r"https?://[^/\s]", url) for url in urls):
+    try:
+        are_urls = all(re.match(r"https?://[^/\s]", url) and urlsplit(url).port != 0 for url in urls)
+    except ValueError:  # a port that is none
+        are_urls = False
+    if not are_urls:
         raise ValueError(allowed)
     return urls
 

@@ -10,9 +10,9 @@ from crawlsched.change_signals.entries import SitemapChildren, SitemapEntries, S
 from crawlsched.change_signals.further_row import FurtherRow
 from crawlsched.change_signals.lastmod import parse_lastmod
 from crawlsched.change_signals.limits import Limits
-from crawlsched.change_signals.locations import canonical
+from crawlsched.change_signals.locations import canonical, is_web_url
 from crawlsched.change_signals.problems import PROBLEM_KINDS, Problem
-from crawlsched.change_signals.robots import robots_sitemaps
+from crawlsched.change_signals.robots import absolute_sitemaps, robots_sitemaps
 from crawlsched.change_signals.site_parts import part_number, part_of_site
 from crawlsched.change_signals.sitemap import SitemapDocument, read_sitemap
 
@@ -28,9 +28,11 @@ __all__ = [
     "SitemapDocument",
     "SitemapEntries",
     "SitemapEntry",
+    "absolute_sitemaps",
     "announcements",
     "attributed",
     "canonical",
+    "is_web_url",
     "newest_of_each",
     "parse_lastmod",
     "part_number",

@@ -12,8 +12,8 @@ _W3C = re.compile(
     re.ASCII,
 )
 _RFC_2822 = re.compile(
-    r"(?:[a-z]{3,9}\.?,?\s+)?(\d{1,2})[\s-]+([a-z]{3,9})\.?[\s-]+(\d{4}|\d\d)\s+"
-    r"(\d{1,2}):(\d\d)(?::(\d\d))?(?:\s*(?:([+-])(\d\d):?(\d\d)|([a-z]{1,5})))?(?:\s*\([^()]*\))?",
+    r"(?:[a-z]{3,9}\.?(?:\s*,\s*|\s+))?(\d{1,2})[\s-]+([a-z]{3,9})\.?[\s-]+(\d{4}|\d\d)\s+"
+    r"(\d{1,2}):(\d\d)(?::(\d\d))?(?:\s*(?:([+-])(\d\d):?(\d\d)|([a-z]{1,5})))?",
     re.ASCII | re.IGNORECASE,
 )
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
@@ -30,6 +30,7 @@ _ZONE_HOURS = {"edt": -4, "est": -5, "cdt": -5, "cst": -6, "mdt": -6, "mst": -7,
 _FIRST_YEAR, _LAST_YEAR = 1970, 2199
 _EPOCH_ORDINAL = date(1970, 1, 1).toordinal()
 _MAX_CHARACTERS = 100
+_COMMENT = re.compile(r"\([^()]*\)")
 
 
 @lru_cache(maxsize=4096)
@@ -75,7 +76,9 @@ def parse_lastmod(text: str) -> tuple[float, str] | None:
         return None
     if match := _W3C.fullmatch(text):
         return _from_w3c(match)
-    if match := _RFC_2822.fullmatch(text):
+    while (without := _COMMENT.sub(" ", text)) != text:  # RFC 2822, section 3.2.3: within one another, and anywhere
+        text = without
+    if match := _RFC_2822.fullmatch(text.strip()):
         return _from_rfc_2822(match)
     return None
 

@@ -3,17 +3,18 @@
 import re
 from collections.abc import Collection
 from functools import lru_cache
-from urllib.parse import urljoin, urlsplit
+from urllib.parse import urljoin, urlsplit, urlunsplit
 
 from w3lib.url import canonicalize_url
 
 from crawlsched.change_signals.problems import ProblemCounter
 
-__all__ = ["Locations", "canonical"]
+__all__ = ["Locations", "ascii_host", "canonical", "is_web_url"]
 
 # A backslash is where browsers and Python disagree on what the host is.
-_SUSPECT = re.compile("[\x00-\x20\x7f\ufffd\\\\]")
+_SUSPECT = re.compile("[\x00-\x20\x7f\ud800-\udfff\ufffd\\\\]")
 _FORBIDDEN = re.compile("[\x00-\x1f\x7f\ufffd\\\\]")
+_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 @lru_cache(maxsize=4_096)
@@ -29,6 +30,39 @@ def canonical(url: str) -> str:
         return canonicalize_url(url)
     except ValueError:
         return url
+
+
+def ascii_host(host: str) -> str:
+    """Return a host's name in small letters, and an international one in its ASCII form.
+
+    Examples
+    --------
+    >>> ascii_host("Example.com"), ascii_host("BÜCHER.example")
+    ('example.com', 'xn--bcher-kva.example')
+    """
+    host = host.lower()
+    if host.isascii():
+        return host
+    try:
+        return host.encode("idna").decode("ascii")
+    except UnicodeError:
+        return host
+
+
+def is_web_url(url: str) -> bool:
+    """Whether a URL is one that can be asked for: http or https, a host, no port that is none, only characters.
+
+    Examples
+    --------
+    >>> is_web_url("https://example.com:8080/a"), is_web_url("https://example.com:99999/a"), is_web_url("/a")
+    (True, False, False)
+    """
+    try:
+        parts = urlsplit(url)
+        has_host = bool(parts.hostname) and parts.port != 0  # a port that is no number, or too large, raises
+    except ValueError:
+        return False
+    return has_host and parts.scheme in ("http", "https") and not _SURROGATE.search(url)
 
 
 class Locations:
@@ -55,7 +89,7 @@ class Locations:
     def __init__(self, document_url: str, hosts: Collection[str], problems: ProblemCounter) -> None:
         self._base = document_url
         self._problems = problems
-        self._hosts = {_without_dot(host) for host in hosts}
+        self._hosts = {ascii_host(host).removesuffix(".") for host in hosts}
         own = _host(document_url)
         if own:
             self._hosts.add(own)
@@ -84,26 +118,31 @@ class Locations:
             url = (
                 urljoin(self._base, location) if is_relative and (location == "/" or location.strip("/")) else location
             )
-            scheme, host = urlsplit(url).scheme, _host(url)
         except ValueError:
-            scheme = host = ""
-        if scheme not in ("http", "https") or not host:
+            url = ""
+        if not is_web_url(url):
             self._problems.add("bad-url", location)
             return None
         if is_relative:
             self._problems.add("relative-url", location)
-        if host not in self._hosts:
+        if _host(url) not in self._hosts:
             self._problems.add("other-host", url)
             return None
-        return url
+        return url if url.isascii() else _with_ascii_host(url)
 
 
 def _host(url: str) -> str:
     try:
-        return _without_dot(urlsplit(url).hostname or "")
+        return ascii_host(urlsplit(url).hostname or "").removesuffix(".")
     except ValueError:
         return ""
 
 
-def _without_dot(host: str) -> str:
-    return host.lower().removesuffix(".")
+def _with_ascii_host(url: str) -> str:
+    """Write the host as it is asked for: under its other name it would be a host of its own, with its own delays."""
+    parts = urlsplit(url)
+    host = parts.hostname or ""
+    if host.isascii():
+        return url
+    netloc = parts.netloc.lower().replace(host, ascii_host(host))
+    return urlunsplit(parts._replace(netloc=netloc))

@@ -9,7 +9,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
-__all__ = ["MOST_URLS", "Ping", "PingRefused", "callback_token", "is_signed", "read_indexnow", "subscription_form"]
+from crawlsched.change_signals.locations import ascii_host, is_web_url
+
+__all__ = [
+    "MOST_URLS",
+    "Ping",
+    "PingRefused",
+    "callback_token",
+    "is_equal",
+    "is_signed",
+    "read_indexnow",
+    "subscription_form",
+]
 
 #: URLs of one ping; IndexNow's own limit.
 MOST_URLS = 10_000
@@ -77,7 +88,7 @@ def read_indexnow(query: Mapping[str, str], body: bytes | None, key: str) -> Pin
     if body is None:
         _check_key(query.get("key"), key)
         url = query.get("url", "")
-        return Ping(_host(url), (_checked(url),))
+        return Ping(_host(_checked(url)), (url,))
     try:
         told = json.loads(body)
     except (ValueError, RecursionError):
@@ -92,7 +103,7 @@ def read_indexnow(query: Mapping[str, str], body: bytes | None, key: str) -> Pin
         raise PingRefused(400, f"urlList has more than {MOST_URLS} URLs.")
     if not isinstance(host, str) or not host:
         raise PingRefused(400, "host has to be the host of the URLs.")
-    host = host.lower()
+    host = ascii_host(host)
     # As often as a URL is told, it counts once.
     distinct = tuple(dict.fromkeys(_checked(url) for url in urls))
     if any(_host(url) != host for url in distinct):
@@ -101,22 +112,29 @@ def read_indexnow(query: Mapping[str, str], body: bytes | None, key: str) -> Pin
 
 
 def _check_key(given: object, key: str) -> None:
-    if not isinstance(given, str) or not hmac.compare_digest(given.encode(), key.encode()):
+    if not isinstance(given, str) or not is_equal(given, key):
         raise PingRefused(403, "The key is wrong.")
 
 
+def is_equal(given: str, wanted: str) -> bool:
+    r"""Whether somebody knows a secret, found in a time that does not tell how much of it; whatever he has sent.
+
+    Examples
+    --------
+    >>> is_equal("0123", "0123"), is_equal("\ud800", "0123")
+    (True, False)
+    """
+    return hmac.compare_digest(given.encode("utf-8", "surrogatepass"), wanted.encode())
+
+
 def _checked(url: str) -> str:
-    if len(url) > _LONGEST_URL or not _host(url) or any(character <= " " for character in url):
+    if len(url) > _LONGEST_URL or not is_web_url(url) or any(character <= " " for character in url):
         raise PingRefused(400, "A URL is no http or https URL.")
     return url
 
 
 def _host(url: str) -> str:
-    try:
-        parts = urlsplit(url)
-    except ValueError:
-        return ""
-    return (parts.hostname or "") if parts.scheme in ("http", "https") else ""
+    return ascii_host(urlsplit(url).hostname or "")
 
 
 def callback_token(topic: str, key: str) -> str:
@@ -162,7 +180,7 @@ def is_signed(signature: str | None, body: bytes, topic: str, key: str) -> bool:
     if method not in _METHODS:
         return False
     wanted = hmac.new(topic_secret(topic, key).encode(), body, method).hexdigest()
-    return hmac.compare_digest(wanted.encode(), digits.encode())
+    return is_equal(digits, wanted)
 
 
 def subscription_form(address: str, source: int, topic: str, key: str, mode: str = "subscribe") -> dict[str, str]:

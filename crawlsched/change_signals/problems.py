@@ -24,7 +24,7 @@ PROBLEM_KINDS = {
     "html-entity": "an entity of HTML, which XML does not know; it was replaced by its character",
     "raw-ampersand": "an ampersand which is not written &amp;; it was taken as it stands",
     "no-url": "an entry without a URL; it was dropped",
-    "bad-url": "not an http or https URL; its entry was dropped",
+    "bad-url": "no http or https URL, or one with a port that is none; its entry was dropped",
     "space-in-url": "a space within a URL; it was written %20",
     "relative-url": "a URL without a host; it was joined to the sitemap's URL",
     "other-host": "a URL of another host than the sitemap's; its entry was dropped",

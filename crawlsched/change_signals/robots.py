@@ -2,9 +2,12 @@
 
 import codecs
 import re
-from urllib.parse import urljoin, urlsplit
+from collections.abc import Iterable
+from urllib.parse import urljoin
 
-__all__ = ["robots_sitemaps"]
+from crawlsched.change_signals.locations import is_web_url
+
+__all__ = ["absolute_sitemaps", "robots_sitemaps"]
 
 _SITEMAP_LINE = re.compile(r"[ \t]*site-?map[ \t]*:[ \t]*([^ \t#]\S*)", re.IGNORECASE)
 _MAX_BYTES = 512_000  # RFC 9309, section 2.5: at least 500 KiB have to be read
@@ -37,10 +40,33 @@ def robots_sitemaps(body: bytes, robots_url: str) -> list[str]:
     ['https://example.com/map.xml']
     """
     text = body[:_MAX_BYTES].removeprefix(codecs.BOM_UTF8).decode("utf-8", "replace")
+    matches = (_SITEMAP_LINE.match(line) for line in re.split(r"[\r\n]+", text))
+    return absolute_sitemaps((match[1] for match in matches if match), robots_url)
+
+
+def absolute_sitemaps(references: Iterable[str], robots_url: str) -> list[str]:
+    """Absolute URLs of sitemaps, as a robots.txt that somebody else has read names them.
+
+    Parameters
+    ----------
+    references : iterable of str
+        What stands behind ``Sitemap:``. What names no URL that can be asked for is left out.
+    robots_url : str
+        The robots.txt, to whose URL relative ones are joined.
+
+    Returns
+    -------
+    list of str
+        As `robots_sitemaps`.
+
+    Examples
+    --------
+    >>> absolute_sitemaps(["/map.xml", "http://example.com:99999/map.xml"], "https://example.com/robots.txt")
+    ['https://example.com/map.xml']
+    """
     found: dict[str, None] = {}
-    for line in re.split(r"[\r\n]+", text):
-        match = _SITEMAP_LINE.match(line)
-        url = _absolute(match[1], robots_url) if match else None
+    for reference in references:
+        url = _absolute(reference, robots_url)
         if url is not None:
             found[url] = None
         if len(found) == _MAX_SITEMAPS:
@@ -55,8 +81,6 @@ def _absolute(reference: str, base: str) -> str | None:
         return None
     try:
         url = urljoin(base, reference)
-        parts = urlsplit(url)
-        is_web = parts.scheme in ("http", "https") and bool(parts.hostname)
     except ValueError:
         return None
-    return url if is_web else None
+    return url if is_web_url(url) else None

@@ -50,6 +50,8 @@ MIDNIGHT = float(calendar.timegm((2026, 11, 20, 0, 0, 0)))
         ("Fri, 20 Nov 2026 09:15:30 +0000", MIDNIGHT + 33_330, "second"),
         ("20 Nov 2026 04:15:30 EST", MIDNIGHT + 33_330, "second"),
         ("Friday, 20-Nov-26 09:15:30 GMT", MIDNIGHT + 33_330, "second"),
+        ("Fri,20 Nov 2026 09:15:30 GMT", MIDNIGHT + 33_330, "second"),
+        ("Fri (a (short) day), 20 Nov 2026 09:15:30 (UTC) +0000 (as said)", MIDNIGHT + 33_330, "second"),
         ("Fri, 20 November 2026 9:15 Z", MIDNIGHT + 33_300, "second"),
         ("fri, 20 nov 2026 09:15:30 (UTC)", MIDNIGHT + 33_330, "second"),
         ("Sat, 01 Jan 2000 00:00:00 -0000", 946_684_800.0, "second"),
@@ -163,6 +165,7 @@ def test_sitemaps_of_a_robots_txt_are_found_however_they_are_written() -> None:
         b"Site-map: 3.xml#part\n"
         b"sitemap: https://b.example/4.xml?a=1&b=2\n"
         b"# Sitemap: /commented.xml\n"
+        b"Sitemap: https://a.example:99999/6.xml\nSitemap: https://a.example:x/7.xml\n"
         b"Sitemap:\nSitemap: # none\nSitemap: ftp://a.example/5.xml\nSitemap: http://[::1\nSitemap: /caf\xe9.xml\n"
         b"Sitemap: /2.xml"
     )

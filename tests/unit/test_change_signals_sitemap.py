@@ -6,6 +6,7 @@ import time
 import zlib
 from itertools import chain
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 from hypothesis import given, settings
@@ -229,9 +230,29 @@ def test_hosts_can_be_allowed() -> None:
     assert problems(document) == {"other-host": 1}
 
 
+@pytest.mark.parametrize("host", ["bücher.example", "BÜCHER.example", "xn--bcher-kva.example"])
+def test_an_international_host_has_one_name_however_it_is_written(host: str) -> None:
+    """The sitemap is asked for under the ASCII form, and its pages are of the same host."""
+    body = urlset(f"https://{host}/tee", f"https://{host}:8443/ä")
+    for named in ("https://xn--bcher-kva.example/sitemap.xml", "https://Bücher.example/sitemap.xml"):
+        document = read_sitemap(body, named)
+        hosts = [urlsplit(url).netloc for url in document.entries.url]
+        assert hosts == ["xn--bcher-kva.example", "xn--bcher-kva.example:8443"]
+
+
+def test_halves_of_characters_make_no_urls() -> None:
+    """Python's own way of escaping is an encoding, too, and makes texts that nothing can encode again."""
+    body = b'<?xml version="1.0" encoding="unicode_escape"?><urlset><url><loc>http://a.example/\\ud800</loc></url></urlset>'
+    document = read_sitemap(body, "http://a.example/sitemap.xml")
+    assert document.entries.url == []
+    assert set(problems(document)) == {"bad-url"}
+
+
 @pytest.mark.parametrize("location", ["http://[::1", "http://", "http:///x", "ftp://a.example/", "javascript:alert(1)",
                                       "http://a.example/\x01", "//", "http://a.example\\@b.example/",
-                                      "http://b.example\\@a.example/"])  # fmt: skip
+                                      "http://b.example\\@a.example/", "http://a.example:99999/",
+                                      "http://a.example:x/", "http://a.example:-1/", "//a.example:99999/",
+                                      "http://a.example:\uff18\uff10/"])  # fmt: skip
 def test_what_is_no_web_address_is_refused(location: str) -> None:
     """Whatever stands in a loc, nothing but http and https URLs of known hosts comes out."""
     document = read_sitemap(urlset(location), "http://a.example/sitemap.xml")

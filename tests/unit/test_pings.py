@@ -49,6 +49,10 @@ def test_a_ping_by_get_and_by_post() -> None:
         ({"urlList": ["https://a.example/1 2"]}, 400),
         ({"urlList": ["https://a.example/" + "x" * 9000]}, 400),
         ({"urlList": [f"https://a.example/{n}" for n in range(10_001)]}, 400),
+        ({"urlList": ["https://a.example:99999/1"]}, 400),
+        ({"urlList": ["https://a.example:x/1"]}, 400),
+        ({"urlList": ["https://a.example/\ud800"]}, 400),
+        ({"key": "\ud800"}, 403),
         ({"urlList": ["https://b.example/1"]}, 422),
         ({"host": None}, 400),
     ],
@@ -58,6 +62,13 @@ def test_what_is_wrong_is_refused_with_the_status_of_the_protocol(told: dict[str
     with pytest.raises(PingRefused) as refused:
         _post(**told)
     assert refused.value.status == status
+
+
+def test_an_international_host_has_one_name_however_it_is_written() -> None:
+    """Its pings are all one source's."""
+    names = ("bücher.example", "BÜCHER.example", "xn--bcher-kva.example")
+    found = [_post(host=one, urlList=[f"https://{other}/1"]) for one in names for other in names]
+    assert {ping.host for ping in found} == {"xn--bcher-kva.example"}
 
 
 @given(st.binary(max_size=300))

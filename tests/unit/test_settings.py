@@ -219,6 +219,12 @@ def test_a_wrong_duration_is_refused_with_what_is_allowed(text: object) -> None:
             "between them, got '/sitemap.xml'.",
         ),
         (
+            "SITEMAP_URLS",
+            "http://127.0.0.1:99999/sitemap.xml",
+            "CRAWLSCHED_SITEMAP_URLS must be a list of absolute http or https URLs, as a list, as JSON or with commas "
+            "between them, got 'http://127.0.0.1:99999/sitemap.xml'.",
+        ),
+        (
             "FALLBACK_SCHEDULER",
             "Scheduler",
             "CRAWLSCHED_FALLBACK_SCHEDULER must be None or a scheduler class or its import path, got 'Scheduler'.",
