@@ -35,7 +35,7 @@ class Recipes:
     >>> [recipes.of(url).id for url in ("http://a.example/api/1", "http://a.example/", "http://b.example/")]
     ['json/1', 'raw_bytes/1', 'blocks/3']
     >>> recipes.of("http://b.example/", meant="visible_text").id
-    'visible_text/2'
+    'visible_text/3'
     """
 
     def __init__(self, settings: Settings) -> None:

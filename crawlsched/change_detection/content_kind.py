@@ -1,6 +1,7 @@
 """What a body is, by its content type where that is believable and by its first bytes otherwise."""
 
 import codecs
+import re
 
 __all__ = ["content_kind"]
 
@@ -34,6 +35,7 @@ _UNTOLD = frozenset(
     {"", "*/*", "application/octet-stream", "binary/octet-stream", "application/unknown", "unknown/unknown"}
 )
 _LOOKED_AT = 1024
+_MEDIA_TYPE_END = re.compile("[;,]")
 
 
 def content_kind(body: bytes, content_type: str | None, encoding: str | None = None) -> str:
@@ -58,7 +60,8 @@ def content_kind(body: bytes, content_type: str | None, encoding: str | None = N
     >>> content_kind(b'{"a": 1}', None), content_kind(b"<rss>", "application/rss+xml")
     ('json', 'xml')
     """
-    kind = _told_kind((content_type or "").partition(";")[0].strip().lower())
+    # A header that was sent twice may come as one, with a comma.
+    kind = _told_kind(_MEDIA_TYPE_END.split(content_type or "", maxsplit=1)[0].strip().lower())
     if kind == "binary" or _looks_binary(body, encoding):
         return "binary"
     return kind or _sniffed_kind(body)

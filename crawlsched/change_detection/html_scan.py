@@ -13,6 +13,8 @@ __all__ = ["INLINE", "Tag", "normalised", "scanned", "target_of"]
 
 # Text that no reader sees: scripts and what belongs to them, and what is shown instead of something else.
 _UNSEEN = frozenset({"script", "style", "noscript", "template", "svg", "iframe", "noembed", "noframes", "object"})
+# Elements that hold text and nothing else: what looks like a tag or a comment in them is none.
+_TEXT_ONLY = frozenset({"title", "textarea", "xmp"})
 # Elements that do not separate words. All others do: "<p>a</p><p>b</p>" reads "a b".
 INLINE = frozenset((
     "a", "abbr", "acronym", "b", "bdi", "bdo", "big", "cite", "code", "data", "del", "dfn", "em", "font", "i", "ins",
@@ -27,7 +29,9 @@ _BEHIND = r")>(?:([^<]*+)</\3>)?+"
 _TAG = re.compile(rf"""{_BEFORE}(?:[^>=]++|=\s*+(?:"[^"]*+"|'[^']*+')?+)*+{_BEHIND}""")
 _SIMPLE_TAG = re.compile(rf"{_BEFORE}[^>]*+{_BEHIND}")
 _NAME = re.compile(r"/?[^\s/>]*")
-_CLOSERS = {name: re.compile(rf"</{name}(?=[\s/>])", re.IGNORECASE) for name in _UNSEEN}
+_CLOSERS = {name: re.compile(rf"</{name}(?=[\s/>])", re.IGNORECASE) for name in _UNSEEN | _TEXT_ONLY}
+_COMMENT_END = re.compile(r"--(?:(?<!<!--)!)?>")
+_XHTML, _LOOKED_AT = "http://www.w3.org/1999/xhtml", 2_048
 _ATTRIBUTE = {
     name: re.compile(rf"""(?:^|[\s"'/]){name}\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'>]+))""", re.IGNORECASE)
     for name in ("href", "src")
@@ -50,7 +54,7 @@ class Tag:
     ('li', ' class="new"', False, True)
     """
 
-    __slots__ = ("attributes", "closes", "is_unseen", "name", "parts_words")
+    __slots__ = ("attributes", "closes", "is_raw", "is_unseen", "name", "parts_words")
 
     def __init__(self, written: str) -> None:
         name = _NAME.match(written)[0]  # type: ignore[index]  # it matches all there is
@@ -59,6 +63,10 @@ class Tag:
         self.attributes = "" if self.closes else written[len(name) :]
         self.parts_words = self.name not in INLINE
         self.is_unseen = not self.closes and self.name in _UNSEEN
+        # An svg may end with its own tag; in no other element of these that means anything but in XHTML.
+        if self.name == "svg" and self.attributes.endswith("/"):
+            self.is_unseen = False
+        self.is_raw = self.is_unseen or (not self.closes and self.name in _TEXT_ONLY)
 
 
 def scanned(markup: str) -> Iterator[tuple[str, Tag | None, str | None]]:
@@ -82,8 +90,8 @@ def scanned(markup: str) -> Iterator[tuple[str, Tag | None, str | None]]:
     Notes
     -----
     Comments and declarations are left out, and so is what no reader sees: the contents of scripts, styles, and of what
-    stands in for something that is not shown (noscript, template, iframe). Broken markup is read as the HTML standard
-    has browsers read it, as far as a reader would see the difference.
+    stands in for something that is not shown (noscript, template, iframe). What titles and text areas hold is text.
+    Broken markup is read as the HTML standard has browsers read it, as far as a reader would see the difference.
 
     Examples
     --------
@@ -99,6 +107,7 @@ def scanned(markup: str) -> Iterator[tuple[str, Tag | None, str | None]]:
     """
     tags: dict[str, Tag] = {}
     without_end: set[str] = set()  # names of which no closing tag follows: looking again would cost quadratic time
+    is_xhtml = _XHTML in markup[:_LOOKED_AT]
     pattern = _TAG
     position = 0
     while True:
@@ -119,11 +128,15 @@ def scanned(markup: str) -> Iterator[tuple[str, Tag | None, str | None]]:
         tag = tags.get(written)
         if tag is None:
             tag = tags[written] = Tag(written)
-        if tag.is_unseen and tag.name not in without_end:
+        if tag.is_raw and tag.name not in without_end and not (is_xhtml and tag.attributes.endswith("/")):
             if inner is not None:
-                inner = ""
+                inner = "" if tag.is_unseen else inner
             elif closer := _CLOSERS[tag.name].search(markup, position):
+                yield text, tag, None
+                if not tag.is_unseen:
+                    yield markup[position : closer.start()], None, None
                 position = closer.start()
+                continue
             else:
                 without_end.add(tag.name)
         yield text, tag, inner
@@ -133,8 +146,8 @@ def _behind_other(markup: str, start: int, is_simple: bool) -> tuple[int, str, b
     """Go behind a "<" that opens no tag; give the position, text that it is, and whether tags are broken from here."""
     following = markup[start + 1 : start + 4]
     if following == "!--":
-        end = markup.find("-->", start + 2)
-        return (len(markup) if end < 0 else end + 3), "", is_simple
+        ended = _COMMENT_END.search(markup, start + 2)
+        return (ended.end() if ended else len(markup)), "", is_simple
     letter = following[1:2] if following[:1] == "/" else following[:1]
     if letter.isascii() and letter.isalpha():  # a tag without an end
         # A quote that never closes would swallow the rest: from here on, tags end at the next ">".

@@ -58,7 +58,7 @@ class MainText(Recipe):
             text = self._main_text(decoded(body, content_type, encoding), url)
             if text:
                 return self.id, text
-            return f"{self.id}/all", content_of(body, content_type, encoding)
+            return f"{self.id}/all/2", content_of(body, content_type, encoding)
         return self.id, content_of(body, content_type, encoding, ignore_keys=self._ignore_keys)
 
     def _main_text(self, markup: str, url: str) -> str | None:

@@ -32,7 +32,8 @@ class Recipe:
 
 def checked_keys(ignore_keys: Sequence[str]) -> frozenset[str]:
     """Return names of keys of JSON, or raise `ValueError`."""
-    if isinstance(ignore_keys, str) or not all(isinstance(key, str) for key in ignore_keys):
+    is_list = isinstance(ignore_keys, Collection) and not isinstance(ignore_keys, str)
+    if not is_list or not all(isinstance(key, str) for key in ignore_keys):
         raise ValueError(f"ignore_keys is {ignore_keys!r}; it is a list of names of keys, such as ['generated_at'].")
     return frozenset(ignore_keys)
 

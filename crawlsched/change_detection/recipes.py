@@ -69,7 +69,7 @@ class VisibleText(Recipe):
         self._links = links
         self._images = images
         self._ignore_keys = checked_keys(ignore_keys)
-        self.id = f"visible_text/2{'+links' * links}{'+images' * images}{keys_id(self._ignore_keys)}"
+        self.id = f"visible_text/3{'+links' * links}{'+images' * images}{keys_id(self._ignore_keys)}"
 
     def content(self, body: bytes, content_type: str | None, encoding: str | None, url: str) -> tuple[str, bytes | str]:
         """Return the text, or what counts of another kind."""
@@ -123,7 +123,7 @@ class Selectors(Recipe):
         self._parts = PageParts(keep, drop, links, images)
         self._ignore_keys = checked_keys(ignore_keys)
         parameters = short_digest([sorted(keep), sorted(drop), bool(links), bool(images)])
-        self.id = f"selectors/2/{parameters}{keys_id(self._ignore_keys)}/{SELECTION_VERSION}"
+        self.id = f"selectors/3/{parameters}{keys_id(self._ignore_keys)}/{SELECTION_VERSION}"
 
     def content(self, body: bytes, content_type: str | None, encoding: str | None, url: str) -> tuple[str, bytes | str]:
         """Return the text of the parts, or what counts of another kind."""
@@ -233,8 +233,11 @@ def recipe(
     Examples
     --------
     >>> recipe("raw_bytes").id, recipe("visible_text", links=True).id
-    ('raw_bytes/1', 'visible_text/2+links')
+    ('raw_bytes/1', 'visible_text/3+links')
     """
+    for option, value in (("links", links), ("images", images), ("template_edits", template_edits)):
+        if not isinstance(value, bool):  # "False" would be taken for True
+            raise ValueError(f"{option} is {value!r}; it is True or False.")
     if not callable(method) and method not in RECIPE_NAMES:
         raise ValueError(f"method must be one of {', '.join(map(repr, RECIPE_NAMES))}, or a callable; got {method!r}.")
     name = "a callable" if callable(method) else method
@@ -267,4 +270,6 @@ def recipe(
 def _several(argument: str, selectors: Sequence[str]) -> Sequence[str]:
     if isinstance(selectors, str):  # its characters would each be taken as a selector
         raise ValueError(f"{argument} is {selectors!r}; it is a list of selectors, such as [{selectors!r}].")
+    if not isinstance(selectors, Sequence):
+        raise ValueError(f"{argument} is {selectors!r}; it is a list of selectors, such as ['main .price'].")
     return selectors

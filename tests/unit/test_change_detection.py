@@ -120,6 +120,14 @@ def test_link_targets_and_images_count_by_option() -> None:
         ("<p>a<!-- <p>b --> c", "<p>a c"),
         ("a<!-->b", "ab"),
         ("a<!-- b", "a"),
+        ("a<!-- b --!>c<!-- d -->e", "ace"),
+        ("a<!--!>b-->c", "ac"),
+        ("<title>The <!-- of HTML, and <b></title><p>b", "The &lt;!-- of HTML, and &lt;b><p>b"),
+        ("<textarea><!-- a</textarea>b", "<p>&lt;!-- a<p>b"),
+        ("<title>a", "<p>a"),
+        ("<svg class=icon /><p>b</p><svg><text>c</text></svg>", "b"),
+        ("<script src=a /><p>b</p><script>c</script>d", "d"),
+        ("<html xmlns='http://www.w3.org/1999/xhtml'><script src='a'/><p>b</p><script>c</script>d", "<p>b<p>d"),
         ("<p title='>'>a", "<p>a"),
         ("<p title=it's>a</p> it's b", "<p>a</p> it's b"),
         ('<p title="a""b">c', "<p>c"),
@@ -232,6 +240,10 @@ def test_wrong_selectors_are_named_at_once(arguments: dict[str, object], message
         ),
         ({"method": "json", "mask_of": str}, r"^mask_of belongs to the method 'blocks', and to no other; got <class"),
         ({"method": "blocks", "drop": ".ad"}, r"^drop is '\.ad'; it is a list of selectors, such as \['\.ad'\]\.$"),
+        ({"method": "blocks", "keep": 5}, r"^keep is 5; it is a list of selectors, such as \['main \.price'\]\.$"),
+        ({"method": "blocks", "links": "False"}, r"^links is 'False'; it is True or False\.$"),
+        ({"method": "blocks", "template_edits": "no"}, r"^template_edits is 'no'; it is True or False\.$"),
+        ({"method": "json", "ignore_keys": 5}, r"^ignore_keys is 5; it is a list of names of keys, such as"),
         ({"method": "json", "ignore_keys": "now"}, r"^ignore_keys is 'now'; it is a list of names of keys, such as"),
     ],
 )
@@ -347,6 +359,11 @@ def test_xml_counts_by_what_it_says() -> None:
     assert same(VisibleText(), one, two, "application/xml")
     for old, new in (('b="1"', 'b="3"'), ("fish", "dish"), ("<e/>", ""), ("e/>", "f/>")):
         assert not same(VisibleText(), one, one.replace(old, new), "application/xml")
+
+
+def test_a_content_type_that_was_sent_twice_is_one() -> None:
+    """Some servers behind others send the header twice, and caches join the two with a comma."""
+    assert same(VisibleText(), "<p>a<script>1</script>", "<p>a", "text/html, text/html; charset=utf-8")
 
 
 def test_plain_text_counts_by_its_words() -> None:
