@@ -8,7 +8,6 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from crawlsched.crawl_value import elapsed_at_value
 from crawlsched.crawl_value.evaluation import ELEMENTS, Compilable, evaluate
 from crawlsched.frontier import PageValue, awake_rows
 from crawlsched.pages import Pages
@@ -231,6 +230,8 @@ class RuleValues:
         self._rule = rule
         self._columns = columns
         self._horizon = horizon
+        # Of the last parabolas without compiled code: when they begin, values, slopes and bounds on the slopes' slopes.
+        self._known: tuple[float, tuple[FloatArray, FloatArray, FloatArray]] | None = None
 
     @property
     def steady(self) -> BoolArray:
@@ -290,7 +291,8 @@ class RuleValues:
             found = np.empty((3, self._columns.shape[1]))
             ROWS.point_parabolas(self._columns, self._rule.max_terms, after, _SLACK, found)
             return found[0], found[1], found[2]
-        value, slope, curvature = self._terms(after)
+        self._known = after, self._terms(after)
+        value, slope, curvature = self._known[1]
         return np.where(self.steady, value, value * _SLACK), slope * _SLACK, curvature * (0.5 * _SLACK)
 
     def crossings(self, values: FloatArray, after: float, where: BoolArray) -> FloatArray:
@@ -303,16 +305,15 @@ class RuleValues:
         aims = np.ones(where.size)
         aims[where] = values
         grows = where & ~self.steady
-        chosen = np.flatnonzero(grows).tolist()
-        if len(chosen) <= _FEW:
-            for row in chosen:
-                times[row] = self.one(row).crossing(aims.item(row), after)
-            return times[where]
-        columns = self._columns[:, grows]
-        # With fewer terms values are lower, and reached later.
-        heard = np.where(columns[5] > 0.0, columns[6], 0.0)
-        elapsed = elapsed_at_value(aims[grows], columns[0], columns[1], columns[2], columns[8], heard)
-        times[grows] = np.maximum(columns[7] + elapsed * (1 - 1e-8), after)
+        # A tangent (see `_terms`) where the value is known reaches the level too early. To come closer takes another
+        # evaluation, which in numpy costs more than the looks that it saves.
+        start, terms = (after, self._terms(after)) if self._known is None else self._known
+        value, slope, curvature = (column[grows] for column in terms)
+        missing = np.maximum(aims[grows] - value, 0.0)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            rise = slope + np.sqrt(slope * slope + 2.0 * curvature * missing)
+            wait = np.where(rise > 0.0, 2.0 * missing / rise * (1 - 1e-9), np.inf)
+        times[grows] = np.maximum(start + np.where(missing > 0.0, wait, 0.0), after)
         return times[where]
 
 

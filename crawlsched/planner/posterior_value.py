@@ -230,6 +230,8 @@ class GrowingValues:
         self._crawled_at = crawled_at
         self._importance = importance
         self.steady: BoolArray = np.zeros(crawled_at.size, bool)
+        # Of the last parabolas: when they begin, and `_terms` there.
+        self._known: tuple[float, FloatArray, FloatArray] | None = None
 
     def at(self, now: float) -> FloatArray:
         """Return the crawl values."""
@@ -257,51 +259,43 @@ class GrowingValues:
     def parabolas(self, after: float, until: float) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return value, slope and half curvature of parabolas that no crawl value exceeds."""
         # The tangent of V as a function of τ²/2, in which it is concave.
-        rates, elapsed = self._grid.rates, np.maximum(after - self._crawled_at, 0.0)
-        if ROWS.compiled:
-            value, curvature = np.empty((2, elapsed.size))
-            ROWS.growing_many(self._weights, rates, elapsed, value, curvature)
-        else:
-            values, lost = gain_and_slope(elapsed[:, np.newaxis], rates)
-            lost += 1.0
-            lost *= rates
-            value, curvature = np.vecdot(self._weights, values), np.vecdot(self._weights, lost)
-        curvature *= self._importance
+        elapsed = np.maximum(after - self._crawled_at, 0.0)
+        value, curvature = self._terms(after)
+        self._known = after, value, curvature
+        curvature = curvature * self._importance
         return _with_slack(
             value * self._importance, curvature * elapsed, curvature, self._importance * (until - self._crawled_at)
         )
 
+    def _terms(self, now: float) -> tuple[FloatArray, FloatArray]:
+        """Return crawl values, and their slopes by τ²/2, per unit of importance."""
+        rates, elapsed = self._grid.rates, np.maximum(now - self._crawled_at, 0.0)
+        if ROWS.compiled:
+            value, curvature = np.empty((2, elapsed.size))
+            ROWS.growing_many(self._weights, rates, elapsed, value, curvature)
+            return value, curvature
+        values, lost = gain_and_slope(elapsed[:, np.newaxis], rates)
+        lost += 1.0
+        lost *= rates
+        return np.vecdot(self._weights, values), np.vecdot(self._weights, lost)
+
     def crossings(self, values: FloatArray, after: float, where: BoolArray) -> FloatArray:
-        """Return times before which the crawl values of some pages are below `values`; O(K log T) a page."""
-        grid, weights, start = self._grid, self._weights[where], self._crawled_at[where]
-        aim = values / self._importance[where]
+        """Return times before which the crawl values of some pages are below `values`; O(1) a page after parabolas."""
+        grid, start, aim = self._grid, self._crawled_at[where], values / self._importance[where]
         if ROWS.compiled:
             wait = np.empty(aim.size)
             table = grid.elapsed, grid.gain, grid.slope
-            ROWS.growing_crossings(weights, grid.rates, *table, aim, after - start, wait)
+            ROWS.growing_crossings(self._weights[where], grid.rates, *table, aim, after - start, wait)
             return np.maximum(start + wait, after)
-        low = np.full(aim.size, -1)
-        high = np.full(aim.size, grid.elapsed.size)
-        for _ in range(grid.elapsed.size.bit_length()):
-            middle = (low + high) >> 1
-            inside = np.maximum(middle, 0)
-            reached = np.vecdot(grid.gain[inside], weights) >= aim
-            high = np.where(reached, np.maximum(middle, 0), high)
-            low = np.where(reached, low, middle)
-        cell = np.maximum(low, 0)
-        below, slope = grid.elapsed[cell], np.vecdot(grid.slope[cell], weights)
-        missing = np.maximum(aim - np.vecdot(grid.gain[cell], weights), 0.0)
+        # A tangent to V as a function of τ²/2 where the value is known reaches the level too early, and never too late.
+        # To come closer takes another evaluation, which in numpy costs more than the looks that it saves.
+        at, value, curvature = self._known or (after, *self._terms(after))
+        elapsed = np.maximum(at - start, 0.0)
         with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
-            elapsed = np.sqrt(below * below + 2.0 * missing / slope)
-            # A second tangent, as for a single page.
-            reached, lost = gain_and_slope(elapsed[:, np.newaxis], grid.rates)
-            lost += 1.0
-            lost *= grid.rates
-            missing, slope = np.maximum(aim - np.vecdot(weights, reached), 0.0), np.vecdot(weights, lost)
-            elapsed = np.sqrt(elapsed * elapsed + 2.0 * np.where(missing > 0, missing / slope, 0.0))
-            time = start + elapsed * (1 - 1e-9)
-        time = np.where(low < 0, after, np.where(low == grid.elapsed.size - 1, inf, time))
-        return np.maximum(time, after)
+            missing = aim - value[where] - elapsed * _SLACK_PER_SECOND
+            elapsed = np.sqrt(elapsed * elapsed + 2.0 * np.where(missing > 0, missing / curvature[where], 0.0))
+        time: FloatArray = np.maximum(start + elapsed * (1 - 1e-9), after)
+        return time
 
 
 class SignalledValue:
@@ -455,17 +449,8 @@ class SignalledValues:
         return _with_slack(*terms, self._importance * (until - self._crawled_at))
 
     def crossings(self, values: FloatArray, after: float, where: BoolArray) -> FloatArray:
-        """Return times before which the crawl values of some pages are below `values`; O(K log T) a page."""
-        rows = np.flatnonzero(where)
-        time = self._tangents(values, after, rows)
-        unsignalled = self._evidence[rows] == 0.0
-        if unsignalled.any():
-            plain = GrowingValues(self._grid, self._weights, self._crawled_at, self._importance)
-            chosen = np.zeros(where.size, bool)
-            chosen[rows[unsignalled]] = True
-            earlier = plain.crossings(values[unsignalled], after, chosen)
-            time[unsignalled] = np.maximum(time[unsignalled], earlier)
-        return time
+        """Return times before which the crawl values of some pages are below `values`; O(1) a page after parabolas."""
+        return self._tangents(values, after, np.flatnonzero(where))
 
     def _tangents(self, values: FloatArray, after: float, rows: npt.NDArray[np.intp]) -> FloatArray:
         # The slope of V is μ Σ w α exp(-α ι) ψ(ι) (Lemma 4 of the noisy-signals paper), and ψ grows by at most one

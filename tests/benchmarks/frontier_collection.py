@@ -10,7 +10,7 @@ import numpy.typing as npt
 from crawlsched.crawl_value import elapsed_at_value
 from crawlsched.planner import Planner
 from crawlsched.planner.point_value import RULES, KnownRates
-from crawlsched.planner.posterior_value import Grid, GrowingValues
+from crawlsched.planner.posterior_value import Grid
 
 __all__ = ["START", "Collection", "collection", "learned_rows", "pages_in_blocks"]
 
@@ -146,7 +146,7 @@ class _Drawn:
         self.false_signal_rate = self.signal_rate * (1 - PRECISION)
         # Of announced pages visits teach how often they change without being announced.
         self.steps, weights = learned_rows(rates, (1 - self.recall) * self.change_rate)
-        self._values = GrowingValues(Grid(rates), weights, np.zeros(n), self.importance) if learned else None
+        self._grid, self._weights = Grid(rates), weights if learned else None
         # What an announcement takes off the log-probability of freshness, in seconds of waiting for one.
         weight = np.where(self.announced, -np.log1p(-PRECISION), 0.0)
         self._jump = weight / ((1 - self.recall) * self.change_rate)
@@ -154,12 +154,23 @@ class _Drawn:
 
     def _waits(self, threshold: float) -> FloatArray:
         """Return after how long each page's value reaches the threshold if nothing is announced."""
-        n = self.change_rate.size
         wait = elapsed_at_value(threshold, self.change_rate, self.recall, self.false_signal_rate, self.importance)
-        if self._values is not None:
-            learned = self._values.crossings(np.full(n, threshold), 0.0, np.ones(n, bool))
-            wait = np.where(self.announced, wait, learned)
+        if self._weights is not None:
+            wait = np.where(self.announced, wait, self._learned_waits(threshold / self.importance))
         return np.minimum(wait, self._longest)
+
+    def _learned_waits(self, aims: FloatArray) -> FloatArray:
+        """Return after how long what is known of each page, and nobody announces, is worth so much; by bisection."""
+        low, high = np.zeros(aims.size, np.intp), np.full(aims.size, self._grid.elapsed.size)
+        while (high - low > 1).any():
+            middle = (low + high) >> 1
+            reached = np.vecdot(self._grid.gain[middle], self._weights) >= aims
+            low, high = np.where(reached, low, middle), np.where(reached, middle, high)
+        below = self._grid.elapsed[low]
+        missing = np.maximum(aims - np.vecdot(self._grid.gain[low], self._weights), 0.0)
+        with np.errstate(divide="ignore", over="ignore"):
+            waits: FloatArray = np.sqrt(below**2 + 2.0 * missing / np.vecdot(self._grid.slope[low], self._weights))
+        return waits
 
     def _cycles(self, wait: FloatArray) -> FloatArray:
         """Return how long each page takes from a crawl to the next, once."""
