@@ -261,9 +261,10 @@ class PosteriorValues(PageSignals):
         silent = (rate <= 0) | (weight <= 0)
         signalled = ~(silent & ~reached | steady)
         growing = ~(steady | signalled)
+        weights = self.value_weights(pages)
         parts: list[tuple[BoolArray, GrowingValues | SignalledValues]] = []
         if growing.any():
-            chosen = self.value_weights(pages[growing]), crawled_at[growing], importance[growing]
+            chosen = weights[growing], crawled_at[growing], importance[growing]
             parts.append((growing, GrowingValues(self._grid, *chosen)))
         if signalled.any():
             evidence = weight[signalled] * n_signals[signalled]
@@ -271,7 +272,7 @@ class PosteriorValues(PageSignals):
                 evidence += together[signalled]
                 silent &= reached
                 rate[silent], weight[silent] = self._co_change_rate(pages[silent]), _CO_CHANGE_WEIGHT
-            chosen = self.value_weights(pages[signalled]), crawled_at[signalled], importance[signalled]
+            chosen = weights[signalled], crawled_at[signalled], importance[signalled]
             noisy = SignalledValues(self._grid, *chosen, evidence, rate[signalled], weight[signalled])
             parts.append((signalled, noisy))
         return MixedValues(steady, self._steady_values(pages, steady, importance), parts)
