@@ -35,6 +35,7 @@ _AT_ONCE = 1000
 _AT_A_STRETCH = 20
 _REST = 0.002
 _DAY = 86_400.0
+_LONGEST_EXAMPLE = 200
 #: Of so many parts of sites it is kept at most what a source says of each.
 MOST_PARTS = 100
 _NO_PAGES: NDArray[np.intp] = np.empty(0, np.intp)
@@ -168,19 +169,40 @@ def _look_up(
     store: Store,
 ) -> None:
     entries = document.entries
-    known: dict[int, int] = {}  # page to entry; two spellings of one URL are one page, and the first counts
+    # Two spellings of one URL are one page, and the later date counts, as for two entries with one spelling.
+    known: dict[int, int] = {}  # page to entry
+    unknown: dict[bytes, int] = {}
+    refused: list[str] = []
     for number, url in enumerate(entries.url):
         if number % _AT_A_STRETCH == 0:
             time.sleep(_REST)
-        name = request_fingerprint(url)
+        try:
+            name = request_fingerprint(url)
+        except ValueError:  # nothing can ask for it, says Scrapy or the project's own fingerprinter
+            refused.append(url)
+            continue
         page = index.page(name)
         if page >= 0:
-            known.setdefault(page, number)
+            known[page] = _later(entries, known.get(page), number)
         else:
-            read.unknown.append(UnknownEntry(url, name, entries.lastmod[number], entries.priority[number]))
+            unknown[name] = _later(entries, unknown.get(name), number)
+    if refused:
+        read.problems = [*read.problems, Problem("bad-url", len(refused), refused[0][:_LONGEST_EXAMPLE])]
+    read.unknown = [
+        UnknownEntry(entries.url[number], name, entries.lastmod[number], entries.priority[number])
+        for name, number in unknown.items()
+    ]
     read.pages = np.fromiter(known, np.intp, len(known))
     read.priority = [entries.priority[number] for number in known.values()]
     _compare(read, _chosen(entries, list(known.values())), source, store)
+
+
+def _later(entries: SitemapEntries, before: int | None, number: int) -> int:
+    """Return the one of two entries of a page that has the later date; the first where that is open."""
+    if before is None:
+        return number
+    dates = entries.lastmod[before], entries.lastmod[number]
+    return number if dates[1] is not None and (dates[0] is None or dates[1] > dates[0]) else before
 
 
 def _dated(children: SitemapChildren) -> list[tuple[str, float | None]]:

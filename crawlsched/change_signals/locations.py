@@ -14,6 +14,7 @@ __all__ = ["Locations", "ascii_host", "canonical", "is_web_url"]
 # A backslash is where browsers and Python disagree on what the host is.
 _SUSPECT = re.compile("[\x00-\x20\x7f\ud800-\udfff\ufffd\\\\]")
 _FORBIDDEN = re.compile("[\x00-\x1f\x7f\ufffd\\\\]")
+_BRACKETED = re.compile(r"(?:[^\[\]@]*@)?\[[0-9A-Fa-f:.]*\](?::\d*)?", re.ASCII)  # an address of IPv6 and nothing else
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -62,6 +63,10 @@ def is_web_url(url: str) -> bool:
         has_host = bool(parts.hostname) and parts.port != 0  # a port that is no number, or too large, raises
     except ValueError:
         return False
+    if "\\" in parts.netloc:
+        return False
+    if "[" in parts.netloc or "]" in parts.netloc:
+        has_host = has_host and bool(_BRACKETED.fullmatch(parts.netloc))
     return has_host and parts.scheme in ("http", "https") and not _SURROGATE.search(url)
 
 

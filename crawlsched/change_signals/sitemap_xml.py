@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Container
+from urllib.parse import urljoin
 
 from crawlsched.change_signals.collected import Collected
 from crawlsched.change_signals.limits import Limits
@@ -29,7 +30,7 @@ _FOREIGN_LEAVES = {
     }
 }
 _MAX_NAMES = 1_000
-_ATTRIBUTE = re.compile(r"""(?:^|\s)(href|rel|isPermaLink)\s*=\s*(?:"([^"]*)"|'([^']*)')""")
+_ATTRIBUTE = re.compile(r"""(?:^|\s)(href|rel|isPermaLink|xml:base)\s*=\s*(?:"([^"]*)"|'([^']*)')""")
 _NOT_PAGES = frozenset({"self", "edit", "enclosure", "replies", "via", "related", "next", "hub"})
 
 
@@ -69,6 +70,9 @@ class SitemapXML:
         self._items: dict[str, bool] = {}  # every element name met outside of items: is it an item?
         self._item = ""
         self._prefix = ""
+        # What links of a feed are relative to, where it says so: in its first element, and in an item.
+        self._feed_base = ""
+        self._base = ""
         self._leaves: dict[str, str] = {}
         self._said: dict[str, str] = {}
         self._is_dropped = False
@@ -106,7 +110,7 @@ class SitemapXML:
                 self._nested = max(self._nested - 1, 0)
             return True
         if self._is_item(name):
-            self._begin(name)
+            self._begin(name, attributes)
             return attributes[-1:] != "/" or self._end()
         return attributes[-1:] == "/" or self._deeper(name)
 
@@ -125,7 +129,7 @@ class SitemapXML:
         if name == self._item:  # items do not hold items: the last one was never closed
             self._problems.add("unclosed", f"<{self._item}>")
             goes_on = self._end()
-            self._begin(name)
+            self._begin(name, attributes)
             return goes_on
         if name.endswith(":publication_date") and self.kind == "urlset":
             self._say("published", "", text)
@@ -148,11 +152,12 @@ class SitemapXML:
         if self.kind != "unknown":
             self._root = name
             self._root_is_open = attributes[-1:] != "/"
+            self._feed_base = _joined("", attributes)
             return True
         if local in ("url", "sitemap"):
             self.kind = "index" if local == "sitemap" else "urlset"
             self._problems.add("no-root", f"<{name}>")
-            self._begin(name)
+            self._begin(name, attributes)
             return True
         return False
 
@@ -164,7 +169,7 @@ class SitemapXML:
                 self._items[name] = known
         return known
 
-    def _begin(self, name: str) -> None:
+    def _begin(self, name: str, attributes: str) -> None:
         if name != self._item or not self._leaves:
             prefix = name[: name.rfind(":") + 1]
             if prefix != self._prefix or not self._leaves:
@@ -172,6 +177,7 @@ class SitemapXML:
                 self._leaves = {prefix + leaf: fact for leaf, fact in _LEAVES[self.kind].items()}
                 self._leaves |= _FOREIGN_LEAVES.get(self.kind, {})
         self._item = name
+        self._base = _joined(self._feed_base, attributes)
         self._said = {}
         self._is_dropped = False
         self._nested = 0
@@ -183,6 +189,8 @@ class SitemapXML:
                 if values.get("rel", "alternate") in _NOT_PAGES:
                     return
                 fact, text = "url", values.get("href", "")
+                if text and (base := _joined(self._base, attributes)):
+                    text = _join(base, text)
             elif fact == "id" and values.get("isPermaLink", "").lower() == "false":
                 return
         if len(text) > self._limits.max_text:
@@ -210,3 +218,18 @@ class SitemapXML:
         if is_child:
             return self._collected.child(location, lastmod)
         return self._collected.page(location, lastmod, said.get("priority"), said.get("changefreq"))
+
+
+def _joined(base: str, attributes: str) -> str:
+    """Return what is relative to an element's ``xml:base``, where it has one, and otherwise to the one around it."""
+    if "xml:base" not in attributes:
+        return base
+    own = next((match[2] or match[3] or "" for match in _ATTRIBUTE.finditer(attributes) if match[1] == "xml:base"), "")
+    return _join(base, unescape(own.strip())[0])
+
+
+def _join(base: str, reference: str) -> str:
+    try:
+        return urljoin(base, reference)
+    except ValueError:
+        return reference

@@ -97,6 +97,24 @@ def test_atom_entries_link_to_their_page_and_were_updated_rather_than_published(
     assert document.problems == []
 
 
+@pytest.mark.parametrize("feedparser", [False, True])
+def test_links_of_a_feed_are_relative_to_what_it_says(feedparser: bool) -> None:
+    """xml:base of the feed, of the entry and of the link, one within the other (RFC 4287, section 2)."""
+    body = (
+        b"<feed xmlns='http://www.w3.org/2005/Atom' xml:base='http://a.example/base/?a=1&amp;b=2'>"
+        b"<entry xml:base='sub/'><link href='1'/></entry><entry><link href='2'/></entry>"
+        b"<entry xml:base='/other/'><link xml:base='deep/' href='3'/></entry>"
+        b"<entry xml:base='http://['><link href='http://a.example/4'/></entry></feed>"
+    )
+    document = read_sitemap(body, "http://a.example/dir/feed", feedparser=feedparser)
+    assert [url.removeprefix("http://a.example/") for url in document.entries.url] == [
+        "base/sub/1",
+        "base/2",
+        "other/deep/3",
+        "4",
+    ]
+
+
 def test_a_text_sitemap_is_one_url_per_line() -> None:
     """Lines that are no URLs of the host are reported."""
     document = read("urls.txt", "https://a.example/urls.txt")
@@ -251,7 +269,8 @@ def test_halves_of_characters_make_no_urls() -> None:
 @pytest.mark.parametrize("location", ["http://[::1", "http://", "http:///x", "ftp://a.example/", "javascript:alert(1)",
                                       "http://a.example/\x01", "//", "http://a.example\\@b.example/",
                                       "http://b.example\\@a.example/", "http://a.example:99999/",
-                                      "http://a.example:x/", "http://a.example:-1/", "//a.example:99999/",
+                                      "http://a.example:x/", "http://a.example:-1/", "http://[::1]@a.example/",
+                                      "http://a[.example/", "//a.example:99999/",
                                       "http://a.example:\uff18\uff10/"])  # fmt: skip
 def test_what_is_no_web_address_is_refused(location: str) -> None:
     """Whatever stands in a loc, nothing but http and https URLs of known hosts comes out."""

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scrapy import Request
+from scrapy.utils.request import RequestFingerprinter
 
 from crawlsched.change_signals import parse_lastmod
 from crawlsched.page_index import PageIndex
@@ -84,6 +86,52 @@ def test_pages_of_another_host_count_if_its_robots_txt_names_the_sitemap(store: 
     taken = _read(store, "2026-11-20", "2026-11-21", hosts=("b.example",), url=url)
     assert taken.announced.tolist() == [True]
     assert not taken.problems
+
+
+def test_the_later_date_of_two_spellings_counts_in_whatever_order_they_stand(store: Store) -> None:
+    """Parts of a page and the order of parameters are spellings of one page, for Scrapy and so for us."""
+    name = RequestFingerprinter().fingerprint
+    index = PageIndex()
+    index.add(name(Request("http://a.example/page?a=1&b=2")), 0)
+    store.save(Batch(announcements={(0, 0): (_seconds("2026-11-20"), 3)}))
+    entries = [
+        f"<url><loc>http://a.example/{path}</loc><lastmod>{date}</lastmod></url>"
+        for path, date in (
+            ("page?a=1&amp;b=2#one", "2026-11-19"),
+            ("page?b=2&amp;a=1#two", "2026-11-20"),
+            ("new#one", "2026-11-18"),
+            ("new", "2026-11-19"),
+        )
+    ]
+    for body in (entries, entries[::-1]):
+        read = read_source(
+            Source(0, "sitemap", MAP, "a.example"),
+            MAP,
+            f"<urlset>{''.join(body)}</urlset>".encode(),
+            request_fingerprint=lambda url: name(Request(url)),
+            index=index,
+            store=store,
+            max_bytes=10**6,
+            max_entries=1000,
+        )
+        assert read.lastmod == [_seconds("2026-11-20")]
+        assert not read.announced.any()
+        assert [entry.lastmod for entry in read.unknown] == [_seconds("2026-11-19")]
+
+
+def test_an_entry_that_the_fingerprinter_refuses_costs_no_other(store: Store) -> None:
+    """A project's own may raise whatever the URL; that is reported."""
+
+    def name(url: str) -> bytes:
+        if "odd" in url:
+            raise ValueError(url)
+        return _name(url)
+
+    body = b"<urlset><url><loc>http://a.example/odd</loc></url><url><loc>http://a.example/1</loc></url></urlset>"
+    source, limits = Source(0, "sitemap", MAP, "a.example"), {"max_bytes": 10**6, "max_entries": 1000}
+    read = read_source(source, MAP, body, request_fingerprint=name, index=PageIndex(), store=store, **limits)
+    assert [entry.url for entry in read.unknown] == ["http://a.example/1"]
+    assert [(problem.kind, problem.example) for problem in read.problems] == [("bad-url", "http://a.example/odd")]
 
 
 def test_a_site_that_stamps_all_its_pages_alike_is_seen(store: Store) -> None:
