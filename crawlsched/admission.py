@@ -103,7 +103,8 @@ class Admission:
         """Take a source of ChangeSignals in, unless it is known; `named_by` is the host whose robots.txt names it."""
         is_new = self._collection.sources.number(kind, url) is None
         source = self._collection.sources.add(kind, url, host_of(url), now, parent, named_by)
-        if source is not None:
-            self._collection.unsaved.source(source, now)
+        if source is None:
+            return
+        self._collection.unsaved.source(source, now)
         if is_new:
             self._count(f"crawlsched/sources/{kind}")

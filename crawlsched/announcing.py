@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from crawlsched.admission import Admission
+from crawlsched.change_signals import Problem
 from crawlsched.collection import Collection, FoundPage
 from crawlsched.planner import prospects
 from crawlsched.poll_value import Brought, poll_interval
@@ -149,21 +150,27 @@ class Announcing:
             return iter(())
         self._count("crawlsched/sources/read")
         for problem in read.problems:
-            logger.warning("%s: %s", source.url, problem)
-            self._count(f"crawlsched/sources/problems/{problem.kind}", problem.count)
+            self._report(source.url, problem)
         return self._take_over(number, read, validators, now)
+
+    def _report(self, url: str, problem: Problem) -> None:
+        logger.warning("%s: %s", url, problem)
+        self._count(f"crawlsched/sources/problems/{problem.kind}", problem.count)
 
     def _list(self, number: int, read: SourceRead, now: float) -> Iterator[None]:
         """Take in the sitemaps that an index or a robots.txt names, some at a time; read those whose date is new."""
         source = self._sources[number]
         named_by = source.host if source.kind == "robots" else None
+        refused: list[str] = []
         for position, child in enumerate(read.children):
             if position % _ENTRIES_AT_ONCE == _ENTRIES_AT_ONCE - 1:
                 yield
             known = self._sources.number("sitemap", child.url)
             self._admission.add_source("sitemap", child.url, now, parent=number, named_by=named_by)
             child_number = self._sources.number("sitemap", child.url)
-            assert child_number is not None
+            if child_number is None:
+                refused.append(child.url)
+                continue
             if self._sources[child_number].parent != number:
                 continue  # two indexes name it, and the first one's dates count
             is_news = self._indexes.listed(child_number, child.lastmod)
@@ -171,6 +178,10 @@ class Announcing:
             if is_news and known is not None:
                 self._sources.poll(known)
                 self._told_by_index.add(known)
+        if refused:
+            problem = Problem("too-many-children", len(refused), refused[0])
+            self._report(source.url, problem)
+            read.problems = [*read.problems, problem]
         self._indexes.listed_again(number)
 
     def _take_over(

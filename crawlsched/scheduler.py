@@ -81,6 +81,9 @@ class Scheduler(BaseScheduler):
         self._closed = False
         self._timer: CallLaterResult | None = None
         self._fingerprint = crawler.request_fingerprinter.fingerprint
+        # A sitemap is read up to a limit; what Content-Encoding unfolds to far more than that is not even unpacked.
+        of_a_sitemap, of_all = 2 * refresher.settings.sitemap_max_bytes, crawler.settings.getint("DOWNLOAD_MAXSIZE")
+        self._longest_source = min(of_a_sitemap, of_all) if of_all else of_a_sitemap
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -325,7 +328,9 @@ class Scheduler(BaseScheduler):
         self._source_had_the_last_slot = True
         try:
             request = Request(
-                url, dont_filter=True, meta={"crawlsched_source": visit.source, "handle_httpstatus_all": True}
+                url,
+                dont_filter=True,
+                meta={"crawlsched_source": visit.source, "download_maxsize": self._longest_source},
             )
         except ValueError as error:
             logger.error("The sitemap %s cannot be asked for: %s", url, error)

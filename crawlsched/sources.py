@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 
@@ -19,6 +20,8 @@ _READ_KINDS = (*POLLED_KINDS, "backwards")
 # A source that answers with an error is asked again after the interval times this, doubling, at most a week later.
 _BACKOFF = 2.0
 _LONGEST_INTERVAL = 7 * 86_400.0
+#: As many as one index may list; an index below an index below an index could name any number.
+MOST_OF_A_HOST = 50_000
 
 
 class Sources:
@@ -28,6 +31,8 @@ class Sources:
     ----------
     interval : float
         Seconds between two polls of a source.
+    most_of_a_host : int, default 50,000
+        Sitemaps of one host; further ones are not taken.
 
     Examples
     --------
@@ -41,8 +46,10 @@ class Sources:
     3610.0
     """
 
-    def __init__(self, interval: float) -> None:
+    def __init__(self, interval: float, most_of_a_host: int = MOST_OF_A_HOST) -> None:
         self._interval = interval
+        self._most_of_a_host = most_of_a_host
+        self._n_of_host: Counter[str] = Counter()
         self._rows: list[Source | None] = []
         self._numbers: dict[tuple[str, str], int] = {}
         # A heap. What no longer agrees with its source, because that was polled sooner, is passed over.
@@ -79,12 +86,14 @@ class Sources:
     def add(
         self, kind: str, url: str, host: str, now: float, parent: int | None = None, named_by: str | None = None
     ) -> Source | None:
-        """Add a source that another names, or a host's robots.txt does; None if nothing of that is new."""
+        """Add a source that another names, or a host's robots.txt does; None if nothing of that is new, or too much."""
         known = self.number(kind, url)
         foreign = [named_by] if named_by and named_by != host else []
         if known is not None:
             hosts = self[known].hosts
             return self.describe(known, hosts=[*hosts, *foreign]) if foreign and named_by not in hosts else None
+        if kind in POLLED_KINDS and self._n_of_host[host] >= self._most_of_a_host:
+            return None
         next_poll_at = now if kind in POLLED_KINDS else None
         source = Source(len(self._rows), kind, url, host, parent=parent, next_poll_at=next_poll_at, hosts=foreign)
         self._put(source)
@@ -157,6 +166,8 @@ class Sources:
         while len(self._rows) <= source.source:
             self._rows.append(None)
         self._rows[source.source] = source
+        if source.kind in POLLED_KINDS:
+            self._n_of_host[source.host] += 1
         # Earlier versions took two spellings of one URL for two sources; the first one stays.
         self._numbers.setdefault(_name(source.kind, source.url), source.source)
 

@@ -12,7 +12,7 @@ PROBLEM_KINDS = {
     "too-large": "more bytes after decompression than max_bytes; what came before was read",
     "bad-gzip": "the compressed data are damaged; what came before was read",
     "too-many-entries": "more entries than max_entries, or twice as many with those refused; the first ones were read",
-    "too-many-children": "more children than max_children; the first ones were read",
+    "too-many-children": "more children than max_children, or sitemaps than a host may have; the first ones were read",
     "too-deep": "more elements open at once than max_depth; the rest was not read",
     "text-too-long": "a text longer than max_text; its entry was dropped",
     "no-root": "entries without an element around them; they were read",

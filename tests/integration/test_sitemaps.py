@@ -71,6 +71,47 @@ def test_robots_index_and_gzip_lead_to_pages(site: Site, tmp_path: Path) -> None
     assert len(site.visits("/pages.xml.gz")) >= 2
 
 
+def test_a_sitemap_that_has_moved_is_read_where_it_is_now(site: Site, tmp_path: Path) -> None:
+    """Redirects are followed, also to another host, whose pages it may speak of then; one that goes round ends."""
+    elsewhere = f"http://localhost:{site.port}"
+    pages = [site.page("/old/1", "<p>1"), site.page("/new/2", "<p>2").replace("127.0.0.1", "localhost")]
+    site.page("/old/sitemap.xml", lambda request: web.Response(status=301, headers={"Location": "/between.xml"}))
+    site.page(
+        "/between.xml", lambda request: web.Response(status=302, headers={"Location": f"{elsewhere}/new/sitemap.xml"})
+    )
+    site.page("/new/sitemap.xml", _sitemap(f"<loc>{pages[0]}</loc>", "<loc>2</loc>"))
+    site.page("/round.xml", lambda request: web.Response(status=302, headers={"Location": "/round.xml"}))
+    crawl = Project(
+        tmp_path,
+        SPIDER.format(urls=[site.page("/", "<p>start</p>")]),
+        CRAWLSCHED_SITEMAP_URLS=",".join([site.url("/round.xml"), site.url("/old/sitemap.xml")]),
+        CRAWLSCHED_SITEMAP_INTERVAL="100",
+        CRAWLSCHED_MIN_CRAWL_INTERVAL="1000",
+        TEST_CLOSE_AFTER_RESOLVED="5",
+    ).run()
+    assert set(crawl.outcomes()) == {site.url("/"), *pages}
+    assert "Traceback" not in crawl.log
+    assert crawl.stats["crawlsched/sources/failed"] == 1
+
+
+def test_a_sitemap_that_unfolds_beyond_measure_is_not_unpacked(site: Site, tmp_path: Path) -> None:
+    """Content-Encoding is Scrapy's to undo, as far as a sitemap may be long and no further; the log says so."""
+    body = gzip.compress(_sitemap(" " * 3_000_000).encode())
+    site.page("/bomb.xml", lambda request: web.Response(body=body, headers={"Content-Encoding": "gzip"}))
+    crawl = Project(
+        tmp_path,
+        SPIDER.format(urls=[site.page("/", "<p>start</p>")]),
+        CRAWLSCHED_SITEMAP_URLS=site.url("/bomb.xml"),
+        CRAWLSCHED_SITEMAP_MAX_BYTES="1000000",
+        CRAWLSCHED_SITEMAP_INTERVAL="100",
+        CRAWLSCHED_MIN_CRAWL_INTERVAL="1000",
+        TEST_CLOSE_AFTER_RESOLVED="2",
+    ).run()
+    assert crawl.stats["crawlsched/sources/failed"] == 1
+    assert "crawlsched/sources/read" not in crawl.stats
+    assert "2000000" in crawl.log
+
+
 def test_without_discovery_unknown_urls_stay_unknown(site: Site, tmp_path: Path) -> None:
     """They are counted, and nothing else."""
     site.page("/sitemap.xml", _sitemap(f"<loc>{site.url('/other')}</loc>"))

@@ -121,3 +121,17 @@ def test_asking_for_many_sources_again_and_again_keeps_the_line_short() -> None:
             sources.polled(number, now=float(round_number), ok=True)
     assert len(sources._polls) <= 2 * 2000 + 64
     assert sources.mark_due(now=3604.0) == 2000
+
+
+def test_a_host_has_so_many_sitemaps_at_most() -> None:
+    """Indexes below indexes could name any number; other hosts, and what only tells, are not touched by that."""
+    sources = Sources(interval=10.0, most_of_a_host=2)
+    taken = [sources.add("sitemap", f"http://a/{number}", "a", now=0.0) for number in range(4)]
+    assert [source is not None for source in taken] == [True, True, False, False]
+    assert sources.number("sitemap", "http://a/3") is None
+    assert sources.add("sitemap", "http://b/1", "b", now=0.0) is not None
+    assert sources.add("ping", "http://a/3", "a", now=0.0) is not None
+    assert len(sources) == 4
+    again = Sources(interval=10.0, most_of_a_host=2)
+    again.load(list(sources))
+    assert again.add("sitemap", "http://a/3", "a", now=0.0) is None
