@@ -148,6 +148,16 @@ class Plan:
     def parameters(self, rates: FloatArray, discovery_horizon: float) -> Parameters:
         """Return the plan as crawl values need it.
 
+        Parameters
+        ----------
+        rates : ndarray, shape (K,)
+            The planner's grid, changes per second.
+        discovery_horizon : float
+            Seconds for which a first copy counts at least. It counts for as long as one crawl of every page takes, if
+            that is longer: a page that is crawled in its turn is worth 0.2985 of that when its turn has come, as no
+            greedy value exceeds 0.2985 times the time since the last crawl, and beside that a new page would wait
+            forever where pages take their turns once in many days.
+
         Raises
         ------
         ValueError
@@ -163,7 +173,7 @@ class Plan:
         even_rate = self.bandwidth / max(self.n_pages, 1)
         columns = self.priors, group_of_host, weights, signal_rates
         signals = self.signal_groups, self.signal_strengths
-        known = *columns, rates, discovery_horizon, self.co_changes, even_rate
+        known = *columns, rates, max(discovery_horizon, 1.0 / even_rate), self.co_changes, even_rate
         return Parameters(*known, *signals, learning_rate=self.learning_rate)
 
     def to_dict(self, host_names: Sequence[str] | None = None) -> dict[str, Any]:

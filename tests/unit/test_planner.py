@@ -54,6 +54,29 @@ def test_pages_found_changed_are_crawled_more_often_than_pages_found_unchanged()
     assert visits[0] > 3 * visits[1]
 
 
+@pytest.mark.parametrize("days", [1.0, 60.0])
+def test_a_new_page_goes_first_however_slowly_all_pages_take_their_turns(days: float) -> None:
+    """Every page is crawled once in so many days, and changes once in three times as many.
+
+    With the default horizon of one day alone, a new page would be worth less than any other that is due.
+    """
+    n, rng = 100, np.random.default_rng(1)
+    planner = Planner(n / (days * DAY))
+    planner.add(np.zeros(n, np.intp), 0.0)
+    crawled_at = np.full(n, np.nan)
+    for slot in range(4 * n):
+        now = slot / planner.bandwidth
+        if slot in (n, 2 * n, 3 * n):
+            planner.adopt(plan(planner.snapshot(), planner.bandwidth), now)
+        page = planner.pick(now, free).page
+        changed = bool(rng.random() < -np.expm1(-(now - crawled_at[page]) / (3 * days * DAY))) if slot >= n else None
+        crawled_at[page] = now
+        planner.crawled(page, now, changed if slot >= n else None)
+    now = 4 * n / planner.bandwidth
+    (new,) = planner.add(0, now)
+    assert planner.pick(now, free).page == new
+
+
 def test_errors_back_off_twice_as_long_each_time_up_to_a_day() -> None:
     """The first retry comes after error_interval; a success forgets the errors."""
     planner = Planner(1.0, error_interval=60.0)
