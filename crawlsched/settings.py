@@ -137,8 +137,8 @@ class Settings:
     discovery_horizon: float = _setting(
         86400.0,
         read_positive_seconds,
-        "How far ahead a first crawl counts, seconds: the longer, the sooner a new page goes before known ones. As far as one "
-        "crawl of every page takes, if that is longer.",
+        "How far ahead a first crawl counts, seconds, or as long as one crawl of every page takes, if that is longer: "
+        "the longer, the sooner a new page goes before known ones.",
     )
     importance: Callable[..., float] | None = _setting(
         None,
