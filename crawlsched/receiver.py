@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["Receiver"]
 
 logger = logging.getLogger(__name__)
+_http_logger = logging.getLogger(f"{__name__}.http")
 
 _MOST_BYTES = 2 * 1024 * 1024
 # Requests a second, good or bad, and in reserve; whoever comes beyond that is held for a second and then told to wait.
@@ -37,6 +38,7 @@ _MOST_OPEN = 64
 # URLs that wait for the crawl at once.
 _MOST_WAITING = 20_000
 _SLOWEST = 10.0
+_LONGEST_REASON = 200
 
 
 class Receiver:
@@ -84,7 +86,15 @@ class Receiver:
         app.router.add_post("/indexnow", self._indexnow)
         app.router.add_get("/websub/{source:[0-9]{1,9}}/{token}", self._verify_intent)
         app.router.add_post("/websub/{source:[0-9]{1,9}}/{token}", self._notified)
-        runner = web.AppRunner(app, access_log=None, handle_signals=False, keepalive_timeout=5.0, shutdown_timeout=1.0)
+        _http_logger.addFilter(_is_ours)
+        runner = web.AppRunner(
+            app,
+            access_log=None,
+            logger=_http_logger,
+            handle_signals=False,
+            keepalive_timeout=5.0,
+            shutdown_timeout=1.0,
+        )
         await runner.setup()
         assert runner.server is not None
         self._connections = Connections(runner.server, lambda: self._refresher.count("crawlsched/pings/hung_up"))
@@ -194,7 +204,8 @@ class Receiver:
         _, topic = self._topic(request)
         mode, challenge = request.query.get("hub.mode"), request.query.get("hub.challenge")
         if mode == "denied":
-            logger.warning("The hub of %s denies the subscription: %s", topic, request.query.get("hub.reason", "?"))
+            reason = request.query.get("hub.reason", "?")[:_LONGEST_REASON]
+            logger.warning("The hub of %s denies the subscription: %r", topic, reason)
             return web.Response(status=200)
         if mode not in ("subscribe", "unsubscribe") or request.query.get("hub.topic") != topic or not challenge:
             raise PingRefused(404, "This was not asked for.")
@@ -210,3 +221,11 @@ class Receiver:
             raise PingRefused(403, "The signature is wrong.")
         self._refresher.poll_soon(number)
         return web.Response(status=202)
+
+
+def _is_ours(record: logging.LogRecord) -> bool:
+    """Whether an error of the HTTP server is ours; with what is no HTTP others could fill the log as they please."""
+    from aiohttp.http_exceptions import HttpProcessingError
+
+    error = record.exc_info[1] if record.exc_info else None
+    return not isinstance(error, HttpProcessingError | ConnectionError)

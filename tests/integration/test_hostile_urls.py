@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.client
 import json
 import re
+import socket
 from pathlib import Path
 
 from crawlsched.store import Batch, Source, Store
@@ -24,10 +25,14 @@ class Spider(scrapy.Spider):
 """
 
 
-def _pinged(project: Project, body: bytes) -> int:
+def _address(project: Project) -> tuple[str, int]:
     found = re.search(r"Pings are received at http://([\d.]+):(\d+)", project.log())
     assert found is not None
-    connection = http.client.HTTPConnection(found[1], int(found[2]), timeout=10)
+    return found[1], int(found[2])
+
+
+def _pinged(project: Project, body: bytes) -> int:
+    connection = http.client.HTTPConnection(*_address(project), timeout=10)
     try:
         connection.request("POST", "/indexnow", body)
         return connection.getresponse().status
@@ -36,7 +41,10 @@ def _pinged(project: Project, body: bytes) -> int:
 
 
 def test_urls_that_nothing_can_ask_for_stop_nothing(tmp_path: Path) -> None:
-    """A port that is none in robots.txt, in a sitemap and in pings: the rest is read, and the crawl goes on."""
+    """A port that is none in robots.txt, in a sitemap and in pings: the rest is read, and the crawl goes on.
+
+    Nor does what is no HTTP fill the log with tracebacks, for which nobody would need a key.
+    """
     with Site() as site:
         host = f"127.0.0.1:{site.port}"
         names = "".join(
@@ -72,6 +80,11 @@ def test_urls_that_nothing_can_ask_for_stop_nothing(tmp_path: Path) -> None:
             answers.append(
                 _pinged(project, json.dumps({"host": "127.0.0.1", "key": "\ud800", "urlList": bad}).encode())
             )
+            with socket.create_connection(_address(project), timeout=10) as connection:
+                connection.sendall(
+                    b"POST /indexnow HTTP/1.1\r\nContent-Encoding: deflate\r\nContent-Length: 3\r\n\r\nabc"
+                )
+                assert b" 400 " in connection.recv(1000)
             answers.append(_pinged(project, json.dumps({"host": "127.0.0.1", "key": KEY, "urlList": [start]}).encode()))
         finally:
             crawl = project.finish(process)
