@@ -5,6 +5,7 @@ Each has an ``id`` (method, parameters, version of what it is made with) and a m
 """
 
 import logging
+from codecs import BOM_UTF8
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -19,6 +20,8 @@ from crawlsched.change_detection.visible_text import visible_text
 __all__ = ["RECIPE_NAMES", "Json", "RawBytes", "Recipe", "Selectors", "UserFunction", "VisibleText", "recipe"]
 
 logger = logging.getLogger(__name__)
+
+_LOOKED_AT = 1024
 
 RECIPE_NAMES = ("blocks", "visible_text", "main_text", "json", "raw_bytes")
 """What `recipe` knows by name."""
@@ -133,6 +136,8 @@ class Selectors(Recipe):
 class Json(Recipe):
     """What a JSON document says counts, whatever the order of its keys; other kinds count as for `VisibleText`.
 
+    Whoever chooses this says that bodies are JSON, so they are read as that whatever the Content-Type calls them.
+
     Parameters
     ----------
     ignore_keys : sequence of str
@@ -154,10 +159,12 @@ class Json(Recipe):
 
     def __init__(self, ignore_keys: Sequence[str] = ()) -> None:
         self._ignore_keys = checked_keys(ignore_keys)
-        self.id = f"json/1/{short_digest(sorted(self._ignore_keys))}" if ignore_keys else "json/1"
+        self.id = f"json/2/{short_digest(sorted(self._ignore_keys))}" if ignore_keys else "json/2"
 
     def content(self, body: bytes, content_type: str | None, encoding: str | None, url: str) -> tuple[str, bytes | str]:
         """Return the document in one form, or what counts of another kind."""
+        if body[:_LOOKED_AT].removeprefix(BOM_UTF8).lstrip().startswith((b"{", b"[")):
+            content_type = f"application/json;{(content_type or '').partition(';')[2]}"  # the charset stays
         return self.id, content_of(body, content_type, encoding, ignore_keys=self._ignore_keys)
 
 

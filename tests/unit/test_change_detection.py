@@ -323,6 +323,17 @@ def test_json_counts_by_what_it_says() -> None:
     assert not same(Json(), '{"a": [{"now": 1}]}', '{"a": [{"now": 2}]}', "application/json")
 
 
+@pytest.mark.parametrize("content_type", ["text/html", "text/plain", "application/x-anything", "image/png", None])
+def test_json_that_is_called_something_else_is_json_for_the_recipe_that_says_so(content_type: str | None) -> None:
+    """Many a server calls it text/html; chosen keys are ignored, and a page that is none is still a page."""
+    by_keys = recipe("json", ignore_keys=["now"])
+    assert same(by_keys, '\ufeff {"a": 1, "now": 2}', '{"now": 3, "a": 1}', content_type)
+    assert not same(by_keys, '{"a": 1, "now": 2}', '{"a": 2, "now": 2}', content_type)
+    assert same(by_keys, "<p>a<script>1</script>", "<p>a", "text/html")
+    in_latin = '{"a": "caf\xe9"}'.encode("latin-1"), "text/plain; charset=iso-8859-1"
+    assert by_keys.fingerprint(*in_latin, None, "") == by_keys.fingerprint('{"a":"caf\xe9"}'.encode(), None, None, "")
+
+
 def test_broken_json_counts_as_text() -> None:
     """And so do JSON lines, and nesting that Python does not read."""
     assert same(Json(), '{"a": 1,', '{"a":  1,', "application/json")
