@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from crawlsched.change_detection import Recipe, recipe_from
+from crawlsched.change_signals import ascii_host
 from crawlsched.settings import Settings
 from crawlsched.store import host_of
 from crawlsched.store.tombstones import pattern
@@ -79,4 +80,5 @@ def _matcher(where: str) -> Callable[[str], object]:
     """Match a URL pattern, in which * stands for anything, or the name of a host."""
     if "*" in where or "/" in where:
         return pattern(where).fullmatch
-    return lambda url: host_of(url) == where.lower()
+    host = ascii_host(where)
+    return lambda url: host_of(url) == host

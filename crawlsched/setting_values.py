@@ -14,6 +14,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 __all__ = [
+    "fits_no_url",
     "format_bandwidth",
     "parse_bandwidth",
     "parse_duration",
@@ -335,3 +336,19 @@ def read_selectors(value: object) -> tuple[str, ...]:
     """Read a list of selectors; whether they can be parsed is for change detection to say."""
     # Not split at commas: they mean something in a selector, and "h1, .price" is one selector for both.
     return _texts(value, None, "a list of selectors, as a list, as JSON or as a single selector")
+
+
+def fits_no_url(where: str) -> bool:
+    """Whether what is to be the name of a host or a pattern of URLs can fit none.
+
+    Examples
+    --------
+    >>> [fits_no_url(where) for where in ("a.example", "*/api/*", "http*://a.example/*")]
+    [False, False, False]
+    >>> [fits_no_url(where) for where in ("a.example/api/*", "a.example:8080", "")]
+    [True, True, True]
+    """
+    if "*" in where or "/" in where:
+        start = where.partition("*")[0].lower()
+        return not any(start.startswith(scheme) or scheme.startswith(start) for scheme in ("http://", "https://"))
+    return not where or bool(re.search(r"^[^:]*:\d*$", where))

@@ -13,6 +13,7 @@ from typing import Any
 from crawlsched.change_detection import RECIPE_NAMES, Recipe, recipe, recipe_from
 from crawlsched.exceptions import SettingError
 from crawlsched.setting_values import (
+    fits_no_url,
     format_bandwidth,
     parse_bandwidth,
     parse_duration,
@@ -373,6 +374,11 @@ def _contradictions(values: Mapping[str, Any]) -> list[str]:
             named = re.sub(r"^(keep|drop)\[", lambda start: f"CRAWLSCHED_FINGERPRINT_{start[1].upper()}[", str(error))
             mistakes.append(named if named != str(error) else f"CRAWLSCHED_FINGERPRINT: {error}")
     for where, written in values.get("fingerprints", ()):
+        if fits_no_url(where):
+            mistakes.append(
+                f"CRAWLSCHED_FINGERPRINTS[{where!r}] fits no URL; it is a host without port, or a pattern of URLs, "
+                "such as 'https://shop.example/*' or '*/api/*'."
+            )
         try:
             recipe_from(written)
         except (ValueError, TypeError) as error:

@@ -10,7 +10,7 @@ from crawlsched.change_signals.entries import SitemapChildren, SitemapEntries, S
 from crawlsched.change_signals.further_row import FurtherRow
 from crawlsched.change_signals.lastmod import parse_lastmod
 from crawlsched.change_signals.limits import Limits
-from crawlsched.change_signals.locations import canonical, is_web_url
+from crawlsched.change_signals.locations import ascii_host, canonical, is_web_url
 from crawlsched.change_signals.problems import PROBLEM_KINDS, Problem
 from crawlsched.change_signals.robots import absolute_sitemaps, robots_sitemaps
 from crawlsched.change_signals.site_parts import part_number, part_of_site
@@ -30,6 +30,7 @@ __all__ = [
     "SitemapEntry",
     "absolute_sitemaps",
     "announcements",
+    "ascii_host",
     "attributed",
     "canonical",
     "is_web_url",

@@ -10,6 +10,7 @@ from crawlsched.change_detection import LivingBlocks, MainText, Recipe, compare,
 from crawlsched.kept_texts import packed, unpacked
 from crawlsched.recipes import Recipes
 from crawlsched.settings import Settings
+from crawlsched.store.tombstones import pattern
 
 
 def changed(recipe: Recipe, before: str | bytes, after: str | bytes, content_type: str = "text/html") -> bool | None:
@@ -118,3 +119,20 @@ def test_a_packed_text_never_takes_more_than_it_may(max_bytes: int) -> None:
     assert len(data) <= max_bytes
     assert text.startswith(unpacked(data))
     assert max_bytes < 10_000 or unpacked(data) == text
+
+
+@pytest.mark.parametrize("host", ["bücher.example", "BÜCHER.example", "xn--bcher-kva.example"])
+def test_an_international_host_is_known_by_any_of_its_names(host: str) -> None:
+    """URLs have the ASCII form; people write the other one."""
+    recipes = Recipes(Settings.from_scrapy({"CRAWLSCHED_FINGERPRINTS": {host: "json"}}))
+    assert recipes.of("https://xn--bcher-kva.example/tee").id.startswith("json/")
+
+
+def test_patterns_take_no_longer_for_urls_that_nearly_fit() -> None:
+    """However many stars there are: a site that knows them cannot make them slow."""
+    url = "http://a.example" + "/a" * 20_000
+    assert pattern("*" + "/a*" * 12 + "b").fullmatch(url) is None
+    assert pattern("*" + "/a*" * 12 + "/a").fullmatch(url)
+    assert pattern("http://*/a*/a").fullmatch(url)
+    assert pattern("*a*ab*b").fullmatch("aab") is None
+    assert pattern("*a*ab*b").fullmatch("aabab")

@@ -246,6 +246,16 @@ def test_a_wrong_selector_is_found_at_the_start() -> None:
     assert sentence.startswith("CRAWLSCHED_FINGERPRINT_KEEP[0] is '//main[', which is no XPath (")
 
 
+@pytest.mark.parametrize("where", ["shop.example/*", "shop.example:8080", "/api/*", "ftp://shop.example/*", ""])
+def test_a_pattern_that_fits_no_url_is_named(where: str) -> None:
+    """It would choose nothing, silently: patterns are of whole URLs, and hosts have no port."""
+    (sentence,) = mistakes(FINGERPRINTS={where: "json"})
+    assert sentence == (
+        f"CRAWLSCHED_FINGERPRINTS[{where!r}] fits no URL; it is a host without port, or a pattern of URLs, such as "
+        "'https://shop.example/*' or '*/api/*'."
+    )
+
+
 def test_selectors_need_a_fingerprint_that_selects() -> None:
     """Selectors beside raw bytes would do nothing, so they are refused."""
     (sentence,) = mistakes(FINGERPRINT="raw_bytes", FINGERPRINT_KEEP=".price")
