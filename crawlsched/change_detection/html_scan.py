@@ -32,9 +32,13 @@ _NAME = re.compile(r"/?[^\s/>]*")
 _CLOSERS = {name: re.compile(rf"</{name}(?=[\s/>])", re.IGNORECASE) for name in _UNSEEN | _TEXT_ONLY}
 _COMMENT_END = re.compile(r"--(?:(?<!<!--)!)?>")
 _XHTML, _LOOKED_AT = "http://www.w3.org/1999/xhtml", 2_048
-_ATTRIBUTE = {
-    name: re.compile(rf"""(?:^|[\s"'/]){name}\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'>]+))""", re.IGNORECASE)
-    for name in ("href", "src")
+_ATTRIBUTE = re.compile(r"""([^\s"'>/=]++)(?:\s*+=\s*+(?:"([^"]*+)"|'([^']*+)'|([^\s"'>]++)))?+""")
+# Which attributes say where a link leads, and which picture is shown: also one that a script puts in place when the
+# reader has come so far, and the same in several sizes.
+_LINKS = {"a": ("href",), "area": ("href",)}
+_IMAGES = {
+    "img": ("src", "data-src", "srcset", "data-srcset"),
+    "source": ("srcset", "data-srcset"),
 }
 _LONG_REFERENCE = re.compile(r"&#[xX]?[0-9a-fA-F]{9,}+;?")
 
@@ -159,16 +163,20 @@ def _behind_other(markup: str, start: int, is_simple: bool) -> tuple[int, str, b
 
 
 def target_of(tag: Tag, links: bool, images: bool) -> str:
-    """Target of a link, or source of an image, where they count; otherwise an empty text.
+    """Target of a link, or sources of an image, where they count; otherwise an empty text.
 
     Examples
     --------
     >>> target_of(Tag('a class=x href="/1.pdf"'), True, False), target_of(Tag("img src=/1.png"), True, False)
     ('/1.pdf', '')
     """
-    wanted = "href" if links and tag.name == "a" else "src" if images and tag.name == "img" else ""
-    match = _ATTRIBUTE[wanted].search(tag.attributes) if wanted else None
-    return match[1] or match[2] or match[3] or "" if match else ""
+    wanted = (_LINKS.get(tag.name, ()) if links else ()) + (_IMAGES.get(tag.name, ()) if images else ())
+    if not wanted or "=" not in tag.attributes:
+        return ""
+    found: dict[str, str] = {}
+    for match in _ATTRIBUTE.finditer(tag.attributes):
+        found.setdefault(match[1].lower(), match[2] or match[3] or match[4] or "")  # of two, the first counts
+    return " ".join(found[name] for name in wanted if found.get(name))
 
 
 def normalised(text: str) -> str:

@@ -103,6 +103,26 @@ def test_inline_markup_joins_words_and_blocks_part_them() -> None:
     assert not same(text, "<p>a</p><p>b</p>", "ab")
 
 
+@pytest.mark.parametrize(
+    "markup",
+    [
+        "<a href={}>x</a>",
+        "<area href={}>",
+        '<a title=" href=/9" href="{}">x</a>',
+        "<img src={}>",
+        '<img src=blank.gif data-src="{}">',
+        "<img src=1.png srcset='1.png 1x, {} 2x'>",
+        "<picture><source srcset={}><img src=1.png></picture>",
+    ],
+)
+@pytest.mark.parametrize("method", ["blocks", "visible_text"])
+def test_wherever_a_target_or_a_source_stands_it_counts(method: str, markup: str) -> None:
+    """Maps, pictures in several sizes, those that are loaded when the reader has come so far; and only by option."""
+    one, two = markup.format("/1"), markup.format("/2")
+    assert not same(recipe(method, links=True, images=True), one, two)
+    assert same(recipe(method), one, two)
+
+
 def test_link_targets_and_images_count_by_option() -> None:
     """A page whose download link moved has changed for many readers."""
     one = "<a href='/1.pdf'>File</a><img src=/1.png alt=x>"
