@@ -17,6 +17,8 @@ _FORESEEN = 64
 # Levels a tick; among ten million pages thousands sleep under one level to which the cutoff comes down in some ticks.
 _LEAST_FALL = 1 / 16
 _MOST_THINNED = 128
+# Beds are thinned out in this share of the time until the cutoff is there.
+_EARLY = 0.5
 # They are looked for again after so many picks: to go through all beds takes a tenth of a millisecond and more.
 _LOOKED_FOR_EVERY = 128
 
@@ -72,8 +74,9 @@ class Crowds:
         before = 0
         for _, level, n in reversed(self.beds):
             before += n
-            # So many with each pick that each bed is thinned out when the cutoff is there.
-            ticks = max((cutoff - level) / self.fall, 1.0)
+            # So many with each pick that each bed is thinned out when the cutoff is there, or half way there: it comes
+            # down by whole beds, and not as evenly as that.
+            ticks = max(_EARLY * (cutoff - level) / self.fall, 1.0)
             self._thinned = max(self._thinned, min(_MOST_THINNED, int(before / ticks / self._picks) + 1))
 
     def owe(self) -> int:

@@ -38,7 +38,7 @@ BoolArray = npt.NDArray[np.bool_]
 _CO_CHANGE_WEIGHT = 1.0
 # What decides a page's crawl value, beside its host and its posterior.
 _DECIDING = ("crawled_at", "importance", "source", "n_signals", "n_signals_total", "signalled_since", "part")
-# Up to so many pages compiled code is faster one by one: a call for several takes as long as four of them, and little more.
+# Up to so many pages compiled code is faster one by one: a call for several takes as long as four of them.
 _FEW_COMPILED = 3
 # So many pages at once keep a pick below a millisecond; compiled, one with announcements counts for six without.
 _PORTION, _PORTION_COMPILED, _COSTS_MORE = 64, 256, 5.0
