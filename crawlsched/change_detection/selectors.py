@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import cssselect
+import parsel.xpathfuncs  # noqa: F401  # it makes has-class() known to lxml
 from lxml import etree
 
 from crawlsched.change_detection.css import LinearTranslator
@@ -22,6 +23,17 @@ _MAX_CHARACTERS = 8_000_000
 _MAX_SIBLINGS = 4_000
 _CROWDS = etree.XPath(f"//*[*[{_MAX_SIBLINGS}]]")
 _SAMPLE = etree.fromstring("<html><body><p/></body></html>")
+# As in Scrapy's selectors.
+_NAMESPACES = {"re": "http://exslt.org/regular-expressions", "set": "http://exslt.org/sets"}
+_LITERAL = re.compile(r""""[^"]*"|'[^']*'""")
+_CALLED = re.compile(r"([A-Za-z_][\w.:-]*)\s*\(")
+_FUNCTIONS = frozenset((
+    "boolean", "ceiling", "concat", "contains", "count", "false", "floor", "id", "lang", "last", "local-name", "name",
+    "namespace-uri", "normalize-space", "not", "number", "position", "round", "starts-with", "string", "string-length",
+    "substring", "substring-after", "substring-before", "sum", "translate", "true", "has-class", "re:match",
+    "re:replace", "re:test", "set:difference", "set:distinct", "set:has-same-node", "set:intersection", "set:leading",
+    "set:trailing", "comment", "node", "processing-instruction", "text", "and", "div", "mod", "or",
+))  # fmt: skip
 
 
 class PageParts:
@@ -96,8 +108,11 @@ def compiled_selector(argument: str, number: int, text: str) -> Any:
     is_xpath = bool(_XPATH_START.match(text))
     try:
         xpath = text.removeprefix("xpath:") if is_xpath else LinearTranslator().css_to_xpath(text)
-        select = etree.XPath(xpath)
-        select(_SAMPLE)  # names that XPath does not know are found only now
+        select = etree.XPath(xpath, namespaces=_NAMESPACES)
+        select(_SAMPLE)  # names that XPath does not know are found only now, and within [...] not even now
+        for called in _CALLED.findall(_LITERAL.sub("''", xpath)):
+            if called.rpartition("::")[2] not in _FUNCTIONS:
+                raise ValueError(f"unknown function {called}()")
     except (cssselect.SelectorError, etree.XPathError, ValueError, RecursionError) as error:
         kind = "XPath" if is_xpath else "CSS selector"
         raise ValueError(

@@ -23,6 +23,7 @@ from crawlsched.change_detection import (
     recipe,
 )
 from crawlsched.change_detection.css import LinearTranslator
+from crawlsched.change_detection.selectors import PageParts
 
 PAGE = """<!DOCTYPE html>
 <html><head><title>Teas &amp; more</title><style>p { color: red }</style></head>
@@ -219,6 +220,15 @@ def test_a_page_without_the_part_to_keep_is_empty_and_not_an_error() -> None:
 
 
 @pytest.mark.parametrize(
+    "xpath",
+    ["//p[re:test(@class, 'price \\d')]", "//p[has-class('price')]", "//p[contains(., 'No(1)') or not(@id) and (1)]"],
+)
+def test_what_xpaths_know_in_scrapy_they_know_here(xpath: str) -> None:
+    """Functions of parsel and EXSLT; and what looks like a function within quotes is none."""
+    assert PageParts(keep=[xpath]).text("<h1>Tea</h1><p class='price 5'>No(1)</p>") == "No(1)"
+
+
+@pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (
@@ -228,6 +238,7 @@ def test_a_page_without_the_part_to_keep_is_empty_and_not_an_error() -> None:
         ({"drop": ["p:nosuch"]}, r"^drop\[0\] is 'p:nosuch', which is no CSS selector \(.*pseudo-class.*\); write one"),
         ({"drop": ["//p["]}, r"^drop\[0\] is '//p\[', which is no XPath \(.+\); write one such as 'main \.price', or"),
         ({"drop": ["//nosuch()"]}, r"^drop\[0\] is '//nosuch\(\)', which is no XPath"),
+        ({"keep": ["//a[nosuch(.)]"]}, r"^keep\[0\] is '.+', which is no XPath \(unknown function nosuch\(\)\); write"),
         ({"keep": [" "]}, r"^keep\[0\] is ' '; a CSS selector or an XPath is a text that is not empty\.$"),
         ({"keep": [1]}, r"^keep\[0\] is 1; a CSS selector or an XPath is a text that is not empty\.$"),
         ({"keep": "main"}, r"^keep is 'main'; it is a list of selectors, such as \['main'\]\.$"),
