@@ -60,11 +60,12 @@ def planner_facts(planner: Planner) -> dict[str, Any]:
 
 
 def planner_arrays(planner: Planner) -> dict[str, npt.NDArray[Any]]:
-    """Return the columns of all pages, their posterior, what further sources say, and where each is filed; views."""
+    """Return the columns of all pages, their posterior, what others say of them, and where each is filed; views."""
     n = planner.pages.n
     arrays = {f"pages.{name}": array for name, array in planner.pages.everything().items()}
     arrays |= {f"further.{name}": array for name, array in planner.further.table().items()}
     arrays |= {f"own.{name}": array for name, array in planner.own_precision.everything(n).items()}
+    arrays |= {f"neighbours.{name}": array for name, array in planner.neighbours.everything(n).items()}
     arrays["posterior"] = planner.posterior.codes(n)
     if planner._frontier is not None:
         where = filed(planner._frontier, n)
@@ -92,6 +93,7 @@ def restore_planner(
     planner.pages.restore(_named("pages.", arrays))
     planner.further.restore(_named("further.", arrays))
     planner.own_precision.restore(_named("own.", arrays))
+    planner.neighbours.restore(_named("neighbours.", arrays))
     # As after reading a store: a count of updates only spreads rounding, and all crawls but the first were some.
     updates = (np.maximum(planner.pages.n_crawls, 1) - 1).astype(np.uint16)
     planner.posterior.set_codes(arrays["posterior"], updates)

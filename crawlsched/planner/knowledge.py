@@ -22,6 +22,7 @@ from crawlsched.planner.exploration import Exploration
 from crawlsched.planner.further_sources import FurtherSources
 from crawlsched.planner.learning_rate import LearningRate
 from crawlsched.planner.listening import Listening
+from crawlsched.planner.neighbours import Neighbours
 from crawlsched.planner.own_precision import OwnPrecision, beta, learned
 from crawlsched.planner.page_values import PosteriorValues
 from crawlsched.planner.parameters import Parameters
@@ -102,7 +103,8 @@ class Knowledge:
         self.grid = self.posterior.rates_id
         self.further = FurtherSources(self.pages)
         self.own_precision = OwnPrecision(self.pages)
-        known = self.further, self.own_precision
+        self.neighbours = Neighbours(self.pages)
+        known = self.further, self.own_precision, self.neighbours
         self.values = PosteriorValues(self.pages, self.posterior, self._first_parameters(), *known)
         self._rounds = None if max_crawl_rounds is None else Rounds(self.pages, max_crawl_rounds)
         # The papers' rules do not say what is still possible, which is what a visit could teach.
@@ -264,6 +266,7 @@ class Knowledge:
             self._frontier.discard(rows)
         self.further.free(rows)
         self.own_precision.free(rows)
+        self.neighbours.free(rows)
         self.pages.free(rows)
         self.posterior.unpack(rows, np.zeros((rows.size, self.posterior.rates.size + 1), np.uint16))
 
@@ -330,6 +333,8 @@ class Knowledge:
                 prior=prior,
             )
             observation = Observation(page, now, elapsed, n_signals, source, evidence, changed, further)
+        else:
+            self.neighbours.forget(page)
         if changed:
             columns.n_changes[page] += 1
         columns.n_crawls[page] += 1
@@ -373,7 +378,7 @@ class Knowledge:
     def _foretell(
         self, page: int, prior: FloatArray, elapsed: float, now: float, announced: float, changed: bool
     ) -> float:
-        """Compare a visit with what was to be expected; return the evidence of known co-changes before it, nats.
+        """Compare a visit with what was to be expected; return the evidence of pages around it before it, nats.
 
         Parameters
         ----------
@@ -387,7 +392,7 @@ class Knowledge:
         changed : bool
         """
         parameters, codes = self.values.parameters_of(page), self.posterior._columns["log_likelihood"]
-        together = self.values.co_change_evidence_one(page)
+        together, nearby = self.values.co_change_evidence_one(page), self.neighbours.evidence_one(page)
         # Without a plan the prior is flat, and learning less would only do something about that.
         counts = self.pages.n_crawls.item(page) > 0 and parameters.even_rate < np.inf
         visit = elapsed, announced + together, changed
@@ -398,10 +403,14 @@ class Knowledge:
                 self._learning_rate.visited(codes[page], prior, *visit)
         # What was announced is no surprise, whatever announcements prove worth: neighbours do not explain it.
         if announced == 0.0:
-            self._watch_neighbours(page, fresh, now, changed, together)
+            self._watch_host(page, fresh, now, changed, together)
+        by_all_else = fresh * exp(-(announced + max(together - nearby, 0.0)))
+        told = self.neighbours.visited(page, now, by_all_else, changed, expected=parameters.even_rate < np.inf)
+        if told.size:
+            self.frontier.refile(told, now)
         return together
 
-    def _watch_neighbours(self, page: int, fresh: float, now: float, changed: bool, together: float) -> None:
+    def _watch_host(self, page: int, fresh: float, now: float, changed: bool, together: float) -> None:
         """Learn of co-changes from a visit.
 
         `fresh` is the probability that the page had not changed by its age alone, and `together` the evidence of the
@@ -482,6 +491,7 @@ class Knowledge:
         now = self._at(now)
         self._probe_later(page, GONE, now)
         self.pages.crawled_at[page] = now
+        self.neighbours.forget(page)
         self._return(page, now)
 
     def moved(self, page: int, now: float) -> None:
@@ -489,6 +499,7 @@ class Knowledge:
         now = self._at(now)
         self._probe_later(page, MOVED, now)
         self.pages.crawled_at[page] = now
+        self.neighbours.forget(page)
         self._return(page, now)
 
     def refused(self, page: int, now: float) -> None:

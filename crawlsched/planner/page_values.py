@@ -14,6 +14,7 @@ from crawlsched.planner.further_sources import FurtherSources
 from crawlsched.planner.gathered_rows import GROWING, SIGNALLED, STEADY
 from crawlsched.planner.gathered_values import ROWS as GATHERED
 from crawlsched.planner.gathered_values import GatheredValues
+from crawlsched.planner.neighbours import Neighbours
 from crawlsched.planner.own_precision import OwnPrecision
 from crawlsched.planner.page_signals import PageSignals
 from crawlsched.planner.parameters import Parameters
@@ -58,6 +59,8 @@ class PosteriorValues(PageSignals):
         In force for all pages; while `adopted` is not None only for those before it.
     further, own_precision
         As for `PageSignals`.
+    neighbours : Neighbours, optional
+        What visits to the pages next in number say of a page; nothing by default.
     """
 
     def __init__(
@@ -67,11 +70,13 @@ class PosteriorValues(PageSignals):
         parameters: Parameters,
         further: FurtherSources | None = None,
         own_precision: OwnPrecision | None = None,
+        neighbours: Neighbours | None = None,
     ) -> None:
         super().__init__(pages, parameters, further, own_precision)
         self._posterior = posterior
         self._grid = Grid(posterior.rates)
         self._signalled_share = 0.0  # of the pages looked at in the last calls, those with announcements
+        self._neighbours = Neighbours(pages) if neighbours is None else neighbours
 
     # -- what is known of a page
 
@@ -113,19 +118,21 @@ class PosteriorValues(PageSignals):
     # -- what pages around a page say of it
 
     def co_change_evidence(self, pages: IndexArray) -> FloatArray:
-        """Return what co-changes since their crawls take off the log-probability that pages are fresh, nats."""
-        evidence = np.zeros(pages.size)
+        """Return what was found on pages around them since takes off the log-probability that pages are fresh, nats."""
+        evidence = self._neighbours.evidence_of(pages)
         for parameters, part in self._by_parameters(pages):
             if parameters.co_changes:
                 rows = np.arange(pages.size) if part is None else np.flatnonzero(part)
                 columns = self._pages.host[pages[rows]], self._pages.crawled_at[pages[rows]]
-                evidence[rows] = parameters.co_changes.evidence(*columns)
+                evidence[rows] += parameters.co_changes.evidence(*columns)
         return evidence
 
     def co_change_evidence_one(self, page: int) -> float:
         """Return what `co_change_evidence` returns for one page."""
-        found = self.parameters_of(page).co_changes
-        return found.evidence_one(self._pages.host.item(page), self._pages.crawled_at.item(page)) if found else 0.0
+        found, nearby = self.parameters_of(page).co_changes, self._neighbours.evidence_one(page)
+        if not found:
+            return nearby
+        return nearby + found.evidence_one(self._pages.host.item(page), self._pages.crawled_at.item(page))
 
     def _co_change_rate(self, pages: IndexArray) -> FloatArray:
         """Return how often co-changes reach pages, per second: what a fresh copy has to expect of them."""
@@ -157,6 +164,7 @@ class PosteriorValues(PageSignals):
             np.zeros(pages.size, bool) if below is None else pages < below,
             *(getattr(columns, name)[pages] for name in _DECIDING),
             *self._own.columns(pages).values(),
+            self._neighbours.evidence_of(pages),
             # What further sources say stands elsewhere: such a page is like no other.
             np.where(columns.further[pages] > 0, pages + 1, 0),
         ]

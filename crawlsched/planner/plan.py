@@ -63,6 +63,8 @@ class Snapshot:
         When pages of a host changed together, as known until then.
     learning_losses : ndarray, shape (5,), optional
         How well each learning rate has foretold visits until then: `LearningRate.losses`; none were seen by default.
+    neighbour_losses : ndarray, shape (8, 8, 12), optional
+        What decides how far neighbours are trusted: `Neighbours.losses`; none were seen by default.
     """
 
     rates: FloatArray
@@ -82,6 +84,7 @@ class Snapshot:
     false_signals: FloatArray
     co_changes: CoChanges = field(default_factory=CoChanges)
     learning_losses: FloatArray | None = None
+    neighbour_losses: FloatArray | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,6 +121,8 @@ class Plan:
         What announcements are worth on sites, and in parts of sites, that have evidence of their own.
     learning_losses : ndarray, shape (5,)
         What decides the power to which pages' own likelihoods are taken: `LearningRate.losses`.
+    neighbour_losses : ndarray, shape (8, 8, 12), optional
+        What decides how far neighbours are trusted: `Neighbours.losses`.
     """
 
     time: float
@@ -135,6 +140,7 @@ class Plan:
     signal_groups: SignalGroups = field(default_factory=SignalGroups)
     signal_strengths: FloatArray = None  # type: ignore[assignment]
     learning_losses: FloatArray = field(default_factory=first_losses)
+    neighbour_losses: FloatArray | None = None
 
     @property
     def learning_rate(self) -> float:
@@ -209,6 +215,7 @@ class Plan:
             If something is missing.
         """
         # Plans of earlier versions know no groups, no strengths and no losses.
+        data = {"neighbour_losses": None, **data}
         usual = [FIRST_STRENGTH] * len(data.get("signal_weights", ()))
         data = {"signal_groups": [], "signal_strengths": usual, "learning_losses": first_losses(), **data}
         missing = [field.name for field in fields(cls) if field.name not in data]
@@ -218,6 +225,8 @@ class Plan:
         arrays = "priors", "signal_weights", "signal_rates", "signal_strengths", "precision_intervals", "demand"
         for name in (*arrays, "learning_losses"):
             given[name] = np.asarray(given[name], dtype=np.float64)
+        if given["neighbour_losses"] is not None:
+            given["neighbour_losses"] = np.asarray(given["neighbour_losses"], dtype=np.float64)
         given["demand"] = given["demand"].reshape(-1, 2)
         given["co_changes"] = CoChanges.from_list(given["co_changes"], host_number)
         given["signal_groups"] = SignalGroups.from_list(given["signal_groups"], host_number)
@@ -267,6 +276,9 @@ def plan(
     losses = snapshot.learning_losses
     if losses is None:
         losses = first_losses() if previous is None else previous.learning_losses
+    nearby = snapshot.neighbour_losses
+    if nearby is None and previous is not None:
+        nearby = previous.neighbour_losses
     learning_rate = best_learning_rate(losses)
     priors, group_hosts = _learn_priors(snapshot, learning_rate)
     learned = learn_signals(snapshot, signal_observations, previous)
@@ -287,6 +299,7 @@ def plan(
         signal_groups=learned.groups,
         signal_strengths=learn_strengths(snapshot, learned),
         learning_losses=losses,
+        neighbour_losses=nearby,
     )
 
 

@@ -240,6 +240,7 @@ class Planner(Knowledge):
             signalled_for=np.maximum(self._now - since, 0.0),
             co_changes=self._newest_parameters.co_changes,
             learning_losses=self._learning_rate.losses.copy() if self._learning_rate.n_visits else None,
+            neighbour_losses=self.neighbours.losses.copy() if self.neighbours.n_visits else None,
             **judged,
         )
 
@@ -270,6 +271,8 @@ class Planner(Knowledge):
         self.plan = plan
         if not self._learning_rate.n_visits:
             self._learning_rate = LearningRate(self.posterior.rates, plan.learning_losses)
+        if not self.neighbours.n_visits and plan.neighbour_losses is not None:
+            self.neighbours.recall(plan.neighbour_losses)
         self._put_in_force(parameters, begin)
 
     # -- what is known

@@ -1,0 +1,270 @@
+"""Neighbours: what visits to the pages next in number say of a page, and how far that can be trusted."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from crawlsched.crawl_value.evaluation import Compilable
+from crawlsched.growing import grown
+from crawlsched.pages import LIVE, Pages
+from crawlsched.planner import neighbour_rows
+from crawlsched.planner.neighbour_rows import (
+    CHANGED,
+    EDGES,
+    EVIDENCE,
+    LEAST_STRENGTH,
+    MOST,
+    NEIGHBOURS,
+    STEPS_PER_NAT,
+    STRENGTH,
+    STRENGTHS,
+    UNCHANGED,
+    WORTH_FILING,
+    height,
+)
+
+__all__ = ["Neighbours"]
+
+FloatArray = npt.NDArray[np.float64]
+IndexArray = npt.NDArray[np.intp]
+
+#: `crawlsched.planner.neighbour_rows`.
+ROWS = Compilable(neighbour_rows)
+
+# Probabilities that are compared; any but the first has to be better by so many nats, and chance gives as much once
+# in e^3 times.
+_WORTH: FloatArray = np.array([0.0, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.65, 0.8, 0.9, 0.98])
+_LEAD = 3.0
+# By how much more often pages may be found changed than was expected of them, whatever their neighbours do.
+_MORE_OFTEN: FloatArray = np.array([0.0, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4])
+_HEIGHTS = len(EDGES) + 1
+# Row of the visits to pages of whose neighbours nothing was heard.
+_NOTHING_HEARD = _HEIGHTS
+# So many visits are looked at together, which costs a tenth of looking at each when it comes.
+_TOGETHER = 64
+_LEAST_PROBABILITY = 1e-9
+_EDGES: FloatArray = np.array(EDGES)
+_NOBODY = np.empty(0, np.int64)
+
+
+class Neighbours:
+    """What was found on the pages next in number since each page's crawl: 4 bytes a page.
+
+    Parameters
+    ----------
+    pages : Pages
+
+    Attributes
+    ----------
+    heard : ndarray of uint8, shape (n, 4)
+        By page what `neighbour_rows.CHANGED` and those after it say; shorter than the pages are many, or empty, as long
+        as there was no visit.
+    n_visits : int
+        How many visits it has seen itself.
+    losses : ndarray, shape (8, 8, 12)
+        For seven heights and for pages of whose neighbours nothing was heard, for eight biases, and for twelve
+        probabilities: how much worse that has foretold what visits found than the best, nats.
+    worth : ndarray, shape (7,)
+        Probability that a page has changed, too, at each height; 0 until visits have shown otherwise.
+
+    Notes
+    -----
+    Pages get their numbers when they are found, and those found together are of one part of a site, which changes
+    together. So a change found on one of the 16 pages next in number is a noisy ChangeSignal of a page, by nobody sent.
+    What is heard since a page's crawl is summed up in two numbers. The *height* is the share of visits to its
+    neighbours that found a change (of those after the first that did). The *strength* is the probability that one of
+    these changes is news: it came after the page's own crawl, if it came at any time between the two visits that show
+    it, and was not what that neighbour does anyway. At height h and strength f a page is unchanged with the probability
+    (1 - w_h f) times that by its own rate.
+
+    The w_h are learned from the visits themselves by maximum likelihood, as the precision of a source is, beside a bias
+    b common to all: pages are found unchanged with (1 - b)(1 - w_h f) times the probability expected, so that what is
+    wrong with expectations in general is not blamed on neighbours. Each w_h is 0 until another one is better by 3 nats.
+    Where pages change on their own, or are numbered in no order, it stays 0 and all is as if there were no neighbours.
+
+    Examples
+    --------
+    Visits to pages that had heard that all their neighbours changed mostly find a change which nobody would expect:
+
+    >>> neighbours = Neighbours(Pages())
+    >>> for visit in range(64):
+    ...     neighbours.foretold(height=6, strength=1.0, fresh=0.9, changed=visit % 8 > 0)
+    >>> neighbours.worth.tolist()
+    [0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.9]
+    """
+
+    heard: npt.NDArray[np.uint8]
+
+    def __init__(self, pages: Pages) -> None:
+        self._pages = pages
+        self.n_visits = 0
+        self.heard = np.zeros((0, 4), np.uint8)
+        self.losses: FloatArray = np.zeros((_HEIGHTS + 1, _MORE_OFTEN.size, _WORTH.size))
+        self.losses[:_HEIGHTS, :, 1:] = _LEAD
+        self.worth = _best(self.losses)
+        # Whether a page has ever had evidence: where pages change on their own, asking takes no time.
+        self._some = False
+        self._told = np.zeros(2 * NEIGHBOURS, np.int64)
+        self._waiting: list[tuple[int, float, float, bool]] = []
+
+    def _make_room(self, n_pages: int) -> None:
+        if self.heard.shape[0] < n_pages:
+            self.heard = grown(self.heard, max(n_pages, self._pages.capacity))
+
+    # -- what a visit says
+
+    def visited(
+        self, page: int, now: float, fresh: float, changed: bool, *, expected: bool = True
+    ) -> npt.NDArray[np.int64]:
+        """Take in a visit to a page, before its columns of `Pages` know of it; O(1).
+
+        Parameters
+        ----------
+        page : int
+        now : float
+            POSIX seconds; later than its last crawl.
+        fresh : float
+            Probability that the page had not changed by all that was known of it but for its neighbours.
+        changed : bool
+        expected : bool
+            Whether there was a plan to expect anything by: otherwise nothing is learned of what neighbours are worth.
+
+        Returns
+        -------
+        ndarray of int
+            The neighbours whose evidence has changed by it; good until the next call.
+        """
+        pages = self._pages
+        self._make_room(pages.n)
+        strength, row = self.heard.item(page, STRENGTH), _NOTHING_HEARD
+        if strength:
+            row = height(self.heard.item(page, CHANGED), self.heard.item(page, UNCHANGED))
+            self.heard[page] = 0
+        if expected:
+            self.foretold(row, strength / STRENGTHS, fresh, changed)
+        if changed and fresh * STRENGTHS + 0.5 < LEAST_STRENGTH:
+            return _NOBODY
+        before = pages.crawled_at.item(page)
+        if ROWS.compiled:
+            columns = pages.state, pages.host, pages.crawled_at
+            visit = float(before), float(now), bool(changed), float(fresh)
+            count = ROWS.heard_of(page, pages.n, *visit, self.worth, *columns, self.heard, self._told)
+            told = self._told[:count]
+        else:
+            told = self._tell(page, before, now, changed, fresh)
+        if told.size:
+            self._some = True
+        return told
+
+    def _tell(self, page: int, before: float, now: float, changed: bool, surprise: float) -> npt.NDArray[np.int64]:
+        """Do what `neighbour_rows.heard_of` does."""
+        pages, low, high = self._pages, max(page - NEIGHBOURS, 0), min(page + NEIGHBOURS + 1, self._pages.n)
+        heard = self.heard[low:high]
+        if not (changed or heard[:, CHANGED].any()):
+            return _NOBODY
+        last = pages.crawled_at[low:high]
+        there = (pages.state[low:high] == LIVE) & (pages.host[low:high] == pages.host[page]) & (last < now)
+        there[page - low] = False
+        if changed:
+            share = (now - np.maximum(last, before)) / (now - before)
+            found = (surprise * share * STRENGTHS + 0.5).astype(np.intp)
+            rows = np.flatnonzero(there & (found >= LEAST_STRENGTH))
+            heard[rows, STRENGTH] = np.maximum(found[rows], heard[rows, STRENGTH])
+            heard[rows, CHANGED] += 1
+        else:
+            rows = np.flatnonzero(there & (heard[:, CHANGED] > 0))
+            heard[rows, UNCHANGED] += 1
+        counts = heard[rows, : UNCHANGED + 1].astype(np.intp)
+        full = (counts == MOST).any(axis=1)
+        if full.any():
+            counts[full] = (counts[full] + [1, 0]) // 2
+            heard[rows, : UNCHANGED + 1] = counts
+        if not (self._some or self.worth.any()):
+            return _NOBODY
+        at = _EDGES.searchsorted(counts[:, CHANGED] / (counts.sum(axis=1) + 1.0))
+        true = self.worth[at] * (heard[rows, STRENGTH] / STRENGTHS)
+        steps = (-np.log1p(-true) * STEPS_PER_NAT).astype(np.intp)
+        moved = np.abs(steps - heard[rows, EVIDENCE]) >= WORTH_FILING
+        heard[rows[moved], EVIDENCE] = steps[moved]
+        told: npt.NDArray[np.int64] = low + rows[moved]
+        return told
+
+    def foretold(self, height: int, strength: float, fresh: float, changed: bool) -> None:
+        """Compare a visit with what was heard before it.
+
+        Parameters
+        ----------
+        height : int
+            From 0 to 6; 7 where nothing was heard.
+        strength : float
+            Probability that it was news of the page.
+        fresh : float
+            Probability that the page had not changed, but for its neighbours.
+        changed : bool
+        """
+        self.n_visits += 1
+        self._waiting.append((height, strength, fresh, changed))
+        if len(self._waiting) == _TOGETHER:
+            self._look()
+
+    def _look(self) -> None:
+        rows, strengths, fresh, changed = (np.array(column) for column in zip(*self._waiting, strict=True))
+        self._waiting.clear()
+        expected = np.clip(fresh, _LEAST_PROBABILITY, 1.0 - _LEAST_PROBABILITY)
+        by_bias = np.multiply.outer(expected, 1.0 - _MORE_OFTEN)
+        found = by_bias[:, :, np.newaxis] * (1.0 - np.multiply.outer(strengths, _WORTH))[:, np.newaxis, :]
+        found[changed] = 1.0 - found[changed]
+        np.subtract.at(self.losses, rows, np.log(found))
+        self.losses -= self.losses.min(axis=(1, 2), keepdims=True)
+        self.worth = _best(self.losses)
+
+    def recall(self, losses: FloatArray) -> None:
+        """Go on from the `losses` of an earlier one."""
+        self.losses = np.array(losses)
+        self.worth = _best(self.losses)
+
+    # -- what is known of pages
+
+    def evidence_one(self, page: int) -> float:
+        """Return what a page's neighbours take off the log-probability that it is fresh, nats."""
+        if not self._some or page >= self.heard.shape[0]:
+            return 0.0
+        return self.heard.item(page, EVIDENCE) / STEPS_PER_NAT
+
+    def evidence_of(self, pages: IndexArray) -> FloatArray:
+        """Return what `evidence_one` returns, of several pages."""
+        evidence = np.zeros(pages.size)
+        if self._some:
+            there = pages < self.heard.shape[0]
+            evidence[there] = self.heard[pages[there], EVIDENCE] / STEPS_PER_NAT
+        return evidence
+
+    def forget(self, page: int) -> None:
+        """A page was crawled, or is gone: what was heard before says nothing of it any more."""
+        if page < self.heard.shape[0] and self.heard.item(page, STRENGTH):
+            self.heard[page] = 0
+
+    def free(self, pages: IndexArray) -> None:
+        """Forget pages."""
+        self.heard[pages[pages < self.heard.shape[0]]] = 0
+
+    def everything(self, n_pages: int) -> dict[str, npt.NDArray[np.uint8]]:
+        """Return the columns of the first so many pages, for `restore`; views."""
+        return {"heard": self.heard[:n_pages]}
+
+    def restore(self, columns: Mapping[str, npt.NDArray[Any]]) -> None:
+        """Become what `everything` was taken of; the arrays are kept. Older ones have no such columns."""
+        if "heard" in columns:
+            self.heard = columns["heard"]
+            self._some = bool(self.heard[:, EVIDENCE].any())
+
+
+def _best(losses: FloatArray) -> FloatArray:
+    """Return for each height the probability with the least loss, at the bias that is best for all."""
+    bias = int(losses.min(axis=2).sum(axis=0).argmin())
+    worth: FloatArray = _WORTH[losses[:_HEIGHTS, bias].argmin(axis=1)]
+    return worth

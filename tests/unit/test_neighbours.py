@@ -1,0 +1,253 @@
+"""Neighbours: pages that are next in number and change together announce each other, and others do not."""
+
+import json
+
+import numpy as np
+import pytest
+
+from crawlsched.crawl_value import use_compiled
+from crawlsched.pages import LIVE, Pages
+from crawlsched.planner import Plan, Planner, plan, planner_arrays, planner_facts, restore_planner
+from crawlsched.planner.neighbour_rows import CHANGED, EVIDENCE, STRENGTH, UNCHANGED, heard_of, height
+from crawlsched.planner.neighbours import Neighbours
+from crawlsched.simulation import History, replay
+
+DAY = 86_400.0
+SECTION = 16
+
+
+def never_rests(host: int, now: float) -> float:
+    return now
+
+
+def crawled_pages(crawled_at: np.ndarray, host: np.ndarray | None = None) -> Pages:
+    pages = Pages()
+    pages.add(np.zeros(crawled_at.size, np.int32) if host is None else host, 0.0)
+    pages.crawled_at[: crawled_at.size] = crawled_at
+    pages.state[: crawled_at.size] = LIVE
+    return pages
+
+
+def sections(seed: int, n_pages: int, edits: float, own: float, seconds: float) -> History:
+    """Make pages of which each 16 are edited together, and which change on their own, at Poisson times."""
+    rng = np.random.default_rng(seed)
+    rows, times = [], []
+    for begin in range(0, n_pages, SECTION):
+        members = np.arange(begin, min(begin + SECTION, n_pages))
+        for time in rng.uniform(0.0, seconds, rng.poisson(edits * seconds)):
+            rows.append(members)
+            times.append(np.full(members.size, time))
+    for page in range(n_pages):
+        alone = rng.uniform(0.0, seconds, rng.poisson(own * seconds))
+        rows.append(np.full(alone.size, page))
+        times.append(alone)
+    row, time = np.concatenate(rows), np.concatenate(times)
+    return numbered(n_pages, row, time, np.arange(n_pages))
+
+
+def numbered(n_pages: int, row: np.ndarray, time: np.ndarray, numbers: np.ndarray) -> History:
+    row = numbers[row]
+    order = np.lexsort((time, row))
+    return History(
+        page=np.arange(n_pages),
+        birth=np.zeros(n_pages),
+        end=np.full(n_pages, np.inf),
+        importance=np.ones(n_pages),
+        change_rows=row[order],
+        change_times=time[order],
+    )
+
+
+def test_a_change_is_news_of_the_neighbours_as_far_as_it_came_after_their_crawl_and_was_a_surprise() -> None:
+    """Found between 0 and 10, unlikely by 0.8, it is of a page crawled at 4 with probability 0.8 times 0.6."""
+    crawled_at = np.zeros(40)
+    crawled_at[21] = 4.0
+    neighbours = Neighbours(crawled_pages(crawled_at))
+    neighbours.worth[:] = 0.5
+    told = neighbours.visited(20, 10.0, 0.8, True, expected=False).tolist()
+    assert told == [page for page in range(12, 29) if page != 20]
+    assert neighbours.heard[21, STRENGTH] / 255 == pytest.approx(0.48, abs=0.002)
+    assert neighbours.heard[19, STRENGTH] / 255 == pytest.approx(0.8, abs=0.002)
+    assert neighbours.evidence_one(21) == pytest.approx(-np.log(1 - 0.5 * 0.48), abs=1 / 64)
+    assert neighbours.evidence_of(np.array([11, 19, 20])) == pytest.approx([0, -np.log(1 - 0.5 * 0.8), 0], abs=1 / 64)
+
+
+def test_what_restless_pages_do_is_no_news() -> None:
+    """A change that was nearly sure to be found says nothing of the pages next to it."""
+    neighbours = Neighbours(crawled_pages(np.zeros(10)))
+    neighbours.worth[:] = 0.98
+    assert neighbours.visited(5, 10.0, 0.01, True, expected=False).size == 0
+    assert not neighbours.heard.any()
+
+
+def test_pages_of_other_hosts_and_pages_without_a_copy_are_no_neighbours() -> None:
+    """Nothing is heard by the next page of another host, nor by one that is not crawled or gone."""
+    pages = crawled_pages(np.zeros(6), np.array([0, 0, 1, 0, 0, 0], np.int32))
+    pages.crawled_at[3], pages.state[3] = -np.inf, 1
+    pages.state[4] = 3
+    neighbours = Neighbours(pages)
+    neighbours.worth[:] = 0.5
+    assert neighbours.visited(1, 10.0, 0.9, True, expected=False).tolist() == [0, 5]
+
+
+def test_neighbours_found_unchanged_after_a_change_take_it_back() -> None:
+    """The share of changed ones falls from 1/2 to 1/3 and 1/4; what was found unchanged before does not count."""
+    neighbours = Neighbours(crawled_pages(np.zeros(8)))
+    neighbours.worth[:] = [0.0, 0.2, 0.6, 0.6, 0.6, 0.6, 0.6]
+    for page, changed in enumerate((False, True, False, False)):
+        neighbours.visited(page, 10.0, 0.9, changed, expected=False)
+    assert neighbours.heard[7].tolist()[:2] == [1, 2]
+    assert [height(1, n) for n in range(4)] == [2, 1, 1, 0]
+    assert neighbours.evidence_one(7) == pytest.approx(-np.log(1 - 0.2 * 0.9), abs=1 / 64)
+
+
+def test_a_visit_ends_what_was_heard_before_it() -> None:
+    """Of a page that was just crawled nothing is known from before, by its own visit or when it is forgotten."""
+    neighbours = Neighbours(crawled_pages(np.zeros(8)))
+    neighbours.worth[:] = 0.5
+    neighbours.visited(2, 10.0, 0.9, True, expected=False)
+    neighbours.visited(3, 11.0, 0.9, False, expected=False)
+    neighbours.forget(4)
+    neighbours.free(np.array([5]))
+    assert neighbours.evidence_of(np.arange(8)).astype(bool).tolist() == [True] * 2 + [False] * 4 + [True] * 2
+
+
+def test_many_visits_stay_within_their_byte() -> None:
+    """After a thousand visits to neighbours, nine in ten of them changed, the share is still about nine tenths."""
+    neighbours = Neighbours(crawled_pages(np.zeros(2)))
+    for visit in range(1000):
+        neighbours._pages.crawled_at[0] = float(visit)
+        neighbours.visited(0, visit + 1.0, 0.9, visit % 10 > 0, expected=False)
+    changed, unchanged = (int(neighbours.heard[1, column]) for column in (CHANGED, UNCHANGED))
+    assert changed < 255
+    assert changed / (changed + unchanged) == pytest.approx(0.9, abs=0.02)
+
+
+def test_worth_is_the_maximum_of_the_likelihood() -> None:
+    """What visits at one height are worth is what brute force over both probabilities finds."""
+    rng = np.random.default_rng(4)
+    neighbours, likelihood = Neighbours(Pages()), np.zeros((8, 12))
+    worth = np.array([0.0, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.65, 0.8, 0.9, 0.98])
+    more_often = np.array([0.0, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4])
+    for _ in range(640):
+        fresh, strength = rng.uniform(0.5, 1.0), rng.uniform()
+        changed = bool(rng.random() > fresh * 0.9 * (1 - 0.4 * strength))
+        neighbours.foretold(3, strength, fresh, changed)
+        unchanged = fresh * (1 - more_often[:, None]) * (1 - worth * strength)
+        likelihood += np.log(1 - unchanged if changed else unchanged)
+    likelihood[:, 1:] -= 3.0
+    best = np.unravel_index(likelihood.argmax(), likelihood.shape)
+    assert neighbours.worth[3] == worth[best[1]] in (0.3, 0.4, 0.5)
+    assert not neighbours.worth[[0, 1, 2, 4, 5, 6]].any()
+
+
+def test_pages_that_change_more_often_than_expected_are_not_blamed_on_their_neighbours() -> None:
+    """Where visits find 20 % more changed than foretold, with news or without, neighbours stay worth nothing."""
+    rng = np.random.default_rng(5)
+    neighbours = Neighbours(Pages())
+    for _ in range(6400):
+        fresh = rng.uniform(0.5, 1.0)
+        heard = int(rng.integers(8))
+        strength = rng.uniform() if heard < 7 else 0.0
+        neighbours.foretold(heard, strength, fresh, bool(rng.random() > fresh * 0.8))
+    assert not neighbours.worth.any()
+
+
+def test_sections_that_are_edited_together_are_found_out_and_kept_fresher() -> None:
+    """The default keeps pages fresher that change with the next ones in number than the same pages in random order."""
+    n_pages, seconds = 128, 400.0
+    together = sections(1, n_pages, edits=1 / 150, own=1 / 1500, seconds=seconds)
+    numbers = np.random.default_rng(2).permutation(n_pages)
+    shuffled = numbered(n_pages, together.change_rows, together.change_times, numbers)
+    window = {"start": 0.0, "end": seconds, "measure_from": seconds / 2}
+    one, other = (replay(history, 3.0, **window) for history in (together, shuffled))
+    assert one.freshness > other.freshness + 0.02
+
+
+def test_compiled_or_not_the_same_pages_are_crawled() -> None:
+    """With news of neighbours, too, a replay by compiled code makes the same visits."""
+    pytest.importorskip("numba")
+    history, visits = sections(3, 96, edits=1 / 60, own=1 / 300, seconds=300.0), []
+    for compiled in (False, True):
+        use_compiled(compiled)
+        try:
+            visits.append(replay(history, 2.0, start=0.0, end=300.0).rows)
+        finally:
+            use_compiled(None)
+    assert np.array_equal(*visits)
+
+
+def test_numpy_and_the_loop_that_is_compiled_tell_neighbours_the_same() -> None:
+    """Through 3000 visits to pages of two hosts, two of them gone, both leave the same bytes and tell the same."""
+    rng = np.random.default_rng(8)
+    pages = crawled_pages(np.zeros(30), (np.arange(30) // 20).astype(np.int32))
+    pages.state[[4, 25]] = 3
+    by_numpy, by_rows, told = Neighbours(pages), Neighbours(pages), np.zeros(16, np.int64)
+    for visit in range(1, 3001):
+        if visit == 200:
+            by_numpy.worth[:] = [0.0, 0.05, 0.2, 0.3, 0.5, 0.8, 0.98]
+        page, changed, fresh = int(rng.integers(30)), bool(rng.random() < 0.6), float(rng.random())
+        columns = pages.state, pages.host, pages.crawled_at
+        before = pages.crawled_at.item(page)
+        by_rows._make_room(30)
+        by_rows.heard[page] = 0
+        count = heard_of(
+            *(page, 30, before, float(visit), changed, fresh, by_numpy.worth, *columns, by_rows.heard, told)
+        )
+        use_compiled(False)
+        found = by_numpy.visited(page, float(visit), fresh, changed, expected=False)
+        use_compiled(None)
+        assert found.tolist() == told[:count].tolist()
+        assert np.array_equal(by_numpy.heard, by_rows.heard)
+        if rng.random() < 0.5:
+            pages.crawled_at[page] = float(visit)
+    assert by_rows.heard[:, EVIDENCE].any()
+
+
+def planner_with_sections(n_pages: int, bandwidth: float, rounds: int, check: bool = False) -> Planner:
+    """Crawl pages of which each 16 change together, planning now and then; check picks against brute force."""
+    rng = np.random.default_rng(6)
+    planner = Planner(bandwidth)
+    planner.add(0, 0.0, n=n_pages)
+    changed_at, before = np.full(n_pages, -np.inf), np.full(n_pages, -np.inf)
+    for visit in range(rounds * n_pages):
+        now = visit / bandwidth
+        if rng.random() < 0.05:
+            begin = int(rng.integers(n_pages // SECTION)) * SECTION
+            changed_at[begin : begin + SECTION] = now
+        pick = planner.pick(now, never_rests)
+        assert pick is not None
+        if check:
+            others = np.array([page for page in range(n_pages) if page != pick.page])
+            assert pick.crawl_value >= planner.values.many(others).at(now).max() * (1 - 1e-9)
+        first = before[pick.page] == -np.inf
+        planner.crawled(pick.page, now, None if first else bool(changed_at[pick.page] > before[pick.page]))
+        before[pick.page] = now
+        if visit % n_pages == n_pages - 1:
+            planner.adopt(plan(planner.snapshot(), bandwidth, previous=planner.plan), now)
+            while planner.work(now):
+                pass
+    return planner
+
+
+def test_every_pick_is_the_best_page_by_what_its_neighbours_say() -> None:
+    """Brute force over all pages finds nothing better, while neighbours are believed."""
+    planner = planner_with_sections(48, 0.01, 20, check=True)
+    assert planner.neighbours.worth.any()
+
+
+def test_a_restart_remembers_what_neighbours_are_worth_and_what_they_said() -> None:
+    """A plan, as JSON, brings what was learned; the arrays of a planner what was heard; older plans bring neither."""
+    planner = planner_with_sections(48, 0.01, 20)
+    assert planner.neighbours.heard[:48, EVIDENCE].any()
+    data = json.loads(json.dumps(planner.plan.to_dict()))
+    again = Planner(0.01)
+    again.adopt(Plan.from_dict(data), 0.0)
+    assert again.neighbours.losses == pytest.approx(planner.plan.neighbour_losses)
+    restored = Planner(0.01)
+    arrays = {name: np.array(array) for name, array in planner_arrays(planner).items()}
+    restore_planner(restored, planner_facts(planner), arrays, planner._now)
+    rows = np.arange(48)
+    assert np.array_equal(restored.neighbours.evidence_of(rows), planner.neighbours.evidence_of(rows))
+    del data["neighbour_losses"]
+    assert Plan.from_dict(data).neighbour_losses is None
