@@ -177,6 +177,7 @@ class Knowledge:
         rows = self.posterior.n_pages
         if rows < self.pages.n:
             self.posterior.resize(max(self.pages.n, rows + rows // 8))
+        self.neighbours.make_room(self.pages.n)
 
     def add(
         self,

@@ -76,10 +76,10 @@ class Neighbours:
     Pages get their numbers when they are found, and those found together are of one part of a site, which changes
     together. So a change found on one of the 16 pages next in number is a noisy ChangeSignal of a page, by nobody sent.
     What is heard since a page's crawl is summed up in two numbers. The *height* is the share of visits to its
-    neighbours that found a change (of those after the first that did). The *strength* is the probability that one of
-    these changes is news: it came after the page's own crawl, if it came at any time between the two visits that show
-    it, and was not what that neighbour does anyway. At height h and strength f a page is unchanged with the probability
-    (1 - w_h f) times that by its own rate.
+    neighbours that found a change; those that found none count where the page visited had itself heard of a change. The
+    *strength* is the probability that one of these changes is news: it came after the page's own crawl, if it came at
+    any time between the two visits that show it, and was not what that neighbour does anyway. At height h and strength
+    f a page is unchanged with the probability (1 - w_h f) times that by its own rate.
 
     The w_h are learned from the visits themselves by maximum likelihood, as the precision of a source is, beside a bias
     b common to all: pages are found unchanged with (1 - b)(1 - w_h f) times the probability expected, so that what is
@@ -111,7 +111,8 @@ class Neighbours:
         self._told = np.zeros(2 * NEIGHBOURS, np.int64)
         self._waiting: list[tuple[int, float, float, bool]] = []
 
-    def _make_room(self, n_pages: int) -> None:
+    def make_room(self, n_pages: int) -> None:
+        """Make room for so many pages, so that all can be asked for."""
         if self.heard.shape[0] < n_pages:
             self.heard = grown(self.heard, max(n_pages, self._pages.capacity))
 
@@ -139,14 +140,15 @@ class Neighbours:
             The neighbours whose evidence has changed by it; good until the next call.
         """
         pages = self._pages
-        self._make_room(pages.n)
+        self.make_room(pages.n)
         strength, row = self.heard.item(page, STRENGTH), _NOTHING_HEARD
         if strength:
             row = height(self.heard.item(page, CHANGED), self.heard.item(page, UNCHANGED))
             self.heard[page] = 0
         if expected:
             self.foretold(row, strength / STRENGTHS, fresh, changed)
-        if changed and fresh * STRENGTHS + 0.5 < LEAST_STRENGTH:
+        # A page found unchanged takes back what it had heard itself: of nothing else its visit covers the time.
+        if fresh * STRENGTHS + 0.5 < LEAST_STRENGTH if changed else not strength:
             return _NOBODY
         before = pages.crawled_at.item(page)
         if ROWS.compiled:
@@ -164,8 +166,6 @@ class Neighbours:
         """Do what `neighbour_rows.heard_of` does."""
         pages, low, high = self._pages, max(page - NEIGHBOURS, 0), min(page + NEIGHBOURS + 1, self._pages.n)
         heard = self.heard[low:high]
-        if not (changed or heard[:, CHANGED].any()):
-            return _NOBODY
         last = pages.crawled_at[low:high]
         there = (pages.state[low:high] == LIVE) & (pages.host[low:high] == pages.host[page]) & (last < now)
         there[page - low] = False
@@ -231,16 +231,13 @@ class Neighbours:
 
     def evidence_one(self, page: int) -> float:
         """Return what a page's neighbours take off the log-probability that it is fresh, nats."""
-        if not self._some or page >= self.heard.shape[0]:
-            return 0.0
-        return self.heard.item(page, EVIDENCE) / STEPS_PER_NAT
+        return self.heard.item(page, EVIDENCE) / STEPS_PER_NAT if self._some else 0.0
 
     def evidence_of(self, pages: IndexArray) -> FloatArray:
         """Return what `evidence_one` returns, of several pages."""
         evidence = np.zeros(pages.size)
         if self._some:
-            there = pages < self.heard.shape[0]
-            evidence[there] = self.heard[pages[there], EVIDENCE] / STEPS_PER_NAT
+            np.divide(self.heard[pages, EVIDENCE], STEPS_PER_NAT, out=evidence)
         return evidence
 
     def forget(self, page: int) -> None:
