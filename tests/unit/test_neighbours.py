@@ -115,9 +115,10 @@ def test_a_visit_ends_what_was_heard_before_it() -> None:
 def test_many_visits_stay_within_their_byte() -> None:
     """After a thousand visits to neighbours, nine in ten of them changed, the share is still about nine tenths."""
     neighbours = Neighbours(crawled_pages(np.zeros(2)))
+    neighbours.make_room(2)
     for visit in range(1000):
         neighbours._pages.crawled_at[0] = float(visit)
-        neighbours.heard[0] = [1, 0, 255, 0] if visit else 0
+        neighbours.heard[0] = 1, 0, 255, 0
         neighbours.visited(0, visit + 1.0, 0.9, visit % 10 > 0, expected=False)
     changed, unchanged = (int(neighbours.heard[1, column]) for column in (CHANGED, UNCHANGED))
     assert changed < 255
