@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 import numpy as np
 import numpy.typing as npt
 
@@ -249,15 +246,9 @@ class Neighbours:
         """Forget pages."""
         self.heard[pages[pages < self.heard.shape[0]]] = 0
 
-    def everything(self, n_pages: int) -> dict[str, npt.NDArray[np.uint8]]:
-        """Return the columns of the first so many pages, for `restore`; views."""
-        return {"heard": self.heard[:n_pages]}
-
-    def restore(self, columns: Mapping[str, npt.NDArray[Any]]) -> None:
-        """Become what `everything` was taken of; the arrays are kept. Older ones have no such columns."""
-        if "heard" in columns:
-            self.heard = columns["heard"]
-            self._some = bool(self.heard[:, EVIDENCE].any())
+    def with_evidence(self, n_pages: int) -> IndexArray:
+        """Return those of the first so many pages that have evidence, ascending."""
+        return np.flatnonzero(self.heard[:n_pages, EVIDENCE])
 
 
 def _best(losses: FloatArray) -> FloatArray:

@@ -238,18 +238,19 @@ def test_every_pick_is_the_best_page_by_what_its_neighbours_say() -> None:
     assert planner.neighbours.worth.any()
 
 
-def test_a_restart_remembers_what_neighbours_are_worth_and_what_they_said() -> None:
-    """A plan, as JSON, brings what was learned; the arrays of a planner what was heard; older plans bring neither."""
+def test_a_restart_remembers_what_neighbours_are_worth_and_forgets_what_they_said() -> None:
+    """A plan, as JSON, brings what was learned; what was filed by news is filed again; older plans know none of it."""
     planner = planner_with_sections(48, 0.01, 20)
-    assert planner.neighbours.heard[:48, EVIDENCE].any()
+    rows = planner.neighbours.with_evidence(48)
+    assert rows.size
+    assert planner.neighbours.evidence_of(rows).all()
     data = json.loads(json.dumps(planner.plan.to_dict()))
-    again = Planner(0.01)
-    again.adopt(Plan.from_dict(data), 0.0)
-    assert again.neighbours.losses == pytest.approx(planner.plan.neighbour_losses)
     restored = Planner(0.01)
+    restored.adopt(Plan.from_dict(data), 0.0)
+    assert restored.neighbours.losses == pytest.approx(planner.plan.neighbour_losses)
     arrays = {name: np.array(array) for name, array in planner_arrays(planner).items()}
     restore_planner(restored, planner_facts(planner), arrays, planner._now)
-    rows = np.arange(48)
-    assert np.array_equal(restored.neighbours.evidence_of(rows), planner.neighbours.evidence_of(rows))
+    assert not restored.neighbours.evidence_of(np.arange(48)).any()
+    restored.frontier._check(planner._now)
     del data["neighbour_losses"]
     assert Plan.from_dict(data).neighbour_losses is None
