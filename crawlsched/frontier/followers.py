@@ -21,6 +21,7 @@ class _Queue(NamedTuple):
 
     place: int
     pages: npt.NDArray[np.uint32]
+    alike: bytes  # what all of them were like when they came here; whoever has changed since leaves
 
 
 class Followers:
@@ -45,7 +46,8 @@ class Followers:
         pages : ndarray of int, shape (n,)
             Distinct; those behind them move with them.
         alike : ndarray of void, shape (n,)
-            Equal for pages that are worth the same at all times.
+            Equal for pages that are worth the same at all times. A page that is another now than those behind it, and
+            has not been filed since, stays where it is, and so do they.
         place : ndarray of int32
             Where each page stands; set for those that follow.
 
@@ -54,29 +56,38 @@ class Followers:
         ndarray of bool, shape (n,)
             Which pages follow now.
         """
-        order = np.lexsort((pages, np.unique(alike, return_inverse=True)[1]))
-        ranked = alike[order]
         follows = np.zeros(pages.size, bool)
-        firsts = np.flatnonzero(np.concatenate([[True], ranked[1:] != ranked[:-1]]))
-        for first, stop in zip(firsts.tolist(), [*firsts[1:].tolist(), pages.size], strict=True):
+        true = self._lead_their_like(pages, alike)
+        rows = np.flatnonzero(true)
+        order = rows[np.lexsort((pages[rows], np.unique(alike[rows], return_inverse=True)[1]))]
+        ranked = alike[order]
+        firsts = np.flatnonzero(np.concatenate([[True], ranked[1:] != ranked[:-1]])[: ranked.size])
+        for first, stop in zip(firsts.tolist(), [*firsts[1:].tolist(), order.size], strict=True):
             if stop - first > 1:
                 follows[order[first + 1 : stop]] = True
-                self._stand(pages[order[first:stop]], place)
+                self._stand(pages[order[first:stop]], ranked[first].tobytes(), place)
         return follows
 
-    def _stand(self, pages: IndexArray, place: PlaceArray) -> None:
+    def _lead_their_like(self, pages: IndexArray, alike: npt.NDArray[np.void]) -> BoolArray:
+        """Return which pages have nobody behind them, or only those that they are alike."""
+        true = np.ones(pages.size, bool)
+        for row in np.flatnonzero(np.isin(pages, self.leaders())).tolist() if self._queues else ():
+            true[row] = self._queues[pages.item(row)].alike == alike[row].tobytes()
+        return true
+
+    def _stand(self, pages: IndexArray, alike: bytes, place: PlaceArray) -> None:
         behind = [pages[1:]]
         for page in pages.tolist() if self._queues else ():
             queue = self._queues.pop(page, None)
             if queue is not None:
                 behind.append(queue.pages[place[queue.pages] == queue.place].astype(np.intp))
-        self._lead(pages.item(0), np.sort(np.concatenate(behind)).astype(np.uint32), place)
+        self._lead(pages.item(0), np.sort(np.concatenate(behind)).astype(np.uint32), alike, place)
 
-    def _lead(self, page: int, behind: npt.NDArray[np.uint32], place: PlaceArray) -> None:
+    def _lead(self, page: int, behind: npt.NDArray[np.uint32], alike: bytes, place: PlaceArray) -> None:
         if self._next_place == RUNNING:
             raise OverflowError("The frontier has no number left for one more queue of equal pages; start it again.")
         place[behind] = self._next_place
-        self._queues[page] = _Queue(self._next_place, behind)
+        self._queues[page] = _Queue(self._next_place, behind, alike)
         self._next_place += 1
 
     def succeed(self, page: int, place: PlaceArray) -> int | None:
@@ -89,7 +100,7 @@ class Followers:
             successor = pages.item(at)
             if place[successor] == queue.place:
                 if at + 1 < pages.size:
-                    self._queues[successor] = _Queue(queue.place, pages[at + 1 :])
+                    self._queues[successor] = queue._replace(pages=pages[at + 1 :])
                 return successor
         return None
 

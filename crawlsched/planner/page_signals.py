@@ -57,12 +57,14 @@ class PageSignals:
         self.parameters = parameters
         self._before = parameters
         self._adopted_below: int | None = None
+        self._n_adopted = 0  # parameters, those that are being adopted among them
 
     # -- which parameters are in force
 
     def begin_adoption(self, parameters: Parameters) -> None:
         """Let new parameters be in force for no page yet."""
         self._before, self.parameters, self._adopted_below = self.parameters, parameters, 0
+        self._n_adopted += 1
 
     def adopt_below(self, page: int | None) -> None:
         """Let the new parameters be in force for pages below this number; None: for all."""

@@ -161,7 +161,8 @@ class PosteriorValues(PageSignals):
         below = self._adopted_below
         return [
             self._posterior._columns["log_likelihood"][pages],
-            np.zeros(pages.size, bool) if below is None else pages < below,
+            # Which parameters are in force: they are the same ones also when the others have followed.
+            np.full(pages.size, self._n_adopted) if below is None else self._n_adopted - (pages >= below),
             *(getattr(columns, name)[pages] for name in _DECIDING),
             *self._own.columns(pages).values(),
             self._neighbours.evidence_of(pages),
