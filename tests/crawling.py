@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -17,6 +18,18 @@ from crawlsched.store import Store
 
 # The tree that these tests belong to, wherever the environment's own installation lies.
 _ROOT = Path(__file__).parents[1]
+
+#: A spider that visits some URLs, and does nothing else.
+VISITING_SPIDER = """
+import scrapy
+
+class Spider(scrapy.Spider):
+    name = "test"
+    start_urls = {urls!r}
+
+    def parse(self, response):
+        pass
+"""
 
 _CLOSER = '''
 import json
@@ -150,3 +163,10 @@ class Project:
         while text not in self.log():
             assert time.monotonic() < until, f"never logged {text!r}:\n{self.log()[-3000:]}"
             time.sleep(0.05)
+
+    def receiver_address(self) -> tuple[str, int]:
+        """Wait until pings are received, and return where."""
+        self.wait_for_log("Pings are received at")
+        found = re.search(r"Pings are received at http://([\d.]+):(\d+)", self.log())
+        assert found is not None
+        return found[1], int(found[2])

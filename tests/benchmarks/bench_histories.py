@@ -138,9 +138,10 @@ def periodic(rng: Rng) -> Site:
     """Daily, weekly, monthly, each quarter, each year: nearly on time."""
     periods = rng.choice([1.0, 7.0, 30.0, 90.0, 365.0, 1000.0], N_PAGES, p=[0.03, 0.1, 0.3, 0.3, 0.2, 0.07])
     regular = (np.arange(period * rng.random(), DAYS, period) for period in periods)
-    return _site(
-        [(times + 0.05 * period * rng.normal(size=times.size)).tolist() for times, period in zip(regular, periods)]  # noqa: B905
+    jittered = (
+        times + 0.05 * period * rng.normal(size=times.size) for times, period in zip(regular, periods, strict=True)
     )
+    return _site([times.tolist() for times in jittered])
 
 
 def passing(rng: Rng) -> Site:
@@ -151,9 +152,7 @@ def passing(rng: Rng) -> Site:
     return Site([_poisson(rng, 1.5 * rate, *life) for rate, *life in lives], birth, end)
 
 
-KINDS: tuple[Callable[[Rng], Site], ...] = (
-    *(poisson, uniform, heavy, sections, rebuilds, bursty, aging, switching, weekdays, periodic, passing),
-)
+KINDS = (poisson, uniform, heavy, sections, rebuilds, bursty, aging, switching, weekdays, periodic, passing)
 
 
 def history(site: Site) -> History:

@@ -4,35 +4,18 @@ from __future__ import annotations
 
 import http.client
 import json
-import re
 import socket
 from pathlib import Path
 
 from crawlsched.store import Batch, Source, Store
-from tests.crawling import Project
+from tests.crawling import VISITING_SPIDER, Project
 from tests.site import Site
 
 KEY = "0123456789abcdef"
-SPIDER = """
-import scrapy
-
-class Spider(scrapy.Spider):
-    name = "test"
-    start_urls = {urls!r}
-
-    def parse(self, response):
-        pass
-"""
-
-
-def _address(project: Project) -> tuple[str, int]:
-    found = re.search(r"Pings are received at http://([\d.]+):(\d+)", project.log())
-    assert found is not None
-    return found[1], int(found[2])
 
 
 def _pinged(project: Project, body: bytes) -> int:
-    connection = http.client.HTTPConnection(*_address(project), timeout=10)
+    connection = http.client.HTTPConnection(*project.receiver_address(), timeout=10)
     try:
         connection.request("POST", "/indexnow", body)
         return connection.getresponse().status
@@ -57,7 +40,7 @@ def test_urls_that_nothing_can_ask_for_stop_nothing(tmp_path: Path) -> None:
         start = site.page("/", "<p>start")
         project = Project(
             tmp_path,
-            SPIDER.format(urls=[start]),
+            VISITING_SPIDER.format(urls=[start]),
             ROBOTSTXT_OBEY="True",
             CRAWLSCHED_SITEMAP_INTERVAL="2",
             CRAWLSCHED_RECEIVER="0",
@@ -71,7 +54,6 @@ def test_urls_that_nothing_can_ask_for_stop_nothing(tmp_path: Path) -> None:
         store.close()
         process = project.start()
         try:
-            project.wait_for_log("Pings are received at")
             bad = ("http://127.0.0.1:99999/", "http://127.0.0.1:abc/", "http://127.0.0.1/\ud800")
             answers = [
                 _pinged(project, json.dumps({"host": "127.0.0.1", "key": KEY, "urlList": [url]}).encode())
@@ -80,7 +62,7 @@ def test_urls_that_nothing_can_ask_for_stop_nothing(tmp_path: Path) -> None:
             answers.append(
                 _pinged(project, json.dumps({"host": "127.0.0.1", "key": "\ud800", "urlList": bad}).encode())
             )
-            with socket.create_connection(_address(project), timeout=10) as connection:
+            with socket.create_connection(project.receiver_address(), timeout=10) as connection:
                 connection.sendall(
                     b"POST /indexnow HTTP/1.1\r\nContent-Encoding: deflate\r\nContent-Length: 3\r\n\r\nabc"
                 )

@@ -14,23 +14,13 @@ from aiohttp import web
 
 from crawlsched.planner import Planner
 from crawlsched.store import ObservationRow
-from tests.crawling import Project
+from tests.crawling import VISITING_SPIDER, Project
 from tests.site import Site
 
 HONEST, RESTLESS = "127.0.0.31", "127.0.0.32"
 CHANGING, CALM = range(4), range(4, 8)
 #: Seconds between two visits of a page, and before the visit that a changing page changed, by Date and Last-Modified.
 INTERVAL, SINCE = 6.5, 6.0
-SPIDER = """
-import scrapy
-
-class Spider(scrapy.Spider):
-    name = "test"
-    start_urls = {urls!r}
-
-    def parse(self, response):
-        pass
-"""
 
 
 def _answer(page: int, *, is_honest: bool) -> Callable[[web.Request], web.Response]:
@@ -70,7 +60,7 @@ def test_a_change_counts_as_of_when_an_honest_last_modified_says(tmp_path: Path)
             urls += [site.url(path, HONEST), site.url(path, RESTLESS)]
         crawl = Project(
             tmp_path,
-            SPIDER.format(urls=urls),
+            VISITING_SPIDER.format(urls=urls),
             CRAWLSCHED_MIN_CRAWL_INTERVAL=str(INTERVAL),
             CRAWLSCHED_MAX_CRAWL_INTERVAL=str(INTERVAL + 0.1),
             CRAWLSCHED_VALIDATOR_TRIALS="1",

@@ -6,7 +6,6 @@ import contextlib
 import hmac
 import http.client
 import json
-import re
 import signal
 import socket
 import threading
@@ -19,20 +18,10 @@ import pytest
 
 from crawlsched.change_signals.pings import subscription_form
 from crawlsched.connections import MOST_CONNECTIONS
-from tests.crawling import Project
+from tests.crawling import VISITING_SPIDER, Project
 from tests.site import Site
 
 KEY = "0123456789abcdef"
-SPIDER = """
-import scrapy
-
-class Spider(scrapy.Spider):
-    name = "test"
-    start_urls = {urls!r}
-
-    def parse(self, response):
-        pass
-"""
 
 
 @pytest.fixture
@@ -43,14 +32,7 @@ def site() -> Iterator[Site]:
 
 def _project(folder: Path, urls: list[str], **settings: str) -> Project:
     ours = {"CRAWLSCHED_RECEIVER": "0", "CRAWLSCHED_RECEIVER_KEY": KEY, **settings}
-    return Project(folder, SPIDER.format(urls=urls), **ours)
-
-
-def _address(project: Project) -> tuple[str, int]:
-    project.wait_for_log("Pings are received at")
-    found = re.search(r"Pings are received at http://([\d.]+):(\d+)", project.log())
-    assert found is not None
-    return found[1], int(found[2])
+    return Project(folder, VISITING_SPIDER.format(urls=urls), **ours)
 
 
 def _ask(
@@ -76,7 +58,7 @@ def test_pings_become_change_signals_and_bad_ones_are_refused(site: Site, tmp_pa
         tmp_path, urls, CRAWLSCHED_MIN_CRAWL_INTERVAL="1000", CRAWLSCHED_BANDWIDTH="20/s", CLOSESPIDER_TIMEOUT="9"
     )
     process = project.start()
-    address = _address(project)
+    address = project.receiver_address()
     time.sleep(3)
     found = [
         _ask(address, "GET", f"/indexnow?url={quote(urls[0])}&key={KEY}"),
@@ -111,7 +93,7 @@ def test_websub_verifies_intent_and_polls_a_feed_when_its_hub_says_so(site: Site
         CLOSESPIDER_TIMEOUT="9",
     )
     process = project.start()
-    address = _address(project)
+    address = project.receiver_address()
     time.sleep(3)
     form = subscription_form("http://here", 0, feed, KEY)
     callback = form["hub.callback"].removeprefix("http://here")
@@ -140,7 +122,7 @@ def test_a_flood_of_pings_neither_starves_the_crawl_nor_buys_crawls(site: Site, 
     }
     project = _project(tmp_path, urls, **settings)
     process = project.start()
-    address = _address(project)
+    address = project.receiver_address()
     until = time.monotonic() + 18
     answers: list[int] = []
 
@@ -194,7 +176,7 @@ def test_connections_that_say_nothing_make_room_and_are_ended(site: Site, tmp_pa
     url = site.page("/", "<p>x</p>")
     project = _project(tmp_path, [url], CRAWLSCHED_BANDWIDTH="20/s", CLOSESPIDER_TIMEOUT="60")
     process = project.start()
-    address = _address(project)
+    address = project.receiver_address()
     ping = f"/indexnow?url={quote(url)}&key={KEY}"
     idle = [socket.create_connection(address) for _ in range(400)]
     try:
