@@ -105,8 +105,8 @@ class Neighbours:
         self.losses: FloatArray = np.zeros((_HEIGHTS + 1, _MORE_OFTEN.size, _WORTH.size))
         self.losses[:_HEIGHTS, :, 1:] = _LEAD
         self.worth = _best(self.losses)
-        #: Whether a page has ever had evidence: where pages change on their own, asking takes no time.
-        self.has_told = False
+        # Whether a page has ever had evidence: where pages change on their own, asking takes no time.
+        self._has_told = False
         self._told = np.zeros(2 * NEIGHBOURS, np.int64)
         self._waiting: list[tuple[int, float, float, bool]] = []
 
@@ -138,10 +138,9 @@ class Neighbours:
         ndarray of int
             The neighbours whose evidence has changed by it; good until the next call.
         """
-        pages, heard = self._pages, self.heard
-        if heard.shape[0] < pages.n:
-            self.make_room(pages.n)
-            heard = self.heard
+        pages = self._pages
+        self.make_room(pages.n)
+        heard = self.heard
         strength, row = heard.item(page, STRENGTH), _NOTHING_HEARD
         if strength:
             row = _HEIGHT_OF[heard.item(page, CHANGED)][heard.item(page, UNCHANGED)]
@@ -160,7 +159,7 @@ class Neighbours:
         else:
             told = self._tell(page, before, now, changed, fresh)
         if told.size:
-            self.has_told = True
+            self._has_told = True
         return told
 
     def _tell(self, page: int, before: float, now: float, changed: bool, surprise: float) -> npt.NDArray[np.int64]:
@@ -184,7 +183,7 @@ class Neighbours:
         if full.any():
             counts[full] = (counts[full] + [1, 0]) // 2
             heard[rows, : UNCHANGED + 1] = counts
-        if not (self.has_told or self.worth.any()):
+        if not (self._has_told or self.worth.any()):
             return _NOBODY
         at = _EDGES.searchsorted(counts[:, CHANGED] / (counts.sum(axis=1) + 1.0))
         true = self.worth[at] * (heard[rows, STRENGTH] / STRENGTHS)
@@ -232,12 +231,12 @@ class Neighbours:
 
     def evidence_one(self, page: int) -> float:
         """Return what a page's neighbours take off the log-probability that it is fresh, nats."""
-        return self.heard.item(page, EVIDENCE) / STEPS_PER_NAT if self.has_told else 0.0
+        return self.heard.item(page, EVIDENCE) / STEPS_PER_NAT if self._has_told else 0.0
 
     def evidence_of(self, pages: IndexArray) -> FloatArray:
         """Return what `evidence_one` returns, of several pages."""
         evidence = np.zeros(pages.size)
-        if self.has_told:
+        if self._has_told:
             np.divide(self.heard[pages, EVIDENCE], STEPS_PER_NAT, out=evidence)
         return evidence
 

@@ -129,8 +129,8 @@ class PosteriorValues(PageSignals):
 
     def co_change_evidence_one(self, page: int) -> float:
         """Return what `co_change_evidence` returns for one page."""
-        nearby = self._neighbours.evidence_one(page) if self._neighbours.has_told else 0.0
-        if not (found := self.parameters_of(page).co_changes):
+        found, nearby = self.parameters_of(page).co_changes, self._neighbours.evidence_one(page)
+        if not found:
             return nearby
         return nearby + found.evidence_one(self._pages.host.item(page), self._pages.crawled_at.item(page))
 

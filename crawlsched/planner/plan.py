@@ -215,9 +215,9 @@ class Plan:
             If something is missing.
         """
         # Plans of earlier versions know no groups, no strengths and no losses.
-        data = {"neighbour_losses": None, **data}
         usual = [FIRST_STRENGTH] * len(data.get("signal_weights", ()))
-        data = {"signal_groups": [], "signal_strengths": usual, "learning_losses": first_losses(), **data}
+        losses = {"learning_losses": first_losses(), "neighbour_losses": None}
+        data = {"signal_groups": [], "signal_strengths": usual, **losses, **data}
         missing = [field.name for field in fields(cls) if field.name not in data]
         if missing:
             raise ValueError(f"data must hold what Plan.to_dict() returned, but {', '.join(missing)} is missing.")
