@@ -36,6 +36,7 @@ STEADY, GROWING, SIGNALLED = range(3)
 _SIGNALS_OF_A_RATE = 2.0
 _LEAST_WEIGHT = 1e-4
 _EXTREME = 1e-6
+_STEPS = 4096.0
 _PARTS = 0x10000 + 1
 # As in `posterior_value`.
 _SLACK = 1.0 + 1e-10
@@ -75,8 +76,7 @@ def signals_known(
     crawled_at: Any,
     rare: Any,
     since: Any,
-    own_true: Any,
-    own_false: Any,
+    own_roots: Any,
     weights: Any,
     rates: Any,
     strengths: Any,
@@ -106,8 +106,9 @@ def signals_known(
         strength = strengths[min(source, len(strengths) - 1)]
         mean = min(max(-expm1(-weight), _EXTREME), 1.0 - _EXTREME)
         true, false = strength * mean, strength * (1.0 - mean)
-        if page < len(own_true):
-            true, false = true + own_true[page], false + own_false[page]
+        if page < len(own_roots):
+            root, other = own_roots[page, 0] / _STEPS, own_roots[page, 1] / _STEPS
+            true, false = true + root * root, false + other * other
         weight = -log(false / (true + false))
         if weight < _LEAST_WEIGHT:
             found[0, n] = found[1, n] = found[2, n] = 0.0
@@ -266,13 +267,13 @@ def _growing_wait(
 
 _ROW, _ROWS, _THREE, _INT = np.full(2, 0.5), np.full((2, 2), 0.5), np.full((3, 2), 0.5), np.arange(2)
 _INT32, _UINT16, _UINT32 = _INT.astype(np.int32), _INT.astype(np.uint16), _INT.astype(np.uint32)
-_KINDS, _FLOAT32 = np.arange(2).astype(np.uint8), _ROW.astype(np.float32)
+_KINDS = np.arange(2).astype(np.uint8)
 _KNOWN = _KINDS, _ROW, _ROWS, _ROW, _ROW, _ROW, _THREE
 #: Arguments of the functions that are called from outside, as numba is to compile them.
 EXAMPLES = {
     "signals_known": (
-        *(_INT, _INT, _INT32, _INT32, _UINT16, _UINT16, _UINT32, _ROW, _INT32, _ROW, _FLOAT32, _FLOAT32),
-        *(_ROW, _ROW, _ROW, _INT, 1, _ROW, _ROW, _THREE.copy()),
+        *(_INT, _INT, _INT32, _INT32, _UINT16, _UINT16, _UINT32, _ROW, _INT32, _ROW),
+        *(_UINT16.reshape(1, 2), _ROW, _ROW, _ROW, _INT, 1, _ROW, _ROW, _THREE.copy()),
     ),
     "value_of_one": (*_KNOWN, 0, 1.0),
     "best": (*_KNOWN, np.zeros((5, 2)), np.zeros(2, np.int32), 1.0),

@@ -64,7 +64,7 @@ def planner_arrays(planner: Planner) -> dict[str, npt.NDArray[Any]]:
     n = planner.pages.n
     arrays = {f"pages.{name}": array for name, array in planner.pages.everything().items()}
     arrays |= {f"further.{name}": array for name, array in planner.further.table().items()}
-    arrays |= {f"own.{name}": array for name, array in planner.own_precision.everything(n).items()}
+    arrays["own_precision"] = planner.own_precision.roots[:n]
     arrays["with_evidence"] = planner.neighbours.with_evidence(n)
     arrays["posterior"] = planner.posterior.codes(n)
     if planner._frontier is not None:
@@ -92,7 +92,7 @@ def restore_planner(
     now = planner._at(now)
     planner.pages.restore(_named("pages.", arrays))
     planner.further.restore(_named("further.", arrays))
-    planner.own_precision.restore(_named("own.", arrays))
+    planner.own_precision.restore(arrays["own_precision"])
     # As after reading a store: a count of updates only spreads rounding, and all crawls but the first were some.
     updates = (np.maximum(planner.pages.n_crawls, 1) - 1).astype(np.uint16)
     planner.posterior.set_codes(arrays["posterior"], updates)

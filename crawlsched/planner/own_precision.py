@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -12,7 +13,7 @@ from crawlsched.estimators.page_precision import expected_evidence, expected_evi
 from crawlsched.growing import grown
 from crawlsched.pages import Pages
 
-__all__ = ["COLUMNS", "OwnPrecision", "beta", "learned"]
+__all__ = ["COLUMNS", "STEPS", "OwnPrecision", "beta", "learned"]
 
 FloatArray = npt.NDArray[np.float64]
 IndexArray = npt.NDArray[np.intp]
@@ -24,10 +25,14 @@ COLUMNS = ("true_signals", "false_signals")
 _REMEMBERED = 200.0
 # No source is right or wrong so often that a page could not be otherwise.
 _EXTREME = 1e-6
+#: Steps of the square root of a count: one of them is a thousandth or less of what the count may be off by, however
+#: large it is, as the standard error of the root of a count is a half (Anscombe, 1948); and 256 still fits 16 bits.
+STEPS = 4096.0
+_MOST_STEPS = 65535.0
 
 
 class OwnPrecision:
-    """Announcements that visits found to be true and to be false, page by page: 8 bytes a page.
+    """Announcements that visits found to be true and to be false, page by page: 4 bytes a page.
 
     Parameters
     ----------
@@ -35,9 +40,10 @@ class OwnPrecision:
 
     Attributes
     ----------
-    true_signals, false_signals : ndarray of float32
-        Expected numbers, beyond what the page's source counts for; shorter than the pages are many, or empty, as long
-        as nothing was judged of the pages at the end.
+    roots : ndarray of uint16, shape (n, 2)
+        By page the square roots, in `STEPS`, of the expected numbers of true and of false ones, beyond what the page's
+        source counts for; shorter than the pages are many, or empty, as long as nothing was judged of the pages at the
+        end.
 
     Notes
     -----
@@ -55,17 +61,15 @@ class OwnPrecision:
     [0.25, 0.5]
     """
 
-    true_signals: npt.NDArray[np.float32]
-    false_signals: npt.NDArray[np.float32]
+    roots: npt.NDArray[np.uint16]
 
     def __init__(self, pages: Pages) -> None:
         self._pages = pages
-        self.true_signals = self.false_signals = np.zeros(0, np.float32)
+        self.roots = np.zeros((0, len(COLUMNS)), np.uint16)
 
     def _make_room(self, n_pages: int) -> None:
-        if self.true_signals.size < n_pages:
-            size = max(n_pages, self._pages.capacity)
-            self.true_signals, self.false_signals = grown(self.true_signals, size), grown(self.false_signals, size)
+        if self.roots.shape[0] < n_pages:
+            self.roots = grown(self.roots, max(n_pages, self._pages.capacity))
 
     # -- what is learned, stored and forgotten
 
@@ -81,39 +85,41 @@ class OwnPrecision:
             As for `judged`.
         """
         self._make_room(page + 1)
-        before = self.true_signals.item(page), self.false_signals.item(page)
-        self.true_signals[page], self.false_signals[page] = learned(prior, before, n_signals, known, fresh)
+        counts = learned(prior, self._count_one(page), n_signals, known, fresh)
+        self.roots[page] = [int(min(math.sqrt(count) * STEPS + 0.5, _MOST_STEPS)) for count in counts]
+
+    def _count_one(self, page: int) -> tuple[float, float]:
+        true, false = self.roots[page].tolist()
+        return (true / STEPS) ** 2, (false / STEPS) ** 2
 
     def free(self, pages: IndexArray) -> None:
         """Forget what was learned of pages."""
-        rows = pages[pages < self.true_signals.size]
-        self.true_signals[rows] = self.false_signals[rows] = 0.0
+        self.roots[pages[pages < self.roots.shape[0]]] = 0
 
     def columns(self, pages: IndexArray) -> dict[str, npt.NDArray[np.float32]]:
-        """Copy the columns of some pages, by name."""
-        found = {name: np.zeros(pages.size, np.float32) for name in COLUMNS}
-        there = np.flatnonzero(pages < self.true_signals.size)
-        for name, column in found.items():
-            column[there] = getattr(self, name)[pages[there]]
+        """Return the numbers of some pages, by the name that their column has in a store."""
+        return dict(zip(COLUMNS, self._counts(pages).astype(np.float32), strict=True))
+
+    def _counts(self, pages: IndexArray) -> FloatArray:
+        found = np.zeros((len(COLUMNS), pages.size))
+        there = np.flatnonzero(pages < self.roots.shape[0])
+        found[:, there] = np.square(self.roots[pages[there]].T / STEPS)
         return found
 
     def load(self, pages: IndexArray, columns: Mapping[str, npt.NDArray[Any]]) -> None:
         """Set pages to columns from a store; where none of them was ever announced that takes no memory."""
         if all(name in columns for name in COLUMNS):
-            rows = np.flatnonzero((columns[COLUMNS[0]] != 0) | (columns[COLUMNS[1]] != 0))
+            counts = np.column_stack([columns[name] for name in COLUMNS])
+            rows = np.flatnonzero(counts.any(axis=1))
             self.free(pages)
             if rows.size:
                 self._make_room(int(pages[rows].max()) + 1)
-                for name in COLUMNS:
-                    getattr(self, name)[pages[rows]] = columns[name][rows]
+                steps = np.sqrt(counts[rows].astype(np.float64)) * STEPS + 0.5
+                self.roots[pages[rows]] = np.minimum(steps, _MOST_STEPS)
 
-    def everything(self, n_pages: int) -> dict[str, npt.NDArray[np.float32]]:
-        """Return the columns of the first so many pages, for `restore`; views."""
-        return {name: getattr(self, name)[:n_pages] for name in COLUMNS}
-
-    def restore(self, columns: Mapping[str, npt.NDArray[Any]]) -> None:
-        """Become what `everything` was taken of; the arrays are kept."""
-        self.true_signals, self.false_signals = (columns[name] for name in COLUMNS)
+    def restore(self, roots: npt.NDArray[np.uint16]) -> None:
+        """Go on with the `roots` of an earlier one; the array is kept."""
+        self.roots = roots
 
     # -- what announcements are worth
 
@@ -149,14 +155,14 @@ class OwnPrecision:
 
     def _betas(self, pages: IndexArray, of_source: FloatArray, strength: FloatArray) -> tuple[FloatArray, FloatArray]:
         mean = np.clip(-np.expm1(-of_source), _EXTREME, 1.0 - _EXTREME)
-        own = self.columns(pages)
-        true, false = (own[name].astype(np.float64) for name in COLUMNS)
+        true, false = self._counts(pages)
         return strength * mean + true, strength * (1.0 - mean) + false
 
     def _beta_one(self, page: int, of_source: float, strength: float) -> tuple[float, float]:
         true, false = beta(of_source, strength)
-        if page < self.true_signals.size:
-            true, false = true + self.true_signals.item(page), false + self.false_signals.item(page)
+        if page < self.roots.shape[0]:
+            own = self._count_one(page)
+            true, false = true + own[0], false + own[1]
         return true, false
 
 

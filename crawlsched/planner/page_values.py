@@ -243,9 +243,8 @@ class PosteriorValues(PageSignals):
         for parameters, part in self._by_parameters(pages):
             chosen = np.arange(pages.size) if part is None else np.flatnonzero(part)
             known = parameters.signal_weights, parameters.signal_rates, parameters.signal_strengths
-            own = self._own.true_signals, self._own.false_signals
             groups = parameters.signal_groups.columns
-            GATHERED.signals_known(pages, chosen, *of_pages, *since, *own, *known, *groups, found)
+            GATHERED.signals_known(pages, chosen, *of_pages, *since, self._own.roots, *known, *groups, found)
         for row in np.flatnonzero(columns.further[pages]).tolist():
             found[:, row] = self._of_several(int(pages[row]))
         return found

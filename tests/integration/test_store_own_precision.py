@@ -72,6 +72,6 @@ def test_pages_of_a_store_from_before_have_no_evidence_of_their_own(database_url
     store = Store.open(database_url, "simulated", upgrade=True)
     planner = reloaded(store, 20 / HOUR, NOW)
     store.close()
-    assert planner.own_precision.true_signals.size == 0
+    assert planner.own_precision.roots.size == 0
     weights, strengths = planner.values.parameters.signal_weights, planner.values.parameters.signal_strengths
     assert planner.values.precision_one(0) == (weights[0], strengths[0])

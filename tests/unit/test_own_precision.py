@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from crawlsched.estimators.page_precision import expected_evidence, expected_evidences, fit_strength, judged, log_gamma
 from crawlsched.pages import Pages
 from crawlsched.planner import Planner, plan
-from crawlsched.planner.own_precision import OwnPrecision
+from crawlsched.planner.own_precision import COLUMNS, OwnPrecision
 
 HALF = 0.5 * (1.0 + np.polynomial.legendre.leggauss(400)[0])
 WEIGHTS = 0.5 * np.polynomial.legendre.leggauss(400)[1]
@@ -163,7 +163,7 @@ def test_without_announcements_nothing_is_kept() -> None:
     columns = planner.columns(np.arange(3))
     again.load(columns, columns["log_likelihood"], 20.0)
     for one in (planner, again):
-        assert one.own_precision.true_signals.size == one.own_precision.false_signals.size == 0
+        assert one.own_precision.roots.size == 0
 
 
 def test_a_page_that_is_forgotten_takes_its_evidence_along() -> None:
@@ -172,7 +172,22 @@ def test_a_page_that_is_forgotten_takes_its_evidence_along() -> None:
     planner.remove([0])
     kept = planner.own_precision.columns(np.arange(2))
     assert kept["true_signals"][0] == kept["false_signals"][0] == 0
-    assert kept["false_signals"][1] == 12
+    assert kept["false_signals"][1] == pytest.approx(12.0, rel=1e-4)
+
+
+@given(st.lists(st.tuples(st.floats(0.0, 200.0), st.floats(0.0, 200.0)), min_size=1, max_size=20))
+@example([(0.0, 200.0), (1e-9, 1e-3), (1.0, 12.0)])
+def test_what_is_known_is_kept_a_hundred_times_closer_than_it_is_known(counts: list[tuple[float, float]]) -> None:
+    """Counts are off by a thousandth of their square root, or not at all once they have been kept before."""
+    own, pages = OwnPrecision(Pages()), np.arange(len(counts))
+    own.load(pages, dict(zip(COLUMNS, np.array(counts).T, strict=True)))
+    kept = own.columns(pages)
+    for name, column in zip(COLUMNS, np.array(counts).T, strict=True):
+        assert (np.abs(kept[name] - column) <= 1e-3 * np.sqrt(column) + 1e-6).all()
+    before = own.roots.copy()
+    own.load(pages, kept)
+    assert (own.roots == before).all()
+    assert own.roots.nbytes == 4 * own.roots.shape[0]
 
 
 def test_announcements_of_long_ago_count_less() -> None:
