@@ -45,6 +45,9 @@ _READ_AHEAD_SECONDS = 1.5
 _READ_AHEAD_LEAST = 64
 _READ_AHEAD_MOST = 1_500
 _LOADED_AT_ONCE = 5_000
+# After so many of these blocks what reading them has left over is given back: a byte a page, which nobody has to spare
+# when most is in memory.
+_BLOCKS_LEFT_OVER = 200
 # When there is no more room for texts, the oldest go until so much of it is used.
 _TEXTS_LEFT = 0.9
 
@@ -227,9 +230,11 @@ class Collection:
 
         def keys() -> Iterator[tuple[NDArray[np.uint64], NDArray[np.integer]]]:
             nonlocal n_others
-            for block in load_pages(store, planner, self.hosts, now, self._fingerprinter):
+            for number, block in enumerate(load_pages(store, planner, self.hosts, now, self._fingerprinter), 1):
                 n_others += int(np.count_nonzero(block["other_fingerprinter"]))
                 yield PageIndex.keys(self._request_fingerprints(block)), block["page"]
+                if number % _BLOCKS_LEFT_OVER == 0:
+                    give_memory_back()
 
         self.index.load(keys(), store.next_page())
         if n_others:

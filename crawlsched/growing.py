@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["grown", "inserted", "zeros"]
+__all__ = ["grown", "inserted", "let_go", "zeros"]
 
 # Less than this is copied in a tenth of a millisecond.
 _LEAST = 2**20
@@ -95,6 +95,29 @@ def grown(column: npt.NDArray[Any], size: int) -> npt.NDArray[Any]:
     longer = zeros(shape, column.dtype)
     longer[: column.shape[0]] = column
     return longer
+
+
+def let_go(column: npt.NDArray[Any], n_rows: int) -> None:
+    """Give the memory of the first rows of a large column back to the machine, but for a part of a page at their end.
+
+    Parameters
+    ----------
+    column : ndarray
+        As `zeros` or `grown` returned it.
+    n_rows : int
+        They are not to be used any more: some will be 0.
+
+    Examples
+    --------
+    >>> column = zeros((1_000_000,), np.float64)
+    >>> column[:] = 1.0
+    >>> let_go(column, 999_999)
+    >>> column[0], column[999_999]
+    (np.float64(0.0), np.float64(1.0))
+    """
+    size = column[:n_rows].nbytes
+    if isinstance(column.base, _Room) and hasattr(mmap, "MADV_DONTNEED"):
+        column.base.madvise(mmap.MADV_DONTNEED, 0, size - size % mmap.PAGESIZE)
 
 
 def inserted(column: npt.NDArray[Any], row: int, value: int) -> npt.NDArray[Any]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from array import array
-from collections.abc import Iterable
+import math
+from collections.abc import Iterable, Iterator
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crawlsched.array_file import Parts
-from crawlsched.growing import inserted
+from crawlsched.growing import inserted, let_go, zeros
 
 __all__ = ["PageIndex"]
 
@@ -23,6 +23,7 @@ _LEAST_IMPLIED, _MOST_IMPLIED = 8, 16
 _KEPT = 48
 # Loaded keys are first divided by their first byte.
 _PARTS_BITS = 8
+_N_PARTS = 1 << _PARTS_BITS
 
 
 class _Segment(NamedTuple):
@@ -46,6 +47,47 @@ class _Segment(NamedTuple):
     def part(self, bits: int, rows: slice) -> _Segment:
         """Return some rows as a segment of their own, which does not keep the memory of the others."""
         return _Segment(bits, self.high[rows].copy(), self.low[rows].copy(), self.pages[rows].copy())
+
+
+class _Parts:
+    """Loaded pages by the first bytes of their keys, as they came; 11 bytes a page: the rest of the key, and the page.
+
+    There is room from the start for an even share and four standard deviations more; what finds none is kept aside.
+    """
+
+    def __init__(self, n_pages: int) -> None:
+        share = n_pages / _N_PARTS
+        room = int(share + 4.0 * math.sqrt(share))
+        self._keys, self._pages = zeros((_N_PARTS, room, 7), np.uint8), zeros((_N_PARTS, room), np.int32)
+        self._sizes = np.zeros(_N_PARTS, np.intp)
+        self._aside: list[tuple[NDArray[np.uint64], NDArray[np.integer]]] = []
+
+    def add(self, keys: NDArray[np.uint64], pages: NDArray[np.integer]) -> None:
+        order = np.argsort(keys)
+        keys, pages = keys[order], pages[order]
+        part = (keys >> np.uint64(64 - _PARTS_BITS)).astype(np.intp)
+        row = self._sizes[part] + np.arange(part.size) - np.searchsorted(part, part)
+        fits = row < self._pages.shape[1]
+        self._sizes += np.bincount(part[fits], minlength=_N_PARTS)
+        if not fits.all():
+            self._aside.append((keys[~fits], pages[~fits]))
+            keys, pages, part, row = keys[fits], pages[fits], part[fits], row[fits]
+        self._keys[part, row] = keys.astype("<u8").view(np.uint8).reshape(-1, 8)[:, :7]
+        self._pages[part, row] = pages
+
+    def each(self) -> Iterator[tuple[NDArray[np.uint64], NDArray[np.int32]]]:
+        """Give the keys and pages of one part after the other, and their memory back."""
+        for part, size in enumerate(self._sizes.tolist()):
+            found = np.full((size, 8), part, np.uint8)
+            found[:, :7] = self._keys[part, :size]
+            keys, pages = [found.view("<u8").ravel().astype(np.uint64, copy=False)], [self._pages[part, :size]]
+            for more, of_pages in self._aside:
+                chosen = more >> np.uint64(64 - _PARTS_BITS) == part
+                keys.append(more[chosen])
+                pages.append(of_pages[chosen].astype(np.int32))
+            yield np.concatenate(keys), np.concatenate(pages)
+            let_go(self._keys, part + 1)
+            let_go(self._pages, part + 1)
 
 
 class PageIndex:
@@ -101,25 +143,14 @@ class PageIndex:
         n_pages : int
             About how many will come.
         """
-        # 12 bytes a page wait here, and each part of them gives way to its segments: never much more than that at once.
-        parts = [(array("Q"), array("i")) for _ in range(1 << _PARTS_BITS)]
+        parts = _Parts(n_pages)
         for keys, pages in blocks:
-            first = keys >> np.uint64(64 - _PARTS_BITS)
-            order = np.argsort(first, kind="stable")
-            ends = np.searchsorted(first[order], np.arange(len(parts)), side="right").tolist()
-            sorted_keys, sorted_pages, begin = keys[order], pages[order].astype(np.int32), 0
-            for (part_keys, part_pages), end in zip(parts, ends, strict=True):
-                if end > begin:
-                    part_keys.frombytes(sorted_keys[begin:end].tobytes())
-                    part_pages.frombytes(sorted_pages[begin:end].tobytes())
-                    begin = end
+            parts.add(keys, pages)
         segments = n_pages // _MOST_IN_SEGMENT
         self._begin(min(max(segments.bit_length(), _LEAST_IMPLIED), _MOST_IMPLIED))
         built: list[_Segment] = []
-        for number in range(len(parts)):
-            part_keys, part_pages = parts[number]
-            parts[number] = array("Q"), array("i")
-            built += self._built(np.frombuffer(part_keys, np.uint64), np.frombuffer(part_pages, np.int32), number)
+        for part, (keys, pages) in enumerate(parts.each()):
+            built += self._built(keys, pages, part)
         self._segments = self._implied, built
 
     def _built(self, keys: NDArray[np.uint64], pages: NDArray[np.int32], part: int) -> list[_Segment]:

@@ -83,6 +83,21 @@ def test_fingerprints_that_differ_in_the_last_bit_kept_are_two() -> None:
     assert index.page(base[:7] + b"\xff\xff\xff") == 0
 
 
+@pytest.mark.parametrize("n_first_bytes", [1, 3, 256])
+def test_loaded_keys_need_not_be_spread_evenly(n_first_bytes: int) -> None:
+    """Of a project's own fingerprinter all may begin alike; each page is found, and nothing else."""
+    rng = np.random.default_rng(n_first_bytes)
+    fingerprints = rng.integers(0, 256, (300_000, 20), np.uint8)
+    fingerprints[:, 0] = rng.integers(0, n_first_bytes, 300_000)
+    index, numbers = PageIndex(), rng.permutation(300_000)
+    blocks = np.array_split(np.arange(300_000), 7)
+    index.load(((PageIndex.keys(fingerprints[rows]), numbers[rows]) for rows in blocks), 300_000)
+    assert len(index) == 300_000
+    some = range(0, 300_000, 997)
+    assert [index.page(fingerprints[row].tobytes()) for row in some] == numbers[list(some)].tolist()
+    assert {index.page(rng.bytes(20)) for _ in range(300)} == {-1}
+
+
 def test_a_page_takes_ten_bytes() -> None:
     """Four for its number, and 48 bits of its key."""
     assert _loaded(range(20_000)).nbytes == 20_000 * 10
