@@ -257,9 +257,11 @@ class Pages:
         self._give_rare(rows, facts)
 
     def _give_rare(self, rows: npt.NDArray[np.intp], facts: dict[str, npt.NDArray[Any]]) -> None:
-        old = self.rare[rows]
-        self.rare[rows] = self.rare_facts.give_many(facts)
-        self.rare_facts.take_back(old)
+        old, given = self.rare[rows], self.rare_facts.give_many(facts)
+        # As in `set_rows`: of pages without any, the column takes no memory.
+        if old.any() or given.any():
+            self.rare[rows] = given
+            self.rare_facts.take_back(old)
 
     def free(self, rows: npt.NDArray[np.intp]) -> None:
         """Forget pages; their rows stay empty for good. O(1) a page."""
