@@ -19,8 +19,13 @@ FloatArray = npt.NDArray[np.float64]
 BoolArray = npt.NDArray[np.bool_]
 
 _OUT = -np.inf
+_N_ROWS = 7
+# How far the crawl values may be below their parabolas, where that is not known.
+_UNKNOWN = [[np.inf], [0.0]]
 # If none of so many pages is surely the best, as where many are alike, it is found otherwise.
 _MOST_LOOKS = 6
+# A crawl value is told as well as that.
+_PRECISE = 1e-9
 
 #: `crawlsched.frontier.awake_rows`.
 ROWS = Compilable(awake_rows)
@@ -64,17 +69,13 @@ class Awake:
         """Take all pages out."""
         self.pages: IndexArray = np.empty(0, np.intp)
         self.hosts: npt.NDArray[np.int32] = np.empty(0, np.int32)
-        # Rows: when the parabola begins, value there, slope, half the curvature, and 0 or -inf for a host that rests.
-        self._bounds: FloatArray = np.empty((5, 0))
+        # Rows: when the parabola begins, value there, slope, half the curvature, 0 or -inf for a host that rests, and
+        # the two that say how far the crawl value may be below.
+        self._bounds: FloatArray = np.empty((_N_ROWS, 0))
         self._values: list[PageValues | _Single] = []
         # Which of the values are those of each page, and where among them.
         self._batches: npt.NDArray[np.int32] = np.empty(0, np.int32)
         self._rows: npt.NDArray[np.int32] = np.empty(0, np.int32)
-
-    @property
-    def compiled(self) -> bool:
-        """Whether `best` is faster than `bounds`."""
-        return ROWS.compiled
 
     def living(self) -> IndexArray:
         """Return the pages, ascending; O(n)."""
@@ -89,6 +90,7 @@ class Awake:
         after: float,
         values: PageValues,
         rows: IndexArray,
+        shortfalls: FloatArray | None = None,
     ) -> None:
         """Put pages in; O(n log n).
 
@@ -106,10 +108,13 @@ class Awake:
             Has the exact values.
         rows : ndarray of int, shape (m,)
             Which of them belong to the pages.
+        shortfalls : ndarray, shape (2, m), optional
+            How far the crawl values may be below their parabolas; see `PageValues.shortfalls`.
         """
-        fresh, among = np.empty((5, pages.size)), rows.astype(np.int32)
+        fresh, among = np.empty((_N_ROWS, pages.size)), rows.astype(np.int32)
         batches = np.full(pages.size, len(self._values), np.int32)
         fresh[0], fresh[1], fresh[2], fresh[3], fresh[4] = after, *parabolas, 0.0
+        fresh[5:] = _UNKNOWN if shortfalls is None else shortfalls
         self._values.append(values)
         if self.pages.size:
             pages = np.concatenate([self.pages, pages])
@@ -125,16 +130,16 @@ class Awake:
     ) -> None:
         """Do what `add` does for a single page; O(n)."""
         row = int(self.pages.searchsorted(page, side="right"))
-        bounds = np.empty((5, self.pages.size + 1))
+        bounds = np.empty((_N_ROWS, self.pages.size + 1))
         bounds[:, :row], bounds[:, row + 1 :] = self._bounds[:, :row], self._bounds[:, row:]
-        bounds[:, row], self._bounds = (after, *parabola, 0.0), bounds
+        bounds[:, row], self._bounds = (after, *parabola, 0.0, np.inf, 0.0), bounds
         self._batches, self._rows = inserted(self._batches, row, len(self._values)), inserted(self._rows, row, 0)
         self.pages, self.hosts = inserted(self.pages, row, page), inserted(self.hosts, row, host)
         self._values.append(_Single(value))
 
     def bounds(self, now: float) -> FloatArray:
         """Return what the crawl values do not exceed now, one per row; -inf for pages that are out. O(n)."""
-        start, value, slope, curve, resting = self._bounds
+        start, value, slope, curve, resting, _, _ = self._bounds
         since = now - start
         bounds: FloatArray = curve * since
         bounds += slope
@@ -155,8 +160,15 @@ class Awake:
         """Return the crawl value of the page in a row."""
         return self._values[self._batches.item(row)].one(self._rows.item(row))
 
-    def best(self, now: float) -> tuple[int, float, float, float, float]:
+    def best(self, now: float, enough: float = -np.inf) -> tuple[int, float, float, float, float]:
         """Return the row with the highest value now, and what is known of it; O(n) for each value that is looked at.
+
+        Parameters
+        ----------
+        now : float
+            POSIX seconds.
+        enough : float
+            Of a page whose bound is below that no more need be known.
 
         Returns
         -------
@@ -166,8 +178,11 @@ class Awake:
         following : float
             What no other page is worth more than. Only if it is below the value is this surely the best page.
         value, doubt : float
-            The crawl value of the page in the row, as `PageValue.at` gives it, and the doubt that it leaves.
+            The crawl value of the page in the row, as `PageValue.at` gives it, and the doubt that it leaves. Without
+            compiled code it may be less, by no more than a billionth.
         """
+        if not ROWS.compiled:
+            return self._best_by_bounds(now, enough)
         found = self._highest(now)
         row, bound, following, value, doubt = found
         if bound < 0.0 or value * (1.0 - doubt) > following:
@@ -195,6 +210,25 @@ class Awake:
         row, bound, following = ROWS.highest(self._bounds, now)
         if bound < 0.0:
             return row, bound, following, 0.0, 0.0
+        return row, bound, following, *self._values[self._batches.item(row)].one_at(self._rows.item(row), now)
+
+    def _best_by_bounds(self, now: float, enough: float) -> tuple[int, float, float, float, float]:
+        """Return the same as `best`, in numpy, where a single value takes as long as some dozens.
+
+        What is known since the turn began says what a page is worth now to a billionth, where turns are short.
+        """
+        bounds = self.bounds(now)
+        if not bounds.size:
+            return -1, _OUT, _OUT, 0.0, 0.0
+        row = int(bounds.argmax())
+        bound, since = bounds.item(row), now - self._bounds.item(0, row)
+        bounds[row] = _OUT
+        following = float(bounds.max())
+        if bound < enough:
+            return row, bound, following, 0.0, 0.0
+        least = bound - (self._bounds.item(5, row) + self._bounds.item(6, row) * since * since)
+        if bound - least <= _PRECISE * bound:
+            return row, bound, following, least, 0.0
         return row, bound, following, *self._values[self._batches.item(row)].one_at(self._rows.item(row), now)
 
     def discard_row(self, row: int) -> None:

@@ -42,7 +42,7 @@ class Pick(NamedTuple):
     ----------
     page : int
     crawl_value : float
-        At the time of the pick; nan for a page that goes for another reason.
+        At the time of the pick, to a billionth; nan for a page that goes for another reason.
     reason : str
         ``"value"``, ``"overdue"`` (its longest crawl interval has passed) or ``"forced"``.
     """
@@ -192,26 +192,27 @@ class Frontier(Filing):
     def _obvious(self, now: float, host_free_at: HostFreeAt) -> Pick | None:
         """Return the best page where one look at it shows that no other can be, as it does mostly; None otherwise.
 
-        The same as `_best` finds, in a tenth of the time. Where it is None, no more was done than to let a host rest.
+        The same as `_best` finds, in a tenth of the time. Where it is None, hosts may rest now, and a bed may be open.
         """
         standing = self._standing
         awake = standing.awake
-        if not awake.compiled:
-            return None
-        row, bound, following, value, doubt = awake.best(now)
-        if bound < 0.0:
-            return None
-        least = value * (1.0 - doubt)
-        if least <= following or (standing.fresh and least <= standing.fresh_at_most):
-            return None
-        ladder = self._ladders.highest()
-        if ladder is not None and least <= -ladder[0]:
-            return None
-        page, host = awake.pages.item(row), awake.hosts.item(row)
-        until = host_free_at(host, now)
-        if until > now:
+        while True:
+            ladder = self._ladders.highest()
+            level = 0.0 if ladder is None else -ladder[0]
+            row, bound, following, value, doubt = awake.best(now, level)
+            if ladder is not None and bound < level:
+                self._open(ladder[2])
+                continue
+            least = value * (1.0 - doubt)
+            if bound < 0.0 or least <= following or (standing.fresh and least <= standing.fresh_at_most):
+                return None
+            if ladder is not None and least <= level:
+                return None
+            page, host = awake.pages.item(row), awake.hosts.item(row)
+            until = host_free_at(host, now)
+            if until <= now:
+                break
             self.rest_host(host, until)
-            return None
         awake.discard_row(row)
         standing.place[page] = IN_FLIGHT
         if standing.followers:

@@ -318,10 +318,13 @@ class Standing:
             rows, woken, hosts = rows[~resting], woken[~resting], hosts[~resting]
         if rows.size:
             value, slope, curve = (column[rows] for column in parabolas)
+            shortfalls = values.shortfalls()
+            if shortfalls is not None:
+                shortfalls = shortfalls.take(rows, axis=1)
             if 4 * rows.size < pages.size:
                 # What is kept is not to hold the posterior probabilities of all the others in memory.
                 values, rows = values.some(rows), np.arange(rows.size)
-            self.awake.add(woken, hosts, (value, slope, curve), self.now, values, rows)
+            self.awake.add(woken, hosts, (value, slope, curve), self.now, values, rows, shortfalls)
 
     def _stand_behind(self, pages: IndexArray, hosts: npt.NDArray[np.int32], chosen: BoolArray) -> BoolArray:
         """Let those of the chosen pages stand behind another one that are alike in all; return which do."""

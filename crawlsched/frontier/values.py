@@ -92,6 +92,13 @@ class PageValues(Protocol):
         both others are 0.
         """
 
+    def shortfalls(self) -> FloatArray | None:
+        """Return how far crawl values may be below the last `parabolas`, shape (2, n): g and h.
+
+        As long as those hold no crawl value is more than g + h d² below its parabola when d seconds have passed. None
+        where that is not known.
+        """
+
     def crossings(self, values: FloatArray, after: float, where: npt.NDArray[np.bool_]) -> FloatArray:
         """Return `PageValue.crossing` of the pages in `where`, with one of `values` for each of these."""
 

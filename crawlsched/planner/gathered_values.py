@@ -102,6 +102,9 @@ class GatheredValues:
         self._known = after, terms
         return found[0], found[1], found[2]
 
+    def shortfalls(self) -> None:
+        """Return None: where compiled code is in use, values themselves cost little."""
+
     def crossings(self, values: FloatArray, after: float, where: BoolArray) -> FloatArray:
         """Return times before which the crawl values of the pages in `where` are below `values`; O(K log T) a page."""
         if self._known is None or self._known[0] > after:

@@ -354,6 +354,15 @@ class MixedValues:
                 column[part] = given
         return columns
 
+    def shortfalls(self) -> FloatArray | None:
+        """Return how far crawl values may be below the last parabolas; None of compiled code."""
+        found = np.zeros((2, self._values.size))
+        for part, members in self._parts:
+            if (given := members.shortfalls()) is None:
+                return None
+            found[:, part] = given
+        return found
+
     def crossings(self, values: FloatArray, after: float, where: BoolArray) -> FloatArray:
         """Return times before which the crawl values of the pages in `where` are below `values`."""
         times = np.full(where.size, np.inf)

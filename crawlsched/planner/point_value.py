@@ -14,7 +14,7 @@ from crawlsched.pages import Pages
 from crawlsched.planner import point_rows
 from crawlsched.planner.page_values import PosteriorValues
 from crawlsched.planner.point_rows import HIGHEST, N_ROWS
-from crawlsched.planner.posterior_value import SteadyValue, highest_gain
+from crawlsched.planner.posterior_value import SteadyValue, highest_gain, shortfalls
 from crawlsched.planner.rules import RULES, Rule
 
 __all__ = ["KnownRates", "PointValue", "PointValues", "RuleValues"]
@@ -232,6 +232,7 @@ class RuleValues:
         self._horizon = horizon
         # Of the last parabolas without compiled code: when they begin, values, slopes and bounds on the slopes' slopes.
         self._known: tuple[float, tuple[FloatArray, FloatArray, FloatArray]] | None = None
+        self._until = -inf  # they hold
 
     @property
     def steady(self) -> BoolArray:
@@ -292,8 +293,17 @@ class RuleValues:
             ROWS.point_parabolas(self._columns, self._rule.max_terms, after, _SLACK, found)
             return found[0], found[1], found[2]
         self._known = after, self._terms(after)
+        self._until = until
         value, slope, curvature = self._known[1]
         return np.where(self.steady, value, value * _SLACK), slope * _SLACK, curvature * (0.5 * _SLACK)
+
+    def shortfalls(self) -> FloatArray | None:
+        """Return how far crawl values may be below the last parabolas; None of compiled code."""
+        if self._known is None:
+            return None
+        after, terms = self._known
+        # ψ never falls (see `_terms`), so that the slope falls by no more than exp(-y) does.
+        return shortfalls(*terms, terms[1] * self._columns[3], self._until - after)
 
     def crossings(self, values: FloatArray, after: float, where: BoolArray) -> FloatArray:
         """Return times before which the crawl values of the pages in `where` are below `values`."""

@@ -23,6 +23,7 @@ __all__ = [
     "SignalledValues",
     "SteadyValue",
     "highest_gain",
+    "shortfalls",
 ]
 
 FloatArray = npt.NDArray[np.float64]
@@ -31,6 +32,7 @@ BoolArray = npt.NDArray[np.bool_]
 # Values are sums with an error of some units in the last place of (elapsed * importance); bounds stay clear of that.
 _SLACK = 1.0 + 1e-10
 _SLACK_PER_SECOND = 1e-14
+_SLACK_BELOW = 4e-10
 #: Compiled values with signals agree with numpy's to about 1e-14 of themselves.
 DOUBT = 1e-12
 
@@ -97,6 +99,38 @@ def _with_slack(
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return value, slope and half curvature of parabolas that rounding cannot lift a crawl value above."""
     return values * _SLACK + weighted_elapsed * _SLACK_PER_SECOND, slope * _SLACK, curvature * (0.5 * _SLACK)
+
+
+def shortfalls(
+    value: FloatArray,
+    slope: FloatArray,
+    curvature: FloatArray,
+    sinking: FloatArray,
+    lasting: float,
+    weighted_elapsed: FloatArray | float = 0.0,
+) -> FloatArray:
+    """Return how far crawl values may be below their parabolas; see `crawlsched.frontier.PageValues`.
+
+    Parameters
+    ----------
+    value, slope, curvature : ndarray, shape (n,)
+        Crawl value, its slope in time, and a bound on the slope's slope, when the parabolas begin.
+    sinking : ndarray, shape (n,)
+        How fast the slope may fall at most, from then on.
+    lasting : float
+        Seconds for which the parabolas hold.
+    weighted_elapsed : ndarray, shape (n,), optional
+        As for their slack.
+    """
+    found = np.empty((2, value.size))
+    # The slack is added to parabolas, and as much may be missing from the values.
+    np.multiply(slope, lasting, out=found[0])
+    found[0] += value
+    found[0] *= _SLACK_BELOW
+    found[0] += 4.0 * _SLACK_PER_SECOND * weighted_elapsed
+    np.add(curvature, sinking, out=found[1])
+    found[1] *= 0.5 * _SLACK
+    return found
 
 
 def highest_gain(elapsed: float) -> float:
@@ -230,8 +264,9 @@ class GrowingValues:
         self._crawled_at = crawled_at
         self._importance = importance
         self.steady: BoolArray = np.zeros(crawled_at.size, bool)
-        # Of the last parabolas: when they begin, and `_terms` there.
-        self._known: tuple[float, FloatArray, FloatArray] | None = None
+        # Of the last parabolas: when they begin, `_terms` there, and until when they hold.
+        self._known: tuple[float, FloatArray, FloatArray, FloatArray | None] | None = None
+        self._until = -inf
 
     def at(self, now: float) -> FloatArray:
         """Return the crawl values."""
@@ -260,24 +295,36 @@ class GrowingValues:
         """Return value, slope and half curvature of parabolas that no crawl value exceeds."""
         # The tangent of V as a function of τ²/2, in which it is concave.
         elapsed = np.maximum(after - self._crawled_at, 0.0)
-        value, curvature = self._terms(after)
-        self._known = after, value, curvature
+        value, curvature, fading = self._terms(after)
+        self._known, self._until = (after, value, curvature, fading), until
         curvature = curvature * self._importance
         return _with_slack(
             value * self._importance, curvature * elapsed, curvature, self._importance * (until - self._crawled_at)
         )
 
-    def _terms(self, now: float) -> tuple[FloatArray, FloatArray]:
-        """Return crawl values, and their slopes by τ²/2, per unit of importance."""
+    def _terms(self, now: float) -> tuple[FloatArray, FloatArray, FloatArray | None]:
+        """Return crawl values, and their slopes by τ²/2, per unit of importance; and r exp(-r τ) of numpy."""
         rates, elapsed = self._grid.rates, np.maximum(now - self._crawled_at, 0.0)
         if ROWS.compiled:
             value, curvature = np.empty((2, elapsed.size))
             ROWS.growing_many(self._weights, rates, elapsed, value, curvature)
-            return value, curvature
+            return value, curvature, None
         values, lost = gain_and_slope(elapsed[:, np.newaxis], rates)
         lost += 1.0
         lost *= rates
-        return np.vecdot(self._weights, values), np.vecdot(self._weights, lost)
+        return np.vecdot(self._weights, values), np.vecdot(self._weights, lost), lost
+
+    def shortfalls(self) -> FloatArray | None:
+        """Return how far crawl values may be below the last parabolas; O(K) a page, None of compiled code."""
+        after, value, curvature, fading = self._known or (0.0, None, None, None)
+        if value is None or curvature is None or fading is None:
+            return None
+        elapsed, importance = np.maximum(after - self._crawled_at, 0.0), self._importance
+        # The slope at τ + d is Σ w r (τ + d) exp(-r τ - r d), at least Σ w r τ exp(-r τ) (1 - r d).
+        sinking = np.vecdot(self._weights, fading * self._grid.rates) * (elapsed * importance)
+        curvature = curvature * importance
+        terms = value * importance, curvature * elapsed, curvature, sinking
+        return shortfalls(*terms, self._until - after, importance * (self._until - self._crawled_at))
 
     def crossings(self, values: FloatArray, after: float, where: BoolArray) -> FloatArray:
         """Return times before which the crawl values of some pages are below `values`; O(1) a page after parabolas."""
@@ -289,7 +336,7 @@ class GrowingValues:
             return np.maximum(start + wait, after)
         # A tangent to V as a function of τ²/2 where the value is known reaches the level too early, and never too late.
         # To come closer takes another evaluation, which in numpy costs more than the looks that it saves.
-        at, value, curvature = self._known or (after, *self._terms(after))
+        at, value, curvature, _ = self._known or (after, *self._terms(after))
         elapsed = np.maximum(at - start, 0.0)
         with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
             missing = aim - value[where] - elapsed * _SLACK_PER_SECOND
@@ -393,8 +440,9 @@ def _by_numpy(grid: Grid, weights: bytes, now: float, *columns: float) -> tuple[
     """Return the terms of one `SignalledValue`; pages of which the same is known are often compared by the thousand."""
     arrays = (np.array([x]) for x in columns)
     one = SignalledValues(grid, np.frombuffer(weights)[np.newaxis], *arrays)
-    value, slope, curvature = one.terms_by_numpy(now, np.zeros(1, np.intp))
-    return value.item(), slope.item(), curvature.item()
+    terms = one.terms_by_numpy(now)
+    value, slope, curvature = (float(term) for term in terms[:3, 0])
+    return value, slope, curvature
 
 
 class SignalledValues:
@@ -417,12 +465,13 @@ class SignalledValues:
         self._evidence = evidence
         self._signal_rate = signal_rate
         self._signal_weight = signal_weight
-        # Of the last parabolas: when they begin, values, slopes and bounds on the slopes' slopes.
-        self._known: tuple[float, tuple[FloatArray, FloatArray, FloatArray]] | None = None
+        # Of the last parabolas: when they begin, `_terms` there, and until when they hold.
+        self._known: tuple[float, FloatArray] | None = None
+        self._until = -inf
 
     def at(self, now: float) -> FloatArray:
         """Return the crawl values."""
-        return self._terms(now, np.arange(self._crawled_at.size))[0]
+        return self._terms(now)[0]
 
     def one(self, row: int) -> SignalledValue:
         """Return the crawl value of one of the pages."""
@@ -444,9 +493,17 @@ class SignalledValues:
 
     def parabolas(self, after: float, until: float) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return value, slope and half curvature of parabolas that no crawl value exceeds."""
-        terms = self._terms(after, np.arange(self._crawled_at.size))
-        self._known = after, terms
-        return _with_slack(*terms, self._importance * (until - self._crawled_at))
+        terms = self._terms(after)
+        self._known, self._until = (after, terms), until
+        return _with_slack(terms[0], terms[1], terms[2], self._importance * (until - self._crawled_at))
+
+    def shortfalls(self) -> FloatArray | None:
+        """Return how far crawl values may be below the last parabolas; None of compiled code."""
+        if self._known is None or self._known[1].shape[0] < 4:
+            return None
+        after, (value, slope, curvature, sinking) = self._known
+        lasting, weighted_elapsed = self._until - after, self._importance * (self._until - self._crawled_at)
+        return shortfalls(value, slope, curvature, sinking, lasting, weighted_elapsed)
 
     def crossings(self, values: FloatArray, after: float, where: BoolArray) -> FloatArray:
         """Return times before which the crawl values of some pages are below `values`; O(1) a page after parabolas."""
@@ -456,47 +513,53 @@ class SignalledValues:
         # The slope of V is μ Σ w α exp(-α ι) ψ(ι) (Lemma 4 of the noisy-signals paper), and ψ grows by at most one
         # second a second: after d seconds V has grown by at most slope d + curvature d²/2, curvature μ Σ w α exp(-α ι).
         # So it is from where they are known already, too.
-        start = after
+        start, terms = after, None
         if self._known is not None and self._known[0] <= after:
             start, terms = self._known
-            value, slope, curvature = (column[rows] for column in terms)
-        else:
-            value, slope, curvature = self._terms(after, rows)
+        value, slope, curvature = (self._terms(after) if terms is None else terms)[:3, rows]
         missing = np.maximum(values - value, 0.0)
         with np.errstate(divide="ignore", invalid="ignore"):
             wait = 2.0 * missing / (slope + np.sqrt(slope * slope + 2.0 * curvature * missing))
         time: FloatArray = np.maximum(start + np.where(missing > 0, wait, 0.0) * (1 - 1e-9), after)
         return time
 
-    def _terms(self, now: float, rows: npt.NDArray[np.intp]) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return crawl value, its slope in time, and a bound on the slope's slope."""
+    def _terms(self, now: float) -> FloatArray:
+        """Return crawl values, slopes in time, bounds on the slopes' slopes, and of numpy a fourth row."""
         if ROWS.compiled:
-            rates, found = self._grid.rates, np.empty((3, rows.size))
-            columns = self._evidence, self._signal_rate, self._signal_weight
-            elapsed = np.maximum(now - self._crawled_at[rows], 0.0)
-            ROWS.signalled_many(self._weights[rows], rates, elapsed, *(column[rows] for column in columns), found)
+            found = np.empty((3, self._crawled_at.size))
+            elapsed = np.maximum(now - self._crawled_at, 0.0)
+            columns = elapsed, self._evidence, self._signal_rate, self._signal_weight
+            ROWS.signalled_many(self._weights, self._grid.rates, *columns, found)
             np.maximum(found[0], 0.0, out=found[0])
-            found *= self._importance[rows]
-            return found[0], found[1], found[2]
-        return self.terms_by_numpy(now, rows)
+            found *= self._importance
+            return found
+        return self.terms_by_numpy(now)
 
-    def terms_by_numpy(self, now: float, rows: npt.NDArray[np.intp]) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return the same without compiled code."""
+    def terms_by_numpy(self, now: float) -> FloatArray:
+        """Return the same without compiled code, and how fast the slopes may fall from then on; shape (4, n)."""
         rates, size = self._grid.rates, self._grid.rates.size
-        found = np.empty((3, rows.size))
+        found = np.empty((4, self._crawled_at.size))
         # Always few enough for the same code, so that a page's value does not depend on how many are asked for.
         block = (COMPILED_FROM - 1) // size
-        for start in range(0, rows.size, block):
-            part = rows[start : start + block]
+        for start in range(0, self._crawled_at.size, block):
+            part = slice(start, start + block)
             elapsed = np.maximum(now - self._crawled_at[part], 0.0)
-            stale = elapsed[:, np.newaxis] * rates + self._evidence[part, np.newaxis]
-            alpha = np.tile(rates, part.size)
+            stale = elapsed[:, np.newaxis] * rates
+            stale += self._evidence[part, np.newaxis]
+            alpha = np.broadcast_to(rates, stale.shape).ravel()
             gamma, kappa = self._signal_rate[part].repeat(size), self._signal_weight[part].repeat(size)
             value, slope = noisy_terms(stale.ravel(), alpha, gamma, kappa)
-            weights, shape = self._weights[part], stale.shape
-            sums = found[:, start : start + block]
-            sums[0] = np.maximum(np.vecdot(weights, value.reshape(shape)), 0.0)
-            sums[1] = np.vecdot(weights, slope.reshape(shape) * rates)
-            sums[2] = np.vecdot(weights, np.exp(-stale) * rates)
-        found *= self._importance[rows]
-        return found[0], found[1], found[2]
+            weights, shape, sums = self._weights[part], stale.shape, found[:, part]
+            np.maximum(np.vecdot(weights, value.reshape(shape)), 0.0, out=sums[0])
+            slope = slope.reshape(shape)
+            slope *= rates
+            sums[1] = np.vecdot(weights, slope)
+            np.negative(stale, out=stale)
+            fading = np.exp(stale, out=stale)
+            fading *= rates
+            sums[2] = np.vecdot(weights, fading)
+            # ψ never falls, so that after d seconds w α exp(-α ι) ψ(ι) is at least 1 - α d times what it was.
+            slope *= rates
+            sums[3] = np.vecdot(weights, slope)
+        found *= self._importance
+        return found

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from crawlsched.crawl_value import greedy, posterior_value, use_compiled
 from crawlsched.estimators import Posterior
+from crawlsched.frontier import PageValues
 from crawlsched.pages import Pages
 from crawlsched.planner import DEFAULT_GRID, Planner
 from crawlsched.planner.co_changes import CoChanges, HostCoChanges
@@ -193,6 +194,8 @@ def assert_bounds_hold(values: PosteriorValues, rows: np.ndarray, ahead: float) 
     for share in (0.0, 0.1, 0.5, 0.9, 1.0):
         since = (NOW + share * ahead) - NOW  # as the clock can tell it
         assert (many.at(NOW + since) <= value + since * (slope + since * curve)).all()
+    if not isinstance(many, GatheredValues):
+        assert_near_parabolas(many, ahead)
     for page in rows.tolist()[:20]:
         one = values.one(page)
         value, slope, curve = one.parabola(NOW, NOW + ahead)
@@ -200,6 +203,30 @@ def assert_bounds_hold(values: PosteriorValues, rows: np.ndarray, ahead: float) 
         assert (slope == curve == 0.0) or not one.steady
         for rough in (False, True):
             assert one.at(NOW + ahead) <= one.bound(NOW + ahead, rough)
+
+
+def assert_near_parabolas(many: PageValues, ahead: float) -> None:
+    """Raise `AssertionError` if at some moments a value is further below its parabola than is said."""
+    value, slope, curve = many.parabolas(NOW, NOW + ahead)
+    gap, growing = many.shortfalls()
+    for share in (0.0, 0.1, 0.5, 0.9, 1.0):
+        since = (NOW + share * ahead) - NOW
+        assert (many.at(NOW + since) >= value + since * (slope + since * curve) - (gap + growing * since * since)).all()
+    assert (gap <= 1e-9 * (value + slope * ahead) + 1e-12 * NOW).all()
+
+
+@given(st.integers(0, 10_000), st.sampled_from(list(RULES)), st.floats(-2, 6).map(lambda x: 10.0**x))
+@settings(max_examples=40, deadline=None)
+def test_no_value_by_a_rule_is_further_below_its_parabola_than_is_said(seed: int, rule: str, ahead: float) -> None:
+    """Nor above it: what shows without another look which page is the best."""
+    values, rows = collection(seed)
+    planner, rng = Planner(1.0), np.random.default_rng(seed)
+    planner.known_rates = KnownRates(RULES[rule])
+    rates = rng.lognormal(-5, 3, rows.size), rng.choice([0, 0.5, 1], rows.size), rng.lognormal(-5, 3, rows.size)
+    planner.known_rates.set(rows, *rates)
+    many = PointValues(values._pages, values, rule, planner).many(rows)
+    assert many.shortfalls() is None  # before there are any parabolas
+    assert_near_parabolas(many, ahead)
 
 
 @given(st.integers(0, 10_000), st.floats(0.0, 3.0), st.floats(0.0, 300.0))
