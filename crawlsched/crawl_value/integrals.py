@@ -59,28 +59,34 @@ def _residual_one(y: Array) -> Array:
     return value
 
 
-def first_signal_integral(y: Array, ratio: Array) -> Array:
+def first_signal_integral(y: Array, ratio: Array, missed: Array | None = None) -> Array:
     """Integral from 0 to y of exp(-u) (1 - exp(-ratio u)) / ratio du, for ratio > 0 and y up to 40.
 
     It is the whole crawl value (times alpha / mu) where one announcement is enough to reach the threshold, with
-    ratio = gamma / alpha. As ratio tends to 0 it becomes `residual_one`.
+    ratio = gamma / alpha. As ratio tends to 0 it becomes `residual_one`. `missed` is exp(-y) (exp(-ratio y) - 1), if
+    that is known already.
     """
-    closed = (-np.expm1(-y) + np.exp(-y) * np.expm1(-ratio * y) / ratio) / (1.0 + ratio)
-    x = (1.0 + ratio) * y
-    small = x < SERIES_BELOW
+    both = 1.0 + ratio
+    closed = np.asarray(missed / ratio if missed is not None else np.exp(-y) * np.expm1(-ratio * y) / ratio)
+    closed -= np.expm1(-y)
+    closed /= both
+    x = both * y
+    small = np.asarray(x < SERIES_BELOW)
     if not small.any():
-        return np.asarray(closed)
+        return closed
     # sum_k (-1)^k y^k ((1 + ratio)^(k-1) - 1) / (ratio k!), whose numerators obey z -> x z + y^(k+1).
-    x, z, power = np.where(small, x, 0.0), np.where(small, y, 0.0), np.where(small, y, 0.0)
-    y = power
-    power = z = y * y
+    x, y = x[small], y[small]
+    power = y * y
+    z = power.copy()
     series, factorial = z / 2.0, 2.0
     for k in range(3, 17):
-        power = power * y
-        z = x * z + power
+        power *= y
+        z *= x
+        z += power
         factorial *= -k
-        series = series + z / factorial
-    return np.where(small, series, closed)
+        series += z / factorial
+    closed[small] = series
+    return closed
 
 
 def shifted_exponential_integral(power: Array, length: Array) -> Array:

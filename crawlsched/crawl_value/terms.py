@@ -52,6 +52,9 @@ CUBIC_COEFFICIENTS = [(-1.0) ** k / math.factorial(k + 3) for k in range(15)]
 # sinh(z) / z - 1 = sum_k z**(2k) / (2k+1)!
 SINCH_COEFFICIENTS = [1.0 / math.factorial(2 * k + 1) for k in range(1, 9)]
 EPSILON = 2.0**-52
+# Above this kappa the difference below loses nothing of what values, for which at least 4 kappa is needed, are good to.
+_CUBIC_SERIES_BELOW = 0.05
+_LAST_SLOPE = LARGEST_EXPONENT * math.exp(-LARGEST_EXPONENT)
 
 
 def noisy_terms(y: Array, alpha: Array, gamma: Array, kappa: Array, max_terms: float = math.inf) -> tuple[Array, Array]:
@@ -92,32 +95,48 @@ def _without_signals(y: Array, alpha: Array) -> tuple[Array, Array]:
 
 
 def _with_signals(y: Array, alpha: Array, gamma: Array, kappa: Array, max_terms: float) -> tuple[Array, Array]:
+    if max_terms < math.inf or (at := (y < LARGEST_EXPONENT).nonzero()[0]).size == y.size:
+        return _before_limit(y, alpha, gamma, kappa, max_terms)
+    # From there on a value is at its limit, 1 / Delta.
+    value = 1.0 / (alpha - gamma * np.expm1(-kappa))
+    slope = _LAST_SLOPE * value
+    if at.size:
+        value[at], slope[at] = _before_limit(y[at], alpha[at], gamma[at], kappa[at], max_terms)
+    return value, slope
+
+
+def _before_limit(y: Array, alpha: Array, gamma: Array, kappa: Array, max_terms: float) -> tuple[Array, Array]:
     c = gamma / np.maximum(alpha, gamma / LARGEST_RATIO)
     needed = y / kappa  # announcements that would do without any time passing
-    value = first_signal_integral(y, c) * c / gamma
-    slope = np.exp(-y) * -np.expm1(-c * y) / gamma
-    several = (needed > 1.0) & (max_terms > 1.0)
-    if not several.any():
+    fresh = np.exp(-y)
+    missed = np.expm1(-c * y)
+    value = first_signal_integral(y, c, fresh * missed) * c
+    value /= gamma
+    slope = -fresh * missed
+    slope /= gamma
+    index = ((needed > 1.0) & (max_terms > 1.0)).nonzero()[0]
+    if not index.size:
         return value, slope
-    index = np.flatnonzero(several)
-    y, alpha, gamma, kappa, c, needed = (part[index] for part in (y, alpha, gamma, kappa, c, needed))
+    y, alpha, gamma, kappa, c, needed, fresh = np.stack((y, alpha, gamma, kappa, c, needed, fresh)).take(index, axis=1)
     smoothness = c * kappa
     last = _last_term(needed, smoothness)
     oscillations = _n_oscillations(needed, smoothness)
     settled = (oscillations <= MOST_OSCILLATIONS) & (needed >= FEWEST_SETTLED) & (last < max_terms)
-    if settled.any():
-        at = np.flatnonzero(settled)
-        parts = _settled(y[at], alpha[at], gamma[at], kappa[at], c[at], oscillations[at])
-        value[index[at]], slope[index[at]] = parts
-    if not settled.all():
-        at = np.flatnonzero(~settled)
-        endless = (needed[at] > ENDLESS) & (last[at] < max_terms)
-        certain = _n_certain(needed[at], smoothness[at])
-        last = np.where(endless, certain - 1.0, np.minimum(last[at], max_terms - 1.0))
-        gain, announcements = _later_terms(y[at], kappa[at], c[at], certain, last)
-        weight = np.exp(-y[at]) / gamma[at]
-        value[index[at]] += weight * gain
-        slope[index[at]] += weight * announcements
+    at = settled.nonzero()[0]
+    if at.size:
+        rows = y[at], alpha[at], gamma[at], kappa[at], c[at], fresh[at]
+        value[index[at]], slope[index[at]] = _settled(*rows, oscillations[at])
+    if at.size < index.size:
+        at = (~settled).nonzero()[0]
+        y, gamma, kappa, c, needed, fresh = (part[at] for part in (y, gamma, kappa, c, needed, fresh))
+        last, smoothness, index = last[at], smoothness[at], index[at]
+        endless = (needed > ENDLESS) & (last < max_terms)
+        certain = _n_certain(needed, smoothness)
+        last = np.where(endless, certain - 1.0, np.minimum(last, max_terms - 1.0))
+        gain, announcements = _later_terms(y, kappa, c, certain, last)
+        weight = fresh / gamma
+        value[index] += weight * gain
+        slope[index] += weight * announcements
     return value, slope
 
 
@@ -146,7 +165,7 @@ def _later_terms(y: Array, kappa: Array, c: Array, certain: Array, last: Array) 
     """exp(y) gamma / mu times the terms i = 1 .. last, and the same of psi: certain ones at once, open ones singly."""
     certain = np.minimum(certain, last + 1.0)
     gain, announcements = np.zeros(y.shape), np.maximum(certain - 1.0, 0.0)
-    some = np.flatnonzero(certain > 1.0)
+    some = (certain > 1.0).nonzero()[0]
     if some.size:
         gain[some] = _certain_terms(y[some], kappa[some], c[some], certain[some] - 1.0)
     begin = np.maximum(certain, 1.0)
@@ -176,17 +195,19 @@ def _certain_terms(y: Array, kappa: Array, c: Array, n: Array) -> Array:
     per_term = np.log1p(1.0 / c)
     mean = y - 0.5 * (n + 1.0) * kappa - 0.5 * (n + 3.0) * per_term
     half = 0.5 * (kappa + per_term)
-    one = _sinch_minus_one(half)
-    excess = (_sinch_minus_one(n * half) - one) / (1.0 + one)
+    one, together = _sinch_minus_one(np.stack((half, n * half)))
+    excess = (together - one) / (1.0 + one)
     return np.asarray(n * (np.expm1(mean) + np.exp(mean) * excess))
 
 
 def _sinch_minus_one(z: Array) -> Array:
     square = np.minimum(z * z, 1.0)
-    series = np.full_like(z, SINCH_COEFFICIENTS[-1])
+    series = square * SINCH_COEFFICIENTS[-1]
     for coefficient in SINCH_COEFFICIENTS[-2::-1]:
-        series = series * square + coefficient
-    return np.where(z > 1.0, np.sinh(np.maximum(z, 1.0)) / np.maximum(z, 1.0) - 1.0, square * series)
+        series += coefficient
+        series *= square
+    large = np.maximum(z, 1.0)
+    return np.where(z > 1.0, np.sinh(large) / large - 1.0, series)
 
 
 def open_terms(i: Array, x: Array, c: Array) -> tuple[Array, Array]:
@@ -204,9 +225,12 @@ def _open_terms(i: Array, x: Array, c: Array) -> tuple[Array, Array]:
     shrink = c / (1.0 + c)  # exp(-v / c) times the density of v is a Gamma density shrunk by this
     low = shrink * np.maximum(shape + BELOW - spread, 0.0)
     width = np.maximum(np.minimum(x, shrink * (shape + spread + ABOVE)) - low, 0.0)
-    v = low[:, None] + width[:, None] * NODES
+    v = width[:, None] * NODES
+    v += low[:, None]
     i_column = i[:, None]
-    d = np.maximum((v - i_column) / i_column, EPSILON - 1.0)
+    d = v - i_column
+    d /= i_column
+    np.maximum(d, EPSILON - 1.0, out=d)
     density = np.log1p(d)
     density -= d
     density *= i_column
@@ -215,10 +239,9 @@ def _open_terms(i: Array, x: Array, c: Array) -> tuple[Array, Array]:
     np.subtract(x[:, None], v, out=v)
     v /= c[:, None]
     np.maximum(v, 0.0, out=v)
-    density *= WEIGHTS
-    probabilities = width * density.sum(axis=-1)
+    probabilities = width * np.vecdot(density, WEIGHTS)
     density *= np.expm1(v, out=v)
-    return width * density.sum(axis=-1), probabilities
+    return width * np.vecdot(density, WEIGHTS), probabilities
 
 
 def certain_from(i: Array) -> Array:
@@ -228,13 +251,18 @@ def certain_from(i: Array) -> Array:
 
 def stirling(i: Array) -> Array:
     """lgamma(i + 1) - (i log i - i), which is 0 at i = 0."""
+    if i.size and i.max() < STIRLING_FROM:
+        few: Array = STIRLING[i.astype(np.intp)]
+        return few
     large = np.maximum(i, STIRLING_FROM)
     inverse = 1.0 / (large * large)
     series = 0.5 * np.log(2.0 * np.pi * large) + (1.0 / 12.0 - inverse * (1.0 / 360.0 - inverse / 1260.0)) / large
     return np.where(i < STIRLING_FROM, STIRLING[np.minimum(i, STIRLING_FROM - 1).astype(np.intp)], series)
 
 
-def _settled(y: Array, alpha: Array, gamma: Array, kappa: Array, c: Array, oscillations: Array) -> tuple[Array, Array]:
+def _settled(
+    y: Array, alpha: Array, gamma: Array, kappa: Array, c: Array, fresh: Array, oscillations: Array
+) -> tuple[Array, Array]:
     # psi(u) = u / D + gamma kappa^2 / (2 D^2) + oscillations, D = alpha + gamma kappa, and V is the integral of
     # exp(-u) psi(u). `start` is what the integral up to infinity has beyond the straight line: 1/Delta - its integral.
     smoothness = c * kappa
@@ -249,19 +277,23 @@ def _settled(y: Array, alpha: Array, gamma: Array, kappa: Array, c: Array, oscil
         parts = _oscillations(before + 1.0, smoothness[element], kappa[element], (y / kappa)[element])
         waves, swings = (np.bincount(element, weights=part, minlength=y.size) for part in parts)
         factor = 2.0 * kappa * (1.0 + smoothness)
-        value = value - factor * kappa * np.exp(-y) * waves
-        interval = interval + factor * swings
+        value -= factor * kappa * fresh * waves
+        interval += factor * swings
     rate = alpha + gamma * kappa
-    return value / rate, np.exp(-y) * interval / rate
+    return value / rate, fresh * interval / rate
 
 
 def cubic_residual(kappa: Array) -> Array:
     """kappa^2 / 2 - kappa + 1 - exp(-kappa), which is kappa^3 / 6 to first order."""
-    k = np.minimum(kappa, 1.0)
-    series = np.full_like(k, CUBIC_COEFFICIENTS[-1])
-    for coefficient in CUBIC_COEFFICIENTS[-2::-1]:
-        series = series * k + coefficient
-    return np.where(kappa > 1.0, 0.5 * kappa * kappa - kappa - np.expm1(-kappa), series * k * k * k)
+    value = np.asarray(0.5 * kappa * kappa - kappa - np.expm1(-kappa))
+    small = kappa <= _CUBIC_SERIES_BELOW
+    if small.any():
+        k = kappa[small]
+        series = np.full_like(k, CUBIC_COEFFICIENTS[-1])
+        for coefficient in CUBIC_COEFFICIENTS[-2::-1]:
+            series = series * k + coefficient
+        value[small] = series * k * k * k
+    return value
 
 
 def _oscillations(k: Array, smoothness: Array, kappa: Array, needed: Array) -> tuple[Array, Array]:

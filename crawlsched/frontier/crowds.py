@@ -84,10 +84,11 @@ class Crowds:
         self._owed += self._thinned
         return self._owed
 
-    def take(self) -> npt.NDArray[np.intp]:
-        """Take out as many pages of the highest crowded bed as are owed."""
+    def take(self, most: float) -> npt.NDArray[np.intp]:
+        """Take out as many pages of the highest crowded bed as are owed, up to a number."""
         ladder, level, _ = self.beds[-1]
-        pages, self._owed = ladder.take(level, self._owed), 0
+        n = int(min(self._owed, most))
+        pages, self._owed = ladder.take(level, n), self._owed - n
         if not pages.size:
             self.beds.pop()
         return pages

@@ -19,6 +19,9 @@ __all__ = ["ROWS", "CompactEntries", "PlainEntries"]
 IndexArray = npt.NDArray[np.intp]
 ColumnArray = npt.NDArray[np.uint32]
 
+# Up to so many entries, most of which come into buckets of their own, are put in faster than they are sorted.
+_ONE_BY_ONE = 1024
+
 #: `crawlsched.frontier.bucket_rows`.
 ROWS = Compilable(bucket_rows)
 
@@ -56,10 +59,8 @@ class PlainEntries:
 
     def add(self, keys: npt.NDArray[np.int64], pages: IndexArray) -> list[int]:
         """Put each page into the bucket of its key; return the keys of which there was none."""
-        if keys.size == 1:
-            return [keys.item(0)] if self.add_one(keys.item(0), pages.item(0)) else []
-        if not keys.size:
-            return []
+        if keys.size <= _ONE_BY_ONE:
+            return self._add_few(keys.tolist(), pages.tolist())
         order = np.argsort(keys, kind="stable")
         sorted_keys, sorted_pages = keys[order], pages[order].astype(np.uint32)
         first = np.flatnonzero(np.concatenate([[True], sorted_keys[1:] != sorted_keys[:-1]]))
@@ -75,6 +76,18 @@ class PlainEntries:
                 bucket.frombytes(data[4 * begin : 4 * stop])
                 self._living[key] += stop - begin
         self.entries += pages.size
+        return new
+
+    def _add_few(self, keys: list[int], pages: list[int]) -> list[int]:
+        buckets, living, new = self._buckets, self._living, []
+        for key, page in zip(keys, pages, strict=True):
+            if (bucket := buckets.get(key)) is None:
+                buckets[key], living[key] = array("I", (page,)), 1
+                new.append(key)
+            else:
+                bucket.append(page)
+                living[key] += 1
+        self.entries += len(pages)
         return new
 
     def take(self, key: int, n: int, column: ColumnArray, low: int, high: int) -> IndexArray:

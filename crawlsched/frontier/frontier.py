@@ -228,7 +228,10 @@ class Frontier(Filing):
         if self._has_looked:
             return  # such a pick has done enough
         # Not a few with each pick: in numpy some dozens cost no more.
-        if owed >= _OPENED:
+        if self._left and self._n_picks_left <= 0:
+            self._n_picks_left = _WORK_EVERY * self._standing.ticks
+            self._left.pop()()
+        elif owed >= _OPENED:
             self._thin_out()
         elif self._n_picks_left <= 0:
             self._n_picks_left = _WORK_EVERY * self._standing.ticks
@@ -283,7 +286,7 @@ class Frontier(Filing):
 
     def _open(self, ladder: Ladder) -> None:
         """Look at the pages of a ladder's highest beds, to which the cutoff comes down, or at the best of a run."""
-        pages, lowest = ladder.open(_OPENED)
+        pages, lowest = ladder.open(_OPENED, self._standing.at_once)
         if lowest is not None:
             self._standing.come_down(lowest - 1, ladder.host)
         ladder.noted = None
@@ -294,7 +297,7 @@ class Frontier(Filing):
 
     def _thin_out(self) -> None:
         """Look at some pages of a bed that the cutoff is coming down to, so that not all have to be looked at then."""
-        pages = self._crowds.take()
+        pages = self._crowds.take(self._standing.at_once)
         if pages.size:
             self._look_at(pages)
 

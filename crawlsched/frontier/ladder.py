@@ -209,12 +209,14 @@ class Ladder:
         bed = (-value_at(level), AFTER_ALL_PAGES)
         return bed if run is None or bed < run else run
 
-    def open(self, least: int) -> tuple[IndexArray, int | None]:
+    def open(self, least: int, most: float) -> tuple[IndexArray, int | None]:
         """Take out pages from the top: whole levels, as few as hold `least` pages, or the head of the best run.
 
         Parameters
         ----------
         least : int
+        most : float
+            Levels after the first one are left where they are if that made more pages than this.
 
         Returns
         -------
@@ -230,6 +232,8 @@ class Ladder:
         n, lowest = 0, None
         while n < least and (level := self.highest()) is not None:
             if n and self._runs and -self._runs[0][0] >= value_at(level):
+                break
+            if n and n + self._beds.living(level) > most:
                 break
             self.sleepers -= self._beds.living(level)
             pages = self._beds.pop(level)

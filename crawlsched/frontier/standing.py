@@ -68,7 +68,10 @@ class Standing:
     place : ndarray of int32
         By page, where it stands; see `ladder`.
     now, until : float
-        POSIX seconds: the time, and when the turn ends. Bounds hold until then.
+        POSIX seconds: the time, and when the turn ends. Bounds of sleepers hold until then.
+    holds : float
+        POSIX seconds: until when the bounds of awake and of fresh pages hold; without compiled code, where they are
+        looked at one after the other in each turn, until the next one ends.
     rung : float
         POSIX seconds: a time in the last tick of the turn. All alarms up to that tick have rung.
     ticks : int
@@ -121,6 +124,7 @@ class Standing:
     def _begin(self, now: float) -> None:
         self.until = self.calendar.end(now, self.ticks - 1)
         self.rung = self.until - 0.5 * self.calendar.tick
+        self.holds = self.until if ROWS.compiled else self.calendar.end(now, 2 * self.ticks)
         self._kept_awake = _KEPT_AWAKE * (self.ticks + 1) // 2
         self._most_awake = self._kept_awake + _MOST_AWAKE - _KEPT_AWAKE
 
@@ -130,6 +134,11 @@ class Standing:
         self.ticks = max(1, min(fit, self.ticks + 1, _MOST_TICKS))
         self._n_looked_at = 0
         self._begin(now)
+
+    @property
+    def at_once(self) -> float:
+        """How many pages may be looked at with one pick, where there is a choice; compiled code does without that."""
+        return np.inf if ROWS.compiled else self.values.portion
 
     def set_cutoff(self, level: int) -> None:
         """Let pages above a level be awake from now on."""
@@ -205,7 +214,7 @@ class Standing:
         """
         self._n_looked_at += pages.size
         values = self.values.many(pages)
-        parabolas = value, slope, curve = values.parabolas(self.now, self.until)
+        parabolas = value, slope, curve = values.parabolas(self.now, self.holds)
         left = self.until - self.now
         if ROWS.compiled and self._put_compiled(pages, values, parabolas, falling):
             return
@@ -288,7 +297,7 @@ class Standing:
             level = level_above(value.bound(self.until))
         if level > cutoff:
             self.place[page] = AWAKE
-            self.awake.add_one(page, host, value.parabola(self.now, self.until), self.now, value)
+            self.awake.add_one(page, host, value.parabola(self.now, self.holds), self.now, value)
             return
         bed = bed_level(level, self.calm.level if level < self.calm.level else cutoff, self._coarse)
         self.ladders.put_one(page, bed, host)
@@ -340,7 +349,7 @@ class Standing:
 
         Such pages are dealt with together when the tick ends: in numpy, one costs as much as some dozens.
         """
-        at_most = self.values.soon_at_most(page, self.until)
+        at_most = self.values.soon_at_most(page, self.holds)
         if at_most < self._value_at_cutoff:
             self.place[page] = FRESH
             self.fresh.append(page)
@@ -374,13 +383,19 @@ class Standing:
         self.awake.clear()
         return pages
 
+    def put_awake(self) -> None:
+        """Put the pages that are awake where they belong now; O(A)."""
+        pages = self.take_awake()
+        if pages.size:
+            self.put(pages, falling=False)
+
     def compare_awake(self) -> None:
         """Keep awake only the best of those that are, as far as they are not all alike, if very many have come; O(A).
 
         Slice after slice of a collection that is being loaded leaves its best pages here.
         """
         if self.awake.pages.size > 2 * max(self._most_awake, self._were_kept):
-            self.put(self.take_awake(), falling=False)
+            self.put_awake()
             self._were_kept = self.awake.pages.size
 
     def put_worst_to_bed(self, host: int) -> None:

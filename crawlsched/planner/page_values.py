@@ -42,7 +42,7 @@ _DECIDING = ("crawled_at", "importance", "source", "n_signals", "n_signals_total
 # Up to so many pages compiled code is faster one by one: a call for several takes as long as four of them.
 _FEW_COMPILED = 3
 # So many pages at once keep a pick below a millisecond; compiled, one with announcements counts for six without.
-_PORTION, _PORTION_COMPILED, _COSTS_MORE = 64, 256, 5.0
+_PORTION, _PORTION_COMPILED, _COSTS_MORE = 48, 256, 5.0
 # How many of the pages looked at have announcements is known from so many calls.
 _CALLS = 8
 

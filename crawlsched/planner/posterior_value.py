@@ -471,7 +471,8 @@ class SignalledValues:
 
     def at(self, now: float) -> FloatArray:
         """Return the crawl values."""
-        return self._terms(now)[0]
+        values: FloatArray = self._terms(now)[0]
+        return values
 
     def one(self, row: int) -> SignalledValue:
         """Return the crawl value of one of the pages."""
@@ -538,7 +539,7 @@ class SignalledValues:
     def terms_by_numpy(self, now: float) -> FloatArray:
         """Return the same without compiled code, and how fast the slopes may fall from then on; shape (4, n)."""
         rates, size = self._grid.rates, self._grid.rates.size
-        found = np.empty((4, self._crawled_at.size))
+        found: FloatArray = np.empty((4, self._crawled_at.size))
         # Always few enough for the same code, so that a page's value does not depend on how many are asked for.
         block = (COMPILED_FROM - 1) // size
         for start in range(0, self._crawled_at.size, block):
