@@ -54,7 +54,6 @@ SINCH_COEFFICIENTS = [1.0 / math.factorial(2 * k + 1) for k in range(1, 9)]
 EPSILON = 2.0**-52
 # Above this kappa the difference below loses nothing of what values, for which at least 4 kappa is needed, are good to.
 _CUBIC_SERIES_BELOW = 0.05
-_LAST_SLOPE = LARGEST_EXPONENT * math.exp(-LARGEST_EXPONENT)
 
 
 def noisy_terms(y: Array, alpha: Array, gamma: Array, kappa: Array, max_terms: float = math.inf) -> tuple[Array, Array]:
@@ -95,14 +94,22 @@ def _without_signals(y: Array, alpha: Array) -> tuple[Array, Array]:
 
 
 def _with_signals(y: Array, alpha: Array, gamma: Array, kappa: Array, max_terms: float) -> tuple[Array, Array]:
-    if max_terms < math.inf or (at := (y < LARGEST_EXPONENT).nonzero()[0]).size == y.size:
+    limit = (y >= LARGEST_EXPONENT) & (y >= FEWEST_SETTLED * kappa) & (max_terms == math.inf)
+    if not limit.any():
         return _before_limit(y, alpha, gamma, kappa, max_terms)
-    # From there on a value is at its limit, 1 / Delta.
-    value = 1.0 / (alpha - gamma * np.expm1(-kappa))
-    slope = _LAST_SLOPE * value
-    if at.size:
-        value[at], slope[at] = _before_limit(y[at], alpha[at], gamma[at], kappa[at], max_terms)
+    value, slope = np.empty(y.shape), np.empty(y.shape)
+    for part, function in ((limit, _at_limit), (~limit, _before_limit)):
+        at = part.nonzero()[0]
+        if at.size:
+            value[at], slope[at] = function(y[at], alpha[at], gamma[at], kappa[at], max_terms)
     return value, slope
+
+
+def _at_limit(y: Array, alpha: Array, gamma: Array, kappa: Array, max_terms: float) -> tuple[Array, Array]:
+    # 1 / Delta to rounding; and `_settled` without oscillations, since next to nothing is left of the slope.
+    smoothness = kappa * gamma / np.maximum(alpha, gamma / LARGEST_RATIO)
+    ahead = 0.5 * kappa * smoothness / (1.0 + smoothness)
+    return 1.0 / (alpha - gamma * np.expm1(-kappa)), np.exp(-y) * (y + ahead) / (alpha + gamma * kappa)
 
 
 def _before_limit(y: Array, alpha: Array, gamma: Array, kappa: Array, max_terms: float) -> tuple[Array, Array]:
