@@ -160,6 +160,7 @@ class Collection:
         whole = writer.close() and not (writer.lost or writer.refused)
         self._leave_plan(now)
         if whole:
+            self.store.save_neighbours(self.planner.neighbours.heard[: self.planner.pages.n])
             self._leave_snapshot()
         self.lease.release(now)
         self.store.close()
@@ -237,6 +238,8 @@ class Collection:
                     give_memory_back()
 
         self.index.load(keys(), store.next_page())
+        if (heard := store.neighbours()) is not None:
+            planner.load_neighbours(heard, now)
         if n_others:
             logger.warning(
                 "%d pages were found with another REQUEST_FINGERPRINTER_CLASS; their fingerprints are computed anew.",

@@ -65,7 +65,7 @@ def planner_arrays(planner: Planner) -> dict[str, npt.NDArray[Any]]:
     arrays = {f"pages.{name}": array for name, array in planner.pages.everything().items()}
     arrays |= {f"further.{name}": array for name, array in planner.further.table().items()}
     arrays["own_precision"] = planner.own_precision.roots[:n]
-    arrays["with_evidence"] = planner.neighbours.with_evidence(n)
+    arrays["neighbours"] = planner.neighbours.heard[:n]
     arrays["posterior"] = planner.posterior.codes(n)
     if planner._frontier is not None:
         where = filed(planner._frontier, n)
@@ -93,6 +93,7 @@ def restore_planner(
     planner.pages.restore(_named("pages.", arrays))
     planner.further.restore(_named("further.", arrays))
     planner.own_precision.restore(arrays["own_precision"])
+    planner.neighbours.restore(arrays["neighbours"])
     # As after reading a store: a count of updates only spreads rounding, and all crawls but the first were some.
     updates = (np.maximum(planner.pages.n_crawls, 1) - 1).astype(np.uint16)
     planner.posterior.set_codes(arrays["posterior"], updates)
@@ -102,8 +103,6 @@ def restore_planner(
     if facts["n_filed"] and facts["rules"] == _rules(planner):
         numbers = [facts[name] for name in Filed._fields[2:]]
         put_back(planner.frontier, Filed(arrays["filed.place"], arrays["filed.alarm"], *numbers), now)
-        # What was heard of neighbours ends with a crawl, as no store keeps it; snapshots of earlier versions knew none.
-        planner._refile(arrays.get("with_evidence", np.empty(0, np.intp)), now)
         return
     file_anew(planner.frontier, np.flatnonzero(planner.pages.state[: planner.pages.n] != FREE), now)
 

@@ -259,6 +259,12 @@ class Knowledge:
         if loaded:
             self._refile(np.array(sorted(loaded), np.intp), self._at(now))
 
+    def load_neighbours(self, heard: npt.NDArray[np.uint8], now: float) -> None:
+        """Take in from a store what pages have heard of their neighbours, once they are there."""
+        self.neighbours.restore(heard[: self.pages.n])
+        self.neighbours.make_room(self.pages.n)
+        self._refile(self.neighbours.with_evidence(), self._at(now))
+
     def remove(self, pages: npt.ArrayLike) -> None:
         """Forget pages; their numbers are not given out again. O(1) a page."""
         rows = self._rows(pages)

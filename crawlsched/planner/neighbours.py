@@ -249,9 +249,14 @@ class Neighbours:
         """Forget pages."""
         self.heard[pages[pages < self.heard.shape[0]]] = 0
 
-    def with_evidence(self, n_pages: int) -> IndexArray:
-        """Return those of the first so many pages that have evidence, ascending."""
-        return np.flatnonzero(self.heard[:n_pages, EVIDENCE])
+    def with_evidence(self) -> IndexArray:
+        """Return the pages that have evidence, ascending."""
+        return np.flatnonzero(self.heard[:, EVIDENCE])
+
+    def restore(self, heard: npt.NDArray[np.uint8]) -> None:
+        """Go on with the `heard` of an earlier one; the array is kept."""
+        self.heard = heard
+        self._has_told = bool(heard[:, EVIDENCE].any())
 
 
 def _best(losses: FloatArray) -> FloatArray:

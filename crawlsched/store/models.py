@@ -94,6 +94,8 @@ collections = Table(
     *_key(),
     Column("name", Text, nullable=False),
     Column("last_change", Text),  # of its pages: another text after each
+    # What pages had heard of their neighbours when the last crawl ended, and `last_change` then: `store.neighbours`.
+    Column("neighbours", LargeBinary),
     PrimaryKeyConstraint("shard", "collection"),
     UniqueConstraint("shard", "name"),
 )

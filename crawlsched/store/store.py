@@ -13,7 +13,7 @@ from sqlalchemy.exc import IntegrityError
 
 from crawlsched.change_signals import FurtherRow
 from crawlsched.exceptions import CollectionInUse, StoreError
-from crawlsched.store import commands, forgetting, models, reading, saving, schema
+from crawlsched.store import commands, forgetting, models, neighbours, reading, saving, schema
 from crawlsched.store.batch import Batch, Host, KeptText, ObservationRow, PageFacts, Source
 from crawlsched.store.commands import Command
 from crawlsched.store.database import Database, database_url, is_row_error
@@ -327,6 +327,21 @@ class Store:
         with self.database.reading() as connection:
             row = connection.execute(query.order_by(table.c.id.desc()).limit(1)).one_or_none()
         return None if row is None else StoredPlan(row.id, row.made_at, from_json(row.data))
+
+    def save_neighbours(self, heard: np.ndarray) -> None:
+        """Keep what each page has heard of its neighbours (uint8, shape (n, 4)) for as long as no page is changed."""
+        known = neighbours.packed(self.last_change(), heard)
+        table = models.collections
+        self._write(
+            lambda connection: connection.execute(update(table).where(*self._own(table)).values(neighbours=known))
+        )
+
+    def neighbours(self) -> np.ndarray | None:
+        """Give what was kept, if no page has been changed since; None otherwise."""
+        table = models.collections
+        with self.database.reading() as connection:
+            row = connection.execute(select(table.c.last_change, table.c.neighbours).where(*self._own(table))).one()
+        return neighbours.unpacked(row.last_change, row.neighbours)
 
     # --- forgetting
 

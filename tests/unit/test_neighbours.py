@@ -7,7 +7,7 @@ import pytest
 
 from crawlsched.crawl_value import use_compiled
 from crawlsched.pages import LIVE, Pages
-from crawlsched.planner import Plan, Planner, plan, planner_arrays, planner_facts, restore_planner
+from crawlsched.planner import Plan, Planner, plan, plan_in_force, planner_arrays, planner_facts, restore_planner
 from crawlsched.planner.neighbour_rows import CHANGED, EVIDENCE, STRENGTH, UNCHANGED, heard_of, height
 from crawlsched.planner.neighbours import Neighbours
 from crawlsched.simulation import History, replay
@@ -238,19 +238,26 @@ def test_every_pick_is_the_best_page_by_what_its_neighbours_say() -> None:
     assert planner.neighbours.worth.any()
 
 
-def test_a_restart_remembers_what_neighbours_are_worth_and_forgets_what_they_said() -> None:
-    """A plan, as JSON, brings what was learned; what was filed by news is filed again; older plans know none of it."""
+def test_a_restart_remembers_what_neighbours_are_worth_and_what_they_said() -> None:
+    """A plan, as JSON, brings what was learned; what was heard comes back either way; older plans know nothing."""
     planner = planner_with_sections(48, 0.01, 20)
-    rows = planner.neighbours.with_evidence(48)
-    assert rows.size
-    assert planner.neighbours.evidence_of(rows).all()
-    data = json.loads(json.dumps(planner.plan.to_dict()))
-    restored = Planner(0.01)
-    restored.adopt(Plan.from_dict(data), 0.0)
-    assert restored.neighbours.losses == pytest.approx(planner.plan.neighbour_losses)
+    pages = np.arange(48)
+    evidence = planner.neighbours.evidence_of(pages)
+    assert evidence.any()
+    data = json.loads(json.dumps(plan_in_force(planner).to_dict()))
+    restored, read = Planner(0.01), Planner(0.01)
+    for again in (restored, read):
+        again.adopt(Plan.from_dict(data), 0.0)
+        again.work(0.0)
+        assert again.neighbours.losses == pytest.approx(planner.plan.neighbour_losses)
     arrays = {name: np.array(array) for name, array in planner_arrays(planner).items()}
     restore_planner(restored, planner_facts(planner), arrays, planner._now)
-    assert not restored.neighbours.evidence_of(np.arange(48)).any()
-    restored.frontier._check(planner._now)
+    columns = planner.columns(pages)
+    read.load(columns, columns["log_likelihood"], planner._now)
+    read.load_neighbours(planner.neighbours.heard[:48].copy(), planner._now)
+    for again in (restored, read):
+        assert (again.neighbours.evidence_of(pages) == evidence).all()
+        assert (again.values.many(pages).at(planner._now) == planner.values.many(pages).at(planner._now)).all()
+        again.frontier._check(planner._now)
     del data["neighbour_losses"]
     assert Plan.from_dict(data).neighbour_losses is None
