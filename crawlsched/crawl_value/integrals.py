@@ -19,6 +19,8 @@ LARGEST_EXPONENT = 40.0
 # Below these arguments the series are used: there, the closed forms would lose more than one digit.
 SERIES_BELOW = 0.5
 RESIDUAL_SERIES_BELOW = 0.2
+# Of arrays a series takes many calls: a little more is lost to rounding (4e-15), and it is seldom needed.
+_FIRST_SERIES_BELOW = 0.1
 
 # exp(y) - 1 - y = y**2 sum_k y**k / (k+2)!, and 10 terms leave 5e-16 / 10! at y = 0.2.
 RESIDUAL_COEFFICIENTS = [1.0 / math.factorial(k + 2) for k in range(10)]
@@ -71,7 +73,7 @@ def first_signal_integral(y: Array, ratio: Array, missed: Array | None = None) -
     closed -= np.expm1(-y)
     closed /= both
     x = both * y
-    small = np.asarray(x < SERIES_BELOW)
+    small = np.asarray(x < _FIRST_SERIES_BELOW)
     if not small.any():
         return closed
     # sum_k (-1)^k y^k ((1 + ratio)^(k-1) - 1) / (ratio k!), whose numerators obey z -> x z + y^(k+1).
@@ -79,7 +81,7 @@ def first_signal_integral(y: Array, ratio: Array, missed: Array | None = None) -
     power = y * y
     z = power.copy()
     series, factorial = z / 2.0, 2.0
-    for k in range(3, 17):
+    for k in range(3, 12):
         power *= y
         z *= x
         z += power

@@ -94,25 +94,6 @@ def _without_signals(y: Array, alpha: Array) -> tuple[Array, Array]:
 
 
 def _with_signals(y: Array, alpha: Array, gamma: Array, kappa: Array, max_terms: float) -> tuple[Array, Array]:
-    limit = (y >= LARGEST_EXPONENT) & (y >= FEWEST_SETTLED * kappa) & (max_terms == math.inf)
-    if not limit.any():
-        return _before_limit(y, alpha, gamma, kappa, max_terms)
-    value, slope = np.empty(y.shape), np.empty(y.shape)
-    for part, function in ((limit, _at_limit), (~limit, _before_limit)):
-        at = part.nonzero()[0]
-        if at.size:
-            value[at], slope[at] = function(y[at], alpha[at], gamma[at], kappa[at], max_terms)
-    return value, slope
-
-
-def _at_limit(y: Array, alpha: Array, gamma: Array, kappa: Array, max_terms: float) -> tuple[Array, Array]:
-    # 1 / Delta to rounding; and `_settled` without oscillations, since next to nothing is left of the slope.
-    smoothness = kappa * gamma / np.maximum(alpha, gamma / LARGEST_RATIO)
-    ahead = 0.5 * kappa * smoothness / (1.0 + smoothness)
-    return 1.0 / (alpha - gamma * np.expm1(-kappa)), np.exp(-y) * (y + ahead) / (alpha + gamma * kappa)
-
-
-def _before_limit(y: Array, alpha: Array, gamma: Array, kappa: Array, max_terms: float) -> tuple[Array, Array]:
     c = gamma / np.maximum(alpha, gamma / LARGEST_RATIO)
     needed = y / kappa  # announcements that would do without any time passing
     fresh = np.exp(-y)

@@ -59,17 +59,23 @@ class Crowds:
         if self.fall < _LEAST_FALL or cutoff == LOWEST:
             self.beds, self._thinned, self._since = [], 0, _LOOKED_FOR_EVERY
 
-    def are_unforeseen(self) -> bool:
-        """Whether the cutoff is falling, and it is time to look for crowded beds again; O(1)."""
-        return self._since >= _LOOKED_FOR_EVERY and self.fall >= _LEAST_FALL and self._cutoff_before != LOWEST
+    def are_unforeseen(self, most: float) -> bool:
+        """Whether the cutoff is falling, and it is time to look for crowded beds again; O(1). `most` as for `foresee`."""
+        every = _LOOKED_FOR_EVERY if most == np.inf else _LOOKED_FOR_EVERY // 2
+        return self._since >= every and self.fall >= _LEAST_FALL and self._cutoff_before != LOWEST
 
-    def foresee(self, cutoff: int) -> None:
-        """Find the beds that the cutoff will have come down to in the next ticks; O(beds)."""
+    def foresee(self, cutoff: int, most: float) -> None:
+        """Find the beds that the cutoff will have come down to in the next ticks; O(beds).
+
+        `most` is how many pages may be looked at with one pick, inf with compiled code: a bed with twice as many is
+        crowded in any case.
+        """
         self.beds, self._thinned, self._since = [], 0, 0
+        crowd = int(min(_CROWD, 2 * most))
         deep = cutoff - int(_FORESEEN * self.fall)
         for ladder in self._ladders:
-            if ladder.sleepers > _CROWD and ladder.host not in self._resting:
-                self.beds += [(ladder, level, n) for level, n in ladder.crowded(deep, _CROWD)]
+            if ladder.sleepers > crowd and ladder.host not in self._resting:
+                self.beds += [(ladder, level, n) for level, n in ladder.crowded(deep, crowd)]
         self.beds.sort(key=lambda crowd: crowd[1])
         before = 0
         for _, level, n in reversed(self.beds):

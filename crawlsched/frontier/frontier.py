@@ -224,19 +224,19 @@ class Frontier(Filing):
 
     def _work_off(self) -> None:
         """Do a part of what a falling cutoff makes necessary, or what the next tick would have too much of."""
-        owed = self._crowds.owe() if self._crowds.beds else 0
+        owed, at_once = self._crowds.owe() if self._crowds.beds else 0, self._standing.at_once
         if self._has_looked:
             return  # such a pick has done enough
         # Not a few with each pick: in numpy some dozens cost no more.
         if self._left and self._n_picks_left <= 0:
             self._n_picks_left = _WORK_EVERY * self._standing.ticks
             self._left.pop()()
-        elif owed >= _OPENED:
+        elif owed >= min(_OPENED, at_once):
             self._thin_out()
         elif self._n_picks_left <= 0:
             self._n_picks_left = _WORK_EVERY * self._standing.ticks
-            if self._crowds.are_unforeseen():
-                self._crowds.foresee(self._standing.cutoff)
+            if self._crowds.are_unforeseen(at_once):
+                self._crowds.foresee(self._standing.cutoff, at_once)
             else:
                 self._ring_ahead()
 
@@ -286,7 +286,7 @@ class Frontier(Filing):
 
     def _open(self, ladder: Ladder) -> None:
         """Look at the pages of a ladder's highest beds, to which the cutoff comes down, or at the best of a run."""
-        pages, lowest = ladder.open(_OPENED, self._standing.at_once)
+        pages, lowest = ladder.open(int(min(_OPENED, self._standing.at_once)), self._standing.at_once)
         if lowest is not None:
             self._standing.come_down(lowest - 1, ladder.host)
         ladder.noted = None

@@ -24,6 +24,8 @@ BoolArray = npt.NDArray[np.bool_]
 SIGNALS_OF_A_RATE = 2.0
 # With less than this a signal tells nothing, and its page is treated as one without signals.
 _LEAST_WEIGHT = 1e-4
+# Up to so many pages with several announcements are faster one by one than in numpy.
+_FEW = 8
 
 
 class PageSignals:
@@ -142,7 +144,11 @@ class PageSignals:
         """
         columns, n = self._pages, self.counted(pages)
         several = (columns.n_signals[pages] > 1) & (columns.source[pages] >= 0) & (columns.further[pages] == 0)
-        if several.any():
+        few = several.nonzero()[0]
+        if few.size <= _FEW:
+            for row in few.tolist():
+                n[row] = self.heard_one(pages.item(row))
+        else:
             for parameters, part in self._by_parameters(pages):
                 rows = np.flatnonzero(several if part is None else several & part)
                 chosen, sources = pages[rows], columns.source[pages[rows]]

@@ -261,7 +261,11 @@ class PosteriorValues(PageSignals):
         `together` is the evidence of co-changes since, nats; none by default.
         """
         importance = self._pages.importance[pages].astype(np.float64)
-        rate, weight = self.signals(pages)
+        rate, weight = np.zeros((2, pages.size))
+        # Few pages have ever been announced; of the others nothing counts but their changes.
+        announced = ((self._pages.n_signals_total[pages] > 0) | (self._pages.further[pages] > 0)).nonzero()[0]
+        if announced.size:
+            rate[announced], weight[announced] = self.signals(pages[announced])
         steady = (crawled_at == -np.inf) | (importance == 0.0)
         reached = np.zeros(pages.size, bool) if together is None else together > 0.0
         if not (steady.any() or weight.any() or reached.any()):
