@@ -224,9 +224,10 @@ class Frontier(Filing):
 
     def _work_off(self) -> None:
         """Do a part of what a falling cutoff makes necessary, or what the next tick would have too much of."""
-        owed, at_once = self._crowds.owe() if self._crowds.beds else 0, self._standing.at_once
+        owed = self._crowds.owe() if self._crowds.beds else 0
         if self._has_looked:
             return  # such a pick has done enough
+        at_once = self._standing.at_once
         # Not a few with each pick: in numpy some dozens cost no more.
         if self._left and self._n_picks_left <= 0:
             self._n_picks_left = _WORK_EVERY * self._standing.ticks
