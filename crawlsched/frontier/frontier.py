@@ -30,6 +30,8 @@ HostFreeAt = Callable[[int, float], float]
 
 # So many pages at least are looked at when a ladder is opened, since numpy needs some to be worth its while.
 _OPENED = 48
+# And so many of them are to be awake then, with numpy alone.
+_WOKEN = 16
 # After so many picks some pages are looked at before their alarms ring; in turns of k ticks k times as many.
 _WORK_EVERY = 4
 _PLACE_NAMES = {OUT: "out", IN_FLIGHT: "in flight", BARRED: "barred", AWAKE: "awake", RUNNING: "in a run"}
@@ -292,7 +294,7 @@ class Frontier(Filing):
             self._standing.come_down(lowest - 1, ladder.host)
         ladder.noted = None
         if pages.size:
-            self._look_at(pages)
+            self._look_at(pages, _WOKEN if self._standing.at_once < np.inf else 0)
             self._has_looked = True
         self._ladders.note(ladder)
 
@@ -302,12 +304,12 @@ class Frontier(Filing):
         if pages.size:
             self._look_at(pages)
 
-    def _look_at(self, pages: IndexArray) -> None:
+    def _look_at(self, pages: IndexArray, waking: int = 0) -> None:
         """Put pages where they belong that have been taken from under the cutoff."""
         standing = self._standing
         standing.place[pages] = IN_FLIGHT
         standing.calendar.clear(pages)
-        standing.put(pages, falling=True)
+        standing.put(pages, falling=True, waking=waking)
 
     def _send_off(self, page: int) -> None:
         standing = self._standing

@@ -49,6 +49,8 @@ _KEPT_AWAKE = 64
 # A turn takes up to so many ticks, as long as no more pages are looked at in it than so many portions.
 _MOST_TICKS = 4
 _PORTIONS = 1.5
+# When a bed is opened the cutoff comes down by no more than so many levels (0.03 %) beyond it.
+_MOST_LOWER = 64
 # More pages than this that would wake at once and whose values do not grow are sorted instead.
 _LEAST_RUN = 256
 
@@ -203,7 +205,7 @@ class Standing:
 
     # -- asleep or awake
 
-    def put(self, pages: IndexArray, falling: bool) -> None:
+    def put(self, pages: IndexArray, falling: bool, waking: int = 0) -> None:
         """Put distinct eligible pages to bed, or among those that are awake; O(log n) a page.
 
         Parameters
@@ -211,6 +213,8 @@ class Standing:
         pages : ndarray of int
         falling : bool
             Whether the cutoff is coming down to them, so that they sleep where they are not disturbed by that.
+        waking : int
+            Without compiled code the cutoff comes down a little further, if so many of them are awake then.
         """
         self._n_looked_at += pages.size
         values = self.values.many(pages)
@@ -220,6 +224,11 @@ class Standing:
             return
         bounds = value + left * (slope + left * curve)
         levels = levels_above(bounds)
+        if waking and levels.size > waking:
+            # Or the next pick would have to open the bed into which the best of them go.
+            lowest = int(np.partition(levels, -waking)[-waking])
+            if lowest <= self.cutoff:
+                self.come_down(max(lowest - 1, self.cutoff - _MOST_LOWER), -1)
         steady = values.steady
         hosts = self._pages.host[pages]
         cutoffs = np.maximum(self.cutoff, self.resting.cutoffs[hosts] + LOWEST)
