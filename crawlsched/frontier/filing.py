@@ -215,7 +215,8 @@ class Filing:
     def _turn(self, now: float) -> None:
         """Begin the tick of `now`: all pages that are awake or whose alarms ring are put where they belong.
 
-        In numpy each call for some dozens takes long, and those that are awake, or fresh, wait for another pick.
+        In numpy a call takes the longer the more there are: if they are many, those that are awake, or fresh, wait for
+        another pick.
         """
         standing = self._standing
         held = standing.holds
@@ -224,16 +225,14 @@ class Filing:
         self._ladders.adapt()
         standing.calm.turn(standing.cutoff, standing.ticks)
         self._crowds.fell(standing.cutoff, PICKS_PER_TICK * standing.ticks)
-        if not self._left and standing.until <= held:
-            self._left = [standing.put_awake, standing.put_fresh]
-            pages = np.empty(0, np.intp)
-        else:
-            self._left = []
-            pages = np.concatenate([standing.take_awake(), standing.take_fresh()])
         self._deadlines.turn()
-        due = self._rung(standing.calendar.due(standing.rung), now)
-        if due.size:
-            pages = np.concatenate([pages, due])
+        pages = self._rung(standing.calendar.due(standing.rung), now)
+        few = standing.awake.pages.size + len(standing.fresh) + pages.size <= standing.at_once
+        if few or self._left or standing.until > held:
+            self._left = []
+            pages = np.concatenate([standing.take_awake(), standing.take_fresh(), pages])
+        else:
+            self._left = [standing.put_awake, standing.put_fresh]
         if pages.size:
             standing.put(pages, falling=False)
             self._has_looked = True

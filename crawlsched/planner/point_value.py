@@ -27,8 +27,8 @@ BoolArray = npt.NDArray[np.bool_]
 _SLACK = 1.0 + 1e-10
 # Up to so many pages plain Python is faster than numpy.
 _FEW = 32
-# So many pages at once keep a pick below a millisecond.
-_PORTION, _PORTION_COMPILED = 192, 512
+# So many pages at once keep a pick below a millisecond: without announcements, with, and compiled.
+_PORTION_GREEDY, _PORTION, _PORTION_COMPILED = 288, 96, 512
 
 _NONE_KNOWN = np.empty((0, 6))
 
@@ -149,7 +149,9 @@ class PointValues:
     @property
     def portion(self) -> int:
         """How many pages are looked at in a third of a millisecond or so."""
-        return _PORTION_COMPILED if ROWS.compiled else _PORTION
+        if ROWS.compiled:
+            return _PORTION_COMPILED
+        return _PORTION_GREEDY if self._rule is RULES["greedy"] else _PORTION
 
     @property
     def few(self) -> int:
