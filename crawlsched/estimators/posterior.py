@@ -30,6 +30,7 @@ from crawlsched.estimators.observations import (
 )
 from crawlsched.estimators.probabilities import TINY, check_prior, posterior_probabilities, visit_log_likelihood
 from crawlsched.estimators.rate_grid import DEFAULT_RATES, check_rates, grid_id
+from crawlsched.estimators.renewal import Renewal
 
 __all__ = ["Posterior"]
 
@@ -64,8 +65,8 @@ class Posterior(Estimator):
     discount : float, optional
         Factor in (0, 1] on earlier evidence at each visit; 0.8 remembers about five visits.
     renewal : float, optional
-        Probability in [0, 1) that between two visits the page's rate has become another one, drawn from the prior;
-        0 by default.
+        Probability in [0, 1) that between two visits the page's rate has become another one, as a rule within a factor
+        of ten (`crawlsched.estimators.renewal`); 0 by default.
 
     Attributes
     ----------
@@ -86,11 +87,10 @@ class Posterior(Estimator):
     State is the log-likelihood relative to each row's maximum, *without* the prior, so that a newly learned prior
     applies to every page at once, and forgetting relaxes towards the prior.
 
-    With `renewal` ε the rate is a hidden Markov chain, and the step before each visit is that of its filter: the
-    likelihood L becomes (1 - ε) L + ε Σ π L with the prior π (fixed share [3]_). Evidence against a rate is then never
-    more than log(1/ε) or so, and a page that has changed its ways is followed soon, while one that keeps to them is
-    known as well as before. That is why it is better than `discount`, which forgets the same of both; docs/learning.md
-    has the figures.
+    With `renewal` ε the rate is a hidden Markov chain, and the step before each visit is that of its filter (fixed
+    share [3]_, but for where a new rate is drawn from). Evidence against a rate is then never much more than log(1/ε),
+    and a page that has changed its ways is followed soon, while one that keeps to them is known as well as before. That
+    is why it is better than `discount`, which forgets the same of both; docs/learning.md has the figures.
 
     Bias: the posterior mean is drawn towards the prior (its whole purpose) as long as visits are few: by as much as
     the prior's mean is off for a page not yet visited, and no more than O(1/n) after n visits. A page changing faster
@@ -157,6 +157,7 @@ class Posterior(Estimator):
         if not 0 <= renewal < 1:
             raise ValueError(f"renewal must be a probability from 0 to below 1, got {renewal!r}.")
         self.renewal = float(renewal)
+        self._renewal = Renewal(self._grid, self.renewal)
         super().__init__(n_pages)
 
     def _new_rows(self, n: int) -> Columns:
@@ -186,7 +187,7 @@ class Posterior(Estimator):
             Nats that announcements since the visit before take off the log-probability of freshness, the sum of
             κ n over their sources; 0 by default, ``inf`` where an announcement is proof.
         prior : array_like, shape (K,) or (n, K), optional
-            What `renewal` draws a new rate from; that of the constructor by default.
+            What `renewal` takes rates before the visits to be like; that of the constructor by default.
 
         Raises
         ------
@@ -206,15 +207,6 @@ class Posterior(Estimator):
     def _observe(self, seen: Observations) -> None:
         self._update_rows(seen.pages, seen.elapsed, seen.changed, np.zeros(seen.pages.size), self.prior)
 
-    def _renewed(self, relative: FloatArray, prior: FloatArray) -> FloatArray:
-        """Return log-likelihoods of the rates now from those of the rates at the visit before."""
-        likelihood = np.exp(relative)
-        # Added up in order, as compiled code does.
-        mean = (likelihood * prior).cumsum(axis=-1)[..., -1:]
-        mean *= self.renewal / (1 - self.renewal)
-        likelihood += mean
-        return np.log(likelihood, out=likelihood)
-
     def _update_rows(
         self,
         pages: IndexArray,
@@ -227,7 +219,7 @@ class Posterior(Estimator):
         if self.half_life is not None or self.discount is not None:
             relative *= self._kept(elapsed)[:, np.newaxis]
         if self.renewal:
-            relative = self._renewed(relative, prior)
+            relative = self._renewal.log_likelihood(relative, prior)
         relative += visit_log_likelihood(self.rates, elapsed, changed, evidence)
         relative -= relative.max(axis=1, keepdims=True)
         if self.dtype != "float64":
@@ -310,13 +302,14 @@ class Posterior(Estimator):
             updates[page] = (count + 1) & 0xFFFF
             if ROWS.compiled and not (dated or doubt):
                 row = stored, page, NATS[self.dtype], self.prior if prior is None else prior, self._grid
-                if ROWS.update_row(*row, elapsed, bool(changed), float(evidence), kept, self.renewal, offset):
+                renewal = self._renewal.near, self._renewal.shares
+                if ROWS.update_row(*row, elapsed, bool(changed), float(evidence), kept, *renewal, offset):
                     return
         relative = decoded(stored[page])
         if kept != 1.0:
             relative *= kept
         if self.renewal:
-            relative = self._renewed(relative, self.prior if prior is None else prior)
+            relative = self._renewal.log_likelihood(relative, self.prior if prior is None else prior)
         expected = self.rates * elapsed
         if dated and time_since_modified is not None:
             relative += np.log(self.rates) - self.rates * min(time_since_modified, _LONGEST)

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from crawlsched.estimators.log_weights import CODES, LAST_CODE, LAST_STEP, STEPS_PER_NAT, STEPS_PER_SQUARE
+from crawlsched.estimators.probabilities import TINY
 
 __all__ = ["EXAMPLES", "update_row", "weights_of_row", "weights_of_rows"]
 
@@ -30,7 +31,8 @@ def update_row(
     changed: bool,
     evidence: float,
     kept: float,
-    renewal: float,
+    near: Any,
+    shares: Any,
     offset: float,
 ) -> bool:
     """Take one visit into account, as `Posterior.update_one` does; return False, and do nothing, where in doubt.
@@ -46,22 +48,27 @@ def update_row(
         As for `Posterior.update_one`.
     kept : float
         Factor on earlier evidence.
-    renewal : float
-        Probability that the page's rate is another one.
+    near : ndarray of int, shape (K, 2)
+    shares : ndarray, shape (3,)
+        Of `renewal.Renewal`.
     offset : float
         What `dither_one` gave.
     """
     steps = np.empty(len(rates))
     for k in range(len(rates)):
         steps[k] = nats[stored[page, k]] * kept
-    if renewal > 0.0:
-        mean = 0.0
+    renewed = shares[0] > 0.0
+    if renewed:
+        below = np.empty(len(rates) + 1)
+        below[0] = total = 0.0
         for k in range(len(rates)):
             steps[k] = exp(steps[k])
-            mean += steps[k] * prior[k]
-        mean *= renewal / (1.0 - renewal)
+            total += steps[k] * prior[k]
+            below[k + 1] = total
+        far, most = shares[1] * total, shares[2] * total
         for k in range(len(rates)):
-            steps[k] = log(steps[k] + mean)
+            found = (below[near[k, 1]] - below[near[k, 0]]) * shares[0] / max(prior[k], TINY) + far
+            steps[k] = log(steps[k] + min(found, most))
     highest = -inf
     for k in range(len(rates)):
         expected = rates[k] * elapsed
@@ -71,7 +78,7 @@ def update_row(
         else:
             steps[k] -= expected
         highest = max(highest, steps[k])
-    rounded = changed or renewal > 0.0
+    rounded = changed or renewed
     squared = len(nats) == CODES
     for k in range(len(rates)):
         step = (steps[k] - highest) * -STEPS_PER_NAT
@@ -128,7 +135,7 @@ def weights_of_rows(stored: Any, pages: Any, priors: Any, groups: Any, likelihoo
 _ROW, _CODES, _PAGES = np.full(2, 0.5), np.zeros((2, 2), np.uint8), np.zeros(2, np.intp)
 #: Arguments of the functions that are called from outside, as numba is to compile them.
 EXAMPLES = {
-    "update_row": (_CODES, 0, _ROW, _ROW, _ROW, 1.0, True, 0.0, 1.0, 0.0, 0.5),
+    "update_row": (_CODES, 0, _ROW, _ROW, _ROW, 1.0, True, 0.0, 1.0, _CODES.astype(np.intp), _ROW, 0.5),
     "weights_of_row": (_CODES, 0, _ROW, _ROW, _ROW.copy()),
     "weights_of_rows": (_CODES, _PAGES, np.ones((2, 2)), _PAGES, _ROW, np.ones((2, 2))),
 }

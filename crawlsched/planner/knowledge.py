@@ -44,7 +44,7 @@ DEFAULT_GRID: FloatArray = np.geomspace(1 / (3 * 365 * DAY), 1 / 3, 32)
 
 #: Probability that a page's change rate is another one at the next visit: what was learned of a page that has changed
 #: its ways is forgotten in about ten visits. docs/learning.md has what it costs where rates stay.
-RENEWAL = 0.003
+RENEWAL = 0.01
 # Co-changes are put in force when the evidence of some page changes by so many nats at least.
 _WORTH_ADOPTING = 0.05
 

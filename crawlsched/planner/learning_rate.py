@@ -20,8 +20,9 @@ FloatArray = npt.NDArray[np.float64]
 #: `crawlsched.planner.learning_rows`.
 ROWS = Compilable(learning_rows)
 
-#: Powers of the likelihood that are compared; with the last the posterior is that of Bayes.
-LEARNING_RATES = (0.125, 0.25, 0.5, 0.75, 1.0)
+#: Powers of the likelihood that are compared; with the last the posterior is that of Bayes. With less than the first a
+#: page that changes its ways would not be followed: a tenth of the likelihood never outweighs what all others are like.
+LEARNING_RATES = (0.5, 0.75, 1.0)
 # Until visits tell otherwise it is a half, since real pages change in bursts; one of twice or half as much has to be
 # better by so many nats: chance gives it as much in one crawl of twenty.
 _AT_FIRST = 0.5
@@ -68,7 +69,7 @@ class LearningRate:
     >>> for _ in range(20):
     ...     learning.visited(looked_fast, prior, 60.0, 0.0, changed=False)
     >>> learning.best
-    0.125
+    0.5
     """
 
     def __init__(self, rates: FloatArray, losses: Sequence[float] | FloatArray | None = None) -> None:
@@ -85,7 +86,7 @@ class LearningRate:
 
     @property
     def losses(self) -> FloatArray:
-        """Sum of the logarithmic losses of each of `LEARNING_RATES` beyond that of the best, nats, shape (5,).
+        """Sum of the logarithmic losses of each of `LEARNING_RATES` beyond that of the best, nats, shape (3,).
 
         Old ones are forgotten.
         """
@@ -188,7 +189,7 @@ class LearningRate:
 
 @lru_cache
 def _likelihood_tables(character: str) -> FloatArray:
-    """Return for compact rows of a type `likelihood_table` of each learning rate, shape (5, L)."""
+    """Return for compact rows of a type `likelihood_table` of each learning rate, shape (3, L)."""
     return np.stack([likelihood_table(np.dtype(character).name, power) for power in LEARNING_RATES])
 
 

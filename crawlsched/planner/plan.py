@@ -12,7 +12,7 @@ import numpy.typing as npt
 from crawlsched.estimators import grid_id, learn_prior
 from crawlsched.estimators.log_weights import relative_likelihoods
 from crawlsched.planner.co_changes import CoChanges
-from crawlsched.planner.learning_rate import best_learning_rate, first_losses
+from crawlsched.planner.learning_rate import LEARNING_RATES, best_learning_rate, first_losses
 from crawlsched.planner.parameters import FIRST_STRENGTH, Parameters, value_priors
 from crawlsched.planner.posterior_value import Grid
 from crawlsched.planner.signal_groups import SignalGroups
@@ -61,7 +61,7 @@ class Snapshot:
         Of the same pages: how many announcements visits found true and false, as `OwnPrecision` counts them.
     co_changes : CoChanges
         When pages of a host changed together, as known until then.
-    learning_losses : ndarray, shape (5,), optional
+    learning_losses : ndarray, shape (3,), optional
         How well each learning rate has foretold visits until then: `LearningRate.losses`; none were seen by default.
     neighbour_losses : ndarray, shape (8, 8, 12), optional
         What decides how far neighbours are trusted: `Neighbours.losses`; none were seen by default.
@@ -119,7 +119,7 @@ class Plan:
         For how many announcements what is known of each source counts beside what is known of a page.
     signal_groups : SignalGroups
         What announcements are worth on sites, and in parts of sites, that have evidence of their own.
-    learning_losses : ndarray, shape (5,)
+    learning_losses : ndarray, shape (3,)
         What decides the power to which pages' own likelihoods are taken: `LearningRate.losses`.
     neighbour_losses : ndarray, shape (8, 8, 12), optional
         What decides how far neighbours are trusted: `Neighbours.losses`.
@@ -225,6 +225,8 @@ class Plan:
         arrays = "priors", "signal_weights", "signal_rates", "signal_strengths", "precision_intervals", "demand"
         for name in (*arrays, "learning_losses"):
             given[name] = np.asarray(given[name], dtype=np.float64)
+        # Plans of earlier versions compared two smaller learning rates, too.
+        given["learning_losses"] = given["learning_losses"][-len(LEARNING_RATES) :]
         if given["neighbour_losses"] is not None:
             given["neighbour_losses"] = np.asarray(given["neighbour_losses"], dtype=np.float64)
         given["demand"] = given["demand"].reshape(-1, 2)

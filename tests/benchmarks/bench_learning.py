@@ -2,10 +2,10 @@
 
 The production planner crawls generated histories (`crawlsched.simulation.replay`); nothing is set by hand. The tables:
 what the default policy loses to known rates, with and without what it does against a wrong first impression; other
-policies that learn; what ChangeSignals gain beside what they gain a crawler that knows all parameters; and what useless
-ones cost. Run it with::
+policies that learn; what ChangeSignals gain beside what they gain a crawler that knows all parameters; what useless
+ones cost; and after how many visits a page is followed that has changed its ways. Run it with::
 
-    python tests/benchmarks/bench_learning.py [--only loss arms signals useless] [--seeds 0 1 2] [--seconds 150 1000]
+    python tests/benchmarks/bench_learning.py [--only loss arms signals useless forget] [--seeds 0 1 2] [--seconds 150]
 """
 
 import argparse
@@ -18,6 +18,9 @@ import numpy as np
 
 import crawlsched.planner.knowledge as knowledge
 import crawlsched.planner.parameters as parameters
+from crawlsched.estimators import Posterior
+from crawlsched.pages import LIVE
+from crawlsched.planner import Planner, plan
 from crawlsched.simulation import ESTIMATOR_NAMES, History, replay
 
 #: Spread of the logarithm of rates, bandwidth (as a share of half the pages per second), seconds.
@@ -26,6 +29,7 @@ N_PAGES = 500
 PLANNED = ("harmonic", "lds", "poisson", "proportional", "square_root", "greedy")
 GIVEN = ("known", "hindsight")
 SIGNALS_BANDWIDTH = 100.0
+DAY = 86_400.0
 
 
 def simulated(rng: np.random.Generator, change_rate: np.ndarray, importance: np.ndarray, seconds: float) -> History:
@@ -194,7 +198,98 @@ def table_useless(seeds: list[int], pages: list[int], seconds: list[float]) -> N
                 print(f"{n_pages} pages, {time:g} s, {name}".ljust(45), summed_up(lost), flush=True)
 
 
-TABLES = {"loss": table_loss, "arms": table_arms, "signals": table_signals, "useless": table_useless}
+def visits_until_followed(change: float, spread: float, renewal: float, *, seed: int = 1, n_pages: int = 400) -> int:
+    """Return after how many visits a posterior is half of the way to a new rate, in logarithms, in the median page.
+
+    Pages are visited once per change 100 times, and then begin to change `change` times as often. The prior is
+    lognormal about their first rate with a standard deviation of `spread`. 61: not within 60 visits.
+    """
+    rng, rates = np.random.default_rng(seed), np.geomspace(1e-3, 1e3, 25)
+    prior = np.exp(-((np.log(rates) / spread) ** 2) / 2)
+    posterior, pages = Posterior(n_pages, rates, prior=prior, renewal=renewal), np.arange(n_pages)
+    for visit in range(160):
+        now = 1.0 if visit < 100 else change
+        posterior.update(pages, 1.0, rng.random(n_pages) < -np.expm1(-now))
+        if visit >= 100 and np.median(posterior.weights() @ np.log(rates)) / np.log(change) > 0.5:
+            return visit - 99
+    return 61
+
+
+def visits_until_planner_follows(
+    change: float, spread: float, *, seed: int = 1, n_pages: int = 200, rounds: int = 100
+) -> tuple[float, float]:
+    """Return after how many visits the planner has followed a page half of the way, and its learning rate before.
+
+    It crawls each page once per change of the median page. After some rounds every tenth page, all of the median rate,
+    begins to change `change` times as often; the median of these is returned, 61 for those that it has not followed
+    after 60 rounds more.
+    """
+    rng, bandwidth = np.random.default_rng(seed), n_pages / DAY
+    rate = rng.lognormal(np.log(1 / DAY), spread, n_pages)
+    rate[::10] = 1 / DAY
+    planner = Planner(bandwidth, max_crawl_rounds=50.0, exploration_rounds=10.0)
+    known = {"state": LIVE, "crawled_at": 0.0, "importance": 1.0}
+    columns = {"page": np.arange(n_pages)} | {name: np.full(n_pages, value) for name, value in known.items()}
+    planner.load(columns, None, 0.0)
+    log_rates, next_plan, learning_rate = np.log(planner.posterior.rates), 64, 1.0
+    expected, visited_at = np.zeros(n_pages), np.zeros(n_pages)  # changes until the last look, and when that was
+    visits, followed = np.zeros(n_pages), np.full(n_pages, 61.0)
+    for slot in range(1, (rounds + 60) * n_pages):
+        now, is_after = slot / bandwidth, slot > rounds * n_pages
+        if slot == rounds * n_pages:
+            expected += rate * (now - visited_at)
+            visited_at[:] = now
+            rate[::10] *= change
+            learning_rate = planner.values.parameters.learning_rate
+        pick = planner.pick(now, lambda host, time: time)
+        assert pick is not None
+        page = pick.page
+        changes = expected[page] + rate[page] * (now - visited_at[page])
+        planner.crawled(page, now, bool(rng.random() < -np.expm1(-changes)))
+        expected[page], visited_at[page] = 0.0, now
+        if is_after and page % 10 == 0:
+            visits[page] += 1
+            way = planner.values.weights_one(page) @ log_rates - np.log(1 / DAY)
+            if way / np.log(change) > 0.5:
+                followed[page] = min(followed[page], visits[page])
+        if slot >= next_plan:
+            planner.adopt(plan(planner.snapshot(), bandwidth), now)
+            next_plan = slot + min(slot, max(n_pages, slot // 8))
+    return float(np.median(followed[::10])), learning_rate
+
+
+def table_forget(seeds: list[int], pages: list[int], seconds: list[float]) -> None:
+    """Print after how many visits a page is followed whose rate changes tenfold, faster and slower."""
+    print("\nVisits until a tenfold change of rate is followed half of the way, faster and slower")
+    print(
+        "by prior or by rates of other pages, lognormal with a standard deviation of:".ljust(80), "1, 2, 100; 0, 1, 2"
+    )
+    for renewal in dict.fromkeys((0.0, 0.003, knowledge.RENEWAL, 0.03)):
+        cells = [
+            "/".join(
+                f"{np.mean([visits_until_followed(by, spread, renewal, seed=seed) for seed in seeds]):.0f}"
+                for by in (10.0, 0.1)
+            )
+            for spread in (1.0, 2.0, 100.0)
+        ]
+        print(f"posterior, renewal {renewal:g}".ljust(30), *cells, flush=True)
+    cells = [
+        "/".join(
+            f"{np.mean([visits_until_planner_follows(by, spread, seed=seed)[0] for seed in seeds]):.0f}"
+            for by in (10.0, 0.1)
+        )
+        for spread in (0.0, 1.0, 2.0)
+    ]
+    print("planner".ljust(30), *cells, flush=True)
+
+
+TABLES = {
+    "loss": table_loss,
+    "arms": table_arms,
+    "signals": table_signals,
+    "useless": table_useless,
+    "forget": table_forget,
+}
 
 
 def main() -> None:

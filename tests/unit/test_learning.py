@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from crawlsched.estimators import Posterior
+from crawlsched.planner.knowledge import RENEWAL
 from crawlsched.simulation import History, replay
 from tests.benchmarks.bench_learning import (
     announced_pages,
@@ -16,6 +17,8 @@ from tests.benchmarks.bench_learning import (
     loss,
     lost_to_useless,
     stamped_pages,
+    visits_until_followed,
+    visits_until_planner_follows,
     without_signals,
 )
 
@@ -55,31 +58,38 @@ def test_useless_signals_cost_nothing(kind: str) -> None:
     mean, error = mean_and_error(
         [lost_to_useless(make(seed, n_pages=50, seconds=50.0), 50.0, 50.0) for seed in range(3)]
     )
-    assert mean < 0.002 + 2 * error
+    # A single history of this size is off by 0.005 or so, which three do not always show.
+    assert mean < 0.002 + 2 * max(error, 0.003)
 
 
+@pytest.mark.parametrize("spread", [1.0, 2.0, 100.0])
 @pytest.mark.parametrize("change", [10.0, 0.1])
-def test_a_tenfold_change_of_rate_is_followed_in_about_ten_visits(change: float) -> None:
-    """With renewal a page visited once per change is at more than half of the way in 14 visits, however long before."""
-    rng, n, rates = np.random.default_rng(1), 400, np.geomspace(1e-3, 1e3, 25)
-    prior = np.exp(-(np.log(rates) ** 2) / 8)
-    remembering = Posterior(n, rates, prior=prior)
-    following = Posterior(n, rates, prior=prior, renewal=0.003)
-    for visit in range(114):
-        rate = 1.0 if visit < 100 else change
-        changed = rng.random(n) < -np.expm1(-rate)
-        for posterior in (remembering, following):
-            posterior.update(np.arange(n), 1.0, changed)
-    half_way = 0.5 * np.log(change)
-    way = np.median(following.weights() @ np.log(rates))
-    assert way / half_way > 1
-    assert np.median(remembering.weights() @ np.log(rates)) / half_way < 0.5
+def test_a_tenfold_change_of_rate_is_followed_in_about_ten_visits(change: float, spread: float) -> None:
+    """A page visited once per change is half of the way in 13 visits, however long before, whatever others do."""
+    assert visits_until_followed(change, spread, RENEWAL) <= 13
+    assert visits_until_followed(change, spread, 0.0) > 30
+
+
+def test_a_site_on_which_pages_are_all_alike_is_followed_when_some_of_them_change() -> None:
+    """Even there, where a page's own visits count for less than what all are like, as they never foretold more."""
+    visits, learning_rate = visits_until_planner_follows(10.0, spread=0.0, n_pages=40, rounds=40)
+    assert learning_rate < 1.0
+    assert visits <= 40
+
+
+def test_what_is_far_from_a_steady_rate_stays_improbable() -> None:
+    """The mean is that of the rate and not of what it could become, though at first all are as probable."""
+    rng, n, rates = np.random.default_rng(4), 400, np.geomspace(1e-3, 1e3, 25)
+    posterior = Posterior(n, rates, renewal=RENEWAL)
+    for _ in range(12):
+        posterior.update(np.arange(n), 1.0, rng.random(n) < -np.expm1(-0.3))
+    assert np.median(posterior.change_rate()) < 2 * 0.3
 
 
 def test_renewal_costs_a_steady_page_little() -> None:
     """After 200 visits the rate is known better than with a discount that follows as fast."""
     rng, n, rates = np.random.default_rng(2), 400, np.geomspace(1e-3, 1e3, 25)
-    banks = [Posterior(n, rates), Posterior(n, rates, renewal=0.003), Posterior(n, rates, discount=0.9)]
+    banks = [Posterior(n, rates), Posterior(n, rates, renewal=RENEWAL), Posterior(n, rates, discount=0.9)]
     for _ in range(200):
         changed = rng.random(n) < -np.expm1(-0.5)
         for bank in banks:

@@ -9,7 +9,7 @@ import pytest
 from crawlsched.crawl_value import use_compiled
 from crawlsched.estimators import Posterior
 from crawlsched.planner import DEFAULT_GRID, Plan, Planner, plan
-from crawlsched.planner.learning_rate import LEARNING_RATES, LearningRate
+from crawlsched.planner.learning_rate import LEARNING_RATES, LearningRate, first_losses
 
 DAY = 86_400.0
 
@@ -30,13 +30,14 @@ def learned(changed_at: list[np.ndarray], times: np.ndarray) -> LearningRate:
 
 
 def test_of_pages_that_change_at_steady_rates_as_much_is_learned_as_bayes_says() -> None:
-    """For Poisson pages the full likelihood foretells as well as any, and half of it or less does not."""
+    """For Poisson pages the full likelihood foretells as well as any, and half of it does not."""
     rng = np.random.default_rng(1)
     mean = DAY * np.exp(rng.normal(2.5, 1.5, 150))
     pages = [np.cumsum(rng.exponential(interval, 2000)) for interval in mean]
     rate = learned(pages, np.arange(40) * 4 * DAY)
     assert rate.best >= 0.75
-    assert rate.losses[-1] < 6.0 < rate.losses[1]
+    lost = rate.losses - first_losses()
+    assert lost[-1] < 2.0 < lost[0]
 
 
 def test_of_pages_that_change_in_bursts_less_is_learned() -> None:
@@ -51,9 +52,9 @@ def test_of_pages_that_change_in_bursts_less_is_learned() -> None:
 
 def test_pages_without_a_history_tell_nothing() -> None:
     """Where the likelihood is flat, all rates foretell the same and what was known stays."""
-    rate = LearningRate(np.array([1e-3, 1e-1]), [4.0, 2.0, 0.0, 1.0, 3.0])
+    rate = LearningRate(np.array([1e-3, 1e-1]), [0.0, 1.0, 3.0])
     rate.visited(np.zeros(2), np.array([0.5, 0.5]), 20.0, 0.0, True)
-    assert rate.losses == pytest.approx([4.0, 2.0, 0.0, 1.0, 3.0], rel=1e-3)
+    assert rate.losses == pytest.approx([0.0, 1.0, 3.0], rel=1e-3)
 
 
 def test_compiled_code_foretells_and_learns_the_same() -> None:
@@ -69,9 +70,9 @@ def test_compiled_code_foretells_and_learns_the_same() -> None:
         for visit in range(200):
             page, elapsed, changed = int(rng.integers(5)), DAY * 10 ** rng.uniform(-4, 2), bool(rng.random() < 0.5)
             evidence, counts = float(rng.choice([0.0, 0.4, 3.0])), visit % 5 > 0
-            weights = posterior.weights_one(page, prior, 0.25)
+            weights = posterior.weights_one(page, prior, 0.5)
             found = elapsed, evidence, changed
-            fresh = compiled.foretold(posterior.codes(5), page, prior, 0.25, *found, counts)
+            fresh = compiled.foretold(posterior.codes(5), page, prior, 0.5, *found, counts)
             assert fresh == pytest.approx(weights @ np.exp(-posterior.rates * elapsed), rel=1e-12)
             if counts:
                 plain.visited(posterior.codes(5)[page].copy(), prior, *found)
@@ -104,8 +105,10 @@ def test_a_plan_keeps_what_was_found_and_a_planner_that_begins_goes_on_with_it()
     first = plan(planner.snapshot(), 1.0)
     assert first.learning_rate == 0.5
     data = json.loads(json.dumps(first.to_dict()))
+    # As an earlier version left it, which compared two smaller learning rates, too.
     data["learning_losses"] = [9.0, 9.0, 9.0, 0.0, 9.0]
     found = Plan.from_dict(data)
+    assert Plan.from_dict(json.loads(json.dumps(found.to_dict()))).learning_losses.tolist() == [9.0, 0.0, 9.0]
     assert found.learning_rate == 0.75
     planner.adopt(found, 1.0)
     planner.catch_up(2.0)

@@ -1,0 +1,95 @@
+"""Renewal: before each visit a page's change rate may have become another one, as a rule within a factor of ten."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from crawlsched.estimators.probabilities import TINY
+
+__all__ = ["FARTHEST", "Renewal"]
+
+FloatArray = npt.NDArray[np.float64]
+IndexArray = npt.NDArray[np.intp]
+
+#: A new rate lies within this factor of the old one, above or below it, except for the share below.
+FARTHEST = 10.0
+# One of ten may be any rate, drawn from the prior: no rate is ever ruled out, and a jump of a hundred is followed.
+_FAR = 0.1
+# No rate is reached with more than so many times its prior probability. Without that, evidence against rates that no
+# page seems to have would hardly count: the prior learned from such likelihoods would begin to believe in them.
+_MOST = 2.0
+
+
+class Renewal:
+    """The step of a hidden Markov chain of change rates, on the likelihoods of a grid.
+
+    Parameters
+    ----------
+    rates : ndarray, shape (K,)
+        The grid, per second, increasing.
+    probability : float
+        That the rate is another one; 0: it stays.
+
+    Attributes
+    ----------
+    near : ndarray of int, shape (K, 2)
+        For each rate, the first one within the factor of ten, and the one after the last.
+    shares : ndarray, shape (3,)
+        In likelihoods that are not made less: what goes to a rate from each of those near it, from all, and at most.
+
+    Notes
+    -----
+    With the prior π and likelihoods L the weights of the rates before the step are π L. Of them the share ε goes to
+    other rates: nine tenths evenly to the W rates that a grid has within a factor of ten, the rest to all, as the prior
+    has them, and none gets more than 2 ε times its prior. As state is the likelihood without the prior,
+
+        L_j ← (1 - ε) L_j + ε min(0.9 Σ_near π_i L_i / (W π_j) + 0.1 Σ π_i L_i, 2 Σ π_i L_i).
+
+    The fixed share of Herbster and Warmuth (1998) is that with the last sum alone. It takes the longer to follow a page
+    the fewer pages there are like what it becomes, and draws rates from everywhere that the prior has any; among ten
+    times faster or slower ones a page is soon found again, whatever the others are like.
+
+    References
+    ----------
+    M. Herbster, M. Warmuth (1998). Tracking the best expert. Machine Learning 32.
+
+    Examples
+    --------
+    >>> rates = np.array([0.01, 0.1, 1.0, 10.0, 100.0])
+    >>> likelihood, prior = np.array([0.0, 0.0, 1.0, 0.0, 0.0]), np.full(5, 0.2)
+    >>> renewed = np.exp(Renewal(rates, 0.1).log_likelihood(np.log(likelihood + 1e-300), prior))
+    >>> (renewed / renewed[2]).round(3)
+    array([0.002, 0.034, 1.   , 0.034, 0.002])
+    """
+
+    def __init__(self, rates: FloatArray, probability: float) -> None:
+        # Rates that are ten times each other but for rounding are near.
+        factors = np.array([1.0 / FARTHEST, FARTHEST]) * [1.0 - 1e-9, 1.0 + 1e-9]
+        self.near: IndexArray = np.searchsorted(rates, np.outer(rates, factors))
+        odds = probability / (1.0 - probability)
+        widest = int(np.diff(self.near, axis=1).max())
+        self.shares: FloatArray = odds * np.array([(1.0 - _FAR) / widest, _FAR, _MOST])
+
+    def log_likelihood(self, before: FloatArray, prior: FloatArray) -> FloatArray:
+        """Return log-likelihoods of the rates now, but for a constant, from those of the rates before.
+
+        Parameters
+        ----------
+        before : ndarray, shape (K,) or (n, K)
+            Nats.
+        prior : ndarray, shape (K,) or (n, K)
+            Probability of each rate.
+        """
+        likelihood = np.exp(before)
+        below = np.zeros((*likelihood.shape[:-1], likelihood.shape[-1] + 1))
+        # Added up in order, as compiled code does.
+        np.cumsum(likelihood * prior, axis=-1, out=below[..., 1:])
+        first, beyond = self.near.T
+        near, far, most = self.shares
+        found = below[..., beyond] - below[..., first]
+        found *= near
+        found /= np.maximum(prior, TINY)
+        found += far * below[..., -1:]
+        likelihood += np.minimum(found, most * below[..., -1:], out=found)
+        return np.log(likelihood, out=likelihood)
