@@ -42,9 +42,10 @@ class Renewal:
     -----
     With the prior π and likelihoods L the weights of the rates before the step are π L. Of them the share ε goes to
     other rates: nine tenths evenly to the W rates that a grid has within a factor of ten, the rest to all, as the prior
-    has them, and none gets more than 2 ε times its prior. As state is the likelihood without the prior,
+    has them, and none gets more than 2 ε times its prior. As state is the likelihood without the prior, and but for a
+    constant, with the odds o = ε / (1 - ε),
 
-        L_j ← (1 - ε) L_j + ε min(0.9 Σ_near π_i L_i / (W π_j) + 0.1 Σ π_i L_i, 2 Σ π_i L_i).
+        L_j ← L_j + min(o (0.9 Σ_near π_i L_i / (W π_j) + 0.1 Σ π_i L_i), 2 ε Σ π_i L_i).
 
     The fixed share of Herbster and Warmuth (1998) is that with the last sum alone. It takes the longer to follow a page
     the fewer pages there are like what it becomes, and draws rates from everywhere that the prior has any; among ten
@@ -69,7 +70,7 @@ class Renewal:
         self.near: IndexArray = np.searchsorted(rates, np.outer(rates, factors))
         odds = probability / (1.0 - probability)
         widest = int(np.diff(self.near, axis=1).max())
-        self.shares: FloatArray = odds * np.array([(1.0 - _FAR) / widest, _FAR, _MOST])
+        self.shares: FloatArray = np.array([(1.0 - _FAR) * odds / widest, _FAR * odds, _MOST * probability])
 
     def log_likelihood(self, before: FloatArray, prior: FloatArray) -> FloatArray:
         """Return log-likelihoods of the rates now, but for a constant, from those of the rates before.
