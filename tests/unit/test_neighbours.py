@@ -158,12 +158,14 @@ def test_pages_that_change_more_often_than_expected_are_not_blamed_on_their_neig
 def test_sections_that_are_edited_together_are_found_out_and_kept_fresher() -> None:
     """The default keeps pages fresher that change with the next ones in number than the same pages in random order."""
     n_pages, seconds = 128, 400.0
-    together = sections(1, n_pages, edits=1 / 150, own=1 / 1500, seconds=seconds)
+    window, ahead = {"start": 0.0, "end": seconds, "measure_from": seconds / 2}, []
     numbers = np.random.default_rng(2).permutation(n_pages)
-    shuffled = numbered(n_pages, together.change_rows, together.change_times, numbers)
-    window = {"start": 0.0, "end": seconds, "measure_from": seconds / 2}
-    one, other = (replay(history, 3.0, **window) for history in (together, shuffled))
-    assert one.freshness > other.freshness + 0.02
+    for seed in range(1, 5):  # of a single site the difference is off by 0.03
+        together = sections(seed, n_pages, edits=1 / 150, own=1 / 1500, seconds=seconds)
+        shuffled = numbered(n_pages, together.change_rows, together.change_times, numbers)
+        one, other = (replay(history, 3.0, **window) for history in (together, shuffled))
+        ahead.append(one.freshness - other.freshness)
+    assert np.mean(ahead) > 0.02
 
 
 def test_compiled_or_not_the_same_pages_are_crawled() -> None:
