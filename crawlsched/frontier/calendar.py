@@ -25,6 +25,8 @@ _WIDTH = 2**WIDTH_BITS - 1
 _MOST_BUCKETS = 4096
 # What is in a wide bucket goes to narrower ones in parts of about so many alarms, before its first tick begins.
 _PART = 512
+# So often in a tick `ahead` goes for what rings in the next one.
+_TIMES_AHEAD = 3
 #: `crawlsched.frontier.calendar_rows`.
 ROWS = Compilable(calendar_rows, bucket_rows)
 
@@ -68,6 +70,7 @@ class Calendar:
         # A tick, and what is left of those who ring in it when `ahead` hands them out.
         self._next_tick = NONE
         self._ahead: IndexArray = np.empty(0, np.intp)
+        self._n_ahead = 0
         self._living = 0
         self._current = self.number(start)  # tick of the last `due`
 
@@ -230,17 +233,18 @@ class Calendar:
     def ahead(self, n: int) -> IndexArray:
         """Take out up to `n` pages of those that ring in the tick after the last `due`, where there are more; O(n).
 
-        Each alarm is handed out once: whoever sets it for that tick again has to wait for it.
+        Alarms that are set for that tick meanwhile are handed out, too, if they are many again, but not without end:
+        some are set by whoever has just looked at their pages.
         """
         tick = self._current + 1
         if tick != self._next_tick:
-            key = tick << WIDTH_BITS
-            if key not in self._buckets or self._buckets.size(key) <= n:
-                return np.empty(0, np.intp)
-            self._next_tick = tick
-            self._ahead = distinct(self._buckets.pop_some(key, self._buckets.size(key)))
+            self._next_tick, self._n_ahead = tick, 0
         if not self._ahead.size:
-            return self._ahead
+            key = tick << WIDTH_BITS
+            if self._n_ahead == _TIMES_AHEAD or key not in self._buckets or self._buckets.size(key) <= n:
+                return self._ahead
+            self._n_ahead += 1
+            self._ahead = distinct(self._buckets.pop_some(key, self._buckets.size(key)))
         some, self._ahead = self._ahead[:n], self._ahead[n:]
         pages: IndexArray = some[self._alarm[some] == tick]
         self.clear(pages)

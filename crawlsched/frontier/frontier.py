@@ -230,18 +230,18 @@ class Frontier(Filing):
         if self._has_looked:
             return  # such a pick has done enough
         at_once = self._standing.at_once
-        # Not a few with each pick: in numpy some dozens cost no more.
-        if self._left and self._n_picks_left <= 0:
+        # Not a few with each pick: in numpy some dozens cost no more. There what is to be done in time goes first.
+        is_owed = owed >= min(_OPENED, at_once)
+        if self._n_picks_left <= 0 and (at_once < np.inf or not is_owed):
             self._n_picks_left = _WORK_EVERY * self._standing.ticks
-            self._left.pop()()
-        elif owed >= min(_OPENED, at_once):
-            self._thin_out()
-        elif self._n_picks_left <= 0:
-            self._n_picks_left = _WORK_EVERY * self._standing.ticks
-            if self._crowds.are_unforeseen(at_once):
+            if self._left:
+                self._left.pop()()
+            elif self._crowds.are_unforeseen(at_once):
                 self._crowds.foresee(self._standing.cutoff, at_once)
             else:
                 self._ring_ahead()
+        elif is_owed:
+            self._thin_out()
 
     def _is_free(self, host: int, now: float, host_free_at: HostFreeAt, free: set[int]) -> bool:
         if host in free:
