@@ -68,9 +68,11 @@ class Renewal:
         # Rates that are ten times each other but for rounding are near.
         factors = np.array([1.0 / FARTHEST, FARTHEST]) * [1.0 - 1e-9, 1.0 + 1e-9]
         self.near: IndexArray = np.searchsorted(rates, np.outer(rates, factors))
+        self._first, self._beyond = np.ascontiguousarray(self.near.T)
         odds = probability / (1.0 - probability)
         widest = int(np.diff(self.near, axis=1).max())
         self.shares: FloatArray = np.array([(1.0 - _FAR) * odds / widest, _FAR * odds, _MOST * probability])
+        self._shares: list[float] = self.shares.tolist()
 
     def log_likelihood(self, before: FloatArray, prior: FloatArray) -> FloatArray:
         """Return log-likelihoods of the rates now, but for a constant, from those of the rates before.
@@ -85,12 +87,13 @@ class Renewal:
         likelihood = np.exp(before)
         below = np.zeros((*likelihood.shape[:-1], likelihood.shape[-1] + 1))
         # Added up in order, as compiled code does.
-        np.cumsum(likelihood * prior, axis=-1, out=below[..., 1:])
-        first, beyond = self.near.T
-        near, far, most = self.shares
-        found = below[..., beyond] - below[..., first]
+        (likelihood * prior).cumsum(axis=-1, out=below[..., 1:])
+        near, far, most = self._shares
+        found: FloatArray = below.take(self._beyond, axis=-1)
+        found -= below.take(self._first, axis=-1)
         found *= near
         found /= np.maximum(prior, TINY)
-        found += far * below[..., -1:]
-        likelihood += np.minimum(found, most * below[..., -1:], out=found)
+        total = below[..., -1:]
+        found += far * total
+        likelihood += np.minimum(found, most * total, out=found)
         return np.log(likelihood, out=likelihood)

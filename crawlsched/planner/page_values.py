@@ -43,6 +43,8 @@ _DECIDING = ("crawled_at", "importance", "source", "n_signals", "n_signals_total
 _FEW_COMPILED = 3
 # So many pages at once keep a pick below a millisecond; compiled, one with announcements counts for six without.
 _PORTION, _PORTION_COMPILED, _COSTS_MORE = 48, 256, 5.0
+# In numpy as many where hardly any page was ever announced.
+_PORTION_UNANNOUNCED, _HARDLY_ANY = 128, 0.02
 # How many of the pages looked at have announcements is known from so many calls.
 _CALLS = 8
 
@@ -173,7 +175,9 @@ class PosteriorValues(PageSignals):
     @property
     def portion(self) -> int:
         """How many pages are looked at in a third of a millisecond or so."""
-        return int(_PORTION_COMPILED / (1.0 + _COSTS_MORE * self._signalled_share)) if ROWS.compiled else _PORTION
+        if ROWS.compiled:
+            return int(_PORTION_COMPILED / (1.0 + _COSTS_MORE * self._signalled_share))
+        return _PORTION_UNANNOUNCED if self._signalled_share < _HARDLY_ANY else _PORTION
 
     @property
     def few(self) -> int:
@@ -205,6 +209,8 @@ class PosteriorValues(PageSignals):
         """Return the crawl values of pages as things stand; O(K) a page."""
         if GATHERED.compiled:
             return self._gathered(pages)
+        announced = np.count_nonzero(self._pages.n_signals_total[pages])
+        self._signalled_share += (announced / max(pages.size, 1) - self._signalled_share) / _CALLS
         together = self.co_change_evidence(pages)
         return self.supposing(pages, self._pages.crawled_at[pages], self.heard(pages), together)
 
