@@ -7,13 +7,13 @@ import numpy.typing as npt
 
 from crawlsched.estimators.probabilities import TINY
 
-__all__ = ["FARTHEST", "Renewal"]
+__all__ = ["Renewal"]
 
 FloatArray = npt.NDArray[np.float64]
 IndexArray = npt.NDArray[np.intp]
 
-#: A new rate lies within this factor of the old one, above or below it, except for the share below.
-FARTHEST = 10.0
+# A new rate lies within this factor of the old one, above or below it, except for the share below.
+_FARTHEST = 10.0
 # One of ten may be any rate, drawn from the prior: no rate is ever ruled out, and a jump of a hundred is followed.
 _FAR = 0.1
 # No rate is reached with more than so many times its prior probability. Without that, evidence against rates that no
@@ -66,13 +66,12 @@ class Renewal:
 
     def __init__(self, rates: FloatArray, probability: float) -> None:
         # Rates that are ten times each other but for rounding are near.
-        factors = np.array([1.0 / FARTHEST, FARTHEST]) * [1.0 - 1e-9, 1.0 + 1e-9]
+        factors = np.array([1.0 / _FARTHEST, _FARTHEST]) * [1.0 - 1e-9, 1.0 + 1e-9]
         self.near: IndexArray = np.searchsorted(rates, np.outer(rates, factors))
         self._first, self._beyond = np.ascontiguousarray(self.near.T)
         odds = probability / (1.0 - probability)
         widest = int(np.diff(self.near, axis=1).max())
         self.shares: FloatArray = np.array([(1.0 - _FAR) * odds / widest, _FAR * odds, _MOST * probability])
-        self._shares: list[float] = self.shares.tolist()
 
     def log_likelihood(self, before: FloatArray, prior: FloatArray) -> FloatArray:
         """Return log-likelihoods of the rates now, but for a constant, from those of the rates before.
@@ -88,7 +87,7 @@ class Renewal:
         below = np.zeros((*likelihood.shape[:-1], likelihood.shape[-1] + 1))
         # Added up in order, as compiled code does.
         (likelihood * prior).cumsum(axis=-1, out=below[..., 1:])
-        near, far, most = self._shares
+        near, far, most = self.shares.tolist()
         found: FloatArray = below.take(self._beyond, axis=-1)
         found -= below.take(self._first, axis=-1)
         found *= near

@@ -13,7 +13,7 @@ from crawlsched.estimators.page_precision import expected_evidence, expected_evi
 from crawlsched.growing import grown
 from crawlsched.pages import Pages
 
-__all__ = ["COLUMNS", "STEPS", "OwnPrecision", "beta", "learned"]
+__all__ = ["COLUMNS", "OwnPrecision", "beta", "learned"]
 
 FloatArray = npt.NDArray[np.float64]
 IndexArray = npt.NDArray[np.intp]
@@ -25,9 +25,9 @@ COLUMNS = ("true_signals", "false_signals")
 _REMEMBERED = 200.0
 # No source is right or wrong so often that a page could not be otherwise.
 _EXTREME = 1e-6
-#: Steps of the square root of a count: one of them is a thousandth or less of what the count may be off by, however
+# Steps of the square root of a count: one of them is a thousandth or less of what the count may be off by, however
 #: large it is, as the standard error of the root of a count is a half (Anscombe, 1948); and 256 still fits 16 bits.
-STEPS = 4096.0
+_STEPS = 4096.0
 _MOST_STEPS = 65535.0
 
 
@@ -41,9 +41,9 @@ class OwnPrecision:
     Attributes
     ----------
     roots : ndarray of uint16, shape (n, 2)
-        By page the square roots, in `STEPS`, of the expected numbers of true and of false ones, beyond what the page's
-        source counts for; shorter than the pages are many, or empty, as long as nothing was judged of the pages at the
-        end.
+        By page the square roots, in steps of 1/4096, of the expected numbers of true and of false ones, beyond what the
+        page's source counts for; shorter than the pages are many, or empty, as long as nothing was judged of the pages
+        at the end.
 
     Notes
     -----
@@ -86,11 +86,11 @@ class OwnPrecision:
         """
         self._make_room(page + 1)
         counts = learned(prior, self._count_one(page), n_signals, known, fresh)
-        self.roots[page] = [int(min(math.sqrt(count) * STEPS + 0.5, _MOST_STEPS)) for count in counts]
+        self.roots[page] = [int(min(math.sqrt(count) * _STEPS + 0.5, _MOST_STEPS)) for count in counts]
 
     def _count_one(self, page: int) -> tuple[float, float]:
         true, false = self.roots[page].tolist()
-        return (true / STEPS) ** 2, (false / STEPS) ** 2
+        return (true / _STEPS) ** 2, (false / _STEPS) ** 2
 
     def free(self, pages: IndexArray) -> None:
         """Forget what was learned of pages."""
@@ -103,7 +103,7 @@ class OwnPrecision:
     def _counts(self, pages: IndexArray) -> FloatArray:
         found = np.zeros((len(COLUMNS), pages.size))
         there = np.flatnonzero(pages < self.roots.shape[0])
-        found[:, there] = np.square(self.roots[pages[there]].T / STEPS)
+        found[:, there] = np.square(self.roots[pages[there]].T / _STEPS)
         return found
 
     def load(self, pages: IndexArray, columns: Mapping[str, npt.NDArray[Any]]) -> None:
@@ -114,7 +114,7 @@ class OwnPrecision:
             self.free(pages)
             if rows.size:
                 self._make_room(int(pages[rows].max()) + 1)
-                steps = np.sqrt(counts[rows].astype(np.float64)) * STEPS + 0.5
+                steps = np.sqrt(counts[rows].astype(np.float64)) * _STEPS + 0.5
                 self.roots[pages[rows]] = np.minimum(steps, _MOST_STEPS)
 
     def restore(self, roots: npt.NDArray[np.uint16]) -> None:

@@ -316,8 +316,10 @@ class GrowingValues:
 
     def shortfalls(self) -> FloatArray | None:
         """Return how far crawl values may be below the last parabolas; O(K) a page, None of compiled code."""
-        after, value, curvature, fading = self._known or (0.0, None, None, None)
-        if value is None or curvature is None or fading is None:
+        if self._known is None:
+            return None
+        after, value, curvature, fading = self._known
+        if fading is None:
             return None
         elapsed, importance = np.maximum(after - self._crawled_at, 0.0), self._importance
         # The slope at τ + d is Σ w r (τ + d) exp(-r τ - r d), at least Σ w r τ exp(-r τ) (1 - r d).
