@@ -4,8 +4,13 @@ Importing this module imports numba: `crawlsched.crawl_value.evaluation` does so
 """
 
 import math
-from collections.abc import Callable
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterable
+from contextlib import suppress
 from hashlib import blake2b
+from pathlib import Path
 from types import CodeType, FunctionType, ModuleType
 from typing import Any, TypeVar, cast
 
@@ -19,6 +24,13 @@ from crawlsched.crawl_value.integrals import Array
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
+# What a process that only compiles does: the modules it is given, and those that come with them.
+_COMPILE = """
+import importlib, sys
+for name in sys.argv[1:]:
+    importlib.import_module(name)
+importlib.import_module("crawlsched.crawl_value.evaluation").compile_here()
+"""
 # Functions that name one of these make arrays, and have to count who refers to them.
 _MAKES_ARRAYS = {"arange", "array", "copy", "empty", "full", "sort", "zeros"}
 
@@ -35,6 +47,30 @@ def compile_function(function: Function) -> Function:
     except RuntimeError:  # there is no folder in which to keep what was compiled
         compiled = numba.njit(**options)(function)
     return cast(Function, compiled)
+
+
+def is_kept(function: Any) -> bool:
+    """Whether a compiled function can be read from disk, or is not kept there at all."""
+    folder = function.stats.cache_path
+    return folder is None or any(Path(folder).glob(f"*.{function.py_func.__qualname__}-*.nbi"))
+
+
+def compile_apart(modules: Iterable[str]) -> None:
+    """Let another process compile the functions of some modules and keep them on disk, and wait for it.
+
+    A compiler takes some 150 MB, which a process does not get rid of again, and holds the interpreter lock while it
+    works. Where no such process can be started nothing is done: whoever wants the functions compiles them itself.
+    """
+    search = os.pathsep.join(path for path in sys.path if path)
+    with suppress(OSError, ValueError):
+        subprocess.run(
+            [sys.executable, "-c", _COMPILE, *modules],
+            check=False,
+            env={**os.environ, "PYTHONPATH": search},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
 
 
 def compiled_functions(module: ModuleType, known: dict[str, Any] | None = None) -> dict[str, Any]:

@@ -33,6 +33,7 @@ class Compilable:
     def __init__(self, module: ModuleType, *uses: ModuleType) -> None:
         self._module = module
         self._uses = uses
+        self._made: dict[str, Any] = {}
         self._twins: dict[str, Any] = {}
         #: Whether the functions are compiled ones.
         self.compiled = False
@@ -43,13 +44,24 @@ class Compilable:
         # Only for the type checker and for misspelt names: functions are attributes of their own.
         raise AttributeError(f"{self._module.__name__} has no function {name!r}")
 
+    def _make(self, compiled: Any) -> dict[str, Any]:
+        """Return the functions that numba will load or compile when they are first called."""
+        if not self._made:
+            known = compiled.ELEMENTS
+            for module in self._uses:
+                known = known | compiled.compiled_functions(module, known)
+            is_base = self._module is elements
+            self._made = known if is_base else compiled.compiled_functions(self._module, known)
+        return self._made
+
+    def _is_kept(self, compiled: Any) -> bool:
+        made = self._make(compiled)
+        return all(compiled.is_kept(made[name]) for name in self._module.EXAMPLES)
+
     def _load(self, compiled: Any) -> None:
         if self._twins:
             return
-        known = compiled.ELEMENTS
-        for module in self._uses:
-            known = known | compiled.compiled_functions(module, known)
-        twins = known if self._module is elements else compiled.compiled_functions(self._module, known)
+        twins = self._make(compiled)
         for name, example in self._module.EXAMPLES.items():
             twins[name](*example)
         self._twins = twins
@@ -106,7 +118,8 @@ def use_compiled(choice: bool | None) -> None:
 def prepare_compiled() -> bool:
     """Load the compiled code now if numba is installed and `use_compiled(False)` does not stand against it.
 
-    Half a second, and some seconds the very first time: worth it before some ten thousand picks.
+    Half a second, and some seconds the very first time, when another process compiles it: worth it before some ten
+    thousand picks.
 
     Returns
     -------
@@ -117,6 +130,7 @@ def prepare_compiled() -> bool:
     if _choice is not False and _loaded is None:
         compiled = _compiled()
         if compiled is not None:
+            _load_all(compiled)
             _loaded = compiled
     _switch_all()
     return _loaded is not None and _choice is not False
@@ -128,8 +142,23 @@ def load_compiled() -> None:
     While a crawl goes on, another thread may do this.
     """
     if (compiled := _compiled()) is not None:
-        for functions in list(_COMPILABLE):
+        _load_all(compiled)
+
+
+def compile_here() -> None:
+    """Compile in this process what is not kept on disk: what the process does that others start to compile."""
+    if (compiled := _compiled()) is not None:
+        for functions in _COMPILABLE:
             functions._load(compiled)
+
+
+def _load_all(compiled: Any) -> None:
+    every = list(_COMPILABLE)
+    new = [functions._module.__name__ for functions in every if not functions._is_kept(compiled)]
+    if new:
+        compiled.compile_apart(new)
+    for functions in every:
+        functions._load(compiled)
 
 
 def _switch_all() -> None:

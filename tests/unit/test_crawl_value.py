@@ -247,6 +247,21 @@ def test_without_numba_values_are_computed_and_wanting_it_says_what_to_install(m
         use_compiled(True)
 
 
+@pytest.mark.parametrize("can_start", [True, False])
+def test_what_was_never_compiled_is_compiled_by_another_process_if_one_can_be_started(tmp_path, can_start):
+    """A compiler takes memory that a crawl never gets back: it finds compiled code, or else compiles it itself."""
+    pytest.importorskip("numba")
+    program = (
+        "import sys; from crawlsched.crawl_value import evaluation, prepare_compiled; "
+        f"sys.executable = sys.executable if {can_start} else '/nowhere/python'; "
+        "assert prepare_compiled(); twin = evaluation.ELEMENTS._twins['many_terms']; "
+        "print(sum(twin.stats.cache_hits.values()), sum(twin.stats.cache_misses.values()))"
+    )
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
+    done = subprocess.run([sys.executable, "-c", program], check=True, env=environment, capture_output=True, text=True)
+    assert done.stdout.split() == (["1", "0"] if can_start else ["0", "1"])
+
+
 def test_numba_without_a_folder_for_its_cache_still_works():
     """In a container where nothing can be written, the code is compiled without being kept."""
     pytest.importorskip("numba")
