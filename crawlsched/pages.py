@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from crawlsched.count_column import CountColumn
 from crawlsched.growing import grown
 from crawlsched.rare_facts import Facts, RareColumn, RareFacts
 
@@ -32,16 +33,17 @@ STATE_NAMES = ("free", "new", "live", "gone", "moved", "error", "refused")
 
 _NEVER = -np.inf
 
+_COUNT = "count"
 # Name, type, and what a row holds before anything is known.
 _COLUMNS: tuple[tuple[str, str, float], ...] = (
     ("state", "u1", FREE),
     ("importance", "f4", 0.0),
     ("crawled_at", "f8", _NEVER),
     ("host", "i4", 0),
-    ("n_crawls", "u4", 0),
-    ("n_changes", "u4", 0),
+    ("n_crawls", _COUNT, 0),
+    ("n_changes", _COUNT, 0),
     ("n_signals", "u2", 0),
-    ("n_signals_total", "u4", 0),
+    ("n_signals_total", _COUNT, 0),
     ("source", "i4", -1),
     ("further", "i4", 0),
     ("part", "u2", 0),
@@ -49,6 +51,8 @@ _COLUMNS: tuple[tuple[str, str, float], ...] = (
 )
 
 
+# Bytes that a row takes in each.
+_SIZES = {name: 2 if dtype == _COUNT else np.dtype(dtype).itemsize for name, dtype, _ in _COLUMNS}
 _IS_ZERO = {name: empty == 0 for name, _, empty in _COLUMNS}
 
 
@@ -56,7 +60,7 @@ class Pages:
     """The columns of all pages; a page is a row number.
 
     Rows are given out in order and never reused, so that a number means one page for ever. Columns grow by a quarter
-    when they are full, in place (`crawlsched.growing`); what was not yet written to takes no memory. 45 bytes a page;
+    when they are full, in place (`crawlsched.growing`); what was not yet written to takes no memory. 39 bytes a page;
     what few pages have, or many share, stands in `RareFacts` and can be read as if it were a column.
 
     Parameters
@@ -74,11 +78,11 @@ class Pages:
         Time of the last visit that learned what the page holds (or that it is gone), POSIX seconds; -inf: never.
     host : ndarray of int32
         Row number of the host.
-    n_crawls, n_changes : ndarray of uint32
+    n_crawls, n_changes : CountColumn
         Visits that reached content, and how many of them found a change.
     n_signals : ndarray of uint16
         ChangeSignals since the last visit that reached content.
-    n_signals_total : ndarray of uint32
+    n_signals_total : CountColumn
         ChangeSignals since `signalled_since`.
     source : ndarray of int32
         The first source that covers the page; -1: none does.
@@ -104,10 +108,10 @@ class Pages:
     importance: npt.NDArray[np.float32]
     crawled_at: npt.NDArray[np.float64]
     host: npt.NDArray[np.int32]
-    n_crawls: npt.NDArray[np.uint32]
-    n_changes: npt.NDArray[np.uint32]
+    n_crawls: CountColumn
+    n_changes: CountColumn
     n_signals: npt.NDArray[np.uint16]
-    n_signals_total: npt.NDArray[np.uint32]
+    n_signals_total: CountColumn
     source: npt.NDArray[np.int32]
     further: npt.NDArray[np.int32]
     part: npt.NDArray[np.uint16]
@@ -123,7 +127,7 @@ class Pages:
         self.n = 0
         self.capacity = 0
         for name, dtype, _ in _COLUMNS:
-            setattr(self, name, np.empty(0, dtype))
+            setattr(self, name, CountColumn() if dtype == _COUNT else np.empty(0, dtype))
         self.rare_facts = RareFacts()
         self.signalled_since, self.first_seen, self.not_before, self.n_errors = (
             RareColumn(name, self.rare_facts, lambda: self.rare, self._change_rare) for name in Facts._fields
@@ -145,8 +149,11 @@ class Pages:
         if capacity <= self.capacity:
             return
         size = max(capacity, self.capacity + self.capacity // 4)
-        for name, _, _ in _COLUMNS:
-            setattr(self, name, grown(getattr(self, name), size))
+        for name, dtype, _ in _COLUMNS:
+            if dtype == _COUNT:
+                getattr(self, name).lengthen(size)
+            else:
+                setattr(self, name, grown(getattr(self, name), size))
         self.capacity = size
 
     def _begin(self, stop: int) -> None:
@@ -275,20 +282,26 @@ class Pages:
 
     def everything(self) -> dict[str, npt.NDArray[Any]]:
         """Return all that `restore` needs; views of the columns."""
-        columns = {name: getattr(self, name)[: self.n] for name, _, _ in _COLUMNS}
+        columns: dict[str, npt.NDArray[Any]] = {}
+        for name, dtype, _ in _COLUMNS:
+            column = getattr(self, name)
+            columns |= column.everything(name, self.n) if dtype == _COUNT else {name: column[: self.n]}
         return columns | {f"rare.{name}": column for name, column in self.rare_facts.everything().items()}
 
     def restore(self, columns: dict[str, npt.NDArray[Any]]) -> None:
         """Become what `everything` was taken of; the arrays are kept."""
-        for name, _, _ in _COLUMNS:
-            setattr(self, name, columns[name])
+        for name, dtype, _ in _COLUMNS:
+            if dtype == _COUNT:
+                getattr(self, name).restore(name, columns)
+            else:
+                setattr(self, name, columns[name])
         self.n = self.capacity = self.state.size
         self.rare_facts.restore({name[5:]: column for name, column in columns.items() if name.startswith("rare.")})
 
     @property
     def bytes_per_row(self) -> int:
         """What one row takes, but for rare facts."""
-        return sum(np.dtype(dtype).itemsize for _, dtype, _ in _COLUMNS)
+        return sum(_SIZES.values())
 
 
 def distinct(rows: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:

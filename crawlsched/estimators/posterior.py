@@ -58,8 +58,9 @@ class Posterior(Estimator):
         Probability of each rate before the first visit; equal by default, which on a log-spaced grid says nothing
         about the order of magnitude. Only read when probabilities are asked for.
     dtype : {numpy.float64, numpy.uint16, numpy.uint8}
-        How log-likelihoods are kept: exactly (8 K bytes a page) or compactly (2 K + 2 bytes a page: 66 for 32 rates; or
-        K + 2: 34). Compact ones are off by some sqrt(n)/1000 nats after n visits, or by sqrt(n)/50, see Notes.
+        How log-likelihoods are kept: exactly (8 K bytes a page) or compactly (2 K bytes a page, 64 for 32 rates, or K,
+        32; and 2 for `counts_updates`). Compact ones are off by some sqrt(n)/1000 nats after n visits, or sqrt(n)/50,
+        see Notes.
     half_life : float, optional
         Seconds of observation after which evidence counts half; evidence is for ever by default.
     discount : float, optional
@@ -129,7 +130,15 @@ class Posterior(Estimator):
     array([9.652, 0.042])
     """
 
-    _parameters: ClassVar[tuple[str, ...]] = ("rates", "prior", "dtype", "half_life", "discount", "renewal")
+    _parameters: ClassVar[tuple[str, ...]] = (
+        "rates",
+        "prior",
+        "dtype",
+        "half_life",
+        "discount",
+        "renewal",
+        "counts_updates",
+    )
 
     def __init__(
         self,
@@ -141,6 +150,7 @@ class Posterior(Estimator):
         half_life: float | None = None,
         discount: float | None = None,
         renewal: float = 0.0,
+        counts_updates: bool = True,
     ) -> None:
         self.rates = DEFAULT_RATES if rates is None else check_rates(rates)
         self.rates_id = grid_id(self.rates)
@@ -158,11 +168,12 @@ class Posterior(Estimator):
             raise ValueError(f"renewal must be a probability from 0 to below 1, got {renewal!r}.")
         self.renewal = float(renewal)
         self._renewal = Renewal(self._grid, self.renewal)
+        self.counts_updates = bool(counts_updates)
         super().__init__(n_pages)
 
     def _new_rows(self, n: int) -> Columns:
         rows: Columns = {"log_likelihood": np.zeros((n, self.rates.size), dtype=self.dtype)}
-        if self.dtype != "float64":
+        if self.dtype != "float64" and self.counts_updates:
             rows["updates"] = np.zeros(n, dtype=np.uint16)
         return rows
 
@@ -192,8 +203,13 @@ class Posterior(Estimator):
         Raises
         ------
         ValueError
-            If a page is unknown or stands twice, a length differs, or a value is not possible; nothing is changed then.
+            If a page is unknown or stands twice, a length differs, a value is not possible, or compact rows count no
+            updates; nothing is changed then.
         """
+        if self.dtype != "float64" and not self.counts_updates:
+            raise ValueError(
+                f"counts_updates must be True for update() of {self.dtype} rows, got False; use update_one()."
+            )
         seen = check_observations(self.n_pages, pages, elapsed, changed, n_signals, time_since_modified)
         nats = per_page(0.0 if evidence is None else evidence, seen.pages.size, "evidence")
         if not (nats >= 0).all():
@@ -243,6 +259,7 @@ class Posterior(Estimator):
         doubt: float = 0.0,
         time_since_modified: float | None = None,
         prior: FloatArray | None = None,
+        n_updates: int = 0,
     ) -> None:
         """Take one visit to one page into account; `update` without the overhead of arrays.
 
@@ -263,6 +280,8 @@ class Posterior(Estimator):
             page without evidence, and if they are fewer than `elapsed`.
         prior : ndarray, shape (K,), optional
             As for `update`; not checked.
+        n_updates : int, default 0
+            How many updates the row has had, where it does not count them.
 
         Notes
         -----
@@ -288,7 +307,8 @@ class Posterior(Estimator):
                 f"got {doubt!r} and {time_since_modified!r}."
             )
         if not (0 <= page < self.n_pages and 0 < elapsed < np.inf and evidence >= 0):
-            self.update(page, elapsed, changed, evidence=evidence)  # says what is wrong
+            check_observations(self.n_pages, page, elapsed, changed, None, None)  # says what is wrong
+            raise ValueError(f"evidence must be nats that are not negative, got {evidence!r}.")
         stored = self._columns["log_likelihood"]
         dated = changed and time_since_modified is not None and time_since_modified < elapsed and not evidence
         kept = 1.0
@@ -296,10 +316,11 @@ class Posterior(Estimator):
             kept = self._kept(np.array([elapsed])).item()
         elapsed = float(min(max(elapsed, _SHORTEST), _LONGEST))  # to numba an integer would be another type
         if self.dtype != "float64":
-            updates = self._columns["updates"]
-            count = updates.item(page)
-            offset = dither_one(page, count)
-            updates[page] = (count + 1) & 0xFFFF
+            if self.counts_updates:
+                updates = self._columns["updates"]
+                n_updates = updates.item(page)
+                updates[page] = (n_updates + 1) & 0xFFFF
+            offset = dither_one(page, n_updates)
             if ROWS.compiled and not (dated or doubt):
                 row = stored, page, NATS[self.dtype], self.prior if prior is None else prior, self._grid
                 renewal = self._renewal.near, self._renewal.shares
@@ -481,14 +502,14 @@ class Posterior(Estimator):
 
         Returns
         -------
-        ndarray of uint16, shape (n, K + 1)
+        ndarray of uint16, shape (n, K + 1), or (n, K) where updates are not counted
             Steps of 1/2048 nat below the likeliest rate, whatever the dtype, and last the number of updates modulo
             65536, which the rounding depends on.
         """
         self._only_compact("packed")
         rows = check_rows(pages, self.n_pages)
-        steps, updates = to_steps(self._columns["log_likelihood"][rows]), self._columns["updates"][rows]
-        return np.concatenate([steps, updates[:, np.newaxis]], axis=1)
+        steps = to_steps(self._columns["log_likelihood"][rows])
+        return np.column_stack([steps, self._columns["updates"][rows]]) if self.counts_updates else steps
 
     def unpack(self, pages: npt.ArrayLike, packed: npt.ArrayLike) -> None:
         """Set rows to what `packed` returned.
@@ -497,38 +518,40 @@ class Posterior(Estimator):
         ----------
         pages : int or array_like of int
             Row numbers.
-        packed : array_like of uint16, shape (n, K + 1)
+        packed : array_like of uint16, shape (n, K + 1) or (n, K)
             What `packed` returned, from a posterior with the same rates (compare `rates_id`).
         """
         self._only_compact("unpack")
         rows = check_rows(pages, self.n_pages)
-        given = np.atleast_2d(np.asarray(packed))
-        if given.dtype != np.uint16 or given.shape != (rows.size, self.rates.size + 1):
+        given, n_rates = np.atleast_2d(np.asarray(packed)), self.rates.size
+        expected = rows.size, n_rates + self.counts_updates
+        if given.dtype != np.uint16 or given.shape != expected:
             raise ValueError(
-                f"packed must be an array of uint16 with shape {(rows.size, self.rates.size + 1)}, "
-                f"got {given.dtype} with shape {given.shape}."
+                f"packed must be an array of uint16 with shape {expected}, got {given.dtype} with shape {given.shape}."
             )
-        self._columns["log_likelihood"][rows] = from_steps(given[:, :-1], self.dtype)
-        self._columns["updates"][rows] = given[:, -1]
+        self._columns["log_likelihood"][rows] = from_steps(given[:, :n_rates], self.dtype)
+        if self.counts_updates:
+            self._columns["updates"][rows] = given[:, -1]
 
     def codes(self, n_pages: int) -> npt.NDArray[Any]:
         """Return the compact rows of the first so many pages as they are kept, shape (n, K); a view."""
         self._only_compact("codes")
         return self._columns["log_likelihood"][:n_pages]
 
-    def set_codes(self, codes: npt.NDArray[Any], updates: npt.NDArray[np.uint16]) -> None:
-        """Hold so many rows and no others, by what `codes` returned and how many updates each has had.
+    def set_codes(self, codes: npt.NDArray[Any]) -> None:
+        """Hold so many rows and no others, by what `codes` returned, none of which counts its updates.
 
-        The arrays are kept, not copied.
+        The array is kept, not copied.
         """
         self._only_compact("set_codes")
-        if codes.dtype.name != self.dtype or codes.shape != (updates.size, self.rates.size):
+        shape = codes.shape[0], self.rates.size
+        if codes.dtype.name != self.dtype or codes.shape != shape or self.counts_updates:
             raise ValueError(
-                f"codes must be an array of {self.dtype} with shape {(updates.size, self.rates.size)}, "
-                f"got {codes.dtype} with shape {codes.shape}."
+                f"codes must be an array of {self.dtype} with shape {shape} and counts_updates False, "
+                f"got {codes.dtype} with shape {codes.shape} and {self.counts_updates}."
             )
-        self._columns = {"log_likelihood": codes, "updates": updates}
-        self.n_pages = updates.size
+        self._columns = {"log_likelihood": codes}
+        self.n_pages = codes.shape[0]
 
     def _only_compact(self, name: str) -> None:
         if self.dtype == "float64":

@@ -73,6 +73,7 @@ def signals_known(
     parts: Any,
     n_signals: Any,
     totals: Any,
+    totals_high: Any,
     crawled_at: Any,
     rare: Any,
     since: Any,
@@ -114,6 +115,8 @@ def signals_known(
             found[0, n] = found[1, n] = found[2, n] = 0.0
             continue
         heard, total = float(n_signals[page]), float(totals[page])
+        if len(totals_high):  # a `CountColumn`
+            total += 65536.0 * totals_high[page]
         if total == 0.0 or rate <= 0.0:
             rate = 0.0
         else:
@@ -266,13 +269,13 @@ def _growing_wait(
 
 
 _ROW, _ROWS, _THREE, _INT = np.full(2, 0.5), np.full((2, 2), 0.5), np.full((3, 2), 0.5), np.arange(2)
-_INT32, _UINT16, _UINT32 = _INT.astype(np.int32), _INT.astype(np.uint16), _INT.astype(np.uint32)
+_INT32, _UINT16 = _INT.astype(np.int32), _INT.astype(np.uint16)
 _KINDS = np.arange(2).astype(np.uint8)
 _KNOWN = _KINDS, _ROW, _ROWS, _ROW, _ROW, _ROW, _THREE
 #: Arguments of the functions that are called from outside, as numba is to compile them.
 EXAMPLES = {
     "signals_known": (
-        *(_INT, _INT, _INT32, _INT32, _UINT16, _UINT16, _UINT32, _ROW, _INT32, _ROW),
+        *(_INT, _INT, _INT32, _INT32, _UINT16, _UINT16, _UINT16, _UINT16, _ROW, _INT32, _ROW),
         *(_UINT16.reshape(1, 2), _ROW, _ROW, _ROW, _INT, 1, _ROW, _ROW, _THREE.copy()),
     ),
     "value_of_one": (*_KNOWN, 0, 1.0),

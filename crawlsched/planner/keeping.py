@@ -94,9 +94,7 @@ def restore_planner(
     planner.further.restore(_named("further.", arrays))
     planner.own_precision.restore(arrays["own_precision"])
     planner.neighbours.restore(arrays["neighbours"])
-    # As after reading a store: a count of updates only spreads rounding, and all crawls but the first were some.
-    updates = (np.maximum(planner.pages.n_crawls, 1) - 1).astype(np.uint16)
-    planner.posterior.set_codes(arrays["posterior"], updates)
+    planner.posterior.set_codes(arrays["posterior"])
     planner.threshold = facts["threshold"]
     if "filed.place" not in arrays:
         return

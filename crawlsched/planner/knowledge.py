@@ -99,7 +99,7 @@ class Knowledge:
         self.gone_interval = positive("gone_interval", gone_interval, "seconds")
         self.pages = Pages()
         grid = DEFAULT_GRID if rates is None else rates
-        self.posterior = Posterior(0, grid, dtype=np.uint8, renewal=RENEWAL)
+        self.posterior = Posterior(0, grid, dtype=np.uint8, renewal=RENEWAL, counts_updates=False)
         self.grid = self.posterior.rates_id
         self.further = FurtherSources(self.pages)
         self.own_precision = OwnPrecision(self.pages)
@@ -240,9 +240,7 @@ class Knowledge:
         self.pages.crawled_at[future] = now
         if log_likelihood is not None:
             chosen = np.asarray(columns.get("has_log_likelihood", np.ones(pages.size, bool)), bool)
-            # The store keeps no count of updates, which only spreads rounding: all crawls but the first were some.
-            updates = (np.maximum(self.pages.n_crawls[pages[chosen]], 1) - 1).astype(np.uint16)
-            self.posterior.unpack(pages[chosen], np.column_stack([log_likelihood[chosen], updates]))
+            self.posterior.unpack(pages[chosen], log_likelihood[chosen])
         filed = pages[self.pages.state[pages] != FREE]
         # The best of so many are far above what will be picked when those that have waited longest are through.
         for start in range(0, filed.size, SLICE * 8):
@@ -275,7 +273,7 @@ class Knowledge:
         self.own_precision.free(rows)
         self.neighbours.free(rows)
         self.pages.free(rows)
-        self.posterior.unpack(rows, np.zeros((rows.size, self.posterior.rates.size + 1), np.uint16))
+        self.posterior.unpack(rows, np.zeros((rows.size, self.posterior.rates.size), np.uint16))
 
     def _rows(self, pages: npt.ArrayLike) -> IndexArray:
         rows = distinct(np.asarray(pages, np.intp).reshape(-1))
@@ -338,13 +336,15 @@ class Knowledge:
                 doubt=doubt,
                 time_since_modified=time_since_modified,
                 prior=prior,
+                # A count of updates only spreads rounding, and nearly every crawl is one.
+                n_updates=columns.n_crawls.item(page),
             )
             observation = Observation(page, now, elapsed, n_signals, source, evidence, changed, further)
         else:
             self.neighbours.forget(page)
         if changed:
-            columns.n_changes[page] += 1
-        columns.n_crawls[page] += 1
+            columns.n_changes.add_one(page)
+        columns.n_crawls.add_one(page)
         columns.crawled_at[page] = now
         columns.n_signals[page] = 0
         if columns.further.item(page):
@@ -597,7 +597,7 @@ class Knowledge:
             elif crawled_at.item(page) <= now:
                 changes = frontier.values.hears(page)
                 n_signals[page] = heard + 1
-                columns.n_signals_total[page] += 1
+                columns.n_signals_total.add_one(page)
                 # Of a page never crawled there is no copy that could go stale.
                 if changes and crawled_at.item(page) > -np.inf:
                     frontier.refile_one(page, self._now)

@@ -228,7 +228,8 @@ class PageSignals:
         counted = np.maximum(columns.n_signals_total[pages].astype(np.float64) - columns.n_signals[pages], 0.0)
         time = np.maximum(columns.crawled_at[pages] - columns.signalled_since[pages], 0.0)
         time = np.where(np.isfinite(time), time, 0.0)
-        return (counted + SIGNALS_OF_A_RATE) / (time + SIGNALS_OF_A_RATE / towards)
+        rates: FloatArray = (counted + SIGNALS_OF_A_RATE) / (time + SIGNALS_OF_A_RATE / towards)
+        return rates
 
 
 @lru_cache(maxsize=8192)

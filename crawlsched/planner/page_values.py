@@ -244,7 +244,8 @@ class PosteriorValues(PageSignals):
         columns, found = self._pages, np.zeros((3, pages.size))
         if columns.source[pages].max() < 0:
             return found
-        of_pages = columns.source, columns.host, columns.part, columns.n_signals, columns.n_signals_total
+        total = columns.n_signals_total
+        of_pages = columns.source, columns.host, columns.part, columns.n_signals, total.low, total.high
         since = columns.crawled_at, columns.rare, columns.rare_facts.columns["signalled_since"]
         for parameters, part in self._by_parameters(pages):
             chosen = np.arange(pages.size) if part is None else np.flatnonzero(part)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from crawlsched.count_column import CountColumn
 from crawlsched.frontier import Pick
 from crawlsched.in_parts import done_at_once
 from crawlsched.pages import FREE
@@ -206,8 +207,8 @@ class Planner(Knowledge):
             Yields after each part, and returns the snapshot.
         """
         columns, n = self.pages, self.pages.n
-        n_visited, sample = yield from _evenly(columns.n_crawls[:n], _visited, _SAMPLE)
-        _, sources = yield from _evenly(columns.source[:n], _covered, _SAMPLE)
+        n_visited, sample = yield from _evenly(columns.n_crawls, n, _visited, _SAMPLE)
+        _, sources = yield from _evenly(columns.source, n, _covered, _SAMPLE)
         likelihood = self.posterior.codes(n)[sample]
         yield
         hosts, importance = columns.host[sample], columns.importance[sample].astype(np.float64)
@@ -290,7 +291,7 @@ class Planner(Knowledge):
         ``page``, those of `Pages` and of `OwnPrecision`, and ``log_likelihood`` (uint16).
         """
         rows = np.asarray(pages, np.intp)
-        likelihood = self.posterior.packed(rows)[:, :-1]
+        likelihood = self.posterior.packed(rows)
         own = self.own_precision.columns(rows)
         return {"page": rows, **self.pages.columns(rows), **own, "log_likelihood": likelihood}
 
@@ -317,22 +318,28 @@ def _covered(source: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
 
 
 def _evenly(
-    column: npt.NDArray[Any], is_one: Callable[[npt.NDArray[Any]], npt.NDArray[np.bool_]], most: int
+    column: CountColumn | npt.NDArray[Any],
+    n: int,
+    is_one: Callable[[npt.NDArray[Any]], npt.NDArray[np.bool_]],
+    most: int,
 ) -> Generator[None, None, tuple[int, IndexArray]]:
-    """Return how many rows of a column are such ones, and about `most` of these at most, ascending; in parts."""
-    count = 0
-    for start in range(0, column.size, _LOOKED_AT):
-        count += int(np.count_nonzero(is_one(column[start : start + _LOOKED_AT])))
+    """Return how many of the first n rows of a column are such ones, and about `most` of these at most; in parts.
+
+    They are in ascending order.
+    """
+    count, parts = 0, [slice(start, min(start + _LOOKED_AT, n)) for start in range(0, n, _LOOKED_AT)]
+    for part in parts:
+        count += int(np.count_nonzero(is_one(column[part])))
         yield
     if count <= 4 * most:
         found = []
-        for start in range(0, column.size, _LOOKED_AT):
-            found.append(start + np.flatnonzero(is_one(column[start : start + _LOOKED_AT])))
+        for part in parts:
+            found.append(part.start + np.flatnonzero(is_one(column[part])))
             yield
         rows = np.concatenate(found) if found else np.empty(0, np.intp)
         return count, rows[:: max(1, -(-count // most))]
     # One row of each stretch of equal length, at places that follow no period which pages or hosts may have.
     length = count / most
-    stretch = np.arange(int(column.size / length))
+    stretch = np.arange(int(n / length))
     rows = ((stretch + stretch * _GOLDEN % 1) * length).astype(np.intp)
     return count, rows[is_one(column[rows])]

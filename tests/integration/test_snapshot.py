@@ -415,7 +415,7 @@ def test_pages_are_filed_anew_where_co_changes_were_found_before_the_first_plan(
     of_host = HostCoChanges(START, START + 1_000, np.array([START + 500]), np.array([1.1]))
     planner = collection.planner
     planner._put_in_force(replace(planner._newest_parameters, co_changes=CoChanges({0: of_host})))
-    crawl(collection, START + 1_000, 10)
+    crawl(collection, START + 1_000, 3)  # too few visits for a search that would find there were none
     collection.close(START + 1_010)
     assert read_facts(snapshot_in(tmp_path))["planner"]["n_filed"] == 0
     used, first, second = picks_with_and_without(tmp_path, START + 1_020)

@@ -234,6 +234,34 @@ def test_a_compact_page_takes_66_bytes_or_34(dtype, size):
     assert Posterior(1000, dtype=dtype).packed(np.arange(1000)).nbytes == 66_000
 
 
+@pytest.mark.parametrize("dtype", [np.uint16, np.uint8])
+def test_whoever_counts_updates_elsewhere_saves_two_bytes_a_page_and_learns_the_same(dtype):
+    """The planner knows how often each page was crawled: told so, rows are the same to the last bit."""
+    counting, told = Posterior(3, dtype=dtype), Posterior(3, dtype=dtype, counts_updates=False)
+    for n_updates in range(50):
+        for page in range(3):
+            visit = page, 1000.0 * (1 + n_updates % 7), n_updates % 3 == page
+            counting.update_one(*visit)
+            told.update_one(*visit, n_updates=n_updates)
+    assert "updates" not in told.state()
+    assert np.array_equal(told.packed(range(3)), counting.packed(range(3))[:, :-1])
+    again = Posterior(3, dtype=dtype, counts_updates=False)
+    again.unpack(range(3), told.packed(range(3)))
+    assert np.array_equal(again.codes(3), told.codes(3))
+    assert np.array_equal(Posterior.from_state(told.state()).codes(3), told.codes(3))
+
+
+def test_rows_that_count_no_updates_take_none_without_being_told():
+    """An array of visits says nothing of how many there were before."""
+    told = Posterior(3, dtype=np.uint8, counts_updates=False)
+    with pytest.raises(
+        ValueError,
+        match=re.escape("counts_updates must be True for update() of uint8 rows, got False; use update_one()."),
+    ):
+        told.update([0, 1], 1000.0, True)
+    assert not told.codes(3).any()
+
+
 @pytest.mark.parametrize("change", [10.0, 0.1])
 def test_with_a_discount_a_tenfold_change_of_rate_is_followed_within_ten_visits(change):
     """Ten visits after the rate changed tenfold, the median page is within a factor of two; without, it is not."""

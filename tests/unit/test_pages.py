@@ -49,7 +49,7 @@ def test_rows_between_loaded_pages_are_free() -> None:
 
 def test_a_row_takes_few_bytes() -> None:
     """All columns together take 45 bytes a page."""
-    assert Pages().bytes_per_row == 45
+    assert Pages().bytes_per_row == 39
 
 
 def test_columns_are_copied_by_name() -> None:
@@ -106,4 +106,4 @@ def test_what_no_loaded_page_has_takes_no_memory() -> None:
         grew[value] = (resident() - before) / n
         assert (pages.n_signals[:n] == value).all()
         del pages
-    assert grew[7] - grew[0] > 8.0  # of 4 + 2 + 4 bytes
+    assert grew[7] - grew[0] > 5.0  # of 2 + 2 + 2 bytes

@@ -31,7 +31,7 @@ def crawled(n_pages: int, seed: int = 0, surely: bool = True, **parameters: obje
         planner.crawled(page, NOW, None)
     if surely:
         # 30 nats below the likeliest rate is as good as impossible.
-        rows = np.full((n_pages, RATES.size + 1), 60_000, np.uint16)
+        rows = np.full((n_pages, RATES.size), 60_000, np.uint16)
         rows[pages, rng.integers(0, RATES.size, n_pages)] = 0
         planner.posterior.unpack(pages, rows)
     return planner
