@@ -11,7 +11,7 @@ import numpy.typing as npt
 from crawlsched.crawl_value.evaluation import Compilable
 from crawlsched.frontier import bucket_rows, calendar_rows
 from crawlsched.frontier.buckets import Buckets
-from crawlsched.frontier.calendar_rows import EXACT_BITS, FURTHEST, LAST_TICK, NONE, WIDTH_BITS
+from crawlsched.frontier.calendar_rows import FURTHEST, LAST_TICK, NONE
 from crawlsched.growing import grown
 from crawlsched.pages import distinct
 
@@ -20,21 +20,19 @@ __all__ = ["NONE", "Calendar"]
 IndexArray = npt.NDArray[np.intp]
 FloatArray = npt.NDArray[np.float64]
 
-_WIDTH = 2**WIDTH_BITS - 1
-# There are no more buckets at a time: 64 of each width, and those of one tick.
-_MOST_BUCKETS = 4096
-# What is in a wide bucket goes to narrower ones in parts of about so many alarms, before its first tick begins.
-_PART = 512
+# In so many ticks all alarms are gone through once. Fewer: less is in buckets, and more alarms are looked at in a tick.
+_EPOCH = 2048
+# Alarms looked at in one call.
+_AT_ONCE = 2**16
 # So often in a tick `ahead` goes for what rings in the next one.
 _TIMES_AHEAD = 3
 #: `crawlsched.frontier.calendar_rows`.
 ROWS = Compilable(calendar_rows, bucket_rows)
 
 
-def _alarms_of(key: Any) -> tuple[Any, Any]:
-    """Return the first and the last tick of a bucket, or of each of several."""
-    start = key >> WIDTH_BITS
-    return start, start + (1 << (key & _WIDTH)) - 1
+def _alarm_of(tick: Any) -> tuple[Any, Any]:
+    """Return the first and the last alarm that a bucket is for, or each of several: both are its tick."""
+    return tick, tick
 
 
 class Calendar:
@@ -52,27 +50,31 @@ class Calendar:
 
     Notes
     -----
-    A bucket is an array of page numbers, for a range of ticks that begins at a multiple of its width, a power of two.
-    An entry counts only if the page's alarm, one 4-byte number, is in the bucket's range, so that moving an alarm is
-    O(1) and leaves a dead entry behind (see `Buckets`). Before the range of a wide bucket begins, its alarms are moved
-    to narrower ones, some hundreds in each tick: each alarm is moved three times or so on its way, and no tick has to
-    do much more than any other. Memory: 4 bytes a page, and about 5 for each alarm set.
+    A bucket is an array of page numbers for one tick, and there are buckets for the ticks soon to come only: of all
+    other pages there is but the alarm, one 4-byte number. In each epoch of 2048 ticks the alarms of all pages are gone
+    through once, some in each tick, and those of the epoch after the next one are gathered into buckets: so each is
+    in its bucket at least an epoch before it rings. An entry counts only if it is the page's alarm, so that moving an
+    alarm is O(1) and leaves a dead entry behind (see `Buckets`). Memory: 4 bytes a page, and 4 to 5 for each alarm that
+    rings within two epochs.
     """
 
     def __init__(self, tick: float, start: float) -> None:
         self.tick = tick
         self._start = start
         self._alarm: npt.NDArray[np.uint32] = np.zeros(0, np.uint32)
-        self._buckets = Buckets(lambda: self._alarm, _alarms_of)
-        # By the tick in which something is to be done about them, and those whose alarms are being moved.
-        self._order: list[tuple[int, int]] = []
-        self._moving: list[int] = []
+        self._buckets = Buckets(lambda: self._alarm, _alarm_of)
+        # The ticks that have buckets, as a heap.
+        self._order: list[int] = []
+        self._current = self.number(start)  # tick of the last `due`
+        # Alarms up to the first of these ticks are in buckets; up to the second those of pages that were gone through.
+        self._near, self._nearer = self._current + _EPOCH, self._current + 2 * _EPOCH
+        self._gathered = 0
         # A tick, and what is left of those who ring in it when `ahead` hands them out.
         self._next_tick = NONE
         self._ahead: IndexArray = np.empty(0, np.intp)
         self._n_ahead = 0
-        self._living = 0
-        self._current = self.number(start)  # tick of the last `due`
+        # How many alarms are set, and how many of these are in buckets.
+        self._living = self._n_near = 0
 
     def __len__(self) -> int:
         """Count the alarms that are set; O(1)."""
@@ -118,116 +120,135 @@ class Calendar:
         current = self.number(now)
         # Bounded before it becomes an integer: a time may be anything up to the largest float.
         ahead = min((time - self._start) / self.tick + 1.0 - current, FURTHEST)
-        distance = int(ahead) if ahead > 1 else 1
-        alarm = min(current + distance, LAST_TICK)
-        shift = max(distance.bit_length() - EXACT_BITS, 0)
-        old = self._alarm.item(page)
+        alarm = min(current + (int(ahead) if ahead > 1 else 1), LAST_TICK)
+        old, last = self._alarm.item(page), self._nearer if page < self._gathered else self._near
         self._alarm[page] = alarm
         if old == NONE:
             self._living += 1
-        elif old >= alarm and old >> shift == alarm >> shift:
-            return  # The entry of the alarm before is in a bucket at least as wide, so it counts for this one too.
-        self._add_one(page, alarm >> shift << shift, shift)
-
-    def _add_one(self, page: int, start: int, shift: int) -> None:
-        key = start << WIDTH_BITS | shift
-        if self._buckets.add_one(key, page):
-            self._note(key)
+        elif old <= last:
+            self._n_near -= 1
+        if alarm <= last:
+            self._n_near += 1
+            if alarm != old and self._buckets.add_one(alarm, page):
+                heappush(self._order, alarm)
 
     def set(self, pages: IndexArray, times: FloatArray, now: float) -> None:
         """Set the alarms of distinct pages as `set_one` does, but for infinite times; O(n log n)."""
         if not pages.size:
             return
         current = self.number(now)
-        if (arrays := self._buckets.arrays((), pages.size, _MOST_BUCKETS)) is not None:
+        if (arrays := self._buckets.arrays((), pages.size, self._most_buckets())) is not None:
             new = np.empty(pages.size, np.int64)
-            n_new, n_unset = ROWS.set_alarms(*arrays, self._alarm, pages, times, self._start, self.tick, current, new)
+            when = pages, times, self._start, self.tick, current, self._gathered, self._near, self._nearer
+            n_new, n_unset, n_near = ROWS.set_alarms(*arrays, self._alarm, *when, new)
             self._living += n_unset
-            for key in new[:n_new].tolist():
-                self._note(key)
+            self._n_near += n_near
+            self._note(new[:n_new])
             return
         rings = times < np.inf
         if not rings.all():
             pages, times = pages[rings], times[rings]
         ahead = (times - self._start) / self.tick + (1.0 - current)
         alarms = np.minimum(np.clip(ahead, 1.0, FURTHEST).astype(np.int64) + current, LAST_TICK)
-        self._living += pages.size - int(np.count_nonzero(self._alarm[pages]))
+        self.clear(pages)
         self._alarm[pages] = alarms
-        self._add(pages, alarms, current)
+        self._living += pages.size
+        near = alarms <= self._last(pages)
+        self._add(pages[near], alarms[near])
 
-    def _add(self, pages: IndexArray, alarms: npt.NDArray[np.int64], current: int) -> None:
+    def _last(self, pages: IndexArray) -> npt.NDArray[np.int64]:
+        """Return the last tick whose alarms are in buckets, for each of some pages."""
+        return np.where(pages < self._gathered, self._nearer, self._near)
+
+    def _most_buckets(self) -> int:
+        return self._nearer - self._current + 1
+
+    def _add(self, pages: IndexArray, alarms: npt.NDArray[np.int64]) -> None:
         """Put pages into the buckets of their alarms."""
-        if not pages.size:
-            return
-        shift = np.maximum(np.frexp(alarms - current)[1] - EXACT_BITS, 0)
-        keys = (alarms >> shift << shift) << WIDTH_BITS | shift
-        for key in self._buckets.add(keys, pages):
-            self._note(key)
+        if pages.size:
+            self._n_near += pages.size
+            self._note(self._buckets.add(alarms, pages))
 
-    def _note(self, key: int) -> None:
-        start, shift = key >> WIDTH_BITS, key & _WIDTH
-        heappush(self._order, (start - (1 << shift) if shift else start, key))
+    def _note(self, ticks: npt.NDArray[np.int64] | list[int]) -> None:
+        for tick in ticks if isinstance(ticks, list) else ticks.tolist():
+            heappush(self._order, tick)
 
     def clear_one(self, page: int) -> None:
         """Take a page's alarm back, if it has one; O(1)."""
-        if self._alarm.item(page) != NONE:
+        alarm = self._alarm.item(page)
+        if alarm != NONE:
             self._alarm[page] = NONE
             self._living -= 1
+            self._n_near -= alarm <= (self._nearer if page < self._gathered else self._near)
 
     def clear(self, pages: IndexArray) -> None:
         """Take the alarms of distinct pages back; O(n)."""
-        self._living -= int(np.count_nonzero(self._alarm[pages]))
+        alarms = self._alarm[pages]
+        there = alarms != NONE
+        self._living -= int(np.count_nonzero(there))
+        self._n_near -= int(np.count_nonzero(there & (alarms <= self._last(pages))))
         self._alarm[pages] = NONE
 
-    def due(self, now: float) -> IndexArray:
-        """Take out and return the distinct pages whose alarms ring in the tick of `now` or before; O(their number)."""
-        current = self.number(now)
-        keys: list[int] = []
-        while self._order and self._order[0][0] <= current:
-            _, key = heappop(self._order)
-            (self._moving if key & _WIDTH else keys).append(key)
-        found = self._ring_compiled(keys, current)
-        is_clear = found is not None
-        if found is None:
-            found = [self._buckets.pop(key) for key in keys]
-            if self._moving:
-                found += self._move(current)
+    # -- what is soon to come
+
+    def _advance(self, current: int) -> None:
+        """Let the tick be the current one: gather the alarms that have to be in buckets by then."""
+        if current >= self._near:
+            self._gather(self._alarm.size)
+            if current >= self._nearer:  # nobody has asked for long
+                self._begin_epoch(current + _EPOCH)
+                self._gather(self._alarm.size)
+            self._begin_epoch(self._nearer + _EPOCH)
+        self._gather(self._alarm.size * (current - self._near + _EPOCH) // _EPOCH)
         self._current = current
+
+    def _begin_epoch(self, end: int) -> None:
+        self._near, self._nearer, self._gathered = self._nearer, end, 0
+
+    def _gather(self, end: int) -> None:
+        """Go through the alarms of all pages below a number, and put those of the next epoch into buckets."""
+        for start in range(self._gathered, end, _AT_ONCE):
+            alarms = self._alarm[start : min(start + _AT_ONCE, end)]
+            pages = start + np.flatnonzero((alarms > self._near) & (alarms <= self._nearer))
+            self._add(pages, self._alarm[pages].astype(np.int64))
+        self._gathered = max(self._gathered, end)
+
+    def due(self, now: float) -> IndexArray:
+        """Take out and return the distinct pages whose alarms ring in the tick of `now` or before; O(their number).
+
+        With them come those that `ahead` began to hand out and is not through with.
+        """
+        self._advance(self.number(now))
+        ticks: list[int] = []
+        while self._order and self._order[0] <= self._current:
+            ticks.append(heappop(self._order))
+        found = self._ring_compiled(ticks)
+        if found is None:
+            found = [self._buckets.pop(tick) for tick in ticks]
+            for pages in found:
+                self.clear(pages)
         if self._ahead.size:
             left = self._ahead[self._alarm[self._ahead] == self._next_tick]
             self._ahead = self._ahead[:0]
-            if left.size:
-                found.append(left)
-        self._buckets.sweep(self._living)
-        if not found:
-            return np.empty(0, np.intp)
-        if len(found) == 1 and is_clear:
-            return found[0]
-        # A page that left a bucket and came back stands in it twice.
-        due = distinct(np.concatenate(found)) if len(found) > 1 else found[0]
-        self.clear(due)
-        return due
+            self.clear(left)
+            found.append(left)
+        self._buckets.sweep(self._n_near)
+        return np.concatenate(found) if found else np.empty(0, np.intp)
 
-    def _ring_compiled(self, keys: list[int], current: int) -> list[IndexArray] | None:
-        """Take out those whose alarms ring, of some buckets that are due and those being moved, by compiled code.
+    def _ring_compiled(self, ticks: list[int]) -> list[IndexArray] | None:
+        """Take out those whose alarms ring in some ticks by compiled code; they have no alarms then.
 
-        They have no alarms then. None, and nothing is done, where the buckets are not such as compiled code can walk.
+        None, and nothing is done, where the buckets are not such as compiled code can walk.
         """
-        n_due, keys = len(keys), keys + self._moving
-        arrays = self._buckets.arrays(keys, 0)
+        arrays = self._buckets.arrays(ticks, 0)
         if arrays is None:
             return None
-        if not keys:
+        if not ticks:
             return []
-        key_of, n_of = np.array(keys), np.empty(len(keys), np.int64)
-        n = ROWS.wanted(arrays[2], key_of, n_due, current, _PART, n_of)
-        arrays = self._buckets.arrays((), n, _MOST_BUCKETS) or arrays
-        found, new = np.empty((2, n), np.int64)
-        n_found, n_new = ROWS.ring(*arrays, self._alarm, key_of, n_of, n_due, current, found, new)
+        found = np.empty(sum(self._buckets.size(tick) for tick in ticks), np.int64)
+        n_found = ROWS.ring(*arrays, self._alarm, np.array(ticks), found)
         self._living -= n_found
-        for key in new[:n_new].tolist():
-            self._note(key)
-        self._moving = [key for key in self._moving if key >> WIDTH_BITS > current]
+        self._n_near -= n_found
         return [found[:n_found]]
 
     def ahead(self, n: int) -> IndexArray:
@@ -240,69 +261,51 @@ class Calendar:
         if tick != self._next_tick:
             self._next_tick, self._n_ahead = tick, 0
         if not self._ahead.size:
-            key = tick << WIDTH_BITS
-            if self._n_ahead == _TIMES_AHEAD or key not in self._buckets or self._buckets.size(key) <= n:
+            if self._n_ahead == _TIMES_AHEAD or tick not in self._buckets or self._buckets.size(tick) <= n:
                 return self._ahead
             self._n_ahead += 1
-            self._ahead = distinct(self._buckets.pop_some(key, self._buckets.size(key)))
+            self._ahead = distinct(self._buckets.pop_some(tick, self._buckets.size(tick)))
         some, self._ahead = self._ahead[:n], self._ahead[n:]
         pages: IndexArray = some[self._alarm[some] == tick]
         self.clear(pages)
         return pages
 
-    def _move(self, current: int) -> list[IndexArray]:
-        """Move alarms of wide buckets to narrower ones; return the pages of those that ring by now."""
-        found: list[IndexArray] = []
-        still = []
-        for key in self._moving:
-            left, ticks = self._buckets.size(key), (key >> WIDTH_BITS) - current
-            if ticks <= 0:
-                n = left
-            elif left > _PART * ticks:
-                n = -(-left // ticks)
-            else:  # The later the better: the nearer an alarm is, the narrower the bucket that it is moved to.
-                n = max(0, left - _PART * (ticks - 1))
-            if n:
-                pages = self._buckets.pop_some(key, n)
-                alarms = self._alarm[pages].astype(np.int64)
-                rings = alarms <= current
-                if rings.any():
-                    found.append(distinct(pages[rings]))
-                    pages, alarms = pages[~rings], alarms[~rings]
-                self._add(pages, alarms, current)
-            if ticks > 0:
-                still.append(key)
-            else:
-                self._buckets.discard(key)
-        self._moving = still
-        return found
-
     def next_time(self) -> float:
         """Return a time until which nothing rings, after the tick of the last `due`; inf if there is none. O(1)."""
-        ticks = [key >> WIDTH_BITS for key in self._moving]
-        if self._order:
-            ticks.append(self._order[0][0])
+        ticks = self._order[:1]
+        if self._living > self._n_near:
+            ticks.append(self._near + 1)
         return self._start + (min(ticks) - 1) * self.tick if ticks else np.inf
 
     def soonest(self, n: int) -> IndexArray:
-        """Return about `n` pages whose alarms ring soonest, not necessarily all of them distinct; O(n)."""
+        """Return about `n` pages whose alarms ring soonest, not necessarily all of them distinct.
+
+        O(n), or as long as it takes to look at all alarms if fewer ring within an epoch.
+        """
         found: list[IndexArray] = []
         if self._ahead.size:
             found.append(self._ahead[self._alarm[self._ahead] == self._next_tick])
             n -= found[-1].size
-        for key in sorted(self._buckets)[: 64 + n // 4]:
-            found.append(self._buckets.pages(key))
+        for tick in sorted(self._buckets)[: 64 + n // 4]:
+            found.append(self._buckets.pages(tick))
             n -= found[-1].size
             if n <= 0:
                 break
+        if n > 0 and self._living > self._n_near:
+            later = np.flatnonzero(self._alarm > self._near)
+            if later.size > n:
+                later = later[np.argpartition(self._alarm[later], n)[:n]]
+            found.append(later[np.argsort(self._alarm[later], kind="stable")])
         return np.concatenate(found) if found else np.empty(0, np.intp)
 
     def check(self) -> None:
-        """Raise `AssertionError` unless every alarm stands in its bucket and all counts agree; O(n)."""
+        """Raise `AssertionError` unless every alarm that is near stands in its bucket and all counts agree; O(n)."""
         self._buckets.check()
-        assert sorted([key for _, key in self._order] + self._moving) == sorted(self._buckets)
+        assert self._current < self._near < self._nearer
+        assert sorted(self._order) == sorted(self._buckets)
         alarmed = np.flatnonzero(self._alarm)
-        assert self._living == alarmed.size
+        near = alarmed[self._alarm[alarmed] <= self._last(alarmed)]
+        assert (self._living, self._n_near) == (alarmed.size, near.size)
         inside = [self._ahead[self._alarm[self._ahead] == self._next_tick]]
-        inside += [self._buckets.pages(key) for key in self._buckets]
-        assert np.isin(alarmed, np.concatenate(inside)).all()
+        inside += [self._buckets.pages(tick) for tick in self._buckets]
+        assert np.array_equal(np.unique(np.concatenate(inside)), near)

@@ -255,7 +255,7 @@ class SmallLimits(Histories):
         (frontier, "_OPENED", 2),
         (crowds, "_MOST_THINNED", 2),
         (crowds, "_LOOKED_FOR_EVERY", 1),
-        (calendar, "_PART", 2),
+        (calendar, "_EPOCH", 3),
         (buckets, "_LEAST_DEAD", 0),
         (buckets, "_WHOLE", 4),
         (buckets, "_FEW", 1),

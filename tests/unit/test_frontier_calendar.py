@@ -29,17 +29,18 @@ def as_at_the_start() -> Iterator[None]:
 @settings(max_examples=30, deadline=None)
 @given(
     seed=st.integers(0, 2**32),
-    part=st.sampled_from([1, 3, 512]),
+    epoch=st.sampled_from([1, 3, 500, 2048]),
     least_dead=st.sampled_from([0, 1024]),
     compiled=st.booleans(),
 )
 def test_every_alarm_rings_in_its_tick_and_none_that_was_taken_back(
-    seed: int, part: int, least_dead: int, compiled: bool
+    seed: int, epoch: int, least_dead: int, compiled: bool
 ) -> None:
     """Whatever is set, moved, taken back: each alarm rings in the tick of its time, or if that is past in the next."""
     rng = np.random.default_rng(seed)
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(calendar, "_PART", part)
+        patched.setattr(calendar, "_EPOCH", epoch)
+        patched.setattr(calendar, "_AT_ONCE", 7)
         patched.setattr(buckets, "_LEAST_DEAD", least_dead)
         patched.setattr(buckets, "_WHOLE", 5)
         use_compiled(compiled and HAS_NUMBA)
@@ -91,28 +92,75 @@ def test_an_alarm_that_is_handed_out_ahead_and_set_for_the_same_tick_again_is_no
     assert pages.due(1.5).tolist() == list(range(20))
 
 
-def test_no_tick_moves_many_more_alarms_than_ring_in_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of 300,000 alarms set at once for the next 30,000 ticks, ten a tick, none is moved in a crowd."""
+@pytest.mark.parametrize("compiled", [False, True])
+def test_what_is_left_of_those_handed_out_ahead_rings_if_the_tick_is_asked_for_again(compiled: bool) -> None:
+    """They come once, and have no alarm any more."""
+    if compiled:
+        pytest.importorskip("numba")
+    use_compiled(compiled)
+    pages = Calendar(tick=1.0, start=0.0)
+    pages.reserve(10)
+    pages.set(np.arange(10), np.full(10, 1.5), 0.5)
+    first, rest = pages.ahead(3).tolist(), pages.due(0.6).tolist()
+    assert sorted(first + rest) == list(range(10))
+    assert len(pages) == 0
+    pages.check()
+    assert pages.due(1.5).size == 0
+
+
+def test_no_tick_gathers_many_more_alarms_than_ring_in_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of 300,000 alarms set at once for the next 30,000 ticks, ten a tick are gathered, and all ring in time."""
     n, ticks = 300_000, 30_000
     pages = Calendar(tick=1.0, start=0.0)
     pages.reserve(n)
     pages.set(np.arange(n), np.random.default_rng(1).random(n) * ticks, 0.5)
-    moved: list[int] = []
+    gathered: list[int] = []
     add = Calendar._add
 
-    def counted(self: Calendar, some: np.ndarray, alarms: np.ndarray, current: int) -> None:
-        moved[-1] += some.size
-        add(self, some, alarms, current)
+    def counted(self: Calendar, some: np.ndarray, alarms: np.ndarray) -> None:
+        gathered[-1] += some.size
+        add(self, some, alarms)
 
     monkeypatch.setattr(Calendar, "_add", counted)
     rung = 0
-    for tick in range(1, 3_000):
-        moved.append(0)
+    for tick in range(1, 6_000):
+        gathered.append(0)
         due = pages.due(tick + 0.5)
         assert due.size < 60
         rung += due.size
-    assert rung == pytest.approx(10 * 3_000, rel=0.05)
-    assert max(moved) <= 4 * calendar._PART
+        assert pages._buckets.entries < 10 * 3 * calendar._EPOCH
+    assert rung == pytest.approx(10 * 6_000, rel=0.05)
+    assert sum(gathered) == pytest.approx(10 * 6_000, rel=0.05)
+    assert max(gathered) < 60
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_alarms_beyond_the_buckets_are_known_and_those_of_pages_that_come_meanwhile_ring(compiled: bool) -> None:
+    """Far alarms are told by `next_time` and `soonest`; pages added while others are gathered are gathered, too."""
+    if compiled:
+        pytest.importorskip("numba")
+    use_compiled(compiled)
+    epoch = calendar._EPOCH
+    pages = Calendar(tick=1.0, start=0.0)
+    pages.reserve(10)
+    pages.set(np.arange(10), 10.0 * epoch + np.arange(10)[::-1], 0.5)
+    assert 0.0 < pages.next_time() <= 10 * epoch
+    assert pages.soonest(3).tolist() == [9, 8, 7]
+    assert pages._buckets.entries == 0
+    rung: list[int] = []
+    for now in range(1, 13 * epoch, 7):
+        if pages._alarm.size < 2000:
+            new = np.arange(pages._alarm.size, pages._alarm.size + 50)
+            pages.reserve(pages._alarm.size + 50)
+            pages.set(new, np.full(50, 2.6 * epoch), float(now))
+        if now % 70 == 1:
+            pages.check()
+        rung += pages.due(float(now)).tolist()
+        assert (now < 2.6 * epoch) == (not rung)
+    assert sorted(rung) == list(range(2010))
+    assert sorted(rung[-10:]) == list(range(10))
+    assert pages.next_time() == np.inf
+    assert pages.soonest(3).size == 0
 
 
 @pytest.mark.parametrize("compiled", [False, True])

@@ -86,18 +86,23 @@ def test_each_alarm_is_set_to_the_tick_that_numpy_sets_it_to(seed: int) -> None:
     pages = Calendar(tick=0.5, start=3.0)
     pages.reserve(200)
     for now in (4.0, 500.0):
+        pages.due(now)
         some = rng.choice(200, 90, replace=False)
         times = now + rng.exponential(10.0 ** rng.uniform(-1, 12, 90))
         alarm, new, current = pages._alarm.copy(), np.empty(90, np.int64), pages.number(now)
-        before, kept = len(pages), CompactEntries()
-        n_new, n_unset = calendar_rows.set_alarms(*kept.arrays(90), alarm, some, times, 3.0, 0.5, current, new)
+        before, near, kept = len(pages), pages._n_near, CompactEntries()
+        known = 3.0, 0.5, current, pages._gathered, pages._near, pages._nearer
+        n_new, n_unset, n_near = calendar_rows.set_alarms(*kept.arrays(90), alarm, some, times, *known, new)
+        same = alarm[some] == pages._alarm[some]
         pages.set(some, times, now)
         assert alarm.tolist() == pages._alarm.tolist()
         assert len(pages) == before + n_unset
+        assert pages._n_near == near + n_near
         assert sorted(new[:n_new].tolist()) == sorted(kept.all_keys())
         for key in kept.all_keys():
             assert set(kept.look(key, alarm, 0, 2**32 - 1).tolist()) <= set(pages._buckets.pages(key).tolist())
-        assert kept.entries == 90
+        assert kept.entries == np.count_nonzero((alarm[some] <= pages._last(some)) & ~same)
+        pages.check()
 
 
 def test_pages_sleep_in_view_of_the_lowest_cutoff_of_the_last_turns() -> None:
