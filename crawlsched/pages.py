@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from crawlsched.count_column import CountColumn
 from crawlsched.growing import grown
+from crawlsched.number_column import NumberColumn
 from crawlsched.rare_facts import Facts, RareColumn, RareFacts
 
 __all__ = ["ERROR", "FREE", "GONE", "LIVE", "MOVED", "NEW", "REFUSED", "STATE_NAMES", "Pages", "distinct"]
@@ -33,34 +33,32 @@ STATE_NAMES = ("free", "new", "live", "gone", "moved", "error", "refused")
 
 _NEVER = -np.inf
 
-_COUNT = "count"
-# Name, type, and what a row holds before anything is known.
-_COLUMNS: tuple[tuple[str, str, float], ...] = (
-    ("state", "u1", FREE),
-    ("importance", "f4", 0.0),
-    ("crawled_at", "f8", _NEVER),
-    ("host", "i4", 0),
-    ("n_crawls", _COUNT, 0),
-    ("n_changes", _COUNT, 0),
-    ("n_signals", "u2", 0),
-    ("n_signals_total", _COUNT, 0),
-    ("source", "i4", -1),
-    ("further", "i4", 0),
-    ("part", "u2", 0),
-    ("rare", "i4", 0),
+# Name, type, what a row holds before anything is known, and whether the numbers are small in most collections, so that
+# they stand in a `NumberColumn`.
+_COLUMNS: tuple[tuple[str, str, float, bool], ...] = (
+    ("state", "u1", FREE, False),
+    ("importance", "f4", 0.0, False),
+    ("crawled_at", "f8", _NEVER, False),
+    ("host", "i4", 0, True),
+    ("n_crawls", "u4", 0, True),
+    ("n_changes", "u4", 0, True),
+    ("n_signals", "u2", 0, False),
+    ("n_signals_total", "u4", 0, True),
+    ("source", "i4", -1, True),
+    ("further", "i4", 0, False),
+    ("part", "u2", 0, False),
+    ("rare", "i4", 0, True),
 )
-
-
-# Bytes that a row takes in each.
-_SIZES = {name: 2 if dtype == _COUNT else np.dtype(dtype).itemsize for name, dtype, _ in _COLUMNS}
-_IS_ZERO = {name: empty == 0 for name, _, empty in _COLUMNS}
+_NUMBERS = tuple(name for name, _, _, is_small in _COLUMNS if is_small)
+_ARRAYS = {name: (dtype, empty) for name, dtype, empty, is_small in _COLUMNS if not is_small}
+_EMPTY = {name: empty for name, _, empty, _ in _COLUMNS}
 
 
 class Pages:
     """The columns of all pages; a page is a row number.
 
     Rows are given out in order and never reused, so that a number means one page for ever. Columns grow by a quarter
-    when they are full, in place (`crawlsched.growing`); what was not yet written to takes no memory. 39 bytes a page;
+    when they are full, in place (`crawlsched.growing`); what was not yet written to takes no memory. 33 bytes a page;
     what few pages have, or many share, stands in `RareFacts` and can be read as if it were a column.
 
     Parameters
@@ -76,21 +74,21 @@ class Pages:
         Weight of a fresh copy.
     crawled_at : ndarray of float64
         Time of the last visit that learned what the page holds (or that it is gone), POSIX seconds; -inf: never.
-    host : ndarray of int32
+    host : NumberColumn
         Row number of the host.
-    n_crawls, n_changes : CountColumn
+    n_crawls, n_changes : NumberColumn
         Visits that reached content, and how many of them found a change.
     n_signals : ndarray of uint16
         ChangeSignals since the last visit that reached content.
-    n_signals_total : CountColumn
+    n_signals_total : NumberColumn
         ChangeSignals since `signalled_since`.
-    source : ndarray of int32
+    source : NumberColumn
         The first source that covers the page; -1: none does.
     further : ndarray of int32
         Where the planner keeps what further sources say, counted from 1; 0: there is none.
     part : ndarray of uint16
         Number of the part of its site that the page is in (`crawlsched.change_signals.part_number`).
-    rare : ndarray of int32
+    rare : NumberColumn
         The page's row of rare facts.
     signalled_since, first_seen, not_before, n_errors : RareColumn
         The rare facts, see `Facts`.
@@ -107,18 +105,18 @@ class Pages:
     state: npt.NDArray[np.uint8]
     importance: npt.NDArray[np.float32]
     crawled_at: npt.NDArray[np.float64]
-    host: npt.NDArray[np.int32]
-    n_crawls: CountColumn
-    n_changes: CountColumn
+    host: NumberColumn
+    n_crawls: NumberColumn
+    n_changes: NumberColumn
     n_signals: npt.NDArray[np.uint16]
-    n_signals_total: CountColumn
-    source: npt.NDArray[np.int32]
+    n_signals_total: NumberColumn
+    source: NumberColumn
     further: npt.NDArray[np.int32]
     part: npt.NDArray[np.uint16]
-    rare: npt.NDArray[np.int32]
+    rare: NumberColumn
 
     #: Names of the columns, in order, but for that of rare facts.
-    names = tuple(name for name, _, _ in _COLUMNS if name != "rare")
+    names = tuple(name for name in _EMPTY if name != "rare")
 
     def __init__(self, capacity: int = 1024) -> None:
         if capacity < 1:
@@ -126,8 +124,8 @@ class Pages:
         #: Rows given out so far, forgotten pages included: the next page's number.
         self.n = 0
         self.capacity = 0
-        for name, dtype, _ in _COLUMNS:
-            setattr(self, name, CountColumn() if dtype == _COUNT else np.empty(0, dtype))
+        for name, dtype, empty, is_small in _COLUMNS:
+            setattr(self, name, NumberColumn(dtype, int(empty)) if is_small else np.empty(0, dtype))
         self.rare_facts = RareFacts()
         self.signalled_since, self.first_seen, self.not_before, self.n_errors = (
             RareColumn(name, self.rare_facts, lambda: self.rare, self._change_rare) for name in Facts._fields
@@ -149,18 +147,17 @@ class Pages:
         if capacity <= self.capacity:
             return
         size = max(capacity, self.capacity + self.capacity // 4)
-        for name, dtype, _ in _COLUMNS:
-            if dtype == _COUNT:
-                getattr(self, name).lengthen(size)
-            else:
-                setattr(self, name, grown(getattr(self, name), size))
+        for name in _NUMBERS:
+            getattr(self, name).lengthen(size)
+        for name in _ARRAYS:
+            setattr(self, name, grown(getattr(self, name), size))
         self.capacity = size
 
     def _begin(self, stop: int) -> None:
         # Rows are first written when they are given out: until then they take no memory.
         if stop > self.n:
             self.reserve(stop)
-            for name, _, empty in _COLUMNS:
+            for name, (_, empty) in _ARRAYS.items():
                 if empty != 0:
                     getattr(self, name)[self.n : stop] = empty
             self.n = stop
@@ -232,8 +229,8 @@ class Pages:
         begun = int(rows.min()) < self.n
         self._begin(int(rows.max()) + 1)
         for name in self.names:
-            # Rows that were never written hold 0 and take no memory: of what no page has, it stays so.
-            if name in columns and (begun or not _IS_ZERO[name] or np.any(columns[name])):
+            # Rows that were never written to take no memory: of what no page has, it stays so.
+            if name in columns and (begun or np.any(columns[name] != _EMPTY[name])):
                 getattr(self, name)[rows] = columns[name]
         given = [name for name in Facts._fields if name in columns]
         if given:
@@ -247,7 +244,7 @@ class Pages:
     def set_rare(self, page: int, **changes: Any) -> None:
         """Change some of a page's rare facts; O(1)."""
         old = self.rare.item(page)
-        self.rare[page] = self.rare_facts.give(self.rare_facts.facts(old)._replace(**changes))
+        self.rare.set_one(page, self.rare_facts.give(self.rare_facts.facts(old)._replace(**changes)))
         self.rare_facts.take_back_one(old)
 
     def reached(self, page: int) -> None:
@@ -273,7 +270,7 @@ class Pages:
     def free(self, rows: npt.NDArray[np.intp]) -> None:
         """Forget pages; their rows stay empty for good. O(1) a page."""
         self.rare_facts.take_back(self.rare[rows])
-        for name, _, empty in _COLUMNS:
+        for name, empty in _EMPTY.items():
             getattr(self, name)[rows] = empty
 
     def columns(self, rows: npt.NDArray[np.intp]) -> dict[str, npt.NDArray[Any]]:
@@ -282,26 +279,24 @@ class Pages:
 
     def everything(self) -> dict[str, npt.NDArray[Any]]:
         """Return all that `restore` needs; views of the columns."""
-        columns: dict[str, npt.NDArray[Any]] = {}
-        for name, dtype, _ in _COLUMNS:
-            column = getattr(self, name)
-            columns |= column.everything(name, self.n) if dtype == _COUNT else {name: column[: self.n]}
+        columns: dict[str, npt.NDArray[Any]] = {name: getattr(self, name)[: self.n] for name in _ARRAYS}
+        for name in _NUMBERS:
+            columns |= getattr(self, name).everything(name, self.n)
         return columns | {f"rare.{name}": column for name, column in self.rare_facts.everything().items()}
 
     def restore(self, columns: dict[str, npt.NDArray[Any]]) -> None:
         """Become what `everything` was taken of; the arrays are kept."""
-        for name, dtype, _ in _COLUMNS:
-            if dtype == _COUNT:
-                getattr(self, name).restore(name, columns)
-            else:
-                setattr(self, name, columns[name])
+        for name in _NUMBERS:
+            getattr(self, name).restore(name, columns)
+        for name in _ARRAYS:
+            setattr(self, name, columns[name])
         self.n = self.capacity = self.state.size
         self.rare_facts.restore({name[5:]: column for name, column in columns.items() if name.startswith("rare.")})
 
     @property
     def bytes_per_row(self) -> int:
-        """What one row takes, but for rare facts."""
-        return sum(_SIZES.values())
+        """What one row takes, but for rare facts, where all numbers are small."""
+        return sum(np.dtype(dtype).itemsize for dtype, _ in _ARRAYS.values()) + 2 * len(_NUMBERS)
 
 
 def distinct(rows: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from crawlsched.growing import grown
+from crawlsched.number_column import NumberColumn
 
 __all__ = ["Facts", "RareColumn", "RareFacts"]
 
@@ -197,7 +198,7 @@ class RareColumn:
         self,
         name: str,
         facts: RareFacts,
-        rows: Callable[[], RowArray],
+        rows: Callable[[], NumberColumn],
         change: Callable[[Any, str, Any], None],
     ) -> None:
         self._name = name

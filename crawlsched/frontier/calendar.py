@@ -150,10 +150,11 @@ class Calendar:
             pages, times = pages[rings], times[rings]
         ahead = (times - self._start) / self.tick + (1.0 - current)
         alarms = np.minimum(np.clip(ahead, 1.0, FURTHEST).astype(np.int64) + current, LAST_TICK)
-        self.clear(pages)
+        before, last = self._alarm[pages], self._last(pages)
+        self._living += pages.size - int(np.count_nonzero(before))
+        self._n_near -= int(np.count_nonzero((before != NONE) & (before <= last)))
         self._alarm[pages] = alarms
-        self._living += pages.size
-        near = alarms <= self._last(pages)
+        near = alarms <= last
         self._add(pages[near], alarms[near])
 
     def _last(self, pages: IndexArray) -> npt.NDArray[np.int64]:

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from crawlsched.frontier.buckets import Buckets
 from crawlsched.frontier.levels import value_at
+from crawlsched.number_column import NumberColumn
 from crawlsched.pages import distinct
 
 __all__ = [
@@ -279,7 +280,7 @@ class Ladder:
         """Return up to `n` pages of the best run, some of which may have left it."""
         return self._runs[0][-1].top(n) if self._runs else np.empty(0, np.intp)
 
-    def check(self, host: npt.NDArray[np.int32]) -> int:
+    def check(self, host: NumberColumn) -> int:
         """Raise `AssertionError` unless the beds hold the pages that `place` says; return how many. O(n)."""
         self._beds.check()
         assert sorted(self._order) == sorted(-level for level in self._beds)

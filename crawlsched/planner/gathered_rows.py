@@ -65,17 +65,28 @@ def _row_of_group(keys: Any, n_hosts: int, source: Any, host: Any, part: Any) ->
     return -1
 
 
+def _number(low: Any, high: Any, page: Any) -> int:
+    """Return how far a number of a `NumberColumn` is above the least."""
+    number = np.int64(low[page])
+    if len(high):
+        number += np.int64(high[page]) << 16
+    return number  # type: ignore[return-value]
+
+
 def signals_known(
     pages: Any,
     chosen: Any,
     sources: Any,
+    sources_high: Any,
     hosts: Any,
-    parts: Any,
-    n_signals: Any,
+    hosts_high: Any,
     totals: Any,
     totals_high: Any,
-    crawled_at: Any,
     rare: Any,
+    rare_high: Any,
+    parts: Any,
+    n_signals: Any,
+    crawled_at: Any,
     since: Any,
     own_roots: Any,
     weights: Any,
@@ -90,18 +101,19 @@ def signals_known(
     """Set signal rate, signal weight and evidence, shape (3, n), of the chosen pages that have one source at most.
 
     As `PageSignals.signals` and `heard`; all columns are by page but `chosen`, which has rows of `pages`, and `since`,
-    which is by rare fact. What is not chosen, or has no source, stays as it is.
+    which is by rare fact; four in two halves, as `NumberColumn` says. What is not chosen, or has no source, stays as it
+    is.
     """
     for at in range(len(chosen)):
         n = chosen[at]
         page = pages[n]
-        source = sources[page]
+        source = _number(sources, sources_high, page) - 1
         if source < 0:
             continue
         kind = min(source, len(weights) - 1)
         weight, rate = weights[kind], rates[kind]
         if len(keys):
-            row = _row_of_group(keys, n_hosts, source, hosts[page], parts[page])
+            row = _row_of_group(keys, n_hosts, source, _number(hosts, hosts_high, page), parts[page])
             if row >= 0:
                 weight, rate = group_weights[row], group_rates[row]
         strength = strengths[min(source, len(strengths) - 1)]
@@ -114,13 +126,11 @@ def signals_known(
         if weight < _LEAST_WEIGHT:
             found[0, n] = found[1, n] = found[2, n] = 0.0
             continue
-        heard, total = float(n_signals[page]), float(totals[page])
-        if len(totals_high):  # a `CountColumn`
-            total += 65536.0 * totals_high[page]
+        heard, total = float(n_signals[page]), float(_number(totals, totals_high, page))
         if total == 0.0 or rate <= 0.0:
             rate = 0.0
         else:
-            time = crawled_at[page] - since[rare[page]]
+            time = crawled_at[page] - since[_number(rare, rare_high, page)]
             if not (time > 0.0 and time < inf):
                 time = 0.0
             counted = max(total - heard, 0.0)
@@ -269,13 +279,13 @@ def _growing_wait(
 
 
 _ROW, _ROWS, _THREE, _INT = np.full(2, 0.5), np.full((2, 2), 0.5), np.full((3, 2), 0.5), np.arange(2)
-_INT32, _UINT16 = _INT.astype(np.int32), _INT.astype(np.uint16)
+_UINT16 = _INT.astype(np.uint16)
 _KINDS = np.arange(2).astype(np.uint8)
 _KNOWN = _KINDS, _ROW, _ROWS, _ROW, _ROW, _ROW, _THREE
 #: Arguments of the functions that are called from outside, as numba is to compile them.
 EXAMPLES = {
     "signals_known": (
-        *(_INT, _INT, _INT32, _INT32, _UINT16, _UINT16, _UINT16, _UINT16, _ROW, _INT32, _ROW),
+        *(_INT, _INT, *[_UINT16] * 10, _ROW, _ROW),
         *(_UINT16.reshape(1, 2), _ROW, _ROW, _ROW, _INT, 1, _ROW, _ROW, _THREE.copy()),
     ),
     "value_of_one": (*_KNOWN, 0, 1.0),

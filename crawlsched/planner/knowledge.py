@@ -343,8 +343,8 @@ class Knowledge:
         else:
             self.neighbours.forget(page)
         if changed:
-            columns.n_changes.add_one(page)
-        columns.n_crawls.add_one(page)
+            columns.n_changes.set_one(page, columns.n_changes.item(page) + 1)
+        columns.n_crawls.set_one(page, columns.n_crawls.item(page) + 1)
         columns.crawled_at[page] = now
         columns.n_signals[page] = 0
         if columns.further.item(page):
@@ -597,7 +597,7 @@ class Knowledge:
             elif crawled_at.item(page) <= now:
                 changes = frontier.values.hears(page)
                 n_signals[page] = heard + 1
-                columns.n_signals_total.add_one(page)
+                columns.n_signals_total.set_one(page, columns.n_signals_total.item(page) + 1)
                 # Of a page never crawled there is no copy that could go stale.
                 if changes and crawled_at.item(page) > -np.inf:
                     frontier.refile_one(page, self._now)

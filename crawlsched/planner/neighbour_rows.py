@@ -65,6 +65,7 @@ def heard_of(
     worth: Any,
     state: Any,
     host: Any,
+    host_high: Any,
     crawled_at: Any,
     heard: Any,
     told: Any,
@@ -81,8 +82,8 @@ def heard_of(
         Probability that the page had not changed by all that was known of it.
     worth : ndarray, shape (7,)
         Probability that a page has changed, too, at each height.
-    state, host, crawled_at : ndarray, shape (n,)
-        Columns of `Pages`.
+    state, host, host_high, crawled_at : ndarray, shape (n,)
+        Columns of `Pages`; the host in two halves, as `NumberColumn` says.
     heard : ndarray of uint8, shape (n, 4)
         `Neighbours.heard`, brought up to date.
     told : ndarray of int, shape (16,)
@@ -96,6 +97,8 @@ def heard_of(
     count = 0
     for other in range(max(page - NEIGHBOURS, 0), min(page + NEIGHBOURS + 1, n_pages)):
         if other == page or state[other] != _LIVE or host[other] != host[page] or not crawled_at[other] < now:
+            continue
+        if len(host_high) and host_high[other] != host_high[page]:
             continue
         if changed:
             # A change some time between the two visits came after the other page's crawl with this probability.
@@ -125,7 +128,7 @@ def heard_of(
 #: Arguments of the functions that are called from outside, as numba is to compile them.
 EXAMPLES = {
     "heard_of": (
-        *(0, 2, 0.0, 1.0, True, 0.5, np.zeros(len(EDGES) + 1), np.zeros(2, np.uint8), np.zeros(2, np.int32)),
-        *(np.zeros(2), np.zeros((2, 4), np.uint8), np.zeros(2 * NEIGHBOURS, np.int64)),
+        *(0, 2, 0.0, 1.0, True, 0.5, np.zeros(len(EDGES) + 1), np.zeros(2, np.uint8), np.zeros(2, np.uint16)),
+        *(np.zeros(0, np.uint16), np.zeros(2), np.zeros((2, 4), np.uint8), np.zeros(2 * NEIGHBOURS, np.int64)),
     ),
 }

@@ -152,7 +152,7 @@ class Neighbours:
             return _NOBODY
         before = pages.crawled_at.item(page)
         if ROWS.compiled:
-            columns = pages.state, pages.host, pages.crawled_at
+            columns = pages.state, pages.host.low, pages.host.high, pages.crawled_at
             visit = float(before), float(now), bool(changed), float(fresh)
             count = ROWS.heard_of(page, pages.n, *visit, self.worth, *columns, self.heard, self._told)
             told = self._told[:count]

@@ -244,9 +244,10 @@ class PosteriorValues(PageSignals):
         columns, found = self._pages, np.zeros((3, pages.size))
         if columns.source[pages].max() < 0:
             return found
-        total = columns.n_signals_total
-        of_pages = columns.source, columns.host, columns.part, columns.n_signals, total.low, total.high
-        since = columns.crawled_at, columns.rare, columns.rare_facts.columns["signalled_since"]
+        numbers = columns.source, columns.host, columns.n_signals_total, columns.rare
+        halves = [half for number in numbers for half in (number.low, number.high)]
+        of_pages = *halves, columns.part, columns.n_signals, columns.crawled_at
+        since = (columns.rare_facts.columns["signalled_since"],)
         for parameters, part in self._by_parameters(pages):
             chosen = np.arange(pages.size) if part is None else np.flatnonzero(part)
             known = parameters.signal_weights, parameters.signal_rates, parameters.signal_strengths

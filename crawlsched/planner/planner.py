@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from crawlsched.count_column import CountColumn
 from crawlsched.frontier import Pick
 from crawlsched.in_parts import done_at_once
+from crawlsched.number_column import NumberColumn
 from crawlsched.pages import FREE
 from crawlsched.planner.explaining import explain
 from crawlsched.planner.explanation import Explanation
@@ -318,7 +318,7 @@ def _covered(source: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
 
 
 def _evenly(
-    column: CountColumn | npt.NDArray[Any],
+    column: NumberColumn | npt.NDArray[Any],
     n: int,
     is_one: Callable[[npt.NDArray[Any]], npt.NDArray[np.bool_]],
     most: int,

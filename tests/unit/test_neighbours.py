@@ -181,17 +181,18 @@ def test_compiled_or_not_the_same_pages_are_crawled() -> None:
     assert np.array_equal(*visits)
 
 
-def test_numpy_and_the_loop_that_is_compiled_tell_neighbours_the_same() -> None:
+@pytest.mark.parametrize("other_host", [1, 65_536])
+def test_numpy_and_the_loop_that_is_compiled_tell_neighbours_the_same(other_host: int) -> None:
     """Through 3000 visits to pages of two hosts, two of them gone, both leave the same bytes and tell the same."""
     rng = np.random.default_rng(8)
-    pages = crawled_pages(np.zeros(30), (np.arange(30) // 20).astype(np.int32))
+    pages = crawled_pages(np.zeros(30), (np.arange(30) // 20 * other_host).astype(np.int32))
     pages.state[[4, 25]] = 3
     by_numpy, by_rows, told = Neighbours(pages), Neighbours(pages), np.zeros(16, np.int64)
     for visit in range(1, 3001):
         if visit == 200:
             by_numpy.worth[:] = [0.0, 0.05, 0.2, 0.3, 0.5, 0.8, 0.98]
         page, changed, fresh = int(rng.integers(30)), bool(rng.random() < 0.6), float(rng.random())
-        columns = pages.state, pages.host, pages.crawled_at
+        columns = pages.state, pages.host.low, pages.host.high, pages.crawled_at
         before = pages.crawled_at.item(page)
         by_rows.make_room(30)
         visit_of = page, 30, before, float(visit), changed, fresh

@@ -49,7 +49,7 @@ def test_rows_between_loaded_pages_are_free() -> None:
 
 def test_a_row_takes_few_bytes() -> None:
     """All columns together take 45 bytes a page."""
-    assert Pages().bytes_per_row == 39
+    assert Pages().bytes_per_row == 33
 
 
 def test_columns_are_copied_by_name() -> None:

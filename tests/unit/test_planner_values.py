@@ -47,6 +47,9 @@ def collection(seed: int, n: int = 60) -> tuple[PosteriorValues, np.ndarray]:
     pages.signalled_since[signalled] = NOW - 1e6
     pages.n_signals[signalled] = rng.poisson(0.7, signalled.size)
     pages.n_signals_total[signalled] = pages.n_signals[signalled] + rng.poisson(5, signalled.size)
+    if seed % 2:  # numbers that do not fit into two bytes
+        pages.n_signals_total[signalled[::2]] += 70_000
+        pages.host[rows[pages.host[rows] == 2]] = pages.source[rows[pages.source[rows] == 2]] = 70_002
     priors = rng.dirichlet(np.ones(32), 3)
     weights, rates = np.array([1.0, 0.2, 0.0]), np.array([1e-4, 1e-3, 1e-3])
     edits = HostCoChanges(NOW - 1e7, NOW, np.array([NOW - 1e4, NOW - 1e2]), np.array([0.7, 0.4]))

@@ -1,0 +1,101 @@
+"""Number columns: whole numbers of all pages that are small in most collections, so that two bytes do for each."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from crawlsched.growing import grown, zeros
+
+__all__ = ["NumberColumn"]
+
+Halves = npt.NDArray[np.uint16]
+
+_BITS = 16
+_LOW = 2**_BITS - 1
+
+
+class NumberColumn:
+    """Whole numbers of pages: 2 bytes each, and 2 more once there is one that is 65,536 above the least.
+
+    Read by row numbers, a mask or a slice, and set by them, as an array of numpy would be; all O(1) a page.
+
+    Parameters
+    ----------
+    dtype : {numpy.uint32, numpy.int32}
+        Of the arrays that are read.
+    empty : int, default 0
+        The least number, which new pages have and which takes no memory.
+
+    Attributes
+    ----------
+    low : ndarray of uint16
+        How far the numbers are above `empty`, modulo 65,536.
+    high : ndarray of uint16
+        How often they have gone through these; of no page as long as none has.
+
+    Examples
+    --------
+    >>> n_crawls = NumberColumn(np.uint32)
+    >>> n_crawls.lengthen(3)
+    >>> n_crawls[[0, 2]] = 7, 65_535
+    >>> n_crawls.set_one(2, n_crawls.item(2) + 1)
+    >>> n_crawls[:], n_crawls.low, n_crawls.high
+    (array([    7,     0, 65536], dtype=uint32), array([7, 0, 0], dtype=uint16), array([0, 0, 1], dtype=uint16))
+    """
+
+    def __init__(self, dtype: npt.DTypeLike, empty: int = 0) -> None:
+        self._dtype = np.dtype(dtype)
+        self._empty = empty
+        self.low: Halves = np.empty(0, np.uint16)
+        self.high: Halves = np.empty(0, np.uint16)
+
+    def __len__(self) -> int:
+        return self.low.size
+
+    def __getitem__(self, pages: Any) -> Any:
+        numbers = self.low[pages].astype(self._dtype)
+        if self.high.size:
+            numbers |= self.high[pages].astype(self._dtype) << self._dtype.type(_BITS)
+        if self._empty:
+            numbers += self._dtype.type(self._empty)
+        return numbers
+
+    def __setitem__(self, pages: Any, numbers: npt.ArrayLike) -> None:
+        above = np.asarray(numbers, np.int64) - self._empty
+        if not self.high.size and bool((above > _LOW).any()):
+            self.high = zeros((self.low.size,), np.uint16)
+        self.low[pages] = above & _LOW
+        if self.high.size:
+            self.high[pages] = above >> _BITS
+
+    def item(self, page: int) -> int:
+        """Return the number of one page."""
+        above: int = self.low.item(page)
+        if self.high.size:
+            above |= self.high.item(page) << _BITS
+        return above + self._empty
+
+    def set_one(self, page: int, number: int) -> None:
+        """Set the number of one page."""
+        above = number - self._empty
+        if above <= _LOW and not self.high.size:
+            self.low[page] = above
+        else:
+            self[page] = number
+
+    def lengthen(self, size: int) -> None:
+        """Make room for so many pages; the new ones have `empty`, which takes no memory (`crawlsched.growing`)."""
+        self.low = grown(self.low, size)
+        if self.high.size:
+            self.high = grown(self.high, size)
+
+    def everything(self, name: str, n: int) -> dict[str, Halves]:
+        """Return, of the first so many pages, what `restore` needs; views, by names that begin with the given one."""
+        return {name: self.low[:n]} | ({f"{name}.high": self.high[:n]} if self.high.size else {})
+
+    def restore(self, name: str, columns: dict[str, npt.NDArray[Any]]) -> None:
+        """Become what `everything` was taken of; the arrays are kept."""
+        self.low, self.high = columns[name], columns.get(f"{name}.high", np.empty(0, np.uint16))
