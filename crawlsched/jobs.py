@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from scrapy.utils.asyncio import is_asyncio_available, run_in_thread
 
 from crawlsched.change_signals import newest_of_each
-from crawlsched.collection import load_pages, planner_for
+from crawlsched.collection import give_memory_back, load_pages, planner_for
 from crawlsched.crawl_value import load_compiled
 from crawlsched.exceptions import CrawlschedError
 from crawlsched.hosts import Hosts
@@ -181,6 +181,8 @@ class CrawlJobs:
             self._plan = made
             refresher.adopt(made, refresher.clock())
             await self._compile()
+            del visits, snapshot
+            await run_in_thread(give_memory_back)
         except CrawlschedError as error:
             logger.error("No plan could be made, so the last one stands: %s", error)
         finally:

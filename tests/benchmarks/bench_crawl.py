@@ -28,7 +28,7 @@ from scrapy.utils.request import fingerprint
 
 from crawlsched.estimators import grid_id
 from crawlsched.planner import DEFAULT_GRID
-from crawlsched.store import Batch, NewPage, Store
+from crawlsched.store import Batch, NewPage, Source, Store
 from tests.benchmarks.frontier_collection import learned_rows
 
 _BODY = b"<html><body><p>" + b"some text of a page " * 100 + b"</p></body></html>"
@@ -214,13 +214,14 @@ def _rate_line(name: str, record: dict[str, Any], bandwidth: float, seconds: int
 
 
 def fill(folder: Path, n_pages: int, port: int) -> None:
-    """Write a store of many pages, each crawled a few times, as a long crawl would have left it."""
+    """Write a store of many pages, each crawled a few times and a third announced, as a long crawl would leave it."""
     store = Store.open(f"sqlite:///{folder / 'bench.db'}", "bench")
     rng = np.random.default_rng(1)
     now = time.time()
     for start in range(0, min(n_pages, _WRITTEN_ONE_BY_ONE), 50_000):
         numbers = range(start, min(start + 50_000, n_pages))
         batch = Batch(since=now)
+        batch.sources[0] = Source(0, "ping", "127.0.0.1", "127.0.0.1")
         for number in numbers:
             url = f"http://127.0.0.{1 + number % 20}:{port}/{number}"
             batch.new_pages[number] = NewPage(
@@ -232,6 +233,7 @@ def fill(folder: Path, n_pages: int, port: int) -> None:
                 request_fingerprinter="scrapy.utils.request.RequestFingerprinter",
             )
         n = len(numbers)
+        announced = np.array(numbers) % 3 == 0
         batch.columns = {
             "page": np.array(numbers),
             "state": np.full(n, 2, np.uint8),
@@ -241,14 +243,14 @@ def fill(folder: Path, n_pages: int, port: int) -> None:
             "changed_at": np.full(n, np.nan),
             "not_before": np.zeros(n),
             "n_crawls": rng.integers(1, 20, n).astype(np.uint32),
-            "n_changes": np.zeros(n, np.uint32),
+            "n_changes": rng.integers(0, 2, n).astype(np.uint32),
             "n_errors": np.zeros(n, np.uint8),
-            "n_signals": np.zeros(n, np.uint16),
-            "n_signals_total": np.zeros(n, np.uint32),
-            "signalled_since": np.full(n, np.nan),
-            "source": np.full(n, -1, np.int32),
-            "true_signals": np.zeros(n, np.float32),
-            "false_signals": np.zeros(n, np.float32),
+            "n_signals": (announced * rng.poisson(0.3, n)).astype(np.uint16),
+            "n_signals_total": (announced * rng.integers(3, 20, n)).astype(np.uint32),
+            "signalled_since": np.where(announced, now - 9e6, np.nan),
+            "source": np.where(announced, 0, -1).astype(np.int32),
+            "true_signals": (announced * rng.exponential(3.0, n)).astype(np.float32),
+            "false_signals": (announced * rng.exponential(3.0, n)).astype(np.float32),
         }
         batch.columns["log_likelihood"] = learned_rows(DEFAULT_GRID, np.exp(rng.normal(np.log(1e-5), 1.7, n)))[0]
         batch.grid = grid_id(DEFAULT_GRID)
