@@ -28,7 +28,8 @@ def explain(planner: Planner, page: int, now: float) -> Explanation:
     crawled_at, n_signals = pages.crawled_at.item(page), planner.values.heard_one(page)
     elapsed = now - crawled_at
     prior, together = planner.values.prior_one(page), planner.values.co_change_evidence_one(page)
-    low, high = (planner.posterior.quantile(page, q, prior) + announced for q in (0.05, 0.95))
+    pace = planner.values.paces(rows).item()
+    low, high = (planner.posterior.quantile(page, q, prior) * pace + announced for q in (0.05, 0.95))
     value = frontier.values.one(page)
     crawl_value = value.at(now)
     reached = crawl_value >= planner.threshold

@@ -16,6 +16,8 @@ from crawlsched.estimators import Posterior
 from crawlsched.estimators.page_precision import expected_evidence
 from crawlsched.frontier import PICKS_PER_TICK, Frontier
 from crawlsched.pages import ERROR, FREE, GONE, LIVE, MOVED, REFUSED, Pages, check_importance, distinct
+from crawlsched.planner.ages import keep_found
+from crawlsched.planner.aging import Aging
 from crawlsched.planner.co_change_watch import CoChangeWatch, FoundCoChanges
 from crawlsched.planner.explanation import Observation
 from crawlsched.planner.exploration import Exploration
@@ -132,6 +134,7 @@ class Knowledge:
         self._watch = CoChangeWatch()
         self._searching: set[int] = set()  # hosts
         self._learning_rate = LearningRate(self.posterior.rates)
+        self._aging = Aging(self.posterior.rates)
 
     @property
     def frontier(self) -> Frontier:
@@ -232,7 +235,13 @@ class Knowledge:
         now = self._at(now)
         pages = np.asarray(columns["page"], np.intp)
         # Numbers of rows that another planner has given out; `load_further` brings what they stand for.
-        self.pages.set_rows(pages, {name: column for name, column in columns.items() if name != "further"})
+        known = {name: column for name, column in columns.items() if name != "further"}
+        if "first_seen" in known and "crawled_at" in known:
+            # Of a page that was crawled hardly anything depends any more on when it became known.
+            found, even_interval = np.asarray(known["first_seen"], float), 1.0 / self.values.parameters.even_rate
+            kept = keep_found(found, self.values.ages.known_since, now, even_interval)
+            known["first_seen"] = np.where(np.asarray(known["crawled_at"]) > -np.inf, kept, found)
+        self.pages.set_rows(pages, known)
         self.own_precision.load(pages, columns)
         self._grow()
         future = pages[self.pages.crawled_at[pages] > now]
@@ -262,6 +271,13 @@ class Knowledge:
         self.neighbours.restore(heard[: self.pages.n])
         self.neighbours.make_room(self.pages.n)
         self._refile(self.neighbours.with_evidence(), self._at(now))
+
+    def know_all_pages(self, now: float) -> None:
+        """Say that pages found from now on are new, because all that were there before are known.
+
+        The planner finds that out by itself when a plan is adopted and most pages have been crawled.
+        """
+        self.values.ages.know(self._at(now), now)
 
     def remove(self, pages: npt.ArrayLike) -> None:
         """Forget pages; their numbers are not given out again. O(1) a page."""
@@ -317,6 +333,7 @@ class Knowledge:
         columns = self.pages
         crawled_at, state = columns.crawled_at.item(page), columns.state.item(page)
         elapsed, observation = now - crawled_at, None
+        has_rare_facts = self.pages.rare.item(page)
         if changed is not None and now > crawled_at > -np.inf and state not in (GONE, MOVED):
             n_signals, source = columns.n_signals.item(page), columns.source.item(page)
             further: tuple[tuple[int, int], ...] = ()
@@ -324,6 +341,12 @@ class Knowledge:
                 further = tuple((other.source, other.n_signals) for other in self.further.counts(page)[1:])
             evidence = self._evidence(page) if n_signals or further else 0.0
             prior = self.values.prior_one(page)
+            if has_rare_facts:
+                # What is learned are rates of old pages.
+                ages, law = self.values.ages, self.values.parameters_of(page).aging
+                elapsed = ages.lived(page, crawled_at, now, law)
+                if time_since_modified is not None and time_since_modified < now - crawled_at:
+                    time_since_modified = ages.lived(page, now - time_since_modified, now, law)
             if self._rule == "posterior":
                 evidence += self._foretell(page, prior, elapsed, now, evidence, changed)
             if n_signals or any(n for _, n in further):
@@ -339,7 +362,7 @@ class Knowledge:
                 # A count of updates only spreads rounding, and nearly every crawl is one.
                 n_updates=columns.n_crawls.item(page),
             )
-            observation = Observation(page, now, elapsed, n_signals, source, evidence, changed, further)
+            observation = Observation(page, now, now - crawled_at, n_signals, source, evidence, changed, further)
         else:
             self.neighbours.forget(page)
         if changed:
@@ -350,7 +373,8 @@ class Knowledge:
         if columns.further.item(page):
             self.further.crawled(page)
         columns.state[page] = LIVE
-        columns.reached(page)
+        if has_rare_facts:
+            columns.reached(page, self.values.ages.found_one(page, now, self.values.parameters.even_rate))
         self._return(page, now)
         return observation
 
@@ -408,6 +432,8 @@ class Knowledge:
             fresh = self._fresh_by_age(page, elapsed)
             if counts:
                 self._learning_rate.visited(codes[page], prior, *visit)
+        if parameters.even_rate < np.inf and self.pages.rare.item(page):
+            self._learn_of_age(page, now, announced + together, changed)
         # What was announced is no surprise, whatever announcements prove worth: neighbours do not explain it.
         if announced == 0.0:
             self._watch_host(page, fresh, now, changed, together)
@@ -416,6 +442,13 @@ class Knowledge:
         if told.size:
             self.frontier.refile(told, now)
         return together
+
+    def _learn_of_age(self, page: int, now: float, evidence: float, changed: bool) -> None:
+        """Learn from a visit whether pages change less as they get older."""
+        found, crawled_at = self.pages.first_seen.item(page), self.pages.crawled_at.item(page)
+        if found <= crawled_at:
+            weights, even_interval = self.values.weights_one(page), 1.0 / self.values.parameters_of(page).even_rate
+            self._aging.visited(weights, crawled_at - found, now - found, even_interval, evidence, changed)
 
     def _watch_host(self, page: int, fresh: float, now: float, changed: bool, together: float) -> None:
         """Learn of co-changes from a visit.

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from crawlsched.crawl_value import undiscovered_value
+from crawlsched.planner.aging import AgingLaw
 from crawlsched.planner.co_changes import CoChanges
 from crawlsched.planner.signal_groups import SignalGroups
 
@@ -52,6 +53,8 @@ class Parameters:
         Sites, and parts of sites, whose announcements are worth something else than those of their source elsewhere.
     learning_rate : float
         Power of pages' own likelihoods, as `LearningRate` finds it.
+    aging : AgingLaw, optional
+        How much faster pages change that were found lately; not at all by default.
     value_priors : ndarray, shape (G, K)
         `priors` as crawl values take them: a rate r above the even rate R/n counts as if it were less likely by the
         factor (r n/R)^(-1/2).
@@ -75,6 +78,7 @@ class Parameters:
     signal_groups: SignalGroups = field(default_factory=SignalGroups)
     signal_strengths: FloatArray = None  # type: ignore[assignment]
     learning_rate: float = 1.0
+    aging: AgingLaw | None = None
 
     def __post_init__(self) -> None:
         if self.signal_strengths is None:

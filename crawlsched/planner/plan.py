@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from crawlsched.estimators import grid_id, learn_prior
 from crawlsched.estimators.log_weights import relative_likelihoods
+from crawlsched.planner.aging import best_law, first_aging_losses
 from crawlsched.planner.co_changes import CoChanges
 from crawlsched.planner.learning_rate import LEARNING_RATES, best_learning_rate, first_losses
 from crawlsched.planner.parameters import FIRST_STRENGTH, Parameters, value_priors
@@ -65,6 +66,10 @@ class Snapshot:
         How well each learning rate has foretold visits until then: `LearningRate.losses`; none were seen by default.
     neighbour_losses : ndarray, shape (8, 8, 12), optional
         What decides how far neighbours are trusted: `Neighbours.losses`; none were seen by default.
+    aging_losses : ndarray, shape (10,), optional
+        How well each law of aging has foretold visits: `Aging.losses`; none were seen by default.
+    known_since : float
+        When the collection was known for the most part, POSIX seconds; inf: not yet.
     """
 
     rates: FloatArray
@@ -85,6 +90,8 @@ class Snapshot:
     co_changes: CoChanges = field(default_factory=CoChanges)
     learning_losses: FloatArray | None = None
     neighbour_losses: FloatArray | None = None
+    aging_losses: FloatArray | None = None
+    known_since: float = np.inf
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,6 +130,10 @@ class Plan:
         What decides the power to which pages' own likelihoods are taken: `LearningRate.losses`.
     neighbour_losses : ndarray, shape (8, 8, 12), optional
         What decides how far neighbours are trusted: `Neighbours.losses`.
+    aging_losses : ndarray, shape (10,)
+        What decides whether pages change less as they get older: `Aging.losses`.
+    known_since : float
+        When the collection was known for the most part, POSIX seconds: pages found later are new; inf: not yet.
     """
 
     time: float
@@ -141,6 +152,8 @@ class Plan:
     signal_strengths: FloatArray = None  # type: ignore[assignment]
     learning_losses: FloatArray = field(default_factory=first_losses)
     neighbour_losses: FloatArray | None = None
+    aging_losses: FloatArray = field(default_factory=first_aging_losses)
+    known_since: float = np.inf
 
     @property
     def learning_rate(self) -> float:
@@ -180,7 +193,8 @@ class Plan:
         columns = self.priors, group_of_host, weights, signal_rates
         signals = self.signal_groups, self.signal_strengths
         known = *columns, rates, max(discovery_horizon, 1.0 / even_rate), self.co_changes, even_rate
-        return Parameters(*known, *signals, learning_rate=self.learning_rate)
+        aging = best_law(self.aging_losses, 1.0 / even_rate)
+        return Parameters(*known, *signals, learning_rate=self.learning_rate, aging=aging)
 
     def to_dict(self, host_names: Sequence[str] | None = None) -> dict[str, Any]:
         """Return the plan as plain numbers, lists and texts, as JSON can hold them.
@@ -193,6 +207,8 @@ class Plan:
         data = {field.name: getattr(self, field.name) for field in fields(self)}
         plain = {name: value.tolist() if isinstance(value, np.ndarray) else value for name, value in data.items()}
         hosts: list[Any] = list(self.group_hosts)
+        # JSON knows no infinity.
+        plain["known_since"] = self.known_since if np.isfinite(self.known_since) else None
         plain["co_changes"] = self.co_changes.to_list(host_names)
         plain["signal_groups"] = self.signal_groups.to_list(host_names)
         plain["group_hosts"] = hosts if host_names is None else [host_names[host] for host in hosts]
@@ -217,16 +233,18 @@ class Plan:
         # Plans of earlier versions know no groups, no strengths and no losses.
         usual = [FIRST_STRENGTH] * len(data.get("signal_weights", ()))
         losses = {"learning_losses": first_losses(), "neighbour_losses": None}
+        losses |= {"aging_losses": first_aging_losses(), "known_since": None}
         data = {"signal_groups": [], "signal_strengths": usual, **losses, **data}
         missing = [field.name for field in fields(cls) if field.name not in data]
         if missing:
             raise ValueError(f"data must hold what Plan.to_dict() returned, but {', '.join(missing)} is missing.")
         given = {field.name: data[field.name] for field in fields(cls)}
         arrays = "priors", "signal_weights", "signal_rates", "signal_strengths", "precision_intervals", "demand"
-        for name in (*arrays, "learning_losses"):
+        for name in (*arrays, "learning_losses", "aging_losses"):
             given[name] = np.asarray(given[name], dtype=np.float64)
         # Plans of earlier versions compared two smaller learning rates, too.
         given["learning_losses"] = given["learning_losses"][-len(LEARNING_RATES) :]
+        given["known_since"] = np.inf if given["known_since"] is None else given["known_since"]
         if given["neighbour_losses"] is not None:
             given["neighbour_losses"] = np.asarray(given["neighbour_losses"], dtype=np.float64)
         given["demand"] = given["demand"].reshape(-1, 2)
@@ -281,6 +299,9 @@ def plan(
     nearby = snapshot.neighbour_losses
     if nearby is None and previous is not None:
         nearby = previous.neighbour_losses
+    aging = snapshot.aging_losses
+    if aging is None:
+        aging = first_aging_losses() if previous is None else previous.aging_losses
     learning_rate = best_learning_rate(losses)
     priors, group_hosts = _learn_priors(snapshot, learning_rate)
     learned = learn_signals(snapshot, signal_observations, previous)
@@ -302,6 +323,8 @@ def plan(
         signal_strengths=learn_strengths(snapshot, learned),
         learning_losses=losses,
         neighbour_losses=nearby,
+        aging_losses=aging,
+        known_since=snapshot.known_since,
     )
 
 

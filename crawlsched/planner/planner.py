@@ -13,6 +13,7 @@ from crawlsched.frontier import Pick
 from crawlsched.in_parts import done_at_once
 from crawlsched.number_column import NumberColumn
 from crawlsched.pages import FREE
+from crawlsched.planner.aging import Aging
 from crawlsched.planner.explaining import explain
 from crawlsched.planner.explanation import Explanation
 from crawlsched.planner.knowledge import DEFAULT_GRID, Knowledge, positive
@@ -242,6 +243,8 @@ class Planner(Knowledge):
             co_changes=self._newest_parameters.co_changes,
             learning_losses=self._learning_rate.losses.copy() if self._learning_rate.n_visits else None,
             neighbour_losses=self.neighbours.losses.copy() if self.neighbours.n_visits else None,
+            aging_losses=self._aging.losses.copy() if self._aging.n_visits else None,
+            known_since=self.values.ages.known_since,
             **judged,
         )
 
@@ -274,6 +277,9 @@ class Planner(Knowledge):
             self._learning_rate = LearningRate(self.posterior.rates, plan.learning_losses)
         if not self.neighbours.n_visits and plan.neighbour_losses is not None:
             self.neighbours.recall(plan.neighbour_losses)
+        if not self._aging.n_visits:
+            self._aging = Aging(self.posterior.rates, plan.aging_losses)
+        self.values.ages.know(plan.known_since, self._now)
         self._put_in_force(parameters, begin)
 
     # -- what is known

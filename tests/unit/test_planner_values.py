@@ -13,6 +13,7 @@ from crawlsched.estimators import Posterior
 from crawlsched.frontier import PageValues
 from crawlsched.pages import Pages
 from crawlsched.planner import DEFAULT_GRID, Planner
+from crawlsched.planner.aging import AgingLaw
 from crawlsched.planner.co_changes import CoChanges, HostCoChanges
 from crawlsched.planner.gathered_values import GatheredValues
 from crawlsched.planner.own_precision import COLUMNS
@@ -54,7 +55,10 @@ def collection(seed: int, n: int = 60) -> tuple[PosteriorValues, np.ndarray]:
     weights, rates = np.array([1.0, 0.2, 0.0]), np.array([1e-4, 1e-3, 1e-3])
     edits = HostCoChanges(NOW - 1e7, NOW, np.array([NOW - 1e4, NOW - 1e2]), np.array([0.7, 0.4]))
     together = CoChanges({1: edits})
-    parameters = Parameters(priors, np.array([1, 2, 0]), weights, rates, DEFAULT_GRID, 86_400.0, together)
+    known = priors, np.array([1, 2, 0]), weights, rates, DEFAULT_GRID, 86_400.0, together
+    # Of half of the pages it is known how old they are.
+    pages.first_seen[rows[rng.random(n) < 0.5]] = np.nan
+    parameters = Parameters(*known, aging=AgingLaw(strength=3.0, half_age=1e5))
     return PosteriorValues(pages, posterior, parameters), rows
 
 

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crawlsched.pages import Pages
+from crawlsched.planner import Planner
 from crawlsched.rare_facts import Facts, RareFacts
 
 NAMES = Facts._fields
@@ -94,11 +95,12 @@ def test_very_many_different_facts_are_taken_at_once() -> None:
 
 
 def test_of_a_page_that_was_crawled_it_is_not_kept_when_it_was_first_seen() -> None:
-    """Only the deadline of a page that was never crawled depends on that; a store has it of all."""
-    pages = Pages()
-    pages.set_rows(np.arange(2), {"crawled_at": np.array([-np.inf, 5.0]), "first_seen": np.array([1.0, 1.0])})
-    np.testing.assert_array_equal(pages.first_seen[:2], [1.0, np.nan])
-    assert pages.rare[1] == 0
+    """Unless it is new, only the deadline of a page never crawled depends on that; a store has it of all."""
+    planner = Planner(bandwidth=1.0)
+    columns = {"crawled_at": np.array([-np.inf, 5.0]), "first_seen": np.array([1.0, 1.0]), "state": np.array([1, 2])}
+    planner.load({"page": np.arange(2), "importance": np.ones(2), **columns}, None, 6.0)
+    np.testing.assert_array_equal(planner.pages.first_seen[:2], [1.0, np.nan])
+    assert planner.pages.rare[1] == 0
 
 
 def test_more_different_facts_than_are_remembered_are_kept_apart() -> None:
