@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from crawlsched.crawl_value.evaluation import Compilable
-from crawlsched.pages import NEW, Pages
+from crawlsched.pages import Pages
 from crawlsched.planner import age_rows
 from crawlsched.planner.aging import AgingLaw
 
@@ -47,13 +47,9 @@ class Ages:
         self._pages = pages
         self.known_since = inf
 
-    def know(self, since: float, now: float) -> None:
-        """Take in since when pages are new, if an earlier crawl knew it, and see whether they are by now; O(n)."""
+    def know(self, since: float) -> None:
+        """Take in that by then most pages had been crawled."""
         self.known_since = min(self.known_since, since)
-        if self.known_since == inf:
-            n_pages, n_new = len(self._pages), np.count_nonzero(self._pages.state[: self._pages.n] == NEW)
-            if 2 * n_new <= n_pages > 0:
-                self.known_since = now
 
     def found_one(self, page: int, now: float, even_rate: float) -> float:
         """Return when a page that is being crawled was found, as `keep_found` keeps it; nan: it may be of any age."""

@@ -275,9 +275,9 @@ class Knowledge:
     def know_all_pages(self, now: float) -> None:
         """Say that pages found from now on are new, because all that were there before are known.
 
-        The planner finds that out by itself when a plan is adopted and most pages have been crawled.
+        The planner finds that out by itself when a plan is made and most pages have been crawled.
         """
-        self.values.ages.know(self._at(now), now)
+        self.values.ages.know(self._at(now))
 
     def remove(self, pages: npt.ArrayLike) -> None:
         """Forget pages; their numbers are not given out again. O(1) a page."""

@@ -226,10 +226,11 @@ class Planner(Knowledge):
             for name, column in own.items()
         }
         yield
+        time, known_since = self._now if np.isfinite(self._now) else 0.0, self.values.ages.known_since
         return Snapshot(
             rates=self.posterior.rates,
             discovery_horizon=self.discovery_horizon,
-            time=self._now if np.isfinite(self._now) else 0.0,
+            time=time,
             n_pages=n_visited,
             pages=sample,
             log_likelihood=likelihood,
@@ -244,7 +245,7 @@ class Planner(Knowledge):
             learning_losses=self._learning_rate.losses.copy() if self._learning_rate.n_visits else None,
             neighbour_losses=self.neighbours.losses.copy() if self.neighbours.n_visits else None,
             aging_losses=self._aging.losses.copy() if self._aging.n_visits else None,
-            known_since=self.values.ages.known_since,
+            known_since=min(known_since, time) if 2 * n_visited >= n > 0 else known_since,
             **judged,
         )
 
@@ -279,7 +280,7 @@ class Planner(Knowledge):
             self.neighbours.recall(plan.neighbour_losses)
         if not self._aging.n_visits:
             self._aging = Aging(self.posterior.rates, plan.aging_losses)
-        self.values.ages.know(plan.known_since, self._now)
+        self.values.ages.know(plan.known_since)
         self._put_in_force(parameters, begin)
 
     # -- what is known
