@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -35,6 +36,8 @@ class NumberColumn:
         How far the numbers are above `empty`, modulo 65,536.
     high : ndarray of uint16
         How often they have gone through these; of no page as long as none has.
+    item : callable
+        ``item(page)`` returns the number of one page.
 
     Examples
     --------
@@ -49,8 +52,12 @@ class NumberColumn:
     def __init__(self, dtype: npt.DTypeLike, empty: int = 0) -> None:
         self._dtype = np.dtype(dtype)
         self._empty = empty
-        self.low: Halves = np.empty(0, np.uint16)
-        self.high: Halves = np.empty(0, np.uint16)
+        self._set_halves(np.empty(0, np.uint16), np.empty(0, np.uint16))
+
+    def _set_halves(self, low: Halves, high: Halves) -> None:
+        self.low, self.high = low, high
+        # Numpy's own, where that is all there is to it: some are asked for several times in a slot of ten microseconds.
+        self.item: Callable[[int], int] = self._item if high.size or self._empty else low.item
 
     def __len__(self) -> int:
         return self.low.size
@@ -66,13 +73,12 @@ class NumberColumn:
     def __setitem__(self, pages: Any, numbers: npt.ArrayLike) -> None:
         above = np.asarray(numbers, np.int64) - self._empty
         if not self.high.size and bool((above > _LOW).any()):
-            self.high = zeros((self.low.size,), np.uint16)
+            self._set_halves(self.low, zeros((self.low.size,), np.uint16))
         self.low[pages] = above & _LOW
         if self.high.size:
             self.high[pages] = above >> _BITS
 
-    def item(self, page: int) -> int:
-        """Return the number of one page."""
+    def _item(self, page: int) -> int:
         above: int = self.low.item(page)
         if self.high.size:
             above |= self.high.item(page) << _BITS
@@ -88,9 +94,7 @@ class NumberColumn:
 
     def lengthen(self, size: int) -> None:
         """Make room for so many pages; the new ones have `empty`, which takes no memory (`crawlsched.growing`)."""
-        self.low = grown(self.low, size)
-        if self.high.size:
-            self.high = grown(self.high, size)
+        self._set_halves(grown(self.low, size), grown(self.high, size) if self.high.size else self.high)
 
     def everything(self, name: str, n: int) -> dict[str, Halves]:
         """Return, of the first so many pages, what `restore` needs; views, by names that begin with the given one."""
@@ -98,4 +102,4 @@ class NumberColumn:
 
     def restore(self, name: str, columns: dict[str, npt.NDArray[Any]]) -> None:
         """Become what `everything` was taken of; the arrays are kept."""
-        self.low, self.high = columns[name], columns.get(f"{name}.high", np.empty(0, np.uint16))
+        self._set_halves(columns[name], columns.get(f"{name}.high", np.empty(0, np.uint16)))

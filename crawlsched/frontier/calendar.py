@@ -21,7 +21,7 @@ IndexArray = npt.NDArray[np.intp]
 FloatArray = npt.NDArray[np.float64]
 
 # In so many ticks all alarms are gone through once. Fewer: less is in buckets, and more alarms are looked at in a tick.
-_EPOCH = 2048
+_EPOCH = 4096
 # Alarms looked at in one call.
 _AT_ONCE = 2**16
 # To pass over a dead entry when its tick comes takes less than to sweep it out before. So entries are counted as if so
@@ -54,7 +54,7 @@ class Calendar:
     Notes
     -----
     A bucket is an array of page numbers for one tick, and there are buckets for the ticks soon to come only: of all
-    other pages there is but the alarm, one 4-byte number. In each epoch of 2048 ticks the alarms of all pages are gone
+    other pages there is but the alarm, one 4-byte number. In each epoch of 4096 ticks the alarms of all pages are gone
     through once, some in each tick, and those of the epoch after the next one are gathered into buckets: so each is
     in its bucket at least an epoch before it rings. An entry counts only if it is the page's alarm, so that moving an
     alarm is O(1) and leaves a dead entry behind (see `Buckets`). Memory: 4 bytes a page, and 4 to 5 for each alarm that
@@ -211,10 +211,13 @@ class Calendar:
 
     def _gather(self, end: int) -> None:
         """Go through the alarms of all pages below a number, and put those of the next epoch into buckets."""
+        # Unsigned numbers below the first go round, and are above the span, too: one comparison instead of two.
+        first, span = np.uint32(min(self._near + 1, LAST_TICK)), np.uint32(self._nearer - self._near)
         for start in range(self._gathered, end, _AT_ONCE):
             alarms = self._alarm[start : min(start + _AT_ONCE, end)]
-            pages = start + np.flatnonzero((alarms > self._near) & (alarms <= self._nearer))
-            self._add(pages, self._alarm[pages].astype(np.int64))
+            pages = start + (alarms - first < span).nonzero()[0]
+            if pages.size:
+                self._add(pages, self._alarm[pages].astype(np.int64))
         self._gathered = max(self._gathered, end)
 
     def due(self, now: float) -> IndexArray:
@@ -268,11 +271,15 @@ class Calendar:
             if self._n_ahead == _TIMES_AHEAD or tick not in self._buckets or self._buckets.size(tick) <= n:
                 return self._ahead
             self._n_ahead += 1
-            self._ahead = distinct(self._buckets.pop_some(tick, self._buckets.size(tick)))
+            pages = distinct(self._buckets.pop_some(tick, self._buckets.size(tick)))
+            if pages.size <= n:  # the others were dead
+                self._buckets.add(np.full(pages.size, tick), pages)
+                return self._ahead
+            self._ahead = pages
         some, self._ahead = self._ahead[:n], self._ahead[n:]
-        pages: IndexArray = some[self._alarm[some] == tick]
-        self.clear(pages)
-        return pages
+        living: IndexArray = some[self._alarm[some] == tick]
+        self.clear(living)
+        return living
 
     def next_time(self) -> float:
         """Return a time until which nothing rings, after the tick of the last `due`; inf if there is none. O(1)."""
