@@ -240,6 +240,8 @@ class Calendar:
             self.clear(left)
             found.append(left)
         self._buckets.sweep(self._n_near + int(_SPARED * (self._living - self._n_near)))
+        if len(found) == 1:
+            return found[0]
         return np.concatenate(found) if found else np.empty(0, np.intp)
 
     def _ring_compiled(self, ticks: list[int]) -> list[IndexArray] | None:

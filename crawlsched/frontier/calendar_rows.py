@@ -69,8 +69,9 @@ def ring(entries: Any, before: Any, table: Any, numbers: Any, alarm: Any, ticks:
     """
     n_found = 0
     for k in range(len(ticks)):
-        for _ in range(table[find(table, ticks[k]), COUNT]):
-            page = pop(entries, before, table, numbers, find(table, ticks[k]))
+        row = find(table, ticks[k])
+        for _ in range(table[row, COUNT]):
+            page = pop(entries, before, table, numbers, row)
             # A page that left a bucket and came back stands in it twice, and has no alarm the second time.
             if np.int64(alarm[page]) == ticks[k]:
                 alarm[page] = NONE

@@ -39,7 +39,10 @@ class Eligibility(NamedTuple):
     def at_one(self, page: int) -> float:
         """Return the same for one page."""
         columns = self.pages
-        # As `not_before.item`, without the calls: this is asked at each visit.
-        not_before: float = columns.rare_facts.columns["not_before"].item(columns.rare.item(page))
         soonest: float = columns.crawled_at.item(page) + self.min_crawl_interval
+        row = columns.rare.item(page)
+        if not row and soonest > 0.0:
+            return soonest
+        # As `not_before.item`, without the calls: this is asked at each visit.
+        not_before: float = columns.rare_facts.columns["not_before"].item(row)
         return not_before if not_before > soonest else soonest

@@ -138,7 +138,8 @@ class Filing:
         if page >= standing.place.size or standing.place.item(page) == OUT:
             self.file(np.array([page]), now)
             return
-        self._advance(now)
+        if now != standing.now:  # as where a page comes back in the moment in which it was picked
+            self._advance(now)
         if standing.place.item(page) != IN_FLIGHT:
             standing.leave_one(page)
             standing.place[page] = IN_FLIGHT

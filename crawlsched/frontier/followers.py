@@ -29,14 +29,19 @@ class Followers:
 
     One of them, the lowest, leads: it is awake or asleep for all, and when it goes the next one takes over. All
     followers have higher numbers than the page that they stand behind, so a tie is decided as among all of them.
+
+    Attributes
+    ----------
+    queues : dict
+        By place; empty where nobody stands behind another.
     """
 
     def __init__(self) -> None:
-        self._queues: dict[int, _Queue] = {}
+        self.queues: dict[int, _Queue] = {}
         self._next_place = BEHIND
 
     def __bool__(self) -> bool:
-        return bool(self._queues)
+        return bool(self.queues)
 
     def gather(self, pages: IndexArray, alike: npt.NDArray[np.void], place: PlaceArray) -> BoolArray:
         """Let pages stand behind the first of those that they are alike; O(n log n).
@@ -71,14 +76,14 @@ class Followers:
     def _lead_their_like(self, pages: IndexArray, alike: npt.NDArray[np.void]) -> BoolArray:
         """Return which pages have nobody behind them, or only those that they are alike."""
         true = np.ones(pages.size, bool)
-        for row in np.flatnonzero(np.isin(pages, self.leaders())).tolist() if self._queues else ():
-            true[row] = self._queues[pages.item(row)].alike == alike[row].tobytes()
+        for row in np.flatnonzero(np.isin(pages, self.leaders())).tolist() if self.queues else ():
+            true[row] = self.queues[pages.item(row)].alike == alike[row].tobytes()
         return true
 
     def _stand(self, pages: IndexArray, alike: bytes, place: PlaceArray) -> None:
         behind = [pages[1:]]
-        for page in pages.tolist() if self._queues else ():
-            queue = self._queues.pop(page, None)
+        for page in pages.tolist() if self.queues else ():
+            queue = self.queues.pop(page, None)
             if queue is not None:
                 behind.append(queue.pages[place[queue.pages] == queue.place].astype(np.intp))
         self._lead(pages.item(0), np.sort(np.concatenate(behind)).astype(np.uint32), alike, place)
@@ -87,12 +92,12 @@ class Followers:
         if self._next_place == RUNNING:
             raise OverflowError("The frontier has no number left for one more queue of equal pages; start it again.")
         place[behind] = self._next_place
-        self._queues[page] = _Queue(self._next_place, behind, alike)
+        self.queues[page] = _Queue(self._next_place, behind, alike)
         self._next_place += 1
 
     def succeed(self, page: int, place: PlaceArray) -> int | None:
         """Return who takes over from a page that leaves, and let the others stand behind; amortised O(1)."""
-        queue = self._queues.pop(page, None)
+        queue = self.queues.pop(page, None)
         if queue is None:
             return None
         pages = queue.pages
@@ -100,13 +105,13 @@ class Followers:
             successor = pages.item(at)
             if place[successor] == queue.place:
                 if at + 1 < pages.size:
-                    self._queues[successor] = queue._replace(pages=pages[at + 1 :])
+                    self.queues[successor] = queue._replace(pages=pages[at + 1 :])
                 return successor
         return None
 
     def behind(self, page: int, place: PlaceArray) -> IndexArray:
         """Return who stands behind a page, ascending; O(n)."""
-        queue = self._queues.get(page)
+        queue = self.queues.get(page)
         if queue is None:
             return np.empty(0, np.intp)
         pages: IndexArray = queue.pages[place[queue.pages] == queue.place].astype(np.intp)
@@ -114,4 +119,4 @@ class Followers:
 
     def leaders(self) -> list[int]:
         """Return the pages that others stand behind."""
-        return list(self._queues)
+        return list(self.queues)

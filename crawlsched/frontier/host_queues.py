@@ -45,6 +45,11 @@ class HostQueues:
     key_of : callable
         ``key_of(page)`` returns the key that a page has now; an entry with another one does not count.
 
+    Attributes
+    ----------
+    queues, unsorted : dict, list
+        By host, and pages that came by the hundred; while both are empty no page is in.
+
     Notes
     -----
     For every host that does not rest, its first page or something before it stands in the queue of hosts; an entry that
@@ -55,10 +60,10 @@ class HostQueues:
     def __init__(self, resting: Container[int], key_of: Callable[[int], float | None]) -> None:
         self._resting = resting
         self._key_of = key_of
-        self._queues: dict[int, list[tuple[float, int, int]]] = {}
+        self.queues: dict[int, list[tuple[float, int, int]]] = {}
         self._hosts: list[tuple[float, int, int]] = []
         self._stretches: dict[int, _Stretch] = {}
-        self._unsorted: list[tuple[npt.NDArray[np.int32], FloatArray, IndexArray]] = []
+        self.unsorted: list[tuple[npt.NDArray[np.int32], FloatArray, IndexArray]] = []
         self._n_unsorted = 0
         self._numbers = count()
         # Whether a page is in; an entry counts only while it is.
@@ -69,7 +74,7 @@ class HostQueues:
 
     def __bool__(self) -> bool:
         """Whether there may be a page in."""
-        return bool(self._queues or self._unsorted)
+        return bool(self.queues or self.unsorted)
 
     def inside(self, pages: IndexArray) -> npt.NDArray[np.bool_]:
         """Return which pages are in."""
@@ -99,14 +104,14 @@ class HostQueues:
             return
         self._make_room(pages)
         self._inside[pages] = True
-        self._unsorted.append((hosts, keys, pages))
+        self.unsorted.append((hosts, keys, pages))
         self._n_unsorted += pages.size
         if self._n_unsorted >= _SORTED_AT_ONCE:
             self._sort()
 
     def _sort(self) -> None:
-        hosts, keys, pages = (np.concatenate(column) for column in zip(*self._unsorted, strict=True))
-        self._unsorted, self._n_unsorted = [], 0
+        hosts, keys, pages = (np.concatenate(column) for column in zip(*self.unsorted, strict=True))
+        self.unsorted, self._n_unsorted = [], 0
         order = np.lexsort((pages, keys, hosts))
         hosts, keys, sorted_pages = hosts[order], keys[order], pages[order].astype(np.uint32)
         first = np.flatnonzero(np.diff(hosts, prepend=-1)).tolist()
@@ -116,7 +121,7 @@ class HostQueues:
             self._enter(hosts.item(begin), (keys.item(begin), sorted_pages.item(begin), number))
 
     def _enter(self, host: int, entry: tuple[float, int, int]) -> None:
-        queue = self._queues.setdefault(host, [])
+        queue = self.queues.setdefault(host, [])
         heappush(queue, entry)
         if queue[0] is entry:
             heappush(self._hosts, (*entry[:2], host))
@@ -145,14 +150,14 @@ class HostQueues:
 
     def first(self) -> tuple[float, int, int] | None:
         """Return (key, page, host) of the first page whose host does not rest; None if there is none."""
-        if self._unsorted:
+        if self.unsorted:
             self._sort()
         hosts = self._hosts
         while hosts:
             first = hosts[0]
             key, page, host = first
             if host not in self._resting:
-                queue = self._queues.get(host)
+                queue = self.queues.get(host)
                 if queue and queue[0][:2] == (key, page) and self._is_alive(key, page):
                     return first
                 heappop(hosts)
@@ -163,36 +168,36 @@ class HostQueues:
 
     def pop(self, host: int) -> None:
         """Take out the first page of a host, which `first` has just returned."""
-        self._inside[self._queues[host][0][1]] = False
+        self._inside[self.queues[host][0][1]] = False
         heappop(self._hosts)
         self.host_returns(host)
 
     def host_returns(self, host: int) -> None:
         """Put a host's first page into the queue of hosts."""
         if self.has_host(host):
-            first = (*self._queues[host][0][:2], host)
+            first = (*self.queues[host][0][:2], host)
             if not (self._hosts and self._hosts[0] == first):
                 heappush(self._hosts, first)
 
     def has_host(self, host: int) -> bool:
         """Whether a page of this host is in; amortised O(log n)."""
-        if self._unsorted:
+        if self.unsorted:
             self._sort()
-        queue = self._queues.get(host)
+        queue = self.queues.get(host)
         while queue:
             if self._is_alive(*queue[0][:2]):
                 return True
             self._drop_first(queue)
-        self._queues.pop(host, None)
+        self.queues.pop(host, None)
         return False
 
     def likely(self, n: int) -> list[int]:
         """Return up to about `n` pages that come soon, in about their order; O(n)."""
-        if self._unsorted:
+        if self.unsorted:
             self._sort()
         entries: list[tuple[float, int]] = []
         for _, _, host in nsmallest(n, self._hosts) if n > 0 else ():
-            for key, page, number in nsmallest(_FORESEEN, self._queues.get(host, ())):
+            for key, page, number in nsmallest(_FORESEEN, self.queues.get(host, ())):
                 entries.append((key, page))
                 if number != _SINGLE:
                     stretch = self._stretches[number]
@@ -202,11 +207,11 @@ class HostQueues:
 
     def check(self) -> None:
         """Raise `AssertionError` unless every page stands in a queue, and every host at work can be found."""
-        if self._unsorted:
+        if self.unsorted:
             self._sort()
         found = {host: min(e[:2] for e in self._hosts if e[2] == host) for host in {e[2] for e in self._hosts}}
         known: set[int] = set()
-        for host, queue in self._queues.items():
+        for host, queue in self.queues.items():
             assert all(queue[i] >= queue[(i - 1) // 2] for i in range(1, len(queue)))
             entries = [entry[:2] for entry in queue]
             for stretch in [self._stretches[number] for _, _, number in queue if number != _SINGLE]:
@@ -217,4 +222,4 @@ class HostQueues:
             if living and host not in self._resting:
                 assert found[host] <= min(living)
         assert {page for page in np.flatnonzero(self._inside).tolist() if self._key_of(page) is not None} == known
-        assert {number for queue in self._queues.values() for _, _, number in queue} - {_SINGLE} == set(self._stretches)
+        assert {number for queue in self.queues.values() for _, _, number in queue} - {_SINGLE} == set(self._stretches)
