@@ -146,7 +146,7 @@ class Calendar:
             n_new, n_unset, n_near = ROWS.set_alarms(*arrays, self._alarm, *when, new)
             self._living += n_unset
             self._n_near += n_near
-            self._note(new[:n_new])
+            self._note(new[:n_new].tolist())
             return
         rings = times < np.inf
         if not rings.all():
@@ -173,8 +173,8 @@ class Calendar:
             self._n_near += pages.size
             self._note(self._buckets.add(alarms, pages))
 
-    def _note(self, ticks: npt.NDArray[np.int64] | list[int]) -> None:
-        for tick in ticks if isinstance(ticks, list) else ticks.tolist():
+    def _note(self, ticks: list[int]) -> None:
+        for tick in ticks:
             heappush(self._order, tick)
 
     def clear_one(self, page: int) -> None:
@@ -212,7 +212,8 @@ class Calendar:
     def _gather(self, end: int) -> None:
         """Go through the alarms of all pages below a number, and put those of the next epoch into buckets."""
         # Unsigned numbers below the first go round, and are above the span, too: one comparison instead of two.
-        first, span = np.uint32(min(self._near + 1, LAST_TICK)), np.uint32(self._nearer - self._near)
+        last = min(self._nearer, LAST_TICK)
+        first, span = np.uint32(min(self._near + 1, LAST_TICK)), np.uint32(max(last - self._near, 0))
         for start in range(self._gathered, end, _AT_ONCE):
             alarms = self._alarm[start : min(start + _AT_ONCE, end)]
             pages = start + (alarms - first < span).nonzero()[0]

@@ -108,6 +108,15 @@ def test_what_is_left_of_those_handed_out_ahead_rings_if_the_tick_is_asked_for_a
     assert pages.due(1.5).size == 0
 
 
+def test_a_calendar_that_was_not_asked_for_longer_than_tick_numbers_reach_still_rings() -> None:
+    """Whatever was set rings when it is asked for again, near alarms and far ones."""
+    pages = Calendar(tick=1e-3, start=0.0)
+    pages.reserve(3)
+    pages.set(np.arange(3), np.array([0.1, 100.0, 1e5]), 0.0)
+    assert sorted(pages.due(1e7).tolist()) == [0, 1, 2]
+    pages.check()
+
+
 def test_no_tick_gathers_many_more_alarms_than_ring_in_it(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of 300,000 alarms set at once for the next 30,000 ticks, ten a tick are gathered, and all ring in time."""
     n, ticks = 300_000, 30_000
