@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+from operator import itemgetter
+
 import numpy as np
 import numpy.typing as npt
 
@@ -40,6 +43,9 @@ _MORE_OFTEN: FloatArray = np.array([0.0, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4])
 _HEIGHTS = len(EDGES) + 1
 # Row of the visits to pages of whose neighbours nothing was heard.
 _NOTHING_HEARD = _HEIGHTS
+_ROWS = np.arange(_HEIGHTS + 1)
+# Where losses go in between the visits that they are compared with.
+_LOSSES_SO_FAR = [(row, 0.5, 0.5, False) for row in range(_HEIGHTS + 1)]
 # So many visits are looked at together, which costs a tenth of looking at each when it comes.
 _TOGETHER = 64
 _LEAST_PROBABILITY = 1e-9
@@ -48,6 +54,8 @@ _EDGES: FloatArray = np.array(EDGES)
 _COUNTS = np.arange(MOST + 1.0)
 _HEIGHT_OF = _EDGES.searchsorted(_COUNTS[:, np.newaxis] / (_COUNTS[:, np.newaxis] + _COUNTS + 1.0)).tolist()
 _NOBODY = np.empty(0, np.int64)
+# Bytes of a page's row.
+_HEARD = 4
 
 
 class Neighbours:
@@ -139,7 +147,8 @@ class Neighbours:
             The neighbours whose evidence has changed by it; good until the next call.
         """
         pages = self._pages
-        self.make_room(pages.n)
+        if self.heard.shape[0] < pages.n:
+            self.make_room(pages.n)
         heard = self.heard
         strength, row = heard.item(page, STRENGTH), _NOTHING_HEARD
         if strength:
@@ -163,35 +172,42 @@ class Neighbours:
         return told
 
     def _tell(self, page: int, before: float, now: float, changed: bool, surprise: float) -> npt.NDArray[np.int64]:
-        """Do what `neighbour_rows.heard_of` does."""
-        pages, low, high = self._pages, max(page - NEIGHBOURS, 0), min(page + NEIGHBOURS + 1, self._pages.n)
-        heard = self.heard[low:high]
-        last = pages.crawled_at[low:high]
-        there = (pages.state[low:high] == LIVE) & (pages.host[low:high] == pages.host[page]) & (last < now)
-        there[page - low] = False
-        if changed:
-            share = (now - np.maximum(last, before)) / (now - before)
-            found = (surprise * share * STRENGTHS + 0.5).astype(np.intp)
-            rows = np.flatnonzero(there & (found >= LEAST_STRENGTH))
-            heard[rows, STRENGTH] = np.maximum(found[rows], heard[rows, STRENGTH])
-            heard[rows, CHANGED] += 1
-        else:
-            rows = np.flatnonzero(there & (heard[:, CHANGED] > 0))
-            heard[rows, UNCHANGED] += 1
-        counts = heard[rows, : UNCHANGED + 1].astype(np.intp)
-        full = (counts == MOST).any(axis=1)
-        if full.any():
-            counts[full] = (counts[full] + [1, 0]) // 2
-            heard[rows, : UNCHANGED + 1] = counts
-        if not (self._has_told or self.worth.any()):
-            return _NOBODY
-        at = _EDGES.searchsorted(counts[:, CHANGED] / (counts.sum(axis=1) + 1.0))
-        true = self.worth[at] * (heard[rows, STRENGTH] / STRENGTHS)
-        steps = (-np.log1p(-true) * STEPS_PER_NAT).astype(np.intp)
-        moved = np.abs(steps - heard[rows, EVIDENCE]) >= WORTH_FILING
-        heard[rows[moved], EVIDENCE] = steps[moved]
-        told: npt.NDArray[np.int64] = low + rows[moved]
-        return told
+        """Do what `neighbour_rows.heard_of` does: over plain numbers, as sixteen pages are too few for numpy."""
+        pages, low = self._pages, max(page - NEIGHBOURS, 0)
+        part = slice(low, min(page + NEIGHBOURS + 1, pages.n))
+        # Written to where they stand.
+        heard = self.heard[part].data.cast("B")
+        worthless = not (self._has_told or self.worth.any())
+        host, steps_of = pages.host.item(page), _steps_of(self.worth.tobytes())
+        columns = pages.state[part].tolist(), pages.host[part].tolist(), pages.crawled_at[part].tolist()
+        told, at = [], -_HEARD
+        for other, (state, its_host, last) in enumerate(zip(*columns, strict=True), low):
+            at += _HEARD
+            n_changed = heard[at]  # + CHANGED
+            if state != LIVE or its_host != host or not last < now or other == page or not (changed or n_changed):
+                continue
+            n_unchanged, strength = heard[at + UNCHANGED], heard[at + STRENGTH]
+            if changed:
+                # A change some time between the two visits came after the other page's crawl with this probability.
+                share = (now - max(last, before)) / (now - before)
+                found = int(surprise * share * STRENGTHS + 0.5)
+                if found < LEAST_STRENGTH:
+                    continue
+                n_changed += 1
+                if found > strength:
+                    heard[at + STRENGTH] = strength = found
+            else:
+                n_unchanged += 1
+            if n_changed == MOST or n_unchanged == MOST:
+                # Older ones count ever less.
+                n_changed, n_unchanged = (n_changed + 1) // 2, n_unchanged // 2
+            heard[at], heard[at + UNCHANGED] = n_changed, n_unchanged
+            if not worthless:
+                steps = steps_of[_HEIGHT_OF[n_changed][n_unchanged]][strength]
+                if abs(steps - heard[at + EVIDENCE]) >= WORTH_FILING:
+                    heard[at + EVIDENCE] = steps
+                    told.append(other)
+        return np.array(told, np.int64) if told else _NOBODY
 
     def foretold(self, height: int, strength: float, fresh: float, changed: bool) -> None:
         """Compare a visit with what was heard before it.
@@ -212,14 +228,22 @@ class Neighbours:
             self._look()
 
     def _look(self) -> None:
-        rows, strengths, fresh, changed = (np.array(column) for column in zip(*self._waiting, strict=True))
+        visits = sorted((*_LOSSES_SO_FAR, *self._waiting), key=itemgetter(0))
+        rows, strengths, fresh, changed = (np.array(column) for column in zip(*visits, strict=True))
         self._waiting.clear()
-        expected = np.clip(fresh, _LEAST_PROBABILITY, 1.0 - _LEAST_PROBABILITY)
-        by_bias = np.multiply.outer(expected, 1.0 - _MORE_OFTEN)
-        found = by_bias[:, :, np.newaxis] * (1.0 - np.multiply.outer(strengths, _WORTH))[:, np.newaxis, :]
-        found[changed] = 1.0 - found[changed]
-        np.subtract.at(self.losses, rows, np.log(found))
-        self.losses -= self.losses.min(axis=(1, 2), keepdims=True)
+        expected = np.minimum(np.maximum(fresh, _LEAST_PROBABILITY), 1.0 - _LEAST_PROBABILITY)
+        # By bias, probability and visit: numpy is fast where the longest stretch stands last.
+        by_bias = np.multiply.outer(1.0 - _MORE_OFTEN, expected)
+        found = by_bias[:, np.newaxis] * (1.0 - np.multiply.outer(_WORTH, strengths))
+        # 1 less that, where a change was found.
+        np.abs(np.subtract(changed, found, out=found), out=found)
+        np.log(found, out=found)
+        # What each row's visits say is taken off its losses so far, which stand before them.
+        first = rows.searchsorted(_ROWS)
+        found[:, :, first] = self.losses.transpose(1, 2, 0)
+        losses = np.subtract.reduceat(found, first, axis=2)
+        losses -= losses.min(axis=(0, 1))
+        self.losses = np.ascontiguousarray(losses.transpose(2, 0, 1))
         self.worth = _best(self.losses)
 
     def recall(self, losses: FloatArray) -> None:
@@ -257,6 +281,15 @@ class Neighbours:
         """Go on with the `heard` of an earlier one; the array is kept."""
         self.heard = heard
         self._has_told = bool(heard[:, EVIDENCE].any())
+
+
+@lru_cache(maxsize=16)
+def _steps_of(worth: bytes) -> list[list[int]]:
+    """Return by height and strength the evidence, in its steps, at some `Neighbours.worth`."""
+    strengths = np.arange(STRENGTHS + 1.0) / STRENGTHS
+    steps = -np.log1p(-np.multiply.outer(np.frombuffer(worth), strengths)) * STEPS_PER_NAT
+    by_height: list[list[int]] = steps.astype(np.intp).tolist()
+    return by_height
 
 
 def _best(losses: FloatArray) -> FloatArray:
