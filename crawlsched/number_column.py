@@ -44,7 +44,7 @@ class NumberColumn:
     >>> n_crawls = NumberColumn(np.uint32)
     >>> n_crawls.lengthen(3)
     >>> n_crawls[[0, 2]] = 7, 65_535
-    >>> n_crawls.set_one(2, n_crawls.item(2) + 1)
+    >>> n_crawls.count_one(2)
     >>> n_crawls[:], n_crawls.low, n_crawls.high
     (array([    7,     0, 65536], dtype=uint32), array([7, 0, 0], dtype=uint16), array([0, 0, 1], dtype=uint16))
     """
@@ -91,6 +91,14 @@ class NumberColumn:
             self.low[page] = above
         else:
             self[page] = number
+
+    def count_one(self, page: int) -> None:
+        """Add 1 to the number of one page."""
+        above = self.low.item(page) + 1
+        if above <= _LOW and not self.high.size:
+            self.low[page] = above
+        else:
+            self[page] = self._item(page) + 1
 
     def lengthen(self, size: int) -> None:
         """Make room for so many pages; the new ones have `empty`, which takes no memory (`crawlsched.growing`)."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from math import exp
+from math import exp, inf
 from typing import NoReturn
 
 import numpy as np
@@ -155,7 +155,8 @@ class Knowledge:
 
     def _at(self, now: float) -> float:
         # Clocks may be set back; here time stands still until they have caught up.
-        self._now = max(self._now, now)
+        if now > self._now:
+            self._now = now
         if self._frontier is None:
             tick = float(np.clip(PICKS_PER_TICK / self.bandwidth, *_TICK))
             self._frontier = Frontier(
@@ -330,26 +331,30 @@ class Knowledge:
             had been gone.
         """
         now = self._at(now)
-        columns = self.pages
+        columns, values = self.pages, self.values
         crawled_at, state = columns.crawled_at.item(page), columns.state.item(page)
+        n_signals, covered_further = columns.n_signals.item(page), columns.further.item(page)
         elapsed, observation = now - crawled_at, None
-        has_rare_facts = self.pages.rare.item(page)
-        if changed is not None and now > crawled_at > -np.inf and state not in (GONE, MOVED):
-            n_signals, source = columns.n_signals.item(page), columns.source.item(page)
+        has_rare_facts = columns.rare.item(page)
+        if changed is not None and now > crawled_at > -inf and state not in (GONE, MOVED):
+            source = columns.source.item(page)
             further: tuple[tuple[int, int], ...] = ()
-            if columns.further.item(page):
+            if covered_further:
                 further = tuple((other.source, other.n_signals) for other in self.further.counts(page)[1:])
             evidence = self._evidence(page) if n_signals or further else 0.0
-            prior = self.values.prior_one(page)
+            parameters, host = values.parameters_of(page), columns.host.item(page)
+            prior = parameters.priors[parameters.group(host)]
             if has_rare_facts:
                 # What is learned are rates of old pages.
-                ages, law = self.values.ages, self.values.parameters_of(page).aging
+                ages, law = values.ages, parameters.aging
                 elapsed = ages.lived(page, crawled_at, now, law)
                 if time_since_modified is not None and time_since_modified < now - crawled_at:
                     time_since_modified = ages.lived(page, now - time_since_modified, now, law)
+            n_crawls = columns.n_crawls.item(page)
             if self._rule == "posterior":
-                evidence += self._foretell(page, prior, elapsed, now, evidence, changed)
-            if n_signals or any(n for _, n in further):
+                known = parameters, prior, n_crawls > 0
+                evidence += self._foretell(page, host, *known, elapsed, crawled_at, now, evidence, changed)
+            if n_signals or (further and any(n for _, n in further)):
                 self._judge_signals(page, elapsed, changed, doubt, evidence)
             self.posterior.update_one(
                 page,
@@ -360,21 +365,24 @@ class Knowledge:
                 time_since_modified=time_since_modified,
                 prior=prior,
                 # A count of updates only spreads rounding, and nearly every crawl is one.
-                n_updates=columns.n_crawls.item(page),
+                n_updates=n_crawls,
             )
             observation = Observation(page, now, now - crawled_at, n_signals, source, evidence, changed, further)
         else:
             self.neighbours.forget(page)
+        # What stands there already is not written once more: this is done in each slot.
         if changed:
-            columns.n_changes.set_one(page, columns.n_changes.item(page) + 1)
-        columns.n_crawls.set_one(page, columns.n_crawls.item(page) + 1)
+            columns.n_changes.count_one(page)
+        columns.n_crawls.count_one(page)
         columns.crawled_at[page] = now
-        columns.n_signals[page] = 0
-        if columns.further.item(page):
+        if n_signals:
+            columns.n_signals[page] = 0
+        if covered_further:
             self.further.crawled(page)
-        columns.state[page] = LIVE
+        if state != LIVE:
+            columns.state[page] = LIVE
         if has_rare_facts:
-            columns.reached(page, self.values.ages.found_one(page, now, self.values.parameters.even_rate))
+            columns.reached(page, values.ages.found_one(page, now, values.parameters.even_rate))
         self._return(page, now)
         return observation
 
@@ -407,38 +415,59 @@ class Knowledge:
         return float(np.vecdot(self.values.weights_one(page), np.exp(self.posterior.rates * -elapsed)))
 
     def _foretell(
-        self, page: int, prior: FloatArray, elapsed: float, now: float, announced: float, changed: bool
+        self,
+        page: int,
+        host: int,
+        parameters: Parameters,
+        prior: FloatArray,
+        has_history: bool,
+        elapsed: float,
+        crawled_at: float,
+        now: float,
+        announced: float,
+        changed: bool,
     ) -> float:
         """Compare a visit with what was to be expected; return the evidence of pages around it before it, nats.
 
         Parameters
         ----------
-        page : int
+        page, host : int
+        parameters : Parameters
+            In force for the page.
         prior : ndarray, shape (K,)
             Probabilities of the rates before the first visit.
-        elapsed, now : float
-            Seconds since the visit before, and the time of this one.
+        has_history : bool
+            Whether it has been crawled before.
+        elapsed, crawled_at, now : float
+            Seconds since the visit before, and the times of that and of this one.
         announced : float
             Evidence of announcements, nats.
         changed : bool
         """
-        parameters, codes = self.values.parameters_of(page), self.posterior._columns["log_likelihood"]
-        together, nearby = self.values.co_change_evidence_one(page), self.neighbours.evidence_one(page)
+        codes, nearby, by_co_changes = (
+            self.posterior._columns["log_likelihood"],
+            self.neighbours.evidence_one(page),
+            0.0,
+        )
+        if parameters.co_changes.hosts:
+            by_co_changes = parameters.co_changes.evidence_one(host, crawled_at)
+        together = nearby + by_co_changes
         # Without a plan the prior is flat, and learning less would only do something about that.
-        counts = self.pages.n_crawls.item(page) > 0 and parameters.even_rate < np.inf
+        has_plan = parameters.even_rate < inf
+        counts = has_history and has_plan
         visit = elapsed, announced + together, changed
         fresh = self._learning_rate.foretold(codes, page, prior, parameters.learning_rate, *visit, counts)
         if fresh is None:
             fresh = self._fresh_by_age(page, elapsed)
             if counts:
                 self._learning_rate.visited(codes[page], prior, *visit)
-        if parameters.even_rate < np.inf and self.pages.rare.item(page):
+        if has_plan and self.pages.rare.item(page):
             self._learn_of_age(page, now, announced + together, changed)
         # What was announced is no surprise, whatever announcements prove worth: neighbours do not explain it.
         if announced == 0.0:
-            self._watch_host(page, fresh, now, changed, together)
+            self._watch_host(host, page, crawled_at, fresh, now, changed, together)
         by_all_else = fresh * exp(-(announced + max(together - nearby, 0.0)))
-        told = self.neighbours.visited(page, now, by_all_else, changed, expected=parameters.even_rate < np.inf)
+        told = self.neighbours.visited(page, now, by_all_else, changed, expected=has_plan)
         if told.size:
             self.frontier.refile(told, now)
         return together
@@ -450,13 +479,14 @@ class Knowledge:
             weights, even_interval = self.values.weights_one(page), 1.0 / self.values.parameters_of(page).even_rate
             self._aging.visited(weights, crawled_at - found, now - found, even_interval, evidence, changed)
 
-    def _watch_host(self, page: int, fresh: float, now: float, changed: bool, together: float) -> None:
+    def _watch_host(
+        self, host: int, page: int, crawled_at: float, fresh: float, now: float, changed: bool, together: float
+    ) -> None:
         """Learn of co-changes from a visit.
 
         `fresh` is the probability that the page had not changed by its age alone, and `together` the evidence of the
         co-changes known, nats.
         """
-        host, crawled_at = self.pages.host.item(page), self.pages.crawled_at.item(page)
         # A search takes milliseconds, too long for the end of a visit.
         if self._watch.visited(host, page, crawled_at, now, fresh, together, changed) and host not in self._searching:
             self._searching.add(host)
@@ -565,7 +595,8 @@ class Knowledge:
 
     def _return(self, page: int, now: float) -> None:
         self._in_flight.discard(page)
-        self.frontier.file_one(page, now)
+        assert self._frontier is not None  # whoever has said what time it is has made it
+        self._frontier.file_one(page, now)
 
     # -- ChangeSignals and importance
 

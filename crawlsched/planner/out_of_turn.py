@@ -27,6 +27,8 @@ class OutOfTurn:
 
     def has_room(self, frontier: Frontier) -> bool:
         """Whether another page may be sent: those before have gone, or their hosts rest."""
+        if not self._sent:
+            return True
         self._sent = {page for page in self._sent if frontier.is_forced(page)}
         return all(frontier.is_resting(self._pages.host.item(page)) for page in self._sent)
 

@@ -114,23 +114,27 @@ class Planner(Knowledge):
             Its reason is that of `Frontier.pick`, or ``"exploration"`` for a page that goes for what its visit teaches.
             The page is in flight until one of `crawled`, `failed`, `gone`, `moved`, `refused`, `release`, `remove`.
         """
-        now = self._at(now)
+        now, frontier = self._at(now), self.frontier
         if self._work:
             self.work(now)
         if self._rounds is not None:
-            self._rounds.before_pick(self.frontier, self.bandwidth, now)
+            self._rounds.before_pick(frontier, self.bandwidth, now)
         if self._exploration is not None:
-            self._exploration.before_pick(self.frontier, self.threshold, now)
-        pick = self.frontier.pick(now, host_free_at)
-        if pick is not None:
-            self._in_flight.add(pick.page)
-            if self._rounds is not None and self._rounds.sent(pick.page):
-                pick = pick._replace(reason="overdue")
-            if self._exploration is not None and self._exploration.sent(pick.page):
-                pick = pick._replace(reason="exploration")
-            if pick.reason == "value":
-                step = _THRESHOLD_STEP if self.threshold else 1.0
-                self.threshold += step * (pick.crawl_value - self.threshold)
+            self._exploration.before_pick(frontier, self.threshold, now)
+        pick = frontier.pick(now, host_free_at)
+        if pick is None:
+            return None
+        page, crawl_value, reason = pick
+        self._in_flight.add(page)
+        if reason == "value":
+            step = _THRESHOLD_STEP if self.threshold else 1.0
+            self.threshold += step * (crawl_value - self.threshold)
+        elif reason == "forced":
+            # Pages go out of turn by force.
+            if self._rounds is not None and self._rounds.sent(page):
+                pick = Pick(page, crawl_value, "overdue")
+            if self._exploration is not None and self._exploration.sent(page):
+                pick = Pick(page, crawl_value, "exploration")
         return pick
 
     def work(self, now: float) -> bool:
