@@ -15,6 +15,11 @@ FloatArray = npt.NDArray[np.float64]
 
 # Rows worked on at once: their intermediate arrays stay in the cache.
 _SLICE = 8192
+# In products fewer, which OpenBLAS does not share among threads: it would let these spin for as long again as they have
+# worked, on processors that the crawl beside could use.
+_PRODUCT_SLICE = 256
+# The likelihoods of so many of these are kept from round to round: looking them up again takes longer than the rest.
+_MOST_KEPT = 128
 
 
 def learn_prior(
@@ -93,12 +98,13 @@ def learn_prior(
 def _learn_whole(
     stored: npt.NDArray[Any], towards: FloatArray, iterations: int, strength: float, learning_rate: float
 ) -> FloatArray:
-    n = stored.shape[0]
+    slices = [stored[start : start + _PRODUCT_SLICE] for start in range(0, stored.shape[0], _PRODUCT_SLICE)]
+    kept = [relative_likelihoods(rows, learning_rate) for rows in slices] if len(slices) <= _MOST_KEPT else None
     found = towards
     for _ in range(iterations):
         share = np.zeros_like(found)
-        for start in range(0, n, _SLICE):
-            likelihood = relative_likelihoods(stored[start : start + _SLICE], learning_rate)
+        for n, rows in enumerate(slices):
+            likelihood = relative_likelihoods(rows, learning_rate) if kept is None else kept[n]
             share += (1.0 / np.maximum(likelihood @ found, TINY)) @ likelihood
         found = _normalised(share * found + strength * towards)
     return found

@@ -31,6 +31,9 @@ _MOST_GROUPS = 512
 # Pages from which the demand curve is estimated, and its thresholds per factor of 10.
 _DEMAND_SAMPLE = 4096
 _DEMAND_POINTS_PER_DECADE = 10
+# Matrix products of so many operations are not shared among threads by OpenBLAS, which would let them spin for as long
+# again as they have worked, on processors that the crawl beside could use.
+_LARGEST_PRODUCT = 250_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -363,18 +366,19 @@ def _demand(
     likelihood = relative_likelihoods(snapshot.log_likelihood[chosen], learning_rate) * rows
     likelihood /= likelihood.sum(axis=1, keepdims=True)
     importance = snapshot.importance[chosen]
-    highest = float((likelihood @ (1 / snapshot.rates) * importance).max())
-    lowest = float((importance * (likelihood @ grid.gain[grid.elapsed.searchsorted(1.0)])).min())
+    highest = float((np.vecdot(likelihood, 1 / snapshot.rates) * importance).max())
+    lowest = float((importance * np.vecdot(likelihood, grid.gain[grid.elapsed.searchsorted(1.0)])).min())
     decades = max(1, int(np.ceil(np.log10(highest / max(lowest, highest * 1e-12)))))
     levels = np.geomspace(highest, highest * 10.0**-decades, decades * _DEMAND_POINTS_PER_DECADE)
     # How often each page is crawled is how soon it reaches the threshold; those that never do are not crawled.
     rate_of_cell = np.append(1 / grid.elapsed, 0.0)
     wanted = np.zeros(levels.size)
-    for start in range(0, chosen.size, 1024):
-        values = likelihood[start : start + 1024] @ grid.gain.T
-        thresholds = levels / importance[start : start + 1024, np.newaxis]
-        for row, aims in zip(values, thresholds, strict=True):
-            wanted += rate_of_cell[row.searchsorted(aims)]
+    block = max(1, _LARGEST_PRODUCT // grid.gain.size)
+    for start in range(0, chosen.size, block):
+        values = likelihood[start : start + block] @ grid.gain.T
+        thresholds = levels / importance[start : start + block, np.newaxis]
+        cells = [row.searchsorted(aims) for row, aims in zip(values, thresholds, strict=True)]
+        wanted += rate_of_cell.take(cells).sum(axis=0)
     wanted *= snapshot.n_pages / chosen.size
     threshold = float(levels[min(int(wanted.searchsorted(bandwidth)), levels.size - 1)])
     return threshold, np.column_stack([levels, wanted])
