@@ -103,17 +103,21 @@ def encoded(relative: FloatArray, offset: Any, dtype: str) -> npt.NDArray[Any]:
     """
     steps = relative * -STEPS_PER_NAT
     if dtype == "uint8":
-        squares = np.minimum(steps, LAST_STEP, out=steps) / STEPS_PER_SQUARE
-        codes = np.floor(np.sqrt(squares))
+        squares = np.minimum(steps, LAST_STEP, out=steps)
+        squares /= STEPS_PER_SQUARE
+        codes = np.sqrt(squares)
+        np.floor(codes, out=codes)
         # Between two codes by what they stand for, so that rounding is right on average in nats.
         squares -= codes * codes
-        squares /= 2.0 * codes + 1.0
+        to_next = codes + codes
+        to_next += 1.0
+        squares /= to_next
         codes += squares
         codes += offset
-        return np.minimum(codes, LAST_CODE).astype(np.uint8)
+        return np.minimum(codes, LAST_CODE, out=codes).astype(np.uint8)
     steps += offset
     # Conversion cuts off the fraction, which rounds down since nothing is negative.
-    return np.minimum(steps, LAST_STEP).astype(np.uint16)
+    return np.minimum(steps, LAST_STEP, out=steps).astype(np.uint16)
 
 
 def to_steps(stored: npt.NDArray[Any]) -> npt.NDArray[np.uint16]:

@@ -314,7 +314,9 @@ class Posterior(Estimator):
         kept = 1.0
         if self.half_life is not None or self.discount is not None:
             kept = self._kept(np.array([elapsed])).item()
-        elapsed = float(min(max(elapsed, _SHORTEST), _LONGEST))  # to numba an integer would be another type
+        if not _SHORTEST <= elapsed <= _LONGEST:
+            elapsed = min(max(elapsed, _SHORTEST), _LONGEST)
+        before = self.prior if prior is None else prior
         if self.dtype != "float64":
             if self.counts_updates:
                 updates = self._columns["updates"]
@@ -322,27 +324,33 @@ class Posterior(Estimator):
                 updates[page] = (n_updates + 1) & 0xFFFF
             offset = dither_one(page, n_updates)
             if ROWS.compiled and not (dated or doubt):
-                row = stored, page, NATS[self.dtype], self.prior if prior is None else prior, self._grid
-                renewal = self._renewal.near, self._renewal.shares
-                if ROWS.update_row(*row, elapsed, bool(changed), float(evidence), kept, *renewal, offset):
+                row, renewal = (stored, page, NATS[self.dtype], before, self._grid), self._renewal
+                # To numba an integer would be another type.
+                visit = float(elapsed), bool(changed), float(evidence)
+                if ROWS.update_row(*row, *visit, kept, renewal.near, renewal.shares, offset):
                     return
-        relative = decoded(stored[page])
-        if kept != 1.0:
+        if self.renewal and kept == 1.0:
+            relative = self._renewal.renewed(relative_likelihoods(stored[page]), before)
+        else:
+            relative = decoded(stored[page])
             relative *= kept
-        if self.renewal:
-            relative = self._renewal.log_likelihood(relative, self.prior if prior is None else prior)
+            if self.renewal:
+                relative = self._renewal.log_likelihood(relative, before)
         expected = self.rates * elapsed
         if dated and time_since_modified is not None:
             relative += np.log(self.rates) - self.rates * min(time_since_modified, _LONGEST)
         elif changed:
             expected += evidence
             np.maximum(expected, _SMALLEST, out=expected)
-            relative += np.log(-np.expm1(-expected))
+            np.negative(expected, out=expected)
+            np.expm1(expected, out=expected)
+            np.negative(expected, out=expected)
+            relative += np.log(expected, out=expected)
         elif doubt:
             relative += np.log(doubt + (1.0 - doubt) * np.exp(-(expected + evidence)))
         else:
             relative -= expected
-        relative -= relative.max()
+        relative -= np.maximum.reduce(relative)
         stored[page] = relative if self.dtype == "float64" else encoded(relative, offset, self.dtype)
 
     def weights(

@@ -71,7 +71,8 @@ class Renewal:
         self._first, self._beyond = np.ascontiguousarray(self.near.T)
         odds = probability / (1.0 - probability)
         widest = int(np.diff(self.near, axis=1).max())
-        self.shares: FloatArray = np.array([(1.0 - _FAR) * odds / widest, _FAR * odds, _MOST * probability])
+        self._shares = (1.0 - _FAR) * odds / widest, _FAR * odds, _MOST * probability
+        self.shares: FloatArray = np.array(self._shares)
 
     def log_likelihood(self, before: FloatArray, prior: FloatArray) -> FloatArray:
         """Return log-likelihoods of the rates now, but for a constant, from those of the rates before.
@@ -83,16 +84,20 @@ class Renewal:
         prior : ndarray, shape (K,) or (n, K)
             Probability of each rate.
         """
-        likelihood = np.exp(before)
+        return self.renewed(np.exp(before), prior)
+
+    def renewed(self, likelihood: FloatArray, prior: FloatArray) -> FloatArray:
+        """Return what `log_likelihood` returns, from likelihoods; what they stand in is taken for it."""
         below = np.zeros((*likelihood.shape[:-1], likelihood.shape[-1] + 1))
         # Added up in order, as compiled code does.
         (likelihood * prior).cumsum(axis=-1, out=below[..., 1:])
-        near, far, most = self.shares.tolist()
+        near, far, most = self._shares
         found: FloatArray = below.take(self._beyond, axis=-1)
         found -= below.take(self._first, axis=-1)
         found *= near
         found /= np.maximum(prior, TINY)
-        total = below[..., -1:]
+        # One row is what each visit asks for, and there a plain number is faster.
+        total = below.item(-1) if below.ndim == 1 else below[..., -1:]
         found += far * total
         likelihood += np.minimum(found, most * total, out=found)
         return np.log(likelihood, out=likelihood)
