@@ -183,7 +183,9 @@ class Awake:
         """
         if not ROWS.compiled:
             return self._best_by_bounds(now, enough)
-        found = self._highest(now)
+        found = self._values[0].best(self._bounds, self._rows, now) if len(self._values) == 1 else None
+        if found is None:
+            found = self._highest(now)
         row, bound, following, value, doubt = found
         if bound < 0.0 or value * (1.0 - doubt) > following:
             return found
@@ -203,10 +205,6 @@ class Awake:
 
     def _highest(self, now: float) -> tuple[int, float, float, float, float]:
         """Return the row with the highest bound now, that and the next highest bound, its value, and its doubt."""
-        if len(self._values) == 1:
-            found = self._values[0].best(self._bounds, self._rows, now)
-            if found is not None:
-                return found
         row, bound, following = ROWS.highest(self._bounds, now)
         if bound < 0.0:
             return row, bound, following, 0.0, 0.0

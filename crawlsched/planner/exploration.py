@@ -85,7 +85,7 @@ class Exploration:
         gradient = self._gradient_of(1.0 / values.parameters.even_rate)
         part = slice(begin, end)
         known = (columns.state[part] == LIVE) & (columns.importance[part] > 0) & (columns.crawled_at[part] > -np.inf)
-        pages = begin + np.flatnonzero(known)
+        pages = begin + known.nonzero()[0]
         self._count(int(columns.n_crawls[pages].sum()), pages.size)
         if end < columns.n:
             self._next = end
@@ -98,17 +98,17 @@ class Exploration:
         pages, worth = pages[below], worth[below]
         if not pages.size:
             return
-        importance = columns.importance[pages].astype(np.float64)
+        importance, crawled_at = columns.importance[pages].astype(np.float64), columns.crawled_at[pages]
         _, signal_weight = values.signals(pages)
         heard = values.co_change_evidence(pages)
         if signal_weight.any():
             heard += signal_weight * values.heard(pages)
-        elapsed = np.maximum(now - columns.crawled_at[pages], 0.0)
-        stale = elapsed[:, np.newaxis] * gradient.rates + heard[:, np.newaxis]
+        stale = np.multiply.outer(np.maximum(now - crawled_at, 0.0), gradient.rates)
+        stale += heard[:, np.newaxis]
         taught = gradient(values.weights(pages), stale, threshold / importance)
         useful_for = self._useful_for() * gradient.even_interval * values.parameters.learning_rate**2
         chosen = worth + importance * taught * useful_for >= threshold
-        self._waiting.extend(zip(pages[chosen].tolist(), columns.crawled_at[pages[chosen]].tolist(), strict=True))
+        self._waiting.extend(zip(pages[chosen].tolist(), crawled_at[chosen].tolist(), strict=True))
 
     def _count(self, n_crawls: int, n_pages: int) -> None:
         self._counted = self._counted[0] + n_crawls, self._counted[1] + n_pages

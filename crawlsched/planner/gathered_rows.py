@@ -41,6 +41,7 @@ _PARTS = 0x10000 + 1
 # As in `posterior_value`.
 _SLACK = 1.0 + 1e-10
 _SLACK_PER_SECOND = 1e-14
+_DOUBT = 1e-12
 # As close as that, relatively, to the time for which the value is known, a tangent there is off by less than that of
 # the wait.
 _CLOSE = 1e-3
@@ -181,17 +182,17 @@ def best(
     bounds: Any,
     rows: Any,
     now: float,
-) -> tuple[int, float, float, float, bool]:
-    """Return `awake_rows.highest`, the crawl value of that page, and whether announcements come for it.
+) -> tuple[int, float, float, float, float]:
+    """Return `awake_rows.highest`, the crawl value of that page, and the doubt that it leaves.
 
     `rows` has the number of the page, among the others, of each bound.
     """
     row, bound, following = highest(bounds, now)
     if bound < 0.0:
-        return row, bound, following, 0.0, False
+        return row, bound, following, 0.0, 0.0
     n = rows[row]
     value = value_of_one(kinds, steady, weights, rates, crawled_at, importance, signals, n, now)
-    return row, bound, following, value, kinds[n] == SIGNALLED
+    return row, bound, following, value, _DOUBT if kinds[n] == SIGNALLED else 0.0
 
 
 def parabolas(

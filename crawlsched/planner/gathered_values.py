@@ -93,8 +93,8 @@ class GatheredValues:
         self, bounds: FloatArray, rows: npt.NDArray[np.int32], now: float
     ) -> tuple[int, float, float, float, float] | None:
         """Return which bound is the highest, and the value of its page and the doubt that it leaves."""
-        *found, signalled = ROWS.best(*self._columns, bounds, rows, now)
-        return *found, DOUBT if signalled else 0.0
+        found: tuple[int, float, float, float, float] = ROWS.best(*self._columns, bounds, rows, now)
+        return found
 
     def parabolas(self, after: float, until: float) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return value, slope and half curvature of parabolas that no crawl value exceeds."""

@@ -81,17 +81,20 @@ class KnowledgeGradient:
         ndarray, shape (n,)
             Share of the time that the page is fresh, 0 or more.
         """
-        unchanged = weights * np.exp(-stale)
-        share = unchanged.sum(axis=1, keepdims=True)
+        unchanged = np.exp(-stale)
+        unchanged *= weights
+        share = np.add.reduce(unchanged, axis=1, keepdims=True)
         price = cost[:, np.newaxis] / self._intervals
-        before, fresh = weights @ self._fresh, unchanged @ self._fresh
-        # G(s p) = s G(p): neither probability need be divided by, and they may be 0.
-        if_unchanged = _best(fresh - share * price)
-        if_changed = _best(before - fresh - (1.0 - share) * price)
-        return np.maximum(if_unchanged + if_changed - _best(before - price), 0.0)
-
-
-def _best(gains: FloatArray) -> FloatArray:
-    """Return the highest gain of each row, or that of no crawl, 0."""
-    best: FloatArray = np.maximum(gains.max(axis=1), 0.0)
-    return best
+        # What is planned if the page is found unchanged, if it is found changed, and without a visit. G(s p) = s G(p):
+        # neither probability need be divided by, and they may be 0.
+        gains = np.empty((3, *price.shape))
+        if_unchanged, if_changed, without = gains
+        fresh, before = unchanged @ self._fresh, weights @ self._fresh
+        np.subtract(fresh, share * price, out=if_unchanged)
+        np.subtract(before, fresh, out=if_changed)
+        if_changed -= (1.0 - share) * price
+        np.subtract(before, price, out=without)
+        # Or that of no crawl, 0.
+        best = np.maximum.reduce(gains, axis=2, initial=0.0)
+        taught: FloatArray = np.maximum(best[0] + best[1] - best[2], 0.0)
+        return taught

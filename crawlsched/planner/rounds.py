@@ -56,6 +56,10 @@ class Rounds:
         columns, begin = self._pages, self._next
         part = slice(begin, min(begin + _LOOKED_AT, columns.n))
         last = columns.crawled_at[part]
+        if not np.minimum.reduce(last, initial=np.inf) < since:
+            # As it is mostly: one look at them says that none waits, and none is new.
+            self._next = part.stop if part.stop < columns.n else 0
+            return None
         never = last == -np.inf
         if never.any():
             # Such a page waits since it was found.
