@@ -76,7 +76,7 @@ class CoChangeWatch:
         row = self.n_visits % _VISITS
         self._host[row], self._page[row] = host, page
         self._crawled_at[row], self._time[row] = crawled_at, time
-        self._expected[row], self._changed[row] = expected, changed
+        self._expected[row], self._changed[row] = expected, bool(changed)
         self.n_visits += 1
         missed, imagined = self._surprise.get(host, _NO_SURPRISE)
         # As in the search: bursts of single pages are no alarm.
