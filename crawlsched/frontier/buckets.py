@@ -138,9 +138,12 @@ class Buckets:
         """Count one page less in the bucket of a key; O(1)."""
         self._kept.leave_one(key)
 
-    def crowded(self, above: int, least: int) -> list[tuple[int, int]]:
-        """Return (key, `living`) of buckets above a key with at least so many living pages; O(buckets)."""
-        found: list[tuple[int, int]] = self._kept.crowded(above, least)
+    def crowded(self, above: int, highest: int, least: int) -> list[tuple[int, int]]:
+        """Return (key, `living`) of buckets above a key with at least so many living pages; O(buckets).
+
+        O(keys) where there are fewer between that key and the `highest` one that has living pages.
+        """
+        found: list[tuple[int, int]] = self._kept.crowded(above, highest, least)
         return found
 
     def pop(self, key: int) -> IndexArray:
@@ -155,6 +158,20 @@ class Buckets:
         self._finish(key)
         pages: IndexArray = self._kept.take(key, n, self._column(), *self._range_of(key))
         return pages
+
+    def put_under(self, key: int, pages: IndexArray) -> None:
+        """Put pages back under all others that `pop_some` took out of a bucket; O(entries of the bucket).
+
+        Not while compiled code is in use.
+        """
+        assert isinstance(self._kept, PlainEntries)
+        self._kept.put_under(key, pages)
+
+    def pop_lowest(self, key: int, n: int) -> IndexArray:
+        """Do what `pop_some` does, but begin with those that were put under the others; O(entries of the bucket)."""
+        assert isinstance(self._kept, PlainEntries)
+        self._finish(key)
+        return self._kept.take_lowest(key, n, self._column(), *self._range_of(key))
 
     def size(self, key: int) -> int:
         """Return how many entries a bucket has; O(1)."""

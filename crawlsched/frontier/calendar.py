@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from heapq import heappop, heappush
 from typing import Any
 
@@ -19,6 +20,7 @@ __all__ = ["NONE", "Calendar"]
 
 IndexArray = npt.NDArray[np.intp]
 FloatArray = npt.NDArray[np.float64]
+BoolArray = npt.NDArray[np.bool_]
 
 # In so many ticks all alarms are gone through once. Fewer: less is in buckets, and more alarms are looked at in a tick.
 _EPOCH = 4096
@@ -76,6 +78,7 @@ class Calendar:
         self._next_tick = NONE
         self._ahead: IndexArray = np.empty(0, np.intp)
         self._n_ahead = 0
+        self._n_costly = 0  # that are last of these
         # How many alarms are set, and how many of these are in buckets.
         self._living = self._n_near = 0
 
@@ -103,9 +106,9 @@ class Calendar:
         """Whether a page has an alarm; O(1)."""
         return bool(self._alarm[page] != NONE)
 
-    def has_alarm(self, pages: IndexArray) -> npt.NDArray[np.bool_]:
+    def has_alarm(self, pages: IndexArray) -> BoolArray:
         """Whether each page has an alarm; O(n)."""
-        has: npt.NDArray[np.bool_] = self._alarm[pages] != NONE
+        has: BoolArray = self._alarm[pages] != NONE
         return has
 
     def set_one(self, page: int, time: float, now: float) -> None:
@@ -261,11 +264,24 @@ class Calendar:
         self._n_near -= n_found
         return [found[:n_found]]
 
-    def ahead(self, n: int) -> IndexArray:
-        """Take out up to `n` pages of those that ring in the tick after the last `due`, where there are more; O(n).
+    def ahead(
+        self,
+        n: int,
+        portions: tuple[int, int] | None = None,
+        costly: Callable[[IndexArray], BoolArray | None] | None = None,
+    ) -> IndexArray:
+        """Take out some pages of those that ring in the tick after the last `due`, if there are many; O(their number).
 
         Alarms that are set for that tick meanwhile are handed out, too, if they are many again, but not without end:
         some are set by whoever has just looked at their pages.
+
+        Parameters
+        ----------
+        n : int
+            More than so many are many.
+        portions, costly : optional
+            How many at most are handed out of those that are not costly, and then of those that are, and which are; see
+            `crawlsched.frontier.CrawlValues`. By default `n`, and none is.
         """
         tick = self._current + 1
         if tick != self._next_tick:
@@ -278,7 +294,12 @@ class Calendar:
             if pages.size <= n:  # the others were dead
                 self._buckets.add(np.full(pages.size, tick), pages)
                 return self._ahead
-            self._ahead = pages
+            last = None if costly is None else costly(pages)
+            self._ahead = pages if last is None else np.concatenate([pages[~last], pages[last]])
+            self._n_costly = 0 if last is None else int(np.count_nonzero(last))
+        n_others, at_most = self._ahead.size - self._n_costly, portions or (n, n)
+        n = min(at_most[0], n_others) if n_others > 0 else at_most[1]
+        self._n_costly = min(self._n_costly, max(self._ahead.size - n, 0))
         some, self._ahead = self._ahead[:n], self._ahead[n:]
         living: IndexArray = some[self._alarm[some] == tick]
         self.clear(living)

@@ -8,8 +8,11 @@ import numpy.typing as npt
 from crawlsched.frontier.ladder import LOWEST, Ladder
 from crawlsched.frontier.ladders import Ladders
 from crawlsched.frontier.resting import RestingHosts
+from crawlsched.frontier.values import CrawlValues
 
 __all__ = ["Crowds"]
+
+IndexArray = npt.NDArray[np.intp]
 
 # Beds with more sleepers than this are thinned out when the cutoff will be there in so many ticks.
 _CROWD = 128
@@ -30,6 +33,8 @@ class Crowds:
     ----------
     ladders : Ladders
     resting : RestingHosts
+    values : CrawlValues
+        Says which pages are costly: these are looked at apart from the others.
 
     Attributes
     ----------
@@ -37,15 +42,21 @@ class Crowds:
         How fast the cutoff falls, levels a tick.
     beds : list of (Ladder, int, int)
         The crowded beds, highest last: ladder, level and how many pages sleep there.
+    n_costly : int
+        About how many costly pages are left in beds out of which all others were taken.
     """
 
-    def __init__(self, ladders: Ladders, resting: RestingHosts) -> None:
+    def __init__(self, ladders: Ladders, resting: RestingHosts, values: CrawlValues) -> None:
         self._ladders = ladders
         self._resting = resting
+        self._values = values
         self.fall = 0.0
         self._cutoff_before = LOWEST
         self.beds: list[tuple[Ladder, int, int]] = []
-        self._thinned = 0  # so many pages of these with each pick,
+        # Those in which only costly pages are left, highest first.
+        self._costly: list[tuple[Ladder, int, int]] = []
+        self.n_costly = 0
+        self._thinned = 0  # so many pages of the others with each pick,
         self._owed = 0  # and so many are to be looked at by now
         self._picks = 1  # in a turn
         self._since = _LOOKED_FOR_EVERY  # so many picks ago crowded beds were looked for
@@ -58,6 +69,7 @@ class Crowds:
         self._since += picks
         if self.fall < _LEAST_FALL or cutoff == LOWEST:
             self.beds, self._thinned, self._since = [], 0, _LOOKED_FOR_EVERY
+            self._costly, self.n_costly = [], 0
 
     def are_unforeseen(self, most: float) -> bool:
         """Whether the cutoff is falling, and it is time to look for crowded beds again; O(1).
@@ -92,18 +104,49 @@ class Crowds:
         self._owed += self._thinned
         return self._owed
 
-    def take(self, most: float) -> npt.NDArray[np.intp]:
-        """Take out as many pages of the highest crowded beds as are owed, up to a number."""
-        n = int(min(self._owed, most))
-        self._owed -= n
-        found: list[npt.NDArray[np.intp]] = []
-        while n > 0 and self.beds:
-            ladder, level, _ = self.beds[-1]
-            pages = ladder.take(level, n)
+    def take(self, most: float) -> IndexArray:
+        """Take out as many pages of the highest crowded beds as are owed.
+
+        Without compiled code, which has no need of it, those that are costly stay until they are enough for a call of
+        their own.
+        """
+        if most == np.inf:
+            pages, _ = self.beds[-1][0].take(self.beds[-1][1], self._owed)
+            self._owed = 0
             if not pages.size:
                 self.beds.pop()
+            return pages  # a call for what is left of a bed costs compiled code little
+        at_most, costly_at_most = self._values.portions
+        if self.n_costly >= costly_at_most:
+            return self._take_costly(costly_at_most)
+        n = min(self._owed, at_most)
+        self._owed -= n
+        found = []
+        while n > 0 and self.beds:
+            ladder, level, _ = self.beds[-1]
+            pages, left = ladder.take(level, n, self._values.costly)
+            if left or not pages.size:
+                self.beds.pop()
+            if left:
+                self._costly.append((ladder, level, left))
+                self.n_costly += left
             found.append(pages)
             n -= pages.size
-            if most == np.inf:
-                break  # a call for what is left of a bed costs compiled code little
+        return np.concatenate(found) if found else np.empty(0, np.intp)
+
+    def _take_costly(self, n: int) -> IndexArray:
+        """Take out up to `n` pages of the highest beds in which none but costly ones are left."""
+        found = []
+        while n > 0 and self._costly:
+            ladder, level, left = self._costly[0]
+            pages = ladder.take_costly(level, min(n, left))
+            left -= pages.size
+            self.n_costly -= pages.size
+            if not pages.size or left <= 0:
+                del self._costly[0]
+                self.n_costly -= left
+            else:
+                self._costly[0] = ladder, level, left
+            found.append(pages)
+            n -= pages.size
         return np.concatenate(found) if found else np.empty(0, np.intp)

@@ -98,6 +98,19 @@ class PlainEntries:
         self.entries -= pages.size
         return _alive(pages, column, low, high)
 
+    def put_under(self, key: int, pages: IndexArray) -> None:
+        """Put pages that were taken out of a bucket under all others."""
+        self._buckets[key][:0] = array("I", pages.astype(np.uint32).tobytes())
+        self.entries += pages.size
+
+    def take_lowest(self, key: int, n: int, column: ColumnArray, low: int, high: int) -> IndexArray:
+        """Do what `take` does, but begin with those that were put under the others."""
+        bucket = self._buckets[key]
+        pages = np.frombuffer(bucket, np.uint32)[:n].astype(np.intp)
+        del bucket[:n]
+        self.entries -= pages.size
+        return _alive(pages, column, low, high)
+
     def sweep(self, key: int, column: ColumnArray, low: int, high: int) -> None:
         """Drop the entries of a bucket that do not count, or stand in it a second time."""
         pages = distinct(self.take(key, self.size(key), column, low, high))
@@ -129,9 +142,12 @@ class PlainEntries:
         """Set what `living` returns."""
         self._living[key] = n
 
-    def crowded(self, above: int, least: int) -> list[tuple[int, int]]:
-        """Return (key, `living`) of buckets above a key with at least so many living pages."""
-        return [(key, n) for key, n in self._living.items() if n >= least and key > above]
+    def crowded(self, above: int, highest: int, least: int) -> list[tuple[int, int]]:
+        """Return (key, `living`) of buckets above a key, up to the highest, with at least so many living pages."""
+        living = self._living
+        if highest - above < len(living):
+            return [(key, n) for key in range(above + 1, highest + 1) if (n := living.get(key, 0)) >= least]
+        return [(key, n) for key, n in living.items() if n >= least and key > above]
 
     def wasteful(self, share: float) -> list[int]:
         """Return the keys of buckets with more than a share of dead entries, those with the greatest share last."""
@@ -246,8 +262,8 @@ class CompactEntries:
         """Set what `living` returns."""
         self._table[ROWS.find(self._table, key), LIVING] = n
 
-    def crowded(self, above: int, least: int) -> list[tuple[int, int]]:
-        """Return (key, `living`) of buckets above a key with at least so many living pages."""
+    def crowded(self, above: int, highest: int, least: int) -> list[tuple[int, int]]:
+        """Return (key, `living`) of buckets above a key, up to the highest, with at least so many living pages."""
         keys, living = self._table[:, KEY], self._table[:, LIVING]
         rows = np.flatnonzero((living >= least) & (keys > above))
         return list(zip(keys[rows].tolist(), living[rows].tolist(), strict=True))

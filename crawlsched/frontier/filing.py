@@ -13,17 +13,21 @@ from crawlsched.frontier.crowds import Crowds
 from crawlsched.frontier.deadlines import Deadlines
 from crawlsched.frontier.eligible import Eligibility
 from crawlsched.frontier.host_queues import HostQueues
-from crawlsched.frontier.ladder import BARRED, IN_FLIGHT, OUT
+from crawlsched.frontier.ladder import BARRED, IN_FLIGHT, OUT, Ladder
 from crawlsched.frontier.standing import Standing
 from crawlsched.frontier.values import CrawlValues
 from crawlsched.pages import Pages
 
-__all__ = ["PICKS_PER_TICK", "Filing"]
+__all__ = ["OPENED", "PICKS_PER_TICK", "Filing"]
 
 IndexArray = npt.NDArray[np.intp]
 
 #: About so many picks make a tick.
 PICKS_PER_TICK = 32
+#: So many pages at least are looked at when a ladder is opened, since numpy needs some to be worth its while.
+OPENED = 48
+# And so many of them are to be awake then, with numpy alone.
+_WOKEN = 16
 # Of more pages than this it is supposed that others will come whose values are lower.
 _MANY = 192
 
@@ -57,7 +61,7 @@ class Filing:
         self._force_number: dict[int, float] = {}
         self._force_numbers = count()
         self._forced = HostQueues(self._resting.until, self._force_number.get)
-        self._crowds = Crowds(self._ladders, self._resting)
+        self._crowds = Crowds(self._ladders, self._resting, values)
         self._has_looked = False  # whether the last call has looked at many pages already
         self._n_picks_left = 0  # until there is time for other work
         # Without compiled code, what is still to be done in this turn, by picks that have nothing else to do.
@@ -192,13 +196,13 @@ class Filing:
 
     # -- time passes
 
-    def _advance(self, now: float) -> None:
-        """Let everything happen that was to happen until now; amortised O(log n) per event."""
+    def _advance(self, now: float, picking: bool = False) -> None:
+        """Let everything happen that was to happen until now, before a pick perhaps; amortised O(log n) per event."""
         standing = self._standing
         standing.now = now
         self._has_looked = False
         if now >= standing.until:
-            self._turn(now)
+            self._turn(now, picking)
         if self._soon or self._returning or self._deadlines.soon:
             self._let_happen(now)
 
@@ -213,11 +217,11 @@ class Filing:
                 self._standing.put_one(page)
         self._deadlines.advance()
 
-    def _turn(self, now: float) -> None:
+    def _turn(self, now: float, picking: bool) -> None:
         """Begin the tick of `now`: all pages that are awake or whose alarms ring are put where they belong.
 
         In numpy a call takes the longer the more there are: if they are many, those that are awake, or fresh, wait for
-        another pick.
+        another pick. And two calls take longer than one: if the pick that follows has to open a bed, it is opened here.
         """
         standing = self._standing
         held = standing.holds
@@ -228,15 +232,20 @@ class Filing:
         self._crowds.fell(standing.cutoff, PICKS_PER_TICK * standing.ticks)
         self._deadlines.turn()
         pages = self._rung(standing.calendar.due(standing.rung), now)
+        opened = self._to_open(now) if picking and standing.at_once < np.inf else None
         few = standing.awake.pages.size + len(standing.fresh) + pages.size <= standing.at_once
         if few or self._left or standing.until > held:
             self._left = []
             pages = np.concatenate([standing.take_awake(), standing.take_fresh(), pages])
         else:
             self._left = [standing.put_awake, standing.put_fresh]
+        if opened is not None:
+            pages = np.concatenate([pages, self._opened(opened)])
         if pages.size:
-            standing.put(pages, falling=False)
+            standing.put(pages, falling=False, waking=0 if opened is None else _WOKEN)
             self._has_looked = True
+        if opened is not None:
+            self._ladders.note(opened)
         for host in list(self._resting.awake):
             standing.put_worst_to_bed(host)
 
@@ -258,11 +267,47 @@ class Filing:
     def _ring_ahead(self) -> None:
         """Look at some pages whose alarms ring in the next tick, if these are many: to ring early does no harm."""
         standing = self._standing
-        # With numpy alone fewer at once, in as many picks: their pages stand anywhere in memory.
-        n = self.values.portion if standing.at_once == np.inf else self.values.portion * 2 // 3
-        pages = self._rung(standing.calendar.ahead(n), standing.now)
+        # With numpy alone these are fewer.
+        many = self.values.portion if standing.at_once == np.inf else self.values.portion * 2 // 3
+        ahead = standing.calendar.ahead(many, self.values.portions, self.values.costly)
+        pages = self._rung(ahead, standing.now)
         if pages.size:
             standing.put(pages, falling=False)
+
+    # -- beds are opened
+
+    def _to_open(self, now: float) -> Ladder | None:
+        """Return the ladder with a bed above all that is awake now; None if there is none."""
+        ladder, bounds = self._ladders.highest(), self._standing.awake.bounds(now)
+        if ladder is None or (bounds.size and bounds.max() >= -ladder[0]):
+            return None
+        return ladder[2]
+
+    def _open(self, ladder: Ladder) -> None:
+        """Look at the pages of a ladder's highest beds, to which the cutoff comes down, or at the best of a run."""
+        pages = self._opened(ladder)
+        if pages.size:
+            self._standing.put(pages, falling=True, waking=_WOKEN if self._standing.at_once < np.inf else 0)
+            self._has_looked = True
+        self._ladders.note(ladder)
+
+    def _opened(self, ladder: Ladder) -> IndexArray:
+        """Take out the pages of a ladder's highest beds, to which the cutoff comes down, or the best of a run."""
+        standing = self._standing
+        pages, lowest = ladder.open(int(min(OPENED, standing.at_once)), standing.at_once)
+        if lowest is not None:
+            standing.come_down(lowest - 1, ladder.host)
+        ladder.noted = None
+        standing.place[pages] = IN_FLIGHT
+        standing.calendar.clear(pages)
+        return pages
+
+    def _thin_out(self) -> None:
+        """Look at some pages of a bed that the cutoff is coming down to, so that not all have to be looked at then."""
+        pages = self._crowds.take(self._standing.at_once)
+        if pages.size:
+            self._standing.calendar.clear(pages)
+            self._standing.put(pages, falling=True)
 
     # -- hosts
 

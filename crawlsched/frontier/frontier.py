@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from crawlsched.frontier.filing import Filing
+from crawlsched.frontier.filing import OPENED, Filing
 from crawlsched.frontier.ladder import (
     AFTER_ALL_PAGES,
     AWAKE,
@@ -18,7 +18,6 @@ from crawlsched.frontier.ladder import (
     OUT,
     OWN_LADDER,
     RUNNING,
-    Ladder,
 )
 from crawlsched.frontier.levels import value_at
 from crawlsched.frontier.values import PageValue
@@ -28,10 +27,6 @@ __all__ = ["Frontier", "Pick"]
 IndexArray = npt.NDArray[np.intp]
 HostFreeAt = Callable[[int, float], float]
 
-# So many pages at least are looked at when a ladder is opened, since numpy needs some to be worth its while.
-_OPENED = 48
-# And so many of them are to be awake then, with numpy alone.
-_WOKEN = 16
 # After so many picks some pages are looked at before their alarms ring; in turns of k ticks k times as many.
 _WORK_EVERY = 4
 _PLACE_NAMES = {OUT: "out", IN_FLIGHT: "in flight", BARRED: "barred", AWAKE: "awake", RUNNING: "in a run"}
@@ -172,7 +167,7 @@ class Frontier(Filing):
         Pick or None
             The page is in flight then: out of the frontier until it is filed again. None if no page may go.
         """
-        self._advance(now)
+        self._advance(now, picking=True)
         forced, overdue = self._forced, self._deadlines.overdue
         # Not `if forced`: four calls less in each slot.
         if not (forced.queues or overdue.queues or forced.unsorted or overdue.unsorted):
@@ -224,7 +219,7 @@ class Frontier(Filing):
         if standing.followers.queues:
             standing.hand_over_one(page)
         self._n_picks_left -= 1
-        if self._n_picks_left <= 0 or self._crowds.beds:
+        if self._n_picks_left <= 0 or self._crowds.beds or self._crowds.n_costly:
             self._work_off()
         return Pick(page, value, "value")
 
@@ -235,7 +230,11 @@ class Frontier(Filing):
             return  # such a pick has done enough
         at_once = self._standing.at_once
         # Not a few with each pick: in numpy some dozens cost no more. There what is to be done in time goes first.
-        is_owed = owed >= min(_OPENED, at_once)
+        if at_once == np.inf:
+            is_owed = owed >= OPENED
+        else:
+            at_most, costly_at_most = self.values.portions
+            is_owed = owed >= at_most or self._crowds.n_costly >= costly_at_most
         if self._n_picks_left <= 0 and (at_once < np.inf or not is_owed):
             self._n_picks_left = _WORK_EVERY * self._standing.ticks
             if self._left:
@@ -290,30 +289,6 @@ class Frontier(Filing):
                 return best
             self._open(ladder[2])
             bounds = awake.bounds(now)
-
-    def _open(self, ladder: Ladder) -> None:
-        """Look at the pages of a ladder's highest beds, to which the cutoff comes down, or at the best of a run."""
-        pages, lowest = ladder.open(int(min(_OPENED, self._standing.at_once)), self._standing.at_once)
-        if lowest is not None:
-            self._standing.come_down(lowest - 1, ladder.host)
-        ladder.noted = None
-        if pages.size:
-            self._look_at(pages, _WOKEN if self._standing.at_once < np.inf else 0)
-            self._has_looked = True
-        self._ladders.note(ladder)
-
-    def _thin_out(self) -> None:
-        """Look at some pages of a bed that the cutoff is coming down to, so that not all have to be looked at then."""
-        pages = self._crowds.take(self._standing.at_once)
-        if pages.size:
-            self._look_at(pages)
-
-    def _look_at(self, pages: IndexArray, waking: int = 0) -> None:
-        """Put pages where they belong that have been taken from under the cutoff."""
-        standing = self._standing
-        standing.place[pages] = IN_FLIGHT
-        standing.calendar.clear(pages)
-        standing.put(pages, falling=True, waking=waking)
 
     def _send_off(self, page: int) -> None:
         standing = self._standing

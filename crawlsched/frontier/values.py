@@ -11,6 +11,7 @@ __all__ = ["CrawlValues", "PageValue", "PageValues", "as_bytes"]
 
 IndexArray = npt.NDArray[np.intp]
 FloatArray = npt.NDArray[np.float64]
+BoolArray = npt.NDArray[np.bool_]
 
 
 class PageValue(Protocol):
@@ -99,11 +100,11 @@ class PageValues(Protocol):
         where that is not known.
         """
 
-    def crossings(self, values: FloatArray, after: float, where: npt.NDArray[np.bool_]) -> FloatArray:
+    def crossings(self, values: FloatArray, after: float, where: BoolArray) -> FloatArray:
         """Return `PageValue.crossing` of the pages in `where`, with one of `values` for each of these."""
 
     @property
-    def steady(self) -> npt.NDArray[np.bool_]:
+    def steady(self) -> BoolArray:
         """Whether each value is the same at all times."""
 
 
@@ -132,9 +133,19 @@ class CrawlValues(Protocol):
         one of them.
         """
 
+    def costly(self, pages: IndexArray) -> BoolArray | None:
+        """Return which pages take so much longer to look at that it pays to look at the others without them.
+
+        None where there is no such difference.
+        """
+
     @property
     def portion(self) -> int:
         """How many pages are looked at in a third of a millisecond or so: more are dealt with in several picks."""
+
+    @property
+    def portions(self) -> tuple[int, int]:
+        """The same of pages that are not `costly`, and of such that are."""
 
     @property
     def few(self) -> int:

@@ -44,8 +44,9 @@ _DECIDING = ("crawled_at", "importance", "source", "n_signals", "n_signals_total
 _FEW_COMPILED = 3
 # So many pages at once keep a pick below a millisecond; compiled, one with announcements counts for six without.
 _PORTION, _PORTION_COMPILED, _COSTS_MORE = 48, 256, 5.0
-# In numpy as many where hardly any page was ever announced.
+# In numpy as many where hardly any page was ever announced, and where all were.
 _PORTION_UNANNOUNCED, _HARDLY_ANY = 128, 0.02
+_PORTION_ANNOUNCED = 8
 # How many of the pages looked at have announcements is known from so many calls.
 _CALLS = 8
 
@@ -199,6 +200,23 @@ class PosteriorValues(PageSignals):
         return _PORTION_UNANNOUNCED if self._signalled_share < _HARDLY_ANY else _PORTION
 
     @property
+    def portions(self) -> tuple[int, int]:
+        """The same of pages that are not `costly`, and of such that are."""
+        return (self.portion, self.portion) if ROWS.compiled else (_PORTION_UNANNOUNCED, _PORTION_ANNOUNCED)
+
+    def costly(self, pages: IndexArray) -> BoolArray | None:
+        """Return which pages have announcements to be reckoned with; None of compiled code.
+
+        In numpy the first one of them takes as long as two hundred others.
+        """
+        if ROWS.compiled:
+            return None
+        columns = self._pages
+        announced: BoolArray = (columns.n_signals_total[pages] > 0) | (columns.further[pages] > 0)
+        announced |= self.co_change_evidence(pages) > 0.0
+        return announced
+
+    @property
     def few(self) -> int:
         """Up to how many pages are dealt with faster one by one than together."""
         return _FEW_COMPILED if ROWS.compiled else 1
@@ -311,6 +329,8 @@ class PosteriorValues(PageSignals):
                 evidence += together[signalled]
                 silent &= reached
                 rate[silent], weight[silent] = self._co_change_rate(pages[silent]), _CO_CHANGE_WEIGHT
+            if signalled.all():
+                return SignalledValues(self._grid, weights, crawled_at, importance, evidence, rate, weight)
             chosen = weights[signalled], crawled_at[signalled], importance[signalled]
             noisy = SignalledValues(self._grid, *chosen, evidence, rate[signalled], weight[signalled])
             parts.append((signalled, noisy))

@@ -154,6 +154,14 @@ class PointValues:
         return _PORTION_GREEDY if self._rule is RULES["greedy"] else _PORTION
 
     @property
+    def portions(self) -> tuple[int, int]:
+        """The same of pages that are not `costly`, and of such that are."""
+        return self.portion, self.portion
+
+    def costly(self, pages: IndexArray) -> None:
+        """Return None: by these rules all pages take about as long."""
+
+    @property
     def few(self) -> int:
         """Up to how many pages are dealt with faster one by one than together."""
         return _FEW

@@ -467,6 +467,7 @@ class SignalledValues:
         self._evidence = evidence
         self._signal_rate = signal_rate
         self._signal_weight = signal_weight
+        self.steady: BoolArray = np.zeros(crawled_at.size, bool)
         # Of the last parabolas: when they begin, `_terms` there, and until when they hold.
         self._known: tuple[float, FloatArray] | None = None
         self._until = -inf

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from crawlsched.crawl_value import use_compiled
-from crawlsched.frontier import buckets, calendar, calm, crowds, deadlines, filing, frontier, resting, standing
+from crawlsched.frontier import buckets, calendar, calm, crowds, deadlines, filing, frontier, ladder, resting, standing
 from crawlsched.pages import FREE
-from crawlsched.planner import Planner, plan
+from crawlsched.planner import Planner, page_values, plan
 from crawlsched.planner.co_changes import CoChanges, HostCoChanges
 
 N_HOSTS = 4
@@ -250,9 +250,13 @@ class SmallLimits(Histories):
         (resting, "_SMALL_HOST", 5),
         (standing, "_LEAST_RUN", 4),
         (crowds, "_CROWD", 2),
+        (ladder, "_FEW", 1),
+        (page_values, "_PORTION_UNANNOUNCED", 4),
+        (page_values, "_PORTION_ANNOUNCED", 2),
         (deadlines, "_MANY_OVERDUE", 1),
         (filing, "_MANY", 6),
-        (frontier, "_OPENED", 2),
+        (filing, "OPENED", 2),
+        (frontier, "OPENED", 2),
         (crowds, "_MOST_THINNED", 2),
         (crowds, "_LOOKED_FOR_EVERY", 1),
         (calendar, "_EPOCH", 3),

@@ -231,3 +231,15 @@ def test_small_buckets_are_swept_one_after_the_other_until_enough_was_looked_at_
     assert kept.sweep_some(keys, column, keys, keys, largest=10, most=1000) == (1, 10)
     assert [kept.size(key) for key in range(6)] == [5, 5, 10, 5, 12, 10]
     assert kept.entries == 47
+
+
+def test_costly_pages_are_handed_out_ahead_after_all_others() -> None:
+    """Two portions of those that are not, and then some by some those that are."""
+    pages = Calendar(tick=1.0, start=0.0)
+    pages.reserve(20)
+    pages.set(np.arange(20), np.full(20, 1.5), 0.5)
+    handed_out = [pages.ahead(3, (8, 2), lambda pages: pages % 3 == 0).tolist() for _ in range(7)]
+    assert handed_out[:2] == [[1, 2, 4, 5, 7, 8, 10, 11], [13, 14, 16, 17, 19]]
+    assert handed_out[2:] == [[0, 3], [6, 9], [12, 15], [18], []]
+    pages.check()
+    assert pages.due(1.5).size == 0

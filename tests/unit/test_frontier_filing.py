@@ -11,7 +11,7 @@ from crawlsched.frontier import calendar_rows, filing_rows
 from crawlsched.frontier.calendar import Calendar
 from crawlsched.frontier.calm import Calm
 from crawlsched.frontier.entries import CompactEntries
-from crawlsched.frontier.ladder import LOWEST
+from crawlsched.frontier.ladder import IN_FLIGHT, LOWEST, OUT, Ladder
 from crawlsched.frontier.levels import SHARE, STEPS, bed_levels, level_above, levels_above, meeting_levels
 
 
@@ -130,3 +130,40 @@ def test_the_speed_of_the_cutoff_is_that_of_its_lowest_from_turns_to_turns() -> 
     assert seen[127] == pytest.approx(10.0, abs=0.5)
     assert seen[191] < 1.0
     assert seen[255] == 0.0
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_costly_pages_are_left_in_their_bed_and_taken_by_themselves(seed: int) -> None:
+    """Whoever else comes to the bed or leaves it, all are taken once, and those that are costly only as such."""
+    rng = np.random.default_rng(seed)
+    place = np.full(400, OUT, np.int32)
+    ladder = Ladder(-1, 0, lambda: place)
+    is_costly = rng.random(400) < rng.choice([0.05, 0.5])
+
+    def put(pages: np.ndarray) -> None:
+        place[pages] = 7
+        ladder.add(pages, np.full(pages.size, 7, np.int32))
+
+    put(np.arange(300))
+    taken: list[int] = []
+    left, new = 0, 300
+    while not left:
+        pages, left = ladder.take(7, int(rng.integers(1, 90)), lambda pages: is_costly[pages])
+        taken += pages.tolist()
+        assert not is_costly[pages].any()
+        assert (place[pages] == IN_FLIGHT).all()
+        gone = rng.choice(np.flatnonzero(place == 7), 2)[:1]
+        place[gone] = OUT
+        ladder.leave_one(7)
+        taken += gone.tolist()
+        if new < 400:
+            put(np.arange(new, new + 2))
+            new += 2
+        if pages.size == 0 and not is_costly[place == 7].any():
+            break
+    while left > 0 and (pages := ladder.take_costly(7, 5)).size:
+        taken += pages.tolist()
+        left -= pages.size
+    taken += np.flatnonzero(place == 7).tolist()
+    assert sorted(taken) == list(range(new))
+    ladder.check(np.zeros(400, np.int32))  # type: ignore[arg-type]

@@ -1,0 +1,93 @@
+"""A cutoff that comes down to crowds of pages, some of which are announced."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+from crawlsched.crawl_value import use_compiled
+from crawlsched.frontier import crowds, filing, ladder
+from crawlsched.frontier.ladder import Ladder
+from crawlsched.planner import Planner, page_values
+
+HAS_NUMBA = importlib.util.find_spec("numba") is not None
+N_PAGES = 900
+
+
+@pytest.fixture(autouse=True)
+def _code_in_use() -> Iterator[None]:
+    yield
+    use_compiled(None)
+
+
+def crowded(bandwidth: float) -> Planner:
+    """Return a planner of pages that are worth nearly the same, a third of them announced some times."""
+    rng = np.random.default_rng(5)
+    planner = Planner(bandwidth, signal_delay=0.0)
+    crawled_at = np.round(-rng.uniform(0.0, 1000.0, N_PAGES), 3)
+    columns = {
+        "page": np.arange(N_PAGES),
+        "state": np.full(N_PAGES, 2),
+        "importance": rng.choice([1.0, 1.001, 1.002], N_PAGES),
+        "host": np.zeros(N_PAGES, int),
+        "crawled_at": crawled_at,
+        "first_seen": crawled_at,
+        "n_crawls": np.ones(N_PAGES, int),
+    }
+    likelihoods = np.tile(rng.integers(0, 900, planner.posterior.rates.size), (N_PAGES, 1)).astype(np.uint16)
+    planner.load(columns, likelihoods, 0.0)
+    for _ in range(3):
+        planner.signalled(np.sort(rng.choice(N_PAGES // 3, 200, replace=False)), 0, 0.0)
+    return planner
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_a_cutoff_that_comes_down_to_crowds_of_announced_pages_and_others_picks_as_brute_force_does(
+    compiled: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With numpy alone those that are announced are looked at apart."""
+    if compiled and not HAS_NUMBA:
+        pytest.skip("needs numba")
+    use_compiled(compiled)
+    for module, name, value in (
+        (crowds, "_CROWD", 4),
+        (crowds, "_FORESEEN", 4000),
+        (crowds, "_LOOKED_FOR_EVERY", 32),
+        (ladder, "_FEW", 2),
+        (filing, "OPENED", 4),
+        (page_values, "_PORTION", 6),
+        (page_values, "_PORTION_UNANNOUNCED", 8),
+        (page_values, "_PORTION_ANNOUNCED", 3),
+    ):
+        monkeypatch.setattr(module, name, value)
+    taken = {"take": 0, "take_costly": 0}
+    for name in taken:
+        method = getattr(Ladder, name)
+
+        def counted(self: Ladder, *arguments: object, name: str = name, method: object = method) -> object:
+            found = method(self, *arguments)  # type: ignore[operator]
+            taken[name] += (found[0] if isinstance(found, tuple) else found).size
+            return found
+
+        monkeypatch.setattr(Ladder, name, counted)
+    planner = crowded(bandwidth=100.0)
+    inside = np.ones(N_PAGES, bool)
+    now = 0.0
+    for slot in range(450):
+        now += 0.01
+        pages = np.flatnonzero(inside)
+        values = planner.frontier.values.many(pages).at(now)
+        pick = planner.frontier.pick(now, lambda host, at: at)
+        assert pick is not None
+        assert pick.page == pages[values.argmax()]
+        inside[pick.page] = False
+        if slot % 50 == 0:
+            planner.frontier._check(now)
+    if compiled:
+        assert taken["take_costly"] == 0
+    else:
+        assert taken["take"] > 30
+        assert taken["take_costly"] > 10
