@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import inf
 from typing import Any
 
 import numpy as np
@@ -151,7 +152,7 @@ class PosteriorValues(PageSignals):
     def co_change_evidence_one(self, page: int) -> float:
         """Return what `co_change_evidence` returns for one page."""
         found, nearby = self.parameters_of(page).co_changes, self._neighbours.evidence_one(page)
-        if not found:
+        if not found.hosts:
             return nearby
         return nearby + found.evidence_one(self._pages.host.item(page), self._pages.crawled_at.item(page))
 
@@ -167,10 +168,15 @@ class PosteriorValues(PageSignals):
 
     def soon_at_most(self, page: int, until: float) -> float:
         """Return what the crawl value of a page does not exceed until a time, inf if it is not known; O(1)."""
-        crawled_at = self._pages.crawled_at.item(page)
-        if crawled_at == -np.inf or not self.is_silent(page) or self.co_change_evidence_one(page) > 0.0:
-            return np.inf
-        return self._pages.importance.item(page) * highest_gain(until - crawled_at)
+        pages = self._pages
+        crawled_at = pages.crawled_at.item(page)
+        # As `is_silent`, without the call: this is asked at each visit.
+        if crawled_at == -inf or pages.n_signals.item(page) or pages.further.item(page):
+            return inf
+        if self.co_change_evidence_one(page) > 0.0:
+            return inf
+        at_most: float = pages.importance.item(page) * highest_gain(until - crawled_at)
+        return at_most
 
     def hears(self, page: int) -> bool:
         """Whether one more ChangeSignal changes what a page is worth."""
