@@ -8,6 +8,7 @@ import numpy.typing as npt
 
 __all__ = [
     "CODES",
+    "KNOWN",
     "LAST_CODE",
     "LAST_STEP",
     "NATS",
@@ -45,6 +46,9 @@ NATS: dict[str, FloatArray] = {
     "uint16": np.arange(65536.0) * _NATS_PER_STEP,
     "uint8": np.arange(256.0) ** 2 * (STEPS_PER_SQUARE * _NATS_PER_STEP),
 }
+
+#: And as a likelihood, too: rows of nats and likelihoods.
+KNOWN: dict[str, FloatArray] = {name: np.stack([nats, np.exp(nats)]) for name, nats in NATS.items()}
 
 # By the character of the type: its name is made anew whenever it is asked for, in a microsecond.
 _NAMES = {np.dtype(name).char: name for name in NATS}

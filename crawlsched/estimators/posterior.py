@@ -9,7 +9,7 @@ from crawlsched.crawl_value.evaluation import Compilable
 from crawlsched.estimators import rows
 from crawlsched.estimators.estimator import Columns, Estimator
 from crawlsched.estimators.log_weights import (
-    NATS,
+    KNOWN,
     decoded,
     dither,
     dither_one,
@@ -324,7 +324,7 @@ class Posterior(Estimator):
                 updates[page] = (n_updates + 1) & 0xFFFF
             offset = dither_one(page, n_updates)
             if ROWS.compiled and not (dated or doubt):
-                row, renewal = (stored, page, NATS[self.dtype], before, self._grid), self._renewal
+                row, renewal = (stored, page, KNOWN[self.dtype], before, self._grid), self._renewal
                 # To numba an integer would be another type.
                 visit = float(elapsed), bool(changed), float(evidence)
                 if ROWS.update_row(*row, *visit, kept, renewal.near, renewal.shares, offset):

@@ -24,7 +24,7 @@ _DOUBT = 1e-8
 def update_row(
     stored: Any,
     page: int,
-    nats: Any,
+    known: Any,
     prior: Any,
     rates: Any,
     elapsed: float,
@@ -41,8 +41,8 @@ def update_row(
     ----------
     stored : ndarray of uint16 or uint8, shape (n, K)
     page : int
-    nats : ndarray
-        What each stored value stands for: an entry of `log_weights.NATS`.
+    known : ndarray, shape (2, L)
+        What each stored value stands for, in nats and as a likelihood: an entry of `log_weights.KNOWN`.
     prior, rates : ndarray, shape (K,)
     elapsed, changed, evidence
         As for `Posterior.update_one`.
@@ -54,15 +54,15 @@ def update_row(
     offset : float
         What `dither_one` gave.
     """
-    steps = np.empty(len(rates))
+    steps, renewed = np.empty(len(rates)), shares[0] > 0.0
     for k in range(len(rates)):
-        steps[k] = nats[stored[page, k]] * kept
-    renewed = shares[0] > 0.0
+        steps[k] = known[0, stored[page, k]] * kept
     if renewed:
         below = np.empty(len(rates) + 1)
         below[0] = total = 0.0
         for k in range(len(rates)):
-            steps[k] = exp(steps[k])
+            # A look-up is several times faster than an exponential.
+            steps[k] = known[1, stored[page, k]] if kept == 1.0 else exp(steps[k])
             total += steps[k] * prior[k]
             below[k + 1] = total
         far, most = shares[1] * total, shares[2] * total
@@ -79,7 +79,7 @@ def update_row(
             steps[k] -= expected
         highest = max(highest, steps[k])
     rounded = changed or renewed
-    squared = len(nats) == CODES
+    squared = known.shape[1] == CODES
     for k in range(len(rates)):
         step = (steps[k] - highest) * -STEPS_PER_NAT
         last = LAST_STEP
@@ -135,7 +135,7 @@ def weights_of_rows(stored: Any, pages: Any, priors: Any, groups: Any, likelihoo
 _ROW, _CODES, _PAGES = np.full(2, 0.5), np.zeros((2, 2), np.uint8), np.zeros(2, np.intp)
 #: Arguments of the functions that are called from outside, as numba is to compile them.
 EXAMPLES = {
-    "update_row": (_CODES, 0, _ROW, _ROW, _ROW, 1.0, True, 0.0, 1.0, _CODES.astype(np.intp), _ROW, 0.5),
+    "update_row": (_CODES, 0, np.ones((2, 2)), _ROW, _ROW, 1.0, True, 0.0, 1.0, _CODES.astype(np.intp), _ROW, 0.5),
     "weights_of_row": (_CODES, 0, _ROW, _ROW, _ROW.copy()),
     "weights_of_rows": (_CODES, _PAGES, np.ones((2, 2)), _PAGES, _ROW, np.ones((2, 2))),
 }

@@ -24,6 +24,7 @@ __all__ = [
     "STEADY",
     "best",
     "crossings",
+    "kinds_of",
     "parabolas",
     "signals_known",
     "value_of_one",
@@ -138,6 +139,25 @@ def signals_known(
             rate = (counted + _SIGNALS_OF_A_RATE) / (time + _SIGNALS_OF_A_RATE / rate)
         found[0, n], found[1, n] = rate, weight
         found[2, n] = expected_evidence(true, false, heard) if heard > 1.0 else weight * heard
+
+
+def kinds_of(pages: Any, crawled_at: Any, importance: Any, signals: Any, of_pages: Any, kinds: Any) -> tuple[int, int]:
+    """Set when pages were last crawled and the kinds of their values; return how many are steady, and how many silent.
+
+    `crawled_at` is by page; `signals` has the shape (3, n), all others have (n,). A page without announcements that
+    count is silent, steady or not.
+    """
+    n_steady = n_silent = 0
+    for n in range(len(pages)):
+        of_pages[n] = crawled_at[pages[n]]
+        kinds[n] = SIGNALLED
+        if signals[0, n] <= 0.0 or signals[1, n] == 0.0:
+            kinds[n] = GROWING
+            n_silent += 1
+        if of_pages[n] == -inf or importance[n] == 0.0:
+            kinds[n] = STEADY
+            n_steady += 1
+    return n_steady, n_silent
 
 
 def terms_of_one(
@@ -289,6 +309,7 @@ EXAMPLES = {
         *(_INT, _INT, *[_UINT16] * 10, _ROW, _ROW),
         *(_UINT16.reshape(1, 2), _ROW, _ROW, _ROW, _INT, 1, _ROW, _ROW, _THREE.copy()),
     ),
+    "kinds_of": (_INT, _ROW, _ROW, _THREE, _ROW.copy(), _KINDS.copy()),
     "value_of_one": (*_KNOWN, 0, 1.0),
     "best": (*_KNOWN, np.zeros((5, 2)), np.zeros(2, np.int32), 1.0),
     "parabolas": (*_KNOWN, 1.0, 2.0, _THREE.copy(), _THREE.copy()),

@@ -23,6 +23,7 @@ ROWS = Compilable(learning_rows)
 #: Powers of the likelihood that are compared; with the last the posterior is that of Bayes. With less than the first a
 #: page that changes its ways would not be followed: a tenth of the likelihood never outweighs what all others are like.
 LEARNING_RATES = (0.5, 0.75, 1.0)
+_ROW_OF_POWER = {power: row for row, power in enumerate(LEARNING_RATES)}
 # Until visits tell otherwise it is a half, since real pages change in bursts; one of twice or half as much has to be
 # better by so many nats: chance gives it as much in one crawl of twenty.
 _AT_FIRST = 0.5
@@ -131,11 +132,12 @@ class LearningRate:
         float or None
             Probability that the page has not changed, by its age alone and the power in force.
         """
-        if not ROWS.compiled or power not in LEARNING_RATES:
+        in_force = _ROW_OF_POWER.get(power)
+        if in_force is None or not ROWS.compiled:
             return None
         if self._waiting:
             self._look()
-        powers = _likelihood_tables(codes.dtype.char), LEARNING_RATES.index(power)
+        powers = _likelihood_tables(codes.dtype.char), in_force
         # To numba an integer would be another type.
         visit = float(elapsed), float(evidence), bool(changed)
         kept = _KEPT if counts else 0.0

@@ -13,7 +13,7 @@ from crawlsched.frontier import PageValue, PageValues
 from crawlsched.pages import Pages
 from crawlsched.planner.ages import Ages
 from crawlsched.planner.further_sources import FurtherSources
-from crawlsched.planner.gathered_rows import GROWING, SIGNALLED, STEADY
+from crawlsched.planner.gathered_rows import STEADY
 from crawlsched.planner.gathered_values import ROWS as GATHERED
 from crawlsched.planner.gathered_values import GatheredValues
 from crawlsched.planner.neighbours import Neighbours
@@ -259,33 +259,29 @@ class PosteriorValues(PageSignals):
 
     def _gathered(self, pages: IndexArray) -> PageValues:
         """Return what `many` returns, by compiled code."""
-        columns = self._pages
-        crawled_at, importance = columns.crawled_at[pages], columns.importance[pages].astype(np.float64)
-        steady = (crawled_at == -np.inf) | (importance == 0.0)
-        if steady.all():
-            return MixedValues(steady, self._steady_values(pages, steady, importance), [])
-        signals = self._signals_gathered(pages)
-        rate, weight, evidence = signals
-        silent = (rate <= 0.0) | (weight == 0.0)
-        together = self.co_change_evidence(pages)
+        columns, n = self._pages, pages.size
+        importance = columns.importance[pages].astype(np.float64)
+        signals, together = self._signals_gathered(pages), self.co_change_evidence(pages)
         if together.any():
+            rate, weight, evidence = signals
             reached = together > 0.0
             evidence[reached] += together[reached]
-            alone = np.flatnonzero(silent & reached)
+            alone = np.flatnonzero(reached & ((rate <= 0.0) | (weight == 0.0)))
             rate[alone], weight[alone] = self._co_change_rate(pages[alone]), _CO_CHANGE_WEIGHT
-            silent &= ~reached
-        share = 1.0 - np.count_nonzero(silent) / silent.size
-        self._signalled_share += (share - self._signalled_share) / _CALLS
-        kinds = np.where(silent, GROWING, SIGNALLED).astype(np.uint8)
-        kinds[steady] = STEADY
-        values = self._steady_values(pages, steady, importance)
+        crawled_at, kinds = np.empty(n), np.empty(n, np.uint8)
+        known = columns.crawled_at, importance, signals
+        n_steady, n_silent = GATHERED.kinds_of(pages, *known, crawled_at, kinds)
+        values = self._steady_values(pages, kinds == STEADY, importance) if n_steady else np.zeros(n)
+        if n_steady == n:
+            return MixedValues(kinds == STEADY, values, [])
+        self._signalled_share += (1.0 - n_silent / n - self._signalled_share) / _CALLS
         weights = self.value_weights(pages)
         return GatheredValues(self.one, self._grid, pages, kinds, values, weights, crawled_at, importance, signals)
 
     def _signals_gathered(self, pages: IndexArray) -> FloatArray:
         """Return signal rates, signal weights and the evidence of announcements since the last crawl, shape (3, n)."""
         columns, found = self._pages, np.zeros((3, pages.size))
-        if columns.source[pages].max() < 0:
+        if not pages.size or columns.source[pages].max() < 0:
             return found
         numbers = columns.source, columns.host, columns.n_signals_total, columns.rare
         halves = [half for number in numbers for half in (number.low, number.high)]
