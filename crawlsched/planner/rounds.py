@@ -38,6 +38,7 @@ class Rounds:
         self._longest = longest
         self._picks = 0
         self._next = 0
+        self._n_live = self._n_rows = 0  # pages and rows when they were counted
         self._out_of_turn = OutOfTurn(pages)
 
     def before_pick(self, frontier: Frontier, bandwidth: float, now: float) -> None:
@@ -46,10 +47,16 @@ class Rounds:
         if self._picks % _SHARE:
             return
         if self._out_of_turn.has_room(frontier):
-            patience = self._longest * len(self._pages) / bandwidth
+            patience = self._longest * self._count() / bandwidth
             page = self._waiting(frontier, now - patience)
             if page is not None:
                 self._out_of_turn.send(frontier, page)
+
+    def _count(self) -> int:
+        """Return how many pages there are, or were when all had been gone through, or were a hundredth fewer."""
+        if self._next == 0 or self._pages.n > 1.01 * self._n_rows:
+            self._n_live, self._n_rows = len(self._pages), self._pages.n
+        return self._n_live
 
     def _waiting(self, frontier: Frontier, since: float) -> int | None:
         """Return a page that was last crawled (or first seen, if never) before `since`."""
