@@ -28,6 +28,7 @@ from crawlsched.planner.neighbours import Neighbours
 from crawlsched.planner.own_precision import OwnPrecision, beta, learned
 from crawlsched.planner.page_values import PosteriorValues
 from crawlsched.planner.parameters import Parameters
+from crawlsched.planner.persistence import Persistence
 from crawlsched.planner.plan import Plan
 from crawlsched.planner.point_value import KnownRates, PointValues
 from crawlsched.planner.rounds import Rounds
@@ -137,6 +138,7 @@ class Knowledge:
         self._searching: set[int] = set()  # hosts
         self._learning_rate = LearningRate(self.posterior.rates)
         self._aging = Aging(self.posterior.rates)
+        self._persistence = Persistence(self.posterior.rates)
 
     @property
     def frontier(self) -> Frontier:
@@ -291,6 +293,7 @@ class Knowledge:
         self.further.free(rows)
         self.own_precision.free(rows)
         self.neighbours.free(rows)
+        self._persistence.forget(rows)
         self.pages.free(rows)
         self.posterior.unpack(rows, np.zeros((rows.size, self.posterior.rates.size), np.uint16))
 
@@ -358,17 +361,16 @@ class Knowledge:
                 evidence += self._foretell(page, host, *known, elapsed, crawled_at, now, evidence, changed)
             if n_signals or (further and any(n for _, n in further)):
                 self._judge_signals(page, elapsed, changed, doubt, evidence)
+            visit = page, elapsed, changed, evidence
+            # A count of updates only spreads rounding, and nearly every crawl is one.
             self.posterior.update_one(
-                page,
-                elapsed,
-                changed,
-                evidence,
-                doubt=doubt,
-                time_since_modified=time_since_modified,
-                prior=prior,
-                # A count of updates only spreads rounding, and nearly every crawl is one.
-                n_updates=n_crawls,
+                *visit, doubt=doubt, time_since_modified=time_since_modified, prior=prior, n_updates=n_crawls
             )
+            # Only exploration asks whether rates stay; without a plan nothing is known of them.
+            if self._exploration is not None and parameters.even_rate < inf:
+                self._persistence.visited(
+                    *visit, self.posterior, doubt=doubt, time_since_modified=time_since_modified, n_updates=n_crawls
+                )
             found = page, now, now - crawled_at, n_signals, source, evidence, changed, further
             observation = _make(Observation, found)
         else:
@@ -464,6 +466,8 @@ class Knowledge:
             fresh = self._fresh_by_age(page, elapsed)
             if counts:
                 self._learning_rate.visited(codes[page], prior, *visit)
+        if counts and self._exploration is not None:
+            self._persistence.foretold(page, prior, parameters.learning_rate, fresh, *visit)
         if has_plan and self.pages.rare.item(page):
             self._learn_of_age(page, now, announced + together, changed)
         # What was announced is no surprise, whatever announcements prove worth: neighbours do not explain it.

@@ -18,6 +18,7 @@ from crawlsched.planner.explaining import explain
 from crawlsched.planner.explanation import Explanation
 from crawlsched.planner.knowledge import DEFAULT_GRID, Knowledge, positive
 from crawlsched.planner.learning_rate import LearningRate
+from crawlsched.planner.persistence import Persistence
 from crawlsched.planner.plan import Plan, Snapshot
 
 __all__ = ["DEFAULT_GRID", "Planner"]
@@ -249,6 +250,7 @@ class Planner(Knowledge):
             learning_losses=self._learning_rate.losses.copy() if self._learning_rate.n_visits else None,
             neighbour_losses=self.neighbours.losses.copy() if self.neighbours.n_visits else None,
             aging_losses=self._aging.losses.copy() if self._aging.n_visits else None,
+            persistence_losses=self._persistence.losses if self._persistence.n_visits else None,
             known_since=min(known_since, time) if 2 * n_visited >= n > 0 else known_since,
             **judged,
         )
@@ -284,6 +286,8 @@ class Planner(Knowledge):
             self.neighbours.recall(plan.neighbour_losses)
         if not self._aging.n_visits:
             self._aging = Aging(self.posterior.rates, plan.aging_losses)
+        if not self._persistence.n_visits:
+            self._persistence = Persistence(self.posterior.rates, plan.persistence_losses)
         self.values.ages.know(plan.known_since)
         self._put_in_force(parameters, begin)
 
