@@ -61,6 +61,8 @@ def noisy_terms(y: Array, alpha: Array, gamma: Array, kappa: Array, max_terms: f
 
     All arrays are flat and of equal length. The derivative exp(-y) psi is for searches: it may lack some digits.
     """
+    if y.size <= _ELEMENTS:
+        return _block(y, alpha, gamma, kappa, max_terms)
     value, slope = np.empty(y.shape), np.empty(y.shape)
     for start in range(0, y.size, _ELEMENTS):
         part = slice(start, start + _ELEMENTS)
@@ -105,7 +107,9 @@ def _with_signals(y: Array, alpha: Array, gamma: Array, kappa: Array, max_terms:
     index = ((needed > 1.0) & (max_terms > 1.0)).nonzero()[0]
     if not index.size:
         return value, slope
-    y, alpha, gamma, kappa, c, needed, fresh = np.stack((y, alpha, gamma, kappa, c, needed, fresh)).take(index, axis=1)
+    if index.size < y.size:
+        columns = np.stack((y, alpha, gamma, kappa, c, needed, fresh))
+        y, alpha, gamma, kappa, c, needed, fresh = columns.take(index, axis=1)
     smoothness = c * kappa
     last = _last_term(needed, smoothness)
     oscillations = _n_oscillations(needed, smoothness)

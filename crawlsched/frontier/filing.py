@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from heapq import heappop, heappush
 from itertools import count
 
@@ -238,7 +239,8 @@ class Filing:
             self._left = []
             pages = np.concatenate([standing.take_awake(), standing.take_fresh(), pages])
         else:
-            self._left = [standing.put_awake, standing.put_fresh]
+            costly, others = partial(standing.put_awake_of, True), partial(standing.put_awake_of, False)
+            self._left = [costly, others, standing.put_fresh]
         if opened is not None:
             pages = np.concatenate([pages, self._opened(opened)])
         if pages.size:

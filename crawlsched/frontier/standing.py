@@ -398,6 +398,17 @@ class Standing:
         if pages.size:
             self.put(pages, falling=False)
 
+    def put_awake_of(self, costly: bool) -> None:
+        """Put those of the pages that are awake where they belong now that are costly, or those that are not; O(A)."""
+        which = self.values.costly(self.awake.pages)
+        if which is None:
+            which = np.zeros(self.awake.pages.size, bool)
+        if self.resting:
+            self.resting.set_aside(*self.awake.take_resting())
+        pages = self.awake.take(which if costly else ~which)
+        if pages.size:
+            self.put(pages, falling=False)
+
     def compare_awake(self) -> None:
         """Keep awake only the best of those that are, as far as they are not all alike, if very many have come; O(A).
 

@@ -47,7 +47,7 @@ _FEW_COMPILED = 3
 _PORTION, _PORTION_COMPILED, _COSTS_MORE = 48, 256, 5.0
 # In numpy as many where hardly any page was ever announced, and where all were.
 _PORTION_UNANNOUNCED, _HARDLY_ANY = 128, 0.02
-_PORTION_ANNOUNCED = 8
+_PORTION_ANNOUNCED = 6
 # How many of the pages looked at have announcements is known from so many calls.
 _CALLS = 8
 
@@ -217,10 +217,9 @@ class PosteriorValues(PageSignals):
         """
         if ROWS.compiled:
             return None
-        columns = self._pages
-        announced: BoolArray = (columns.n_signals_total[pages] > 0) | (columns.further[pages] > 0)
-        announced |= self.co_change_evidence(pages) > 0.0
-        return announced
+        costly: BoolArray = self.co_change_evidence(pages) > 0.0
+        costly[self._announced(pages)] = True
+        return costly
 
     @property
     def few(self) -> int:
@@ -252,10 +251,17 @@ class PosteriorValues(PageSignals):
         """Return the crawl values of pages as things stand; O(K) a page."""
         if GATHERED.compiled:
             return self._gathered(pages)
-        announced = np.count_nonzero(self._pages.n_signals_total[pages])
-        self._signalled_share += (announced / max(pages.size, 1) - self._signalled_share) / _CALLS
+        announced, n_signals = self._announced(pages), np.zeros(pages.size)
+        self._signalled_share += (announced.size / max(pages.size, 1) - self._signalled_share) / _CALLS
+        if announced.size:
+            n_signals[announced] = self.heard(pages[announced])
         together = self.co_change_evidence(pages)
-        return self.supposing(pages, self._pages.crawled_at[pages], self.heard(pages), together)
+        return self.supposing(pages, self._pages.crawled_at[pages], n_signals, together, announced)
+
+    def _announced(self, pages: IndexArray) -> IndexArray:
+        """Return which rows of some pages are those of pages that were ever announced."""
+        rows: IndexArray = ((self._pages.n_signals_total[pages] > 0) | (self._pages.further[pages] > 0)).nonzero()[0]
+        return rows
 
     def _gathered(self, pages: IndexArray) -> PageValues:
         """Return what `many` returns, by compiled code."""
@@ -302,15 +308,17 @@ class PosteriorValues(PageSignals):
         crawled_at: FloatArray,
         n_signals: npt.NDArray[Any],
         together: FloatArray | None = None,
+        announced: IndexArray | None = None,
     ) -> PageValues:
         """Return the crawl values of pages if they had last been crawled then, and announced so often since.
 
-        `together` is the evidence of co-changes since, nats; none by default.
+        `together` is the evidence of co-changes since, nats; none by default. `announced` has the rows of pages that
+        were ever announced, if they are known already.
         """
         importance = self._pages.importance[pages].astype(np.float64)
         rate, weight = np.zeros((2, pages.size))
         # Few pages have ever been announced; of the others nothing counts but their changes.
-        announced = ((self._pages.n_signals_total[pages] > 0) | (self._pages.further[pages] > 0)).nonzero()[0]
+        announced = self._announced(pages) if announced is None else announced
         if announced.size:
             rate[announced], weight[announced] = self.signals(pages[announced])
         steady = (crawled_at == -np.inf) | (importance == 0.0)
