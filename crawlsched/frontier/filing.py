@@ -242,6 +242,7 @@ class Filing:
             costly, others = partial(standing.put_awake_of, True), partial(standing.put_awake_of, False)
             self._left = [costly, others, standing.put_fresh]
         if opened is not None:
+            standing.place[pages] = IN_FLIGHT  # or some would be found in their beds once more
             pages = np.concatenate([pages, self._opened(opened)])
         if pages.size:
             standing.put(pages, falling=False, waking=0 if opened is None else _WOKEN)

@@ -91,3 +91,25 @@ def test_a_cutoff_that_comes_down_to_crowds_of_announced_pages_and_others_picks_
     else:
         assert taken["take"] > 30
         assert taken["take_costly"] > 10
+
+
+def test_a_page_whose_alarm_rings_in_a_bed_that_is_opened_in_the_same_pick_is_looked_at_once() -> None:
+    """All that is awake has left, so that the pick which begins a turn has to open the bed in which an alarm rings."""
+    use_compiled(False)
+    planner, now = crowded(bandwidth=100.0), 0.0
+    frontier = planner.frontier
+    inside = np.ones(N_PAGES, bool)
+    for _ in range(5):
+        standing = frontier._standing
+        pages = standing.awake.living()
+        frontier.discard(pages)
+        inside[pages] = False
+        page = int(frontier._ladders.shared.highest_sleepers(1)[0])
+        standing.calendar.set_one(page, standing.until + 1e-3, standing.rung)
+        now = standing.until + 1e-3
+        pick = frontier.pick(now, lambda host, at: at)
+        assert pick is not None
+        pages = np.flatnonzero(inside)
+        assert pick.page == pages[frontier.values.many(pages).at(now).argmax()]
+        inside[pick.page] = False
+        frontier._check(now)
