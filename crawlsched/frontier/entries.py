@@ -92,11 +92,7 @@ class PlainEntries:
 
     def take(self, key: int, n: int, column: ColumnArray, low: int, high: int) -> IndexArray:
         """Take up to `n` entries out; return those whose page's number in a column is from `low` to `high`."""
-        bucket = self._buckets[key]
-        pages = np.frombuffer(bucket, np.uint32)[-n:].astype(np.intp)
-        del bucket[-n:]
-        self.entries -= pages.size
-        return _alive(pages, column, low, high)
+        return self._cut(key, slice(-n, None), column, low, high)
 
     def put_under(self, key: int, pages: IndexArray) -> None:
         """Put pages that were taken out of a bucket under all others."""
@@ -105,9 +101,12 @@ class PlainEntries:
 
     def take_lowest(self, key: int, n: int, column: ColumnArray, low: int, high: int) -> IndexArray:
         """Do what `take` does, but begin with those that were put under the others."""
+        return self._cut(key, slice(n), column, low, high)
+
+    def _cut(self, key: int, part: slice, column: ColumnArray, low: int, high: int) -> IndexArray:
         bucket = self._buckets[key]
-        pages = np.frombuffer(bucket, np.uint32)[:n].astype(np.intp)
-        del bucket[:n]
+        pages = np.frombuffer(bucket, np.uint32)[part].astype(np.intp)
+        del bucket[part]
         self.entries -= pages.size
         return _alive(pages, column, low, high)
 

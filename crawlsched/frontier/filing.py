@@ -239,7 +239,7 @@ class Filing:
             self._left = []
             pages = np.concatenate([standing.take_awake(), standing.take_fresh(), pages])
         else:
-            costly, others = partial(standing.put_awake_of, True), partial(standing.put_awake_of, False)
+            costly, others = partial(standing.put_awake, costly=True), partial(standing.put_awake, costly=False)
             self._left = [costly, others, standing.put_fresh]
         if opened is not None:
             standing.place[pages] = IN_FLIGHT  # or some would be found in their beds once more

@@ -384,28 +384,25 @@ class Standing:
         if pages.size:
             self.put(pages, falling=False)
 
-    def take_awake(self) -> IndexArray:
-        """Take out and return the pages that are awake, those of hosts that rest aside; O(A)."""
+    def take_awake(self, costly: bool | None = None) -> IndexArray:
+        """Take out and return the pages that are awake, those of hosts that rest aside; O(A).
+
+        All of them, or only those that are costly, or only the others.
+        """
         if self.resting:
             self.resting.set_aside(*self.awake.take_resting())
-        pages = self.awake.living()
-        self.awake.clear()
-        return pages
-
-    def put_awake(self) -> None:
-        """Put the pages that are awake where they belong now; O(A)."""
-        pages = self.take_awake()
-        if pages.size:
-            self.put(pages, falling=False)
-
-    def put_awake_of(self, costly: bool) -> None:
-        """Put those of the pages that are awake where they belong now that are costly, or those that are not; O(A)."""
+        if costly is None:
+            pages = self.awake.living()
+            self.awake.clear()
+            return pages
         which = self.values.costly(self.awake.pages)
         if which is None:
             which = np.zeros(self.awake.pages.size, bool)
-        if self.resting:
-            self.resting.set_aside(*self.awake.take_resting())
-        pages = self.awake.take(which if costly else ~which)
+        return self.awake.take(which if costly else ~which)
+
+    def put_awake(self, costly: bool | None = None) -> None:
+        """Put the pages that are awake where they belong now, or some of them as `take_awake`; O(A)."""
+        pages = self.take_awake(costly)
         if pages.size:
             self.put(pages, falling=False)
 
