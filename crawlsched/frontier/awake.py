@@ -21,7 +21,7 @@ BoolArray = npt.NDArray[np.bool_]
 _OUT = -np.inf
 _N_ROWS = 7
 # How far the crawl values may be below their parabolas, where that is not known.
-_UNKNOWN = [[np.inf], [0.0]]
+_UNKNOWN = np.array([[np.inf], [0.0]])
 # If none of so many pages is surely the best, as where many are alike, it is found otherwise.
 _MOST_LOOKS = 6
 # A crawl value is told as well as that.
@@ -97,7 +97,7 @@ class Awake:
         self,
         pages: IndexArray,
         hosts: npt.NDArray[np.int32],
-        parabolas: tuple[FloatArray, FloatArray, FloatArray],
+        parabolas: FloatArray,
         after: float,
         values: PageValues,
         rows: IndexArray,
@@ -111,7 +111,7 @@ class Awake:
             Distinct pages that are not in.
         hosts : ndarray of int32, shape (m,)
             Their hosts, none of which rests.
-        parabolas : tuple of three ndarrays, shape (m,)
+        parabolas : ndarray, shape (3, m)
             Value, slope and half the curvature at `after`.
         after : float
             POSIX seconds.
@@ -124,7 +124,7 @@ class Awake:
         """
         fresh, among = np.empty((_N_ROWS, pages.size)), rows.astype(np.int32)
         batches = np.full(pages.size, len(self._values), np.int32)
-        fresh[0], fresh[1], fresh[2], fresh[3], fresh[4] = after, *parabolas, 0.0
+        fresh[0], fresh[1:4], fresh[4] = after, parabolas, 0.0
         fresh[5:] = _UNKNOWN if shortfalls is None else shortfalls
         self._values.append(values)
         if self.pages.size:

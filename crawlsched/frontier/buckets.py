@@ -62,7 +62,7 @@ class Buckets:
         self._counted = counted
         self._kept: PlainEntries | CompactEntries = CompactEntries() if ROWS.compiled else PlainEntries()
         # A sweep goes through the keys there were when it began; what it has kept of a large bucket stands aside.
-        self._to_sweep: list[int] = []
+        self._to_sweep: IndexArray = np.empty(0, np.intp)
         self._key: int | None = None
         self._aside: list[IndexArray] = []
         self._n_aside = 0
@@ -116,14 +116,18 @@ class Buckets:
     def arrays(self, keys: Iterable[int], n: int, n_new: int | None = None) -> tuple[Any, Any, Any, Any] | None:
         """Return the arrays of `bucket_rows` for compiled code that takes from some buckets, and adds up to `n` pages.
 
-        These come into up to `n_new` new buckets. None where the entries are not kept in such arrays.
+        These come into up to `n_new` new buckets; then `came` is to be told how many they were. None where the entries
+        are not kept in such arrays.
         """
         if not isinstance(self._kept, CompactEntries):
             return None
         for key in keys:
             self._finish(key)
-        self._due += _PACE * n
         return self._kept.arrays(n, n_new)
+
+    def came(self, n: int) -> None:
+        """Let so many entries that compiled code has put in be answered by sweeping; O(1)."""
+        self._due += _PACE * n
 
     def living(self, key: int) -> int:
         """Return how many entries of a bucket were added, less those that were said to have left it."""
@@ -174,7 +178,7 @@ class Buckets:
         return self._kept.take_lowest(key, n, self._column(), *self._range_of(key))
 
     def size(self, key: int) -> int:
-        """Return how many entries a bucket has; O(1)."""
+        """Return how many entries a bucket has, 0 if there is none; O(1)."""
         size: int = self._kept.size(key)
         return size + (self._n_aside if key == self._key else 0)
 
@@ -224,29 +228,30 @@ class Buckets:
         """Sweep the next buckets as long as they are small, in one compiled call; return whether there were any."""
         if not isinstance(self._kept, CompactEntries):
             return False
-        if not self._to_sweep:
+        if not self._to_sweep.size:
             self._to_sweep = self._keys_to_sweep()
-        keys = np.array(self._to_sweep[: -_AT_ONCE - 1 : -1], np.int64)
+        keys = self._to_sweep[:_AT_ONCE]
         n_keys, n_entries = self._kept.sweep_some(keys, self._column(), *self._range_of(keys), _SMALL, self._due)
-        del self._to_sweep[len(self._to_sweep) - n_keys :]
+        self._to_sweep = self._to_sweep[n_keys:]
         self._due -= n_entries + _FEW
         return n_keys > 0
 
     def _begin_next(self) -> bool:
-        if not self._to_sweep:
+        if not self._to_sweep.size:
             self._to_sweep = self._keys_to_sweep()
-        while self._to_sweep:
-            key = self._to_sweep.pop()
+        while self._to_sweep.size:
+            key, self._to_sweep = self._to_sweep.item(0), self._to_sweep[1:]
             if key in self._kept:
                 self._key = key
                 return True
         return False
 
-    def _keys_to_sweep(self) -> list[int]:
+    def _keys_to_sweep(self) -> IndexArray:
         if not self._counted:
-            return self._kept.all_keys()
+            return np.array(self._kept.all_keys(), np.intp)
         # Where there is no bucket that is worth it, the dead are spread over all of them.
-        return self._kept.wasteful(_WASTEFUL_SHARE) or self._kept.wasteful(0.0)
+        keys: IndexArray = self._kept.wasteful(_WASTEFUL_SHARE)
+        return keys if keys.size else self._kept.wasteful(0.0)
 
     def _sweep_part(self) -> None:
         key = self._key

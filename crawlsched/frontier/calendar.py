@@ -147,6 +147,7 @@ class Calendar:
             new = np.empty(pages.size, np.int64)
             when = pages, times, self._start, self.tick, current, self._gathered, self._near, self._nearer
             n_new, n_unset, n_near = ROWS.set_alarms(*arrays, self._alarm, *when, new)
+            self._buckets.came(pages.size)
             self._living += n_unset
             self._n_near += n_near
             self._note(new[:n_new].tolist())
@@ -218,8 +219,15 @@ class Calendar:
         last = min(self._nearer, LAST_TICK)
         first, span = np.uint32(min(self._near + 1, LAST_TICK)), np.uint32(max(last - self._near, 0))
         for start in range(self._gathered, end, _AT_ONCE):
-            alarms = self._alarm[start : min(start + _AT_ONCE, end)]
-            pages = start + (alarms - first < span).nonzero()[0]
+            stop = min(start + _AT_ONCE, end)
+            if (arrays := self._buckets.arrays((), stop - start, self._most_buckets())) is not None:
+                new = np.empty(min(stop - start, self._most_buckets()), np.int64)
+                n_new, n_near = ROWS.gather(*arrays, self._alarm, start, stop, self._near, last, new)
+                self._buckets.came(n_near)
+                self._n_near += n_near
+                self._note(new[:n_new].tolist())
+                continue
+            pages = start + (self._alarm[start:stop] - first < span).nonzero()[0]
             if pages.size:
                 self._add(pages, self._alarm[pages].astype(np.int64))
         self._gathered = max(self._gathered, end)
@@ -287,7 +295,7 @@ class Calendar:
         if tick != self._next_tick:
             self._next_tick, self._n_ahead = tick, 0
         if not self._ahead.size:
-            if self._n_ahead == _TIMES_AHEAD or tick not in self._buckets or self._buckets.size(tick) <= n:
+            if self._n_ahead == _TIMES_AHEAD or self._buckets.size(tick) <= n:
                 return self._ahead
             self._n_ahead += 1
             pages = distinct(self._buckets.pop_some(tick, self._buckets.size(tick)))

@@ -10,7 +10,7 @@ import numpy as np
 from crawlsched.frontier import bucket_rows
 from crawlsched.frontier.bucket_rows import COUNT, discard, find, pop, put
 
-__all__ = ["EXAMPLES", "FURTHEST", "LAST_TICK", "NONE", "ring", "set_alarms"]
+__all__ = ["EXAMPLES", "FURTHEST", "LAST_TICK", "NONE", "gather", "ring", "set_alarms"]
 
 #: No alarm is set.
 NONE = 0
@@ -70,20 +70,50 @@ def ring(entries: Any, before: Any, table: Any, numbers: Any, alarm: Any, ticks:
     n_found = 0
     for k in range(len(ticks)):
         row = find(table, ticks[k])
-        for _ in range(table[row, COUNT]):
-            page = pop(entries, before, table, numbers, row)
-            # A page that left a bucket and came back stands in it twice, and has no alarm the second time.
-            if np.int64(alarm[page]) == ticks[k]:
-                alarm[page] = NONE
-                found[n_found] = page
-                n_found += 1
+        stop = n_found + table[row, COUNT]
+        for n in range(n_found, stop):
+            found[n] = pop(entries, before, table, numbers, row)
         discard(table, numbers, ticks[k])
+        # Without a branch that waits for an alarm, somewhere in memory, the machine reads several at once. A page that
+        # left a bucket and came back stands in it twice, and has no alarm the second time.
+        for n in range(n_found, stop):
+            page = found[n]
+            rings: Any = np.int64(np.int64(alarm[page]) == ticks[k])
+            alarm[page] = alarm[page] * (1 - rings)  # or `NONE`
+            found[n_found] = page
+            n_found += int(rings)
     return n_found
+
+
+def gather(
+    entries: Any,
+    before: Any,
+    table: Any,
+    numbers: Any,
+    alarm: Any,
+    begin: int,
+    stop: int,
+    after: int,
+    last: int,
+    new: Any,
+) -> tuple[int, int]:
+    """Put the alarms of pages from `begin` to `stop` that ring after one tick, up to another, into their buckets.
+
+    Sets `new` to the keys that there were not, and returns how many, and how many alarms.
+    """
+    n_new = n_found = 0
+    for page in range(begin, stop):
+        ring: Any = np.int64(alarm[page])
+        if ring > after and ring <= last:
+            n_new = put(entries, before, table, numbers, ring, page, new, n_new)
+            n_found += 1
+    return n_new, n_found
 
 
 _ALARM, _PAGE, _TICKS = np.zeros(2, np.uint32), np.arange(2), np.array([3])
 #: Arguments of the functions that are called from outside, as numba is to compile them.
 EXAMPLES = {
     "set_alarms": (*bucket_rows.example(), _ALARM, _PAGE, np.full(2, 0.5), 0.5, 0.5, 1, 0, 9, 9, _PAGE.copy()),
+    "gather": (*bucket_rows.example(), _ALARM, 0, 2, 4, 9, _PAGE.copy()),
     "ring": (*bucket_rows.example(), _ALARM, _TICKS[:0], _PAGE.copy()),
 }

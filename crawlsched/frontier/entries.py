@@ -42,8 +42,8 @@ class PlainEntries:
         return list(self._buckets)
 
     def size(self, key: int) -> int:
-        """Return how many entries a bucket has."""
-        return len(self._buckets[key])
+        """Return how many entries a bucket has, 0 if there is none."""
+        return len(self._buckets.get(key, ()))
 
     def add_one(self, key: int, page: int) -> bool:
         """Put one page into a bucket; return whether the bucket is new."""
@@ -148,10 +148,11 @@ class PlainEntries:
             return [(key, n) for key in range(above + 1, highest + 1) if (n := living.get(key, 0)) >= least]
         return [(key, n) for key, n in living.items() if n >= least and key > above]
 
-    def wasteful(self, share: float) -> list[int]:
-        """Return the keys of buckets with more than a share of dead entries, those with the greatest share last."""
+    def wasteful(self, share: float) -> IndexArray:
+        """Return the keys of buckets with more than a share of dead entries, those with the greatest share first."""
         dead = {key: 1.0 - self._living[key] / len(bucket) for key, bucket in self._buckets.items() if bucket}
-        return sorted((key for key in dead if dead[key] > share), key=dead.__getitem__)
+        wasteful = (key for key in dead if dead[key] > share)
+        return np.array(sorted(wasteful, key=dead.__getitem__, reverse=True), np.intp)
 
 
 def _alive(pages: IndexArray, column: ColumnArray, low: int, high: int) -> IndexArray:
@@ -204,7 +205,7 @@ class CompactEntries:
         return found
 
     def size(self, key: int) -> int:
-        """Return how many entries a bucket has."""
+        """Return how many entries a bucket has, 0 if there is none."""
         return self._of(key, COUNT)
 
     def add_one(self, key: int, page: int) -> bool:
@@ -267,9 +268,9 @@ class CompactEntries:
         rows = np.flatnonzero((living >= least) & (keys > above))
         return list(zip(keys[rows].tolist(), living[rows].tolist(), strict=True))
 
-    def wasteful(self, share: float) -> list[int]:
-        """Return the keys of buckets with more than a share of dead entries, those with the greatest share last."""
+    def wasteful(self, share: float) -> IndexArray:
+        """Return the keys of buckets with more than a share of dead entries, those with the greatest share first."""
         count, living = self._table[:, COUNT], self._table[:, LIVING]
         rows = np.flatnonzero(living < (1.0 - share) * count)
-        keys: list[int] = self._table[rows[np.argsort(-living[rows] / count[rows])], KEY].tolist()
+        keys: IndexArray = self._table[rows[np.argsort(living[rows] / count[rows])], KEY]
         return keys

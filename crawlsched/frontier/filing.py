@@ -256,15 +256,13 @@ class Filing:
         """Take pages whose alarms have rung from where they stand; return those that may be crawled by now."""
         if not due.size:
             return due
-        place = self._standing.place[due]
-        barred = due[place == BARRED]
+        barred = self._standing.leave(due, rung=True)
         if barred.size:
             eligible = self._eligibility.at(barred)
             later = eligible > now
             for page, until in zip(barred[later].tolist(), eligible[later].tolist(), strict=True):
                 self._bar(page, until, now)
-            due = np.concatenate([due[place != BARRED], barred[~later]])
-        self._standing.leave(due, rung=True)
+            due = np.concatenate([due[self._standing.place[due] != BARRED], barred[~later]])
         return due
 
     def _ring_ahead(self) -> None:

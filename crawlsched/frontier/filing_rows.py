@@ -9,9 +9,9 @@ import numpy as np
 
 from crawlsched.frontier import levels as scale
 from crawlsched.frontier.bucket_rows import LIVING, empty_table, find
-from crawlsched.frontier.ladder import LOWEST
+from crawlsched.frontier.ladder import FRESH, IN_FLIGHT, LOWEST
 
-__all__ = ["EXAMPLES", "belong", "leave"]
+__all__ = ["EXAMPLES", "belong", "leave", "take_fresh"]
 
 _STEPS, _BOTTOM, _SHARE, _BED_BITS, _LN2 = scale.STEPS, scale.BOTTOM, scale.SHARE, scale.BED_BITS, scale.LN2
 
@@ -26,45 +26,56 @@ def _fallen(value: float, slope: float, curve: float, limit: int, way: int, drif
 
 
 def belong(
-    value: Any,
-    slope: Any,
-    curve: Any,
+    parabolas: Any,
     left: float,
-    hosts: Any,
+    pages: Any,
+    hosts_low: Any,
+    hosts_high: Any,
     cutoff_of_host: Any,
     cutoff: int,
     calm: int,
     falling: bool,
     coarse: int,
     drift: float,
-    awake: Any,
+    asleep: Any,
+    rows: Any,
     beds: Any,
 ) -> int:
-    """Set which pages belong awake, and the levels of the beds of the others, in order; return how many belong awake.
+    """Set which pages belong to bed, and under which levels; return how many do.
 
     Parameters
     ----------
-    value, slope, curve : ndarray, shape (n,)
-        Parabolas that crawl values do not exceed for `left` seconds.
-    hosts : ndarray of int32, shape (n,)
+    parabolas : ndarray, shape (3, n)
+        That crawl values do not exceed for `left` seconds.
+    pages : ndarray of int, shape (n,)
+    hosts_low, hosts_high : ndarray of uint16
+        The hosts of all pages; see `NumberColumn`.
     cutoff_of_host : ndarray of int32
-        What a host's own cutoff has above `LOWEST`.
+        What a host's own cutoff has above `LOWEST`; of no host where none has one.
     cutoff, calm, falling, coarse, drift
         As in `Standing.put`.
-    awake : ndarray of bool, shape (n,)
+    asleep : ndarray of bool, shape (n,)
+    rows : ndarray of int, shape (n,)
+        First those of the pages that belong to bed, in order, and then of those that belong awake, in reverse order.
     beds : ndarray of int32, shape (n,)
-        The first are set, one for each page that does not belong awake.
+        The first are set, one for each page that belongs to bed.
     """
-    n_awake = 0
-    for n in range(len(value)):
-        bound = value[n] + left * (slope[n] + left * curve[n])
+    n_asleep = 0
+    for n in range(len(pages)):
+        value, slope, curve = parabolas[0, n], parabolas[1, n], parabolas[2, n]
+        bound = value + left * (slope + left * curve)
         level = _BOTTOM
         if bound > 0.0:
             level = max(math.floor(math.log2(bound) * _STEPS) + 2, _BOTTOM)
-        limit = max(cutoff, cutoff_of_host[hosts[n]] + LOWEST)
-        awake[n] = level > limit
-        if awake[n]:
-            n_awake += 1
+        limit = cutoff
+        if len(cutoff_of_host) > 0:
+            host = np.int64(hosts_low[pages[n]])
+            if len(hosts_high) > 0:
+                host += np.int64(hosts_high[pages[n]]) << 16
+            limit = max(limit, cutoff_of_host[host] + LOWEST)
+        asleep[n] = level <= limit
+        if level > limit:
+            rows[len(pages) - 1 - (n - n_asleep)] = n
             continue
         rising = level < calm and not falling
         if level < calm:
@@ -72,11 +83,24 @@ def belong(
         # As `levels.bed_levels` does it in numpy.
         shift, aim = max(math.frexp(float((limit - level) // _SHARE))[1] - _BED_BITS, coarse), limit
         if rising and drift > 0.0:
-            aim = limit - _fallen(value[n], slope[n], curve[n], limit, limit - level, drift)
+            aim = limit - _fallen(value, slope, curve, limit, limit - level, drift)
         part = (aim - level) // _SHARE
         distance = part if rising else aim - level - part
-        beds[n - n_awake] = min(limit, -(((distance - aim) >> shift) << shift))
-    return n_awake
+        beds[n_asleep], rows[n_asleep] = min(limit, -(((distance - aim) >> shift) << shift)), n
+        n_asleep += 1
+    return n_asleep
+
+
+def take_fresh(place: Any, pages: Any) -> int:
+    """Put those of some pages first that have just been crawled, each once, and return how many; they are in flight."""
+    n_fresh = 0
+    for n in range(len(pages)):
+        page = pages[n]
+        if place[page] == FRESH:
+            place[page] = IN_FLIGHT
+            pages[n_fresh] = page
+            n_fresh += 1
+    return n_fresh
 
 
 def leave(table: Any, place: Any, pages: Any, own: int, others: Any) -> int:
@@ -93,9 +117,12 @@ def leave(table: Any, place: Any, pages: Any, own: int, others: Any) -> int:
         From here on up places are in ladders of hosts.
     others : ndarray of int, shape (n,)
     """
+    # The places alone first: without branches that wait for them the machine reads several at once.
+    for n in range(len(pages)):
+        others[n] = place[pages[n]]
     n_others = 0
     for n in range(len(pages)):
-        at: Any = np.int64(place[pages[n]])
+        at = others[n]
         if at >= LOWEST and at <= own:
             table[find(table, at), LIVING] -= 1
         else:
@@ -104,9 +131,11 @@ def leave(table: Any, place: Any, pages: Any, own: int, others: Any) -> int:
     return n_others
 
 
-_ROW, _INT = np.full(2, 0.5), np.zeros(2, np.int32)
+_INT, _PAGES, _HALF = np.zeros(2, np.int32), np.arange(2), np.zeros(2, np.uint16)
+_LIMITS = _INT[:0], 0, 0, False, 0, 0.0
 #: Arguments of the functions that are called from outside, as numba is to compile them.
 EXAMPLES = {
-    "belong": (_ROW, _ROW, _ROW, 0.5, _INT, _INT, 0, 0, False, 0, 0.0, np.zeros(2, bool), _INT.copy()),
+    "belong": (np.ones((3, 2)), 0.5, _PAGES, _HALF, _HALF, *_LIMITS, np.zeros(2, bool), _PAGES.copy(), _INT.copy()),
+    "take_fresh": (_INT.copy(), np.arange(2)),
     "leave": (empty_table(4), _INT, np.arange(0), 0, np.arange(0)),
 }

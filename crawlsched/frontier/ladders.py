@@ -65,13 +65,14 @@ class Ladders:
 
     # -- pages go to bed, and leave it
 
-    def put(self, pages: IndexArray, levels: LevelArray, hosts: npt.NDArray[np.int32]) -> None:
+    def put(self, pages: IndexArray, levels: LevelArray) -> None:
         """Put distinct pages to bed, each under its level; O(n log n)."""
         if not self.of_host:
             self._place()[pages] = levels
             self.shared.add(pages, levels)
             self.note(self.shared)
             return
+        hosts = self._pages.host[pages]
         order = np.argsort(hosts, kind="stable")
         hosts, pages, levels = hosts[order], pages[order], levels[order]
         first = np.flatnonzero(np.diff(hosts, prepend=-1)).tolist()

@@ -29,6 +29,8 @@ class RestingHosts:
         By host.
     cutoffs : ndarray of int32
         What the cutoff of a host has above the lowest level: 0 but for those that rested with too many pages awake.
+    have_cutoffs : bool
+        Whether a host ever had one of its own.
     awake : dict of int to set of int
         By host the pages that would be awake if it did not rest.
     order : list of tuple
@@ -39,6 +41,7 @@ class RestingHosts:
         self.until: dict[int, float] = {}
         self.rests: npt.NDArray[np.bool_] = np.zeros(0, np.bool_)
         self.cutoffs: npt.NDArray[np.int32] = np.zeros(0, np.int32)
+        self.have_cutoffs = False
         self.awake: dict[int, set[int]] = {}
         self._n_pages: npt.NDArray[np.int32] = np.zeros(0, np.int32)
         self.order: list[tuple[float, int]] = []

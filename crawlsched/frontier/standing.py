@@ -11,7 +11,7 @@ from crawlsched.frontier.awake import Awake
 from crawlsched.frontier.calendar import Calendar
 from crawlsched.frontier.calm import Calm
 from crawlsched.frontier.followers import Followers
-from crawlsched.frontier.ladder import AWAKE, FRESH, IN_FLIGHT, LOWEST, OUT, OWN_LADDER, RUNNING
+from crawlsched.frontier.ladder import AWAKE, BARRED, FRESH, IN_FLIGHT, LOWEST, OUT, OWN_LADDER, RUNNING
 from crawlsched.frontier.ladders import Ladders
 from crawlsched.frontier.levels import (
     bed_level,
@@ -51,6 +51,7 @@ _MOST_TICKS = 4
 _PORTIONS = 1.5
 # When a bed is opened the cutoff comes down by no more than so many levels (0.03 %) beyond it.
 _MOST_LOWER = 64
+_NONE: npt.NDArray[np.int32] = np.empty(0, np.int32)
 # More pages than this that would wake at once and whose values do not grow are sorted instead.
 _LEAST_RUN = 256
 
@@ -160,14 +161,19 @@ class Standing:
 
     # -- pages leave where they stand
 
-    def leave(self, pages: IndexArray, rung: bool = False) -> None:
-        """Take distinct pages, whose alarms may have `rung`, from their places, which the caller sets anew. O(n)."""
+    def leave(self, pages: IndexArray, rung: bool = False) -> IndexArray:
+        """Take distinct pages, whose alarms may have `rung`, from their places, which the caller sets anew. O(n).
+
+        Returns those of them that may not have been crawled yet.
+        """
         if not rung:
             self.calendar.clear(pages)
         if (table := self.ladders.shared.table()) is not None:
             others = np.empty(pages.size, np.int64)
             n_others = ROWS.leave(table, self.place, pages, OWN_LADDER // 2, others)
             self.ladders.shared.have_left(pages.size - n_others)
+            if not n_others:
+                return others[:0]
             pages = others[:n_others]
         place = self.place[pages]
         for page in pages[place == AWAKE].tolist():
@@ -175,6 +181,8 @@ class Standing:
         asleep = place > RUNNING
         if asleep.any():
             self.ladders.leave(pages[asleep], place[asleep])
+        barred: IndexArray = pages[place == BARRED]
+        return barred
 
     def leave_one(self, page: int) -> None:
         """Do what `leave` does for a single page; O(log(awake))."""
@@ -218,10 +226,11 @@ class Standing:
         """
         self._n_looked_at += pages.size
         values = self.values.many(pages)
-        parabolas = value, slope, curve = values.parabolas(self.now, self.holds)
-        left = self.until - self.now
+        parabolas = values.parabolas(self.now, self.holds)
         if ROWS.compiled and self._put_compiled(pages, values, parabolas, falling):
             return
+        value, slope, curve = parabolas
+        left = self.until - self.now
         bounds = value + left * (slope + left * curve)
         levels = levels_above(bounds)
         if waking and levels.size > waking:
@@ -248,7 +257,7 @@ class Standing:
         else:
             asleep = ~awake
         if awake.any():
-            self._wake(pages, awake, parabolas, values)
+            self._wake(pages, np.flatnonzero(awake), parabolas, values)
         if not asleep.any():
             return
         sleepers, levels, cutoffs = pages[asleep], levels[asleep], cutoffs[asleep]
@@ -259,35 +268,26 @@ class Standing:
             parts, drift = (value[asleep], slope[asleep], curve[asleep]), self.calm.drift / self.calendar.tick
             aims = np.where(falls, cutoffs, meeting_levels(levels, cutoffs, parts, drift))
         levels = bed_levels(levels, cutoffs, falls, self._coarse, aims)
-        self._sleep(sleepers, levels, hosts[asleep], values, asleep)
+        self._sleep(sleepers, levels, values, asleep)
 
-    def _put_compiled(
-        self, pages: IndexArray, values: PageValues, parabolas: tuple[FloatArray, FloatArray, FloatArray], falling: bool
-    ) -> bool:
+    def _put_compiled(self, pages: IndexArray, values: PageValues, parabolas: FloatArray, falling: bool) -> bool:
         """Do what `put` does by compiled code; return False, and do nothing, where too many pages would be awake."""
-        hosts, awake, beds = self._pages.host[pages], np.empty(pages.size, bool), np.empty(pages.size, np.int32)
+        n, host, cutoffs = pages.size, self._pages.host, self.resting.cutoffs if self.resting.have_cutoffs else _NONE
+        found = asleep, rows, beds = np.empty(n, bool), np.empty(n, np.int64), np.empty(n, np.int32)
         calm, drift = int(self.calm.level), self.calm.drift / self.calendar.tick
-        limits = self.resting.cutoffs, int(self.cutoff), calm, falling, self._coarse, drift
-        n_awake = ROWS.belong(*parabolas, self.until - self.now, hosts, *limits, awake, beds)
-        if n_awake > self._most_awake:
+        limits = host.low, host.high, cutoffs, int(self.cutoff), calm, falling, self._coarse, drift
+        n_asleep = ROWS.belong(parabolas, self.until - self.now, pages, *limits, *found)
+        if n - n_asleep > self._most_awake:
             return False
-        if n_awake:
-            self._wake(pages, awake, parabolas, values)
-        if n_awake < pages.size:
-            rows = np.flatnonzero(asleep := ~awake)
-            self._sleep(pages[rows], beds[: rows.size], hosts[rows], values, asleep)
+        if n_asleep < n:
+            self._wake(pages, rows[n_asleep:], parabolas, values)
+        if n_asleep:
+            self._sleep(pages[rows[:n_asleep]], beds[:n_asleep], values, asleep)
         return True
 
-    def _sleep(
-        self,
-        pages: IndexArray,
-        levels: npt.NDArray[np.int32],
-        hosts: npt.NDArray[np.int32],
-        values: PageValues,
-        where: BoolArray,
-    ) -> None:
+    def _sleep(self, pages: IndexArray, levels: npt.NDArray[np.int32], values: PageValues, where: BoolArray) -> None:
         """Put pages to bed, and set their alarms; `where` says which of the values are theirs."""
-        self.ladders.put(pages, levels, hosts)
+        self.ladders.put(pages, levels)
         ring = values.crossings(values_at(levels) * (1 - _SLACK), self.until, where)
         ring -= _CLOCK_SLACK * abs(self.now)
         self.calendar.set(pages, ring, self.rung)
@@ -315,15 +315,8 @@ class Standing:
             if ring < np.inf:
                 self.calendar.set_one(page, ring - _CLOCK_SLACK * abs(self.now), self.rung)
 
-    def _wake(
-        self,
-        pages: IndexArray,
-        awake: npt.NDArray[np.bool_],
-        parabolas: tuple[FloatArray, FloatArray, FloatArray],
-        values: PageValues,
-    ) -> None:
-        """Put pages among those that are awake, or into runs where many never change their value."""
-        rows = np.flatnonzero(awake)
+    def _wake(self, pages: IndexArray, rows: IndexArray, parabolas: FloatArray, values: PageValues) -> None:
+        """Put pages in some rows among those that are awake, or into runs where many never change their value."""
         if rows.size > _LEAST_RUN and np.count_nonzero(steady := values.steady[rows]) > _LEAST_RUN:
             self.ladders.run(pages[rows[steady]], parabolas[0][rows[steady]])
             rows = rows[~steady]
@@ -335,14 +328,13 @@ class Standing:
             self.resting.set_aside(woken[resting], hosts[resting])
             rows, woken, hosts = rows[~resting], woken[~resting], hosts[~resting]
         if rows.size:
-            value, slope, curve = (column[rows] for column in parabolas)
-            shortfalls = values.shortfalls()
+            parabolas, shortfalls = parabolas.take(rows, axis=1), values.shortfalls()
             if shortfalls is not None:
                 shortfalls = shortfalls.take(rows, axis=1)
             if 4 * rows.size < pages.size:
                 # What is kept is not to hold the posterior probabilities of all the others in memory.
                 values, rows = values.some(rows), np.arange(rows.size)
-            self.awake.add(woken, hosts, (value, slope, curve), self.now, values, rows, shortfalls)
+            self.awake.add(woken, hosts, parabolas, self.now, values, rows, shortfalls)
 
     def _stand_behind(self, pages: IndexArray, hosts: npt.NDArray[np.int32], chosen: BoolArray) -> BoolArray:
         """Let those of the chosen pages stand behind another one that are alike in all; return which do."""
@@ -371,9 +363,12 @@ class Standing:
         """Take out and return the pages that were crawled in this tick."""
         if not self.fresh:
             return np.empty(0, np.intp)
+        crawled, self.fresh, self.fresh_at_most = self.fresh, [], 0.0
+        if ROWS.compiled:
+            pages = np.array(crawled, np.intp)
+            return pages[: ROWS.take_fresh(self.place, pages)]
         # A page that left and came back stands there twice.
-        pages = np.array(list(set(self.fresh)), np.intp)
-        self.fresh, self.fresh_at_most = [], 0.0
+        pages = np.array(list(set(crawled)), np.intp)
         fresh: IndexArray = pages[self.place[pages] == FRESH]
         self.place[fresh] = IN_FLIGHT
         return fresh
@@ -425,7 +420,7 @@ class Standing:
         left = self.until - self.now
         bounds = value + left * (slope + left * curve)
         cutoff = self._level_of_best(bounds)
-        self.resting.cutoffs[host] = cutoff - LOWEST
+        self.resting.cutoffs[host], self.resting.have_cutoffs = cutoff - LOWEST, True
         worst = pages[levels_above(bounds) <= cutoff]
         self.leave(worst)
         self.put(worst, falling=True)

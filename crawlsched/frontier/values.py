@@ -86,8 +86,8 @@ class PageValues(Protocol):
             POSIX seconds.
         """
 
-    def parabolas(self, after: float, until: float) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return value v, slope s and half curvature c of parabolas that hold until a time.
+    def parabolas(self, after: float, until: float) -> FloatArray:
+        """Return value v, slope s and half curvature c of parabolas that hold until a time, shape (3, n).
 
         No crawl value exceeds v + s d + c d² when d seconds have passed. For steady values v is the value itself, and
         both others are 0.

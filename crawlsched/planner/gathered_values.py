@@ -96,11 +96,11 @@ class GatheredValues:
         found: tuple[int, float, float, float, float] = ROWS.best(*self._columns, bounds, rows, now)
         return found
 
-    def parabolas(self, after: float, until: float) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return value, slope and half curvature of parabolas that no crawl value exceeds."""
+    def parabolas(self, after: float, until: float) -> FloatArray:
+        """Return value, slope and half curvature of parabolas that no crawl value exceeds, shape (3, n)."""
         terms, found = self._terms(after, until)
         self._known = after, terms
-        return found[0], found[1], found[2]
+        return found
 
     def shortfalls(self) -> None:
         """Return None: where compiled code is in use, values themselves cost little."""

@@ -407,13 +407,13 @@ class MixedValues:
     def best(self, bounds: FloatArray, rows: npt.NDArray[np.int32], now: float) -> None:
         """Return None: there is no compiled code for it."""
 
-    def parabolas(self, after: float, until: float) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return value, slope and half curvature of parabolas that no crawl value exceeds."""
-        columns = self._values.copy(), np.zeros(self._values.size), np.zeros(self._values.size)
+    def parabolas(self, after: float, until: float) -> FloatArray:
+        """Return value, slope and half curvature of parabolas that no crawl value exceeds, shape (3, n)."""
+        found = np.zeros((3, self._values.size))
+        found[0] = self._values
         for part, members in self._parts:
-            for column, given in zip(columns, members.parabolas(after, until), strict=True):
-                column[part] = given
-        return columns
+            found[:, part] = members.parabolas(after, until)
+        return found
 
     def shortfalls(self) -> FloatArray | None:
         """Return how far crawl values may be below the last parabolas; None of compiled code."""

@@ -296,16 +296,20 @@ class RuleValues:
             return None
         return *ROWS.point_best(self._columns, self._rule.max_terms, bounds, rows, now), 0.0
 
-    def parabolas(self, after: float, until: float) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return value, slope and half curvature of parabolas that no crawl value exceeds."""
+    def parabolas(self, after: float, until: float) -> FloatArray:
+        """Return value, slope and half curvature of parabolas that no crawl value exceeds, shape (3, n)."""
         if ROWS.compiled:
             found = np.empty((3, self._columns.shape[1]))
             ROWS.point_parabolas(self._columns, self._rule.max_terms, after, _SLACK, found)
-            return found[0], found[1], found[2]
+            return found
         self._known = after, self._terms(after)
         self._until = until
         value, slope, curvature = self._known[1]
-        return np.where(self.steady, value, value * _SLACK), slope * _SLACK, curvature * (0.5 * _SLACK)
+        found = np.empty((3, value.size))
+        found[0] = np.where(self.steady, value, value * _SLACK)
+        np.multiply(slope, _SLACK, out=found[1])
+        np.multiply(curvature, 0.5 * _SLACK, out=found[2])
+        return found
 
     def shortfalls(self) -> FloatArray | None:
         """Return how far crawl values may be below the last parabolas; None of compiled code."""

@@ -96,9 +96,14 @@ def gain_and_slope(elapsed: FloatArray | float, rates: FloatArray) -> tuple[Floa
 
 def _with_slack(
     values: FloatArray, slope: FloatArray, curvature: FloatArray, weighted_elapsed: FloatArray
-) -> tuple[FloatArray, FloatArray, FloatArray]:
+) -> FloatArray:
     """Return value, slope and half curvature of parabolas that rounding cannot lift a crawl value above."""
-    return values * _SLACK + weighted_elapsed * _SLACK_PER_SECOND, slope * _SLACK, curvature * (0.5 * _SLACK)
+    found = np.empty((3, values.size))
+    np.multiply(values, _SLACK, out=found[0])
+    found[0] += weighted_elapsed * _SLACK_PER_SECOND
+    np.multiply(slope, _SLACK, out=found[1])
+    np.multiply(curvature, 0.5 * _SLACK, out=found[2])
+    return found
 
 
 def shortfalls(
@@ -291,8 +296,8 @@ class GrowingValues:
     def best(self, bounds: FloatArray, rows: npt.NDArray[np.int32], now: float) -> None:
         """Return None: there is no compiled code for it."""
 
-    def parabolas(self, after: float, until: float) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return value, slope and half curvature of parabolas that no crawl value exceeds."""
+    def parabolas(self, after: float, until: float) -> FloatArray:
+        """Return value, slope and half curvature of parabolas that no crawl value exceeds, shape (3, n)."""
         # The tangent of V as a function of τ²/2, in which it is concave.
         elapsed = np.maximum(after - self._crawled_at, 0.0)
         value, curvature, fading = self._terms(after)
@@ -495,8 +500,8 @@ class SignalledValues:
     def best(self, bounds: FloatArray, rows: npt.NDArray[np.int32], now: float) -> None:
         """Return None: there is no compiled code for it."""
 
-    def parabolas(self, after: float, until: float) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return value, slope and half curvature of parabolas that no crawl value exceeds."""
+    def parabolas(self, after: float, until: float) -> FloatArray:
+        """Return value, slope and half curvature of parabolas that no crawl value exceeds, shape (3, n)."""
         terms = self._terms(after)
         self._known, self._until = (after, terms), until
         return _with_slack(terms[0], terms[1], terms[2], self._importance * (until - self._crawled_at))

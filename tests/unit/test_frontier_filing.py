@@ -11,8 +11,9 @@ from crawlsched.frontier import calendar_rows, filing_rows
 from crawlsched.frontier.calendar import Calendar
 from crawlsched.frontier.calm import Calm
 from crawlsched.frontier.entries import CompactEntries
-from crawlsched.frontier.ladder import IN_FLIGHT, LOWEST, OUT, Ladder
+from crawlsched.frontier.ladder import FRESH, IN_FLIGHT, LOWEST, OUT, Ladder
 from crawlsched.frontier.levels import SHARE, STEPS, bed_levels, level_above, levels_above, meeting_levels
+from crawlsched.number_column import NumberColumn
 
 
 @settings(max_examples=40, deadline=None)
@@ -23,9 +24,18 @@ from crawlsched.frontier.levels import SHARE, STEPS, bed_levels, level_above, le
     falling=st.booleans(),
     coarse=st.integers(0, 5),
     drift=st.sampled_from([0.0, 1e-3, 10.0, 1e4, 1e9]),
+    own_cutoffs=st.booleans(),
+    many_hosts=st.booleans(),
 )
 def test_each_page_has_the_bed_that_numpy_gives_it(
-    seed: int, cutoff: float, fallen: int, falling: bool, coarse: int, drift: float
+    seed: int,
+    cutoff: float,
+    fallen: int,
+    falling: bool,
+    coarse: int,
+    drift: float,
+    own_cutoffs: bool,
+    many_hosts: bool,
 ) -> None:
     """Awake above its cutoff, else under the same level; hosts with a cutoff of their own among them."""
     rng = np.random.default_rng(seed)
@@ -34,22 +44,28 @@ def test_each_page_has_the_bed_that_numpy_gives_it(
     slope, curve = value * rng.random((2, n))
     hosts = rng.integers(0, 3, n).astype(np.int32)
     own = np.array([0, level_above(2.0 ** (cutoff + 1)) - LOWEST, 0], np.int32)
-    awake, beds = np.empty(n, bool), np.empty(n, np.int32)
+    own = np.concatenate([np.zeros(70_000 * many_hosts, np.int32), own]) if own_cutoffs else own[:0]
+    pages, column = rng.permutation(n), NumberColumn(np.int32)
+    column.lengthen(n)
+    column[pages] = hosts + 70_000 * many_hosts
+    asleep, rows, beds = np.empty(n, bool), np.empty(n, np.int64), np.empty(n, np.int32)
     limits = own, at, at - fallen, falling, coarse, drift
-    n_awake = filing_rows.belong(value, slope, curve, 0.5, hosts, *limits, awake, beds)
+    parabolas = np.stack([value, slope, curve])
+    n_asleep = filing_rows.belong(parabolas, 0.5, pages, column.low, column.high, *limits, asleep, rows, beds)
 
     levels = levels_above(value + 0.5 * (slope + 0.5 * curve))
-    cutoffs = np.maximum(at, own[hosts] + LOWEST)
-    assert awake.tolist() == (levels > cutoffs).tolist()
-    assert n_awake == awake.sum()
+    cutoffs = np.maximum(at, own[column[pages]] + LOWEST) if own_cutoffs else np.full(n, at)
+    assert asleep.tolist() == (levels <= cutoffs).tolist()
+    assert rows[:n_asleep].tolist() == np.flatnonzero(asleep).tolist()
+    assert rows[n_asleep:].tolist() == np.flatnonzero(~asleep)[::-1].tolist()
     below = levels < at - fallen
     cutoffs[below] = at - fallen
-    asleep, comes_down, aims = ~awake, falling | ~below[~awake], cutoffs[~awake]
+    comes_down, aims = falling | ~below[asleep], cutoffs[asleep]
     if drift:
         met = meeting_levels(levels[asleep], aims, (value[asleep], slope[asleep], curve[asleep]), drift)
         aims = np.where(comes_down, aims, met)
     expected = bed_levels(levels[asleep], cutoffs[asleep], comes_down, coarse, aims)
-    assert beds[: n - n_awake].tolist() == expected.tolist()
+    assert beds[:n_asleep].tolist() == expected.tolist()
     assert (levels[asleep] <= expected).all()
     assert (expected <= cutoffs[asleep]).all()
 
@@ -103,6 +119,37 @@ def test_each_alarm_is_set_to_the_tick_that_numpy_sets_it_to(seed: int) -> None:
             assert set(kept.look(key, alarm, 0, 2**32 - 1).tolist()) <= set(pages._buckets.pages(key).tolist())
         assert kept.entries == np.count_nonzero((alarm[some] <= pages._last(some)) & ~same)
         pages.check()
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_alarms_of_an_epoch_are_gathered_into_the_buckets_that_numpy_puts_them_into(seed: int) -> None:
+    """Of a part of the pages, those that ring after one tick and up to another."""
+    alarm = np.random.default_rng(seed).integers(0, 30, 200).astype(np.uint32)
+    kept, new = CompactEntries(), np.empty(120, np.int64)
+    n_new, n_found = calendar_rows.gather(*kept.arrays(120), alarm, 50, 170, 7, 19, new)
+    near = 50 + np.flatnonzero((alarm[50:170] > 7) & (alarm[50:170] <= 19))
+    assert n_found == near.size == kept.entries
+    assert sorted(new[:n_new].tolist()) == np.unique(alarm[near]).tolist()
+    for tick in new[:n_new].tolist():
+        assert sorted(kept.look(tick, alarm, tick, tick).tolist()) == near[alarm[near] == tick].tolist()
+
+
+def test_pages_that_ring_are_each_found_once_and_have_no_alarm_then() -> None:
+    """Some entries are dead, and one page stands in its bucket twice."""
+    kept, alarm = CompactEntries(), np.array([5, 9, 5, 6, 5, 0], np.uint32)
+    kept.add(np.array([5, 5, 5, 5, 5, 6, 9]), np.array([0, 1, 2, 0, 5, 3, 1]))
+    found = np.empty(6, np.int64)
+    n_found = calendar_rows.ring(*kept.arrays(0), alarm, np.array([5, 6]), found)
+    assert sorted(found[:n_found].tolist()) == [0, 2, 3]
+    assert alarm.tolist() == [0, 9, 0, 0, 5, 0]
+    assert kept.all_keys() == [9]
+
+
+def test_pages_crawled_in_a_turn_are_taken_once_and_only_where_they_still_are() -> None:
+    """One came back twice, and another has gone elsewhere."""
+    place, crawled = np.array([FRESH, 7, FRESH, IN_FLIGHT], np.int32), np.array([2, 1, 0, 2, 3])
+    assert crawled[: filing_rows.take_fresh(place, crawled)].tolist() == [2, 0]
+    assert place.tolist() == [IN_FLIGHT, 7, IN_FLIGHT, IN_FLIGHT]
 
 
 def test_pages_sleep_in_view_of_the_lowest_cutoff_of_the_last_turns() -> None:
