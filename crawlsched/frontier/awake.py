@@ -198,7 +198,7 @@ class Awake:
         if found is None:
             found = self._highest(now)
         row, bound, following, value, doubt = found
-        if bound < 0.0 or value * (1.0 - doubt) > following:
+        if value * (1.0 - doubt) > following or bound < 0.0:
             return found
         # Others might be better: they are looked at one after the other, without those before.
         out, others, looked = self._bounds[4], 0.0, [row]

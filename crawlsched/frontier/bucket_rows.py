@@ -19,6 +19,7 @@ __all__ = [
     "KEY",
     "LIVING",
     "add",
+    "crowded",
     "discard",
     "empty_table",
     "example",
@@ -27,6 +28,7 @@ __all__ = [
     "move_over",
     "peek",
     "pop",
+    "pop_all",
     "put",
     "sweep",
     "sweep_some",
@@ -134,6 +136,23 @@ def pop(entries: Any, before: Any, table: Any, numbers: Any, row: int) -> int:
     return page
 
 
+def pop_all(entries: Any, before: Any, table: Any, numbers: Any, row: int, found: Any, n_found: int) -> int:
+    """Take all entries out of a bucket, which join the `n_found` of `found`, newest first; return `n_found`."""
+    while table[row, COUNT] > 0:
+        chunk = table[row, _HEAD]
+        inside = (table[row, COUNT] - 1) % CHUNK + 1
+        for n in range(inside - 1, -1, -1):
+            found[n_found] = entries[chunk, n]
+            n_found += 1
+        table[row, _HEAD] = before[chunk]
+        before[chunk] = numbers[_FREE]
+        numbers[_FREE] = chunk
+        numbers[_N_FREE] += 1
+        table[row, COUNT] -= inside
+        numbers[_ENTRIES] -= inside
+    return n_found
+
+
 def add(entries: Any, before: Any, table: Any, numbers: Any, key_of: Any, pages: Any, new: Any) -> int:
     """Put each page into the bucket of its key; set `new` to the keys that there were not, and return how many."""
     n_new = 0
@@ -229,6 +248,16 @@ def discard(table: Any, numbers: Any, key: int) -> None:
         _remove(table, row)
 
 
+def crowded(table: Any, above: int, least: int, keys: Any, living: Any) -> int:
+    """Set the keys above one of buckets with at least so many living pages, and how many; return how many these are."""
+    n_found = 0
+    for row in range(len(table)):
+        if table[row, LIVING] >= least and table[row, KEY] > above:
+            keys[n_found], living[n_found] = table[row, KEY], table[row, LIVING]
+            n_found += 1
+    return n_found
+
+
 def leave(table: Any, key_of: Any) -> None:
     """Count one page less in the bucket of each key."""
     for i in range(len(key_of)):
@@ -252,5 +281,6 @@ EXAMPLES = {
     "sweep_some": (*_BUCKETS, _ROW, _VALUE, _ROW, _ROW, 1, 1),
     "peek": (_ENTRY, _BEFORE, _TABLE, 3, _VALUE, 0, 0, _ROW.copy()),
     "discard": (_TABLE, _NUMBER, 3),
+    "crowded": (_TABLE, 0, 1, _ROW.copy(), _ROW.copy()),
     "leave": (_TABLE, _ROW[:0]),
 }

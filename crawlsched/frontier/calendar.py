@@ -79,6 +79,7 @@ class Calendar:
         self._ahead: IndexArray = np.empty(0, np.intp)
         self._n_ahead = 0
         self._n_costly = 0  # that are last of these
+        self._room = np.empty(1024, np.int64)  # for what rings, with compiled code
         # How many alarms are set, and how many of these are in buckets.
         self._living = self._n_near = 0
 
@@ -266,11 +267,14 @@ class Calendar:
             return None
         if not ticks:
             return []
-        found = np.empty(sum(self._buckets.size(tick) for tick in ticks), np.int64)
-        n_found = ROWS.ring(*arrays, self._alarm, np.array(ticks), found)
+        wanted = np.array(ticks)
+        n_found = ROWS.ring(*arrays, self._alarm, wanted, self._room)
+        if n_found < 0:
+            self._room = np.empty(-2 * n_found, np.int64)
+            n_found = ROWS.ring(*arrays, self._alarm, wanted, self._room)
         self._living -= n_found
         self._n_near -= n_found
-        return [found[:n_found]]
+        return [self._room[:n_found].copy()]
 
     def ahead(
         self,

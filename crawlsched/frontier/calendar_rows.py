@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from crawlsched.frontier import bucket_rows
-from crawlsched.frontier.bucket_rows import COUNT, discard, find, pop, put
+from crawlsched.frontier.bucket_rows import COUNT, discard, find, pop_all, put
 
 __all__ = ["EXAMPLES", "FURTHEST", "LAST_TICK", "NONE", "gather", "ring", "set_alarms"]
 
@@ -65,23 +65,32 @@ def set_alarms(
 def ring(entries: Any, before: Any, table: Any, numbers: Any, alarm: Any, ticks: Any, found: Any) -> int:
     """Take out the buckets of some ticks: set `found` to the distinct pages whose alarms ring, and return how many.
 
-    They have no alarms then.
+    They have no alarms then. Where `found` has not room for all entries of these buckets nothing is done, and how many
+    these are is returned as a negative number.
     """
+    n_entries = 0
+    for k in range(len(ticks)):
+        n_entries += table[find(table, ticks[k]), COUNT]
+    if n_entries > len(found):
+        return -n_entries
     n_found = 0
     for k in range(len(ticks)):
-        row = find(table, ticks[k])
-        stop = n_found + table[row, COUNT]
-        for n in range(n_found, stop):
-            found[n] = pop(entries, before, table, numbers, row)
-        discard(table, numbers, ticks[k])
-        # Without a branch that waits for an alarm, somewhere in memory, the machine reads several at once. A page that
-        # left a bucket and came back stands in it twice, and has no alarm the second time.
-        for n in range(n_found, stop):
+        tick, begin = ticks[k], n_found
+        stop = pop_all(entries, before, table, numbers, find(table, tick), found, begin)
+        discard(table, numbers, tick)
+        # Without a branch that waits for an alarm, somewhere in memory, the machine reads several at once.
+        n_alive = begin
+        for n in range(begin, stop):
             page = found[n]
-            rings: Any = np.int64(np.int64(alarm[page]) == ticks[k])
-            alarm[page] = alarm[page] * (1 - rings)  # or `NONE`
-            found[n_found] = page
-            n_found += int(rings)
+            found[n_alive] = page
+            n_alive += int(np.int64(alarm[page]) == tick)
+        # A page that left a bucket and came back stands in it twice, and has no alarm the second time.
+        for n in range(begin, n_alive):
+            page = found[n]
+            if np.int64(alarm[page]) == tick:
+                alarm[page] = NONE
+                found[n_found] = page
+                n_found += 1
     return n_found
 
 

@@ -264,9 +264,9 @@ class CompactEntries:
 
     def crowded(self, above: int, highest: int, least: int) -> list[tuple[int, int]]:
         """Return (key, `living`) of buckets above a key, up to the highest, with at least so many living pages."""
-        keys, living = self._table[:, KEY], self._table[:, LIVING]
-        rows = np.flatnonzero((living >= least) & (keys > above))
-        return list(zip(keys[rows].tolist(), living[rows].tolist(), strict=True))
+        keys, living = np.empty((2, len(self._table)), np.int64)
+        n = ROWS.crowded(self._table, above, least, keys, living)
+        return list(zip(keys[:n].tolist(), living[:n].tolist(), strict=True))
 
     def wasteful(self, share: float) -> IndexArray:
         """Return the keys of buckets with more than a share of dead entries, those with the greatest share first."""

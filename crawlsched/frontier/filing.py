@@ -140,12 +140,13 @@ class Filing:
     def file_one(self, page: int, now: float) -> None:
         """Do what `file` does for a single page that was filed before; O(log n)."""
         standing = self._standing
-        if page >= standing.place.size or standing.place.item(page) == OUT:
+        place = standing.place
+        if page >= len(place) or (at := place.item(page)) == OUT:
             self.file(np.array([page]), now)
             return
         if now != standing.now:  # as where a page comes back in the moment in which it was picked
             self._advance(now)
-        if standing.place.item(page) != IN_FLIGHT:
+        if at != IN_FLIGHT:
             standing.leave_one(page)
             standing.place[page] = IN_FLIGHT
             standing.hand_over_one(page)

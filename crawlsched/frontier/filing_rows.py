@@ -57,7 +57,7 @@ def belong(
     asleep : ndarray of bool, shape (n,)
     rows : ndarray of int, shape (n,)
         First those of the pages that belong to bed, in order, and then of those that belong awake, in reverse order.
-    beds : ndarray of int32, shape (n,)
+    beds : ndarray of int, shape (n,)
         The first are set, one for each page that belongs to bed.
     """
     n_asleep = 0
@@ -135,7 +135,7 @@ _INT, _PAGES, _HALF = np.zeros(2, np.int32), np.arange(2), np.zeros(2, np.uint16
 _LIMITS = _INT[:0], 0, 0, False, 0, 0.0
 #: Arguments of the functions that are called from outside, as numba is to compile them.
 EXAMPLES = {
-    "belong": (np.ones((3, 2)), 0.5, _PAGES, _HALF, _HALF, *_LIMITS, np.zeros(2, bool), _PAGES.copy(), _INT.copy()),
+    "belong": (np.ones((3, 2)), 0.5, _PAGES, _HALF, _HALF, *_LIMITS, np.zeros(2, bool), _PAGES.copy(), _PAGES.copy()),
     "take_fresh": (_INT.copy(), np.arange(2)),
     "leave": (empty_table(4), _INT, np.arange(0), 0, np.arange(0)),
 }

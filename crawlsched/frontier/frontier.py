@@ -49,6 +49,10 @@ class Pick(NamedTuple):
     reason: str
 
 
+# As `Pick(...)`, in half the time: there is one in each slot.
+_new_pick: Callable[[type[Pick], tuple[int, float, str]], Pick] = tuple.__new__
+
+
 def _is_before(
     key: tuple[float, int], value: PageValue, best: tuple[float, int], best_value: PageValue, now: float
 ) -> bool:
@@ -167,7 +171,11 @@ class Frontier(Filing):
         Pick or None
             The page is in flight then: out of the frontier until it is filed again. None if no page may go.
         """
-        self._advance(now, picking=True)
+        standing = self._standing
+        if now >= standing.until or self._soon or self._returning or self._deadlines.soon:
+            self._advance(now, picking=True)
+        else:  # nothing happens between most picks
+            standing.now, self._has_looked = now, False
         forced, overdue = self._forced, self._deadlines.overdue
         # Not `if forced`: four calls less in each slot.
         if not (forced.queues or overdue.queues or forced.unsorted or overdue.unsorted):
@@ -204,10 +212,10 @@ class Frontier(Filing):
             if ladder is not None and bound < level:
                 self._open(ladder[2])
                 continue
-            least = value * (1.0 - doubt)
+            least = value * (1.0 - doubt) if doubt else value
             if bound < 0.0 or least <= following or (standing.fresh and least <= standing.fresh_at_most):
                 return None
-            if ladder is not None and least <= level:
+            if least <= level and ladder is not None:
                 return None
             page, host = awake.pages.item(row), awake.hosts.item(row)
             until = host_free_at(host, now)
@@ -221,7 +229,7 @@ class Frontier(Filing):
         self._n_picks_left -= 1
         if self._n_picks_left <= 0 or self._crowds.beds or self._crowds.n_costly:
             self._work_off()
-        return Pick(page, value, "value")
+        return _new_pick(Pick, (page, value, "value"))
 
     def _work_off(self) -> None:
         """Do a part of what a falling cutoff makes necessary, or what the next tick would have too much of."""

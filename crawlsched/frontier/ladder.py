@@ -149,10 +149,10 @@ class Ladder:
             heappush(self._order, -level)
         self.sleepers += 1
 
-    def add(self, pages: IndexArray, levels: LevelArray) -> None:
+    def add(self, pages: IndexArray, levels: npt.NDArray[np.integer]) -> None:
         """Put distinct pages to sleep, each under its level; O(n log n)."""
         self._is_bound = False
-        for level in self._beds.add(levels.astype(np.int64), pages):
+        for level in self._beds.add(levels.astype(np.int64, copy=False), pages):
             heappush(self._order, -level)
         self.sleepers += pages.size
 

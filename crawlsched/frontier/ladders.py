@@ -65,7 +65,7 @@ class Ladders:
 
     # -- pages go to bed, and leave it
 
-    def put(self, pages: IndexArray, levels: LevelArray) -> None:
+    def put(self, pages: IndexArray, levels: npt.NDArray[np.integer]) -> None:
         """Put distinct pages to bed, each under its level; O(n log n)."""
         if not self.of_host:
             self._place()[pages] = levels

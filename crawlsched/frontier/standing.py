@@ -273,7 +273,7 @@ class Standing:
     def _put_compiled(self, pages: IndexArray, values: PageValues, parabolas: FloatArray, falling: bool) -> bool:
         """Do what `put` does by compiled code; return False, and do nothing, where too many pages would be awake."""
         n, host, cutoffs = pages.size, self._pages.host, self.resting.cutoffs if self.resting.have_cutoffs else _NONE
-        found = asleep, rows, beds = np.empty(n, bool), np.empty(n, np.int64), np.empty(n, np.int32)
+        found = asleep, rows, beds = np.empty(n, bool), np.empty(n, np.int64), np.empty(n, np.int64)
         calm, drift = int(self.calm.level), self.calm.drift / self.calendar.tick
         limits = host.low, host.high, cutoffs, int(self.cutoff), calm, falling, self._coarse, drift
         n_asleep = ROWS.belong(parabolas, self.until - self.now, pages, *limits, *found)
@@ -285,7 +285,7 @@ class Standing:
             self._sleep(pages[rows[:n_asleep]], beds[:n_asleep], values, asleep)
         return True
 
-    def _sleep(self, pages: IndexArray, levels: npt.NDArray[np.int32], values: PageValues, where: BoolArray) -> None:
+    def _sleep(self, pages: IndexArray, levels: npt.NDArray[np.integer], values: PageValues, where: BoolArray) -> None:
         """Put pages to bed, and set their alarms; `where` says which of the values are theirs."""
         self.ladders.put(pages, levels)
         ring = values.crossings(values_at(levels) * (1 - _SLACK), self.until, where)

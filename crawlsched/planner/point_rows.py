@@ -143,11 +143,16 @@ def point_value(columns: Any, max_terms: float, n: int, now: float) -> float:
     return value if value < HIGHEST else HIGHEST
 
 
-def point_best(columns: Any, max_terms: float, bounds: Any, rows: Any, now: float) -> tuple[int, float, float, float]:
-    """Return `awake_rows.highest`, and the crawl value of that page; `rows` has the column of each bound."""
+def point_best(
+    columns: Any, max_terms: float, bounds: Any, rows: Any, now: float
+) -> tuple[int, float, float, float, float]:
+    """Return `awake_rows.highest`, the crawl value of that page, and that it leaves no doubt: 0.
+
+    `rows` has the column of each bound.
+    """
     row, bound, following = highest(bounds, now)
     value = point_value(columns, max_terms, rows[row], now) if bound >= 0.0 else 0.0
-    return row, bound, following, value
+    return row, bound, following, value, 0.0
 
 
 def point_terms(columns: Any, max_terms: float, now: float, found: Any) -> None:

@@ -238,6 +238,7 @@ class RuleValues:
 
     def __init__(self, rule: Rule, columns: FloatArray, horizon: float) -> None:
         self._rule = rule
+        self._max_terms = rule.max_terms
         self._columns = columns
         self._horizon = horizon
         # Of the last parabolas without compiled code: when they begin, values, slopes and bounds on the slopes' slopes.
@@ -258,7 +259,7 @@ class RuleValues:
         """Return crawl value, its slope in time, and a bound on the slope's slope."""
         if ROWS.compiled:
             found = np.empty((3, self._columns.shape[1]))
-            ROWS.point_terms(self._columns, self._rule.max_terms, now, found)
+            ROWS.point_terms(self._columns, self._max_terms, now, found)
             return found[0], found[1], found[2]
         # V rises by μ α exp(-y) ψ(y) a second, y = α τ + κ n (Lemma 4 of the noisy-signals paper; of the sums up to
         # term j too, where ψ is that of these terms), and ψ, the mean time until y is reached, by at most one second
@@ -268,7 +269,7 @@ class RuleValues:
         elapsed = np.maximum(now - np.where(never, now, crawled_at), 0.0)
         with np.errstate(under="ignore", over="ignore"):
             stale = alpha * elapsed + np.where(n_signals > 0.0, kappa, 0.0) * n_signals
-            value, slope = _evaluated(stale, alpha, gamma, kappa, self._rule.max_terms)
+            value, slope = _evaluated(stale, alpha, gamma, kappa, self._max_terms)
             value = np.minimum(np.where(never, new, value * importance), HIGHEST)
             growth = np.where(self.steady, 0.0, alpha * importance)
             return value, np.where(growth > 0.0, slope, 0.0) * growth, np.exp(-stale) * growth
@@ -285,7 +286,7 @@ class RuleValues:
     def one_at(self, row: int, now: float) -> tuple[float, float]:
         """Return the crawl value of one of the pages, which leaves no doubt."""
         if ROWS.compiled:
-            return ROWS.point_value(self._columns, self._rule.max_terms, row, now), 0.0
+            return ROWS.point_value(self._columns, self._max_terms, row, now), 0.0
         return self.one(row).at(now), 0.0
 
     def best(
@@ -294,13 +295,15 @@ class RuleValues:
         """Return which bound is the highest, and the value of its page, by compiled code; None without it."""
         if not ROWS.compiled:
             return None
-        return *ROWS.point_best(self._columns, self._rule.max_terms, bounds, rows, now), 0.0
+        found: tuple[int, float, float, float, float]
+        found = ROWS.point_best(self._columns, self._max_terms, bounds, rows, now)
+        return found
 
     def parabolas(self, after: float, until: float) -> FloatArray:
         """Return value, slope and half curvature of parabolas that no crawl value exceeds, shape (3, n)."""
         if ROWS.compiled:
             found = np.empty((3, self._columns.shape[1]))
-            ROWS.point_parabolas(self._columns, self._rule.max_terms, after, _SLACK, found)
+            ROWS.point_parabolas(self._columns, self._max_terms, after, _SLACK, found)
             return found
         self._known = after, self._terms(after)
         self._until = until
@@ -323,7 +326,7 @@ class RuleValues:
         """Return times before which the crawl values of the pages in `where` are below `values`."""
         if ROWS.compiled:
             found = np.empty(values.size)
-            ROWS.point_crossings(self._columns, self._rule.max_terms, np.flatnonzero(where), values, after, found)
+            ROWS.point_crossings(self._columns, self._max_terms, np.flatnonzero(where), values, after, found)
             return found
         times = np.full(where.size, np.inf)
         aims = np.ones(where.size)
