@@ -174,14 +174,19 @@ def take(
     found: Any,
 ) -> int:
     """Take the newest `n` entries out of a bucket; set `found` to the living ones, and return how many."""
-    row, n_found = find(table, key), 0
-    n = min(n, table[row, COUNT])
-    for _ in range(n):
-        page = pop(entries, before, table, numbers, row)
+    row, n_taken, n_found = find(table, key), 0, 0
+    if n >= table[row, COUNT]:
+        n_taken = pop_all(entries, before, table, numbers, row, found, 0)
+    else:
+        for n_taken in range(n):
+            found[n_taken] = pop(entries, before, table, numbers, row)
+        n_taken = n
+    # Without a branch that waits for a value, somewhere in memory, the machine reads several at once.
+    for at in range(n_taken):
+        page = found[at]
         value = np.int64(values[page])
-        if low <= value and value <= high:
-            found[n_found] = page
-            n_found += 1
+        found[n_found] = page
+        n_found += int(low <= value) & int(value <= high)
     return n_found
 
 
@@ -248,12 +253,18 @@ def discard(table: Any, numbers: Any, key: int) -> None:
         _remove(table, row)
 
 
-def crowded(table: Any, above: int, least: int, keys: Any, living: Any) -> int:
-    """Set the keys above one of buckets with at least so many living pages, and how many; return how many these are."""
+def crowded(table: Any, above: int, highest: int, least: int, keys: Any, living: Any) -> int:
+    """Set the keys above one, up to another, of buckets with at least so many living pages, and how many these are.
+
+    Returns how many such buckets there are. Key by key where there are not so many as rows.
+    """
     n_found = 0
-    for row in range(len(table)):
-        if table[row, LIVING] >= least and table[row, KEY] > above:
-            keys[n_found], living[n_found] = table[row, KEY], table[row, LIVING]
+    by_key = highest - above < len(table)
+    for n in range(highest - above if by_key else len(table)):
+        row = find(table, above + 1 + n) if by_key else n
+        key = table[row, KEY]
+        if table[row, LIVING] >= least and key > above and key <= highest:
+            keys[n_found], living[n_found] = key, table[row, LIVING]
             n_found += 1
     return n_found
 
@@ -281,6 +292,6 @@ EXAMPLES = {
     "sweep_some": (*_BUCKETS, _ROW, _VALUE, _ROW, _ROW, 1, 1),
     "peek": (_ENTRY, _BEFORE, _TABLE, 3, _VALUE, 0, 0, _ROW.copy()),
     "discard": (_TABLE, _NUMBER, 3),
-    "crowded": (_TABLE, 0, 1, _ROW.copy(), _ROW.copy()),
+    "crowded": (_TABLE, 0, 1, 1, _ROW.copy(), _ROW.copy()),
     "leave": (_TABLE, _ROW[:0]),
 }

@@ -264,8 +264,8 @@ class CompactEntries:
 
     def crowded(self, above: int, highest: int, least: int) -> list[tuple[int, int]]:
         """Return (key, `living`) of buckets above a key, up to the highest, with at least so many living pages."""
-        keys, living = np.empty((2, len(self._table)), np.int64)
-        n = ROWS.crowded(self._table, above, least, keys, living)
+        keys, living = np.empty((2, min(max(highest - above, 0), len(self._table))), np.int64)
+        n = ROWS.crowded(self._table, above, highest, least, keys, living)
         return list(zip(keys[:n].tolist(), living[:n].tolist(), strict=True))
 
     def wasteful(self, share: float) -> IndexArray:

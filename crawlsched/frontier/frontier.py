@@ -239,7 +239,7 @@ class Frontier(Filing):
         at_once = self._standing.at_once
         # Not a few with each pick: in numpy some dozens cost no more. There what is to be done in time goes first.
         if at_once == np.inf:
-            is_owed = owed >= OPENED
+            is_owed = owed >= max(OPENED, self.values.portion // 4)
         else:
             at_most, costly_at_most = self.values.portions
             is_owed = owed >= at_most or self._crowds.n_costly >= costly_at_most

@@ -145,6 +145,18 @@ def test_pages_that_ring_are_each_found_once_and_have_no_alarm_then() -> None:
     assert kept.all_keys() == [9]
 
 
+@pytest.mark.parametrize("highest", [13, 10_000])
+def test_crowded_beds_are_found_by_key_or_row_by_row(highest: int) -> None:
+    """Few keys are looked up; where there are more than rows of the table, these are gone through."""
+    kept = CompactEntries()
+    kept.add(np.repeat([5, 9, 11, 13, 9_000], [4, 4, 2, 5, 6]), np.arange(21))
+    kept.leave(np.array([9, 9_000]))
+    expected = [(13, 5), (9_000, 5)] if highest > 13 else [(13, 5)]
+    assert sorted(kept.crowded(5, highest, 4)) == expected
+    assert sorted(kept.crowded(4, highest, 3)) == [(5, 4), (9, 3), *expected]
+    assert kept.crowded(13, 13, 1) == []
+
+
 def test_pages_crawled_in_a_turn_are_taken_once_and_only_where_they_still_are() -> None:
     """One came back twice, and another has gone elsewhere."""
     place, crawled = np.array([FRESH, 7, FRESH, IN_FLIGHT], np.int32), np.array([2, 1, 0, 2, 3])
