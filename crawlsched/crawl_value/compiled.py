@@ -3,11 +3,13 @@
 Importing this module imports numba: `crawlsched.crawl_value.evaluation` does so only when the compiled code is wanted.
 """
 
+import ctypes
 import math
+import mmap
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from hashlib import blake2b
 from pathlib import Path
@@ -71,6 +73,31 @@ def compile_apart(modules: Iterable[str]) -> None:
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )
+
+
+def let_go_of_compiler() -> None:
+    """Give back to the machine what this process has in memory of the compiler's file, some 70 MB of LLVM.
+
+    Reading compiled code from disk goes through LLVM; to run it takes none of that. Nothing of it was written to, and
+    what is wanted once more comes back from the file, which the machine has in its cache as long as it has room.
+    """
+    with suppress(OSError, AttributeError, ValueError):  # not on every machine
+        madvise = ctypes.CDLL(None, use_errno=True).madvise
+        madvise.argtypes = ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int
+        for begin, end in _unchanged_parts("llvmlite"):
+            madvise(begin, end - begin, mmap.MADV_DONTNEED)
+
+
+def _unchanged_parts(name: str) -> Iterator[tuple[int, int]]:
+    """Give the addresses of what is mapped of files of this name, cannot be written, and was not changed before."""
+    part = None
+    for line in Path("/proc/self/smaps").read_text().splitlines():
+        head, *rest = line.split(maxsplit=5)
+        if not head.endswith(":"):
+            is_wanted = len(rest) == 5 and name in Path(rest[4]).name and "w" not in rest[0]
+            part = tuple(int(address, 16) for address in head.split("-")) if is_wanted else None
+        elif head == "Anonymous:" and part is not None and rest[0] == "0":
+            yield part[0], part[1]
 
 
 def compiled_functions(module: ModuleType, known: dict[str, Any] | None = None) -> dict[str, Any]:

@@ -159,6 +159,7 @@ def _load_all(compiled: Any) -> None:
         compiled.compile_apart(new)
     for functions in every:
         functions._load(compiled)
+    compiled.let_go_of_compiler()
 
 
 def _switch_all() -> None:

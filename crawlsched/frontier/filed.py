@@ -10,6 +10,7 @@ import numpy.typing as npt
 from crawlsched.frontier.calendar import NONE
 from crawlsched.frontier.filing import Filing
 from crawlsched.frontier.ladder import BARRED, OUT, OWN_LADDER, RUNNING
+from crawlsched.growing import let_go
 
 __all__ = ["Filed", "file_anew", "filed", "put_back"]
 
@@ -61,7 +62,8 @@ def put_back(frontier: Filing, known: Filed, now: float) -> None:
     ----------
     frontier : Filing
     known : Filed
-        Of pages whose columns and parameters are what they were then.
+        Of pages whose columns and parameters are what they were then. Large arrays that stand by themselves are empty
+        afterwards: their memory goes back to the machine as that of the frontier's own fills.
     now : float
         POSIX seconds, not before `known` was taken.
     """
@@ -84,6 +86,8 @@ def put_back(frontier: Filing, known: Filed, now: float) -> None:
         kept = waits & ((place > RUNNING) | ((place == BARRED) & (alarm != NONE)))
         _put_back_some(frontier, pages[kept], place[kept], np.where(alarm == NONE, np.inf, rings)[kept], now)
         file_anew(frontier, pages[~kept & (place != OUT)], now)
+        let_go(known.place, begin + pages.size)
+        let_go(known.alarm, begin + pages.size)
 
 
 def file_anew(frontier: Filing, pages: npt.NDArray[np.intp], now: float) -> None:

@@ -27,8 +27,8 @@ IndexArray = npt.NDArray[np.intp]
 
 # Pages whose likelihoods a snapshot copies at most.
 _SAMPLE = 100_000
-# Rows of a column that are looked at in one part of a snapshot: about a millisecond.
-_LOOKED_AT = 2**21
+# Rows of a column that are looked at in one part of a snapshot: half a millisecond, and 2 MB.
+_LOOKED_AT = 2**19
 _GOLDEN = 0.6180339887498949
 # The threshold that is reported follows the values picked with this weight for the newest.
 _THRESHOLD_STEP = 0.02

@@ -1,5 +1,6 @@
 """Reading: small questions about pages, observations and announcements."""
 
+from array import array
 from collections.abc import Sequence
 from typing import Any
 
@@ -125,24 +126,25 @@ def signal_observations(connection: Connection, key: Key, since: float, limit: i
     """Give the newest observations of pages that sources cover, once for each source they tell something of."""
     table = models.observations
     names = ("page", "elapsed", "n_signals", "source", "changed")
+    # Numbers side by side: as objects those of 200,000 visits take 50 MB.
+    columns = [array(code) for code in "qdqqb"]
     rows = connection.execute(
         select(*[table.c[name] for name in names], table.c.further)
         .where(*_own(table, key), table.c.time >= since, table.c.source >= 0)
         .where(table.c.changed.is_not(None), table.c.elapsed.is_not(None))
         .order_by(table.c.time.desc())
         .limit(limit)
-    ).all()
-    told: list[Any] = []
-    for *row, further in rows:
-        if further is None:
-            told.append(row)
-            continue
-        page, elapsed, n_signals, source, changed = row
-        heard = attributed([(source, n_signals), *map(tuple, from_json(further))])
-        told.extend((page, elapsed, n, one, changed) for one, n in heard)
-    types = (np.int64, np.float64, np.int64, np.int64, bool)
-    columns = zip(*told, strict=True) if told else [()] * len(names)
-    return {name: np.array(c, dtype=t) for name, c, t in zip(names, columns, types, strict=True)}
+    )
+    for *told, further in rows:
+        page, elapsed, n_signals, source, changed = told
+        heard = [(source, n_signals)]
+        if further is not None:
+            heard = attributed([*heard, *map(tuple, from_json(further))])
+        for one, n in heard:
+            for column, number in zip(columns, (page, elapsed, n, one, changed), strict=True):
+                column.append(number)
+    types = (np.int64, np.float64, np.int64, np.int64, np.bool_)
+    return {name: np.array(column, dtype) for name, column, dtype in zip(names, columns, types, strict=True)}
 
 
 def observations_of(connection: Connection, key: Key, page: int, limit: int) -> list[ObservationRow]:

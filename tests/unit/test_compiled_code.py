@@ -48,3 +48,39 @@ def test_compiled_code_is_taken_from_the_disk_only_while_all_that_went_into_it_i
         assert run(2.0, 5.0) == "25.0 0"
     else:
         assert run(3.0, 1.0) == "31.0 0"
+
+
+def test_what_is_in_memory_of_the_compilers_file_is_given_back_once_compiled_code_is_loaded(tmp_path: Path) -> None:
+    """It comes back where more is compiled, and what was compiled before goes on as it did."""
+    if not Path("/proc/self/smaps").exists():
+        pytest.skip("where this machine says what it has in memory of a file is not known")
+    (tmp_path / "calling.py").write_text("def thrice(x):\n    return 3 * x\n")
+    script = """
+import calling
+from crawlsched.crawl_value import compiled
+twice = compiled.compile_function(lambda x: 2 * x)
+sizes = [twice(4) and in_memory()]
+compiled.let_go_of_compiler()
+sizes.append(twice(5) and in_memory())
+thrice = compiled.compiled_functions(calling)["thrice"]
+print(twice(5), thrice(5), sizes[0] > 2**23, sizes[1] < sizes[0] / 4)
+"""
+    counted = """
+def in_memory():
+    size, is_wanted = 0, False
+    for line in open("/proc/self/smaps"):
+        head, *rest = line.split()
+        if not head.endswith(":"):
+            is_wanted = "libllvmlite" in line and "w" not in rest[0]
+        elif head == "Rss:" and is_wanted:
+            size += 1024 * int(rest[0])
+    return size
+"""
+    environment = {
+        **os.environ,
+        "PYTHONPATH": f"{tmp_path}{os.pathsep}{ROOT}",
+        "NUMBA_CACHE_DIR": str(tmp_path / "kept"),
+    }
+    run = [sys.executable, "-B", "-c", counted + script]
+    done = subprocess.run(run, env=environment, capture_output=True, text=True, check=False)
+    assert done.stdout.strip() == "10 15 True True", done.stderr
