@@ -37,9 +37,12 @@ importlib.import_module("crawlsched.crawl_value.evaluation").compile_here()
 _MAKES_ARRAYS = {"arange", "array", "copy", "empty", "full", "sort", "zeros"}
 
 
-def compile_function(function: Function) -> Function:
-    """Return the function compiled; the compiled code is kept on disk if there is a folder for it."""
-    options: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
+def compile_function(function: Function, keeps_lock: bool = False) -> Function:
+    """Return the function compiled; the compiled code is kept on disk if there is a folder for it.
+
+    It releases the interpreter lock while it runs, unless it `keeps_lock`.
+    """
+    options: dict[str, Any] = {"nogil": not keeps_lock, "error_model": "numpy"}
     if hasattr(DefaultOptions, "_nrt") and _MAKES_ARRAYS.isdisjoint(function.__code__.co_names):
         # Whoever calls it holds the arrays. To count references to them at each call of a small function takes twenty
         # times as long as what such a function does.
@@ -101,7 +104,10 @@ def _unchanged_parts(name: str) -> Iterator[tuple[int, int]]:
 
 
 def compiled_functions(module: ModuleType, known: dict[str, Any] | None = None) -> dict[str, Any]:
-    """Return compiled twins of a module's own functions, which call each other and those in `known`, by name."""
+    """Return compiled twins of a module's own functions, which call each other and those in `known`, by name.
+
+    Those of a module with `KEEPS_LOCK` keep the interpreter lock while they run.
+    """
     names = {**vars(module), **(known or {})}
     twins = {}
     version = _version(module, known or {})
@@ -110,7 +116,7 @@ def compiled_functions(module: ModuleType, known: dict[str, Any] | None = None) 
             twin = FunctionType(function.__code__, names, name)
             # numba keeps what it compiled under this name.
             twin.__module__, twin.__qualname__ = function.__module__, f"{function.__qualname__}-{version}"
-            names[name] = twins[name] = compile_function(twin)
+            names[name] = twins[name] = compile_function(twin, getattr(module, "KEEPS_LOCK", False))
     return twins
 
 

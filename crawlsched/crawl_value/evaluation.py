@@ -25,7 +25,8 @@ class Compilable:
     ----------
     module : module
         Functions of plain floats and arrays, in the order in which they call each other, and `EXAMPLES`: by name the
-        arguments of a call of each function that is called from outside, whose types it is compiled for.
+        arguments of a call of each function that is called from outside, whose types it is compiled for. And
+        `KEEPS_LOCK`, if they take less than it does to get the interpreter lock back from another thread.
     *uses : module
         Others whose functions it calls, in the order in which they call each other; beside `elements`.
     """

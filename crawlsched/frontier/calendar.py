@@ -223,7 +223,7 @@ class Calendar:
             stop = min(start + _AT_ONCE, end)
             if (arrays := self._buckets.arrays((), stop - start, self._most_buckets())) is not None:
                 new = np.empty(min(stop - start, self._most_buckets()), np.int64)
-                n_new, n_near = ROWS.gather(*arrays, self._alarm, start, stop, self._near, last, new)
+                n_new, n_near = ROWS.gather(*arrays, self._alarm, start, stop, self._near, last, self._room, new)
                 self._buckets.came(n_near)
                 self._n_near += n_near
                 self._note(new[:n_new].tolist())

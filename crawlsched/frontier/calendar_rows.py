@@ -12,6 +12,9 @@ from crawlsched.frontier.bucket_rows import COUNT, discard, find, pop_all, put
 
 __all__ = ["EXAMPLES", "FURTHEST", "LAST_TICK", "NONE", "gather", "ring", "set_alarms"]
 
+#: Calls are short, and come with every slot: to release the interpreter lock would let any other thread stop the crawl.
+KEEPS_LOCK = True
+
 #: No alarm is set.
 NONE = 0
 #: Further ahead an alarm rings early; whoever set it sets it again.
@@ -104,25 +107,32 @@ def gather(
     stop: int,
     after: int,
     last: int,
+    room: Any,
     new: Any,
 ) -> tuple[int, int]:
     """Put the alarms of pages from `begin` to `stop` that ring after one tick, up to another, into their buckets.
 
-    Sets `new` to the keys that there were not, and returns how many, and how many alarms.
+    Sets `new` to the keys that there were not, and returns how many, and how many alarms. `room` is for some pages.
     """
-    n_new = n_found = 0
-    for page in range(begin, stop):
-        ring: Any = np.int64(alarm[page])
-        if ring > after and ring <= last:
-            n_new = put(entries, before, table, numbers, ring, page, new, n_new)
-            n_found += 1
-    return n_new, n_found
+    n_new = n_near = 0
+    for start in range(begin, stop, len(room)):
+        # They are found first, so many at a time: a loop that does nothing else takes half as long.
+        n_found = 0
+        for page in range(start, min(start + len(room), stop)):
+            ring: Any = np.int64(alarm[page])
+            room[n_found] = page
+            n_found += int(ring > after) & int(ring <= last)
+        for n in range(n_found):
+            ring = np.int64(alarm[room[n]])
+            n_new = put(entries, before, table, numbers, ring, room[n], new, n_new)
+        n_near += n_found
+    return n_new, n_near
 
 
 _ALARM, _PAGE, _TICKS = np.zeros(2, np.uint32), np.arange(2), np.array([3])
 #: Arguments of the functions that are called from outside, as numba is to compile them.
 EXAMPLES = {
     "set_alarms": (*bucket_rows.example(), _ALARM, _PAGE, np.full(2, 0.5), 0.5, 0.5, 1, 0, 9, 9, _PAGE.copy()),
-    "gather": (*bucket_rows.example(), _ALARM, 0, 2, 4, 9, _PAGE.copy()),
+    "gather": (*bucket_rows.example(), _ALARM, 0, 2, 4, 9, _PAGE.copy(), _PAGE.copy()),
     "ring": (*bucket_rows.example(), _ALARM, _TICKS[:0], _PAGE.copy()),
 }

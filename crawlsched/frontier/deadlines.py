@@ -37,6 +37,8 @@ class Deadlines:
 
     Attributes
     ----------
+    come : bool
+        Whether pages become overdue.
     overdue : HostQueues
         By deadline.
     calendar : Calendar
@@ -57,13 +59,10 @@ class Deadlines:
         self._eligibility = eligibility
         self._standing = standing
         self._max = max_crawl_interval
+        self.come = max_crawl_interval is not None
         self.calendar = Calendar(tick, now)
         self.overdue = HostQueues(standing.resting.until, self.of)
         self.soon: list[tuple[float, int]] = []
-
-    def __bool__(self) -> bool:
-        """Whether pages become overdue."""
-        return self._max is not None
 
     def of(self, page: int) -> float:
         """Return when a page becomes overdue, POSIX seconds; inf without a longest crawl interval."""

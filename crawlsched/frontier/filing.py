@@ -150,7 +150,8 @@ class Filing:
             standing.leave_one(page)
             standing.place[page] = IN_FLIGHT
             standing.hand_over_one(page)
-        self._deadlines.set_one(page)
+        if self._deadlines.come:
+            self._deadlines.set_one(page)
         eligible = self._eligibility.at_one(page)
         if eligible > now:
             self._bar(page, eligible, now)

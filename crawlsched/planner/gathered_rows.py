@@ -30,6 +30,9 @@ __all__ = [
     "value_of_one",
 ]
 
+#: Calls are short, and come with every slot: to release the interpreter lock would let any other thread stop the crawl.
+KEEPS_LOCK = True
+
 #: Kinds of page values: one that does not change, one without announcements, and one with.
 STEADY, GROWING, SIGNALLED = range(3)
 

@@ -171,6 +171,7 @@ class Knowledge:
                 min_crawl_interval=self.min_crawl_interval,
                 max_crawl_interval=self.max_crawl_interval,
             )
+            self._frontier.reserve(self.pages.capacity)
         return self._now
 
     # -- pages come and go
@@ -180,6 +181,8 @@ class Knowledge:
         self.pages.reserve(n_pages)
         if self.posterior.n_pages < n_pages:
             self.posterior.resize(n_pages)
+        if self._frontier is not None:
+            self._frontier.reserve(n_pages)
 
     def _grow(self) -> None:
         rows = self.posterior.n_pages

@@ -122,7 +122,8 @@ class PointValues:
         if crawled_at == -inf:
             return inf
         if importance == 0.0 or not (columns.n_signals.item(page) or columns.further.item(page)):
-            return float(importance * highest_gain(until - crawled_at))
+            at_most: float = importance * highest_gain(until - crawled_at)
+            return at_most
         # Announced pages are worth something, but most of them not enough: to see so takes a single value.
         known = self._known.known_rates
         seen = None if known is None or columns.further.item(page) else known.one(page)

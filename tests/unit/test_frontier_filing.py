@@ -126,7 +126,7 @@ def test_the_alarms_of_an_epoch_are_gathered_into_the_buckets_that_numpy_puts_th
     """Of a part of the pages, those that ring after one tick and up to another."""
     alarm = np.random.default_rng(seed).integers(0, 30, 200).astype(np.uint32)
     kept, new = CompactEntries(), np.empty(120, np.int64)
-    n_new, n_found = calendar_rows.gather(*kept.arrays(120), alarm, 50, 170, 7, 19, new)
+    n_new, n_found = calendar_rows.gather(*kept.arrays(120), alarm, 50, 170, 7, 19, np.empty(50, np.int64), new)
     near = 50 + np.flatnonzero((alarm[50:170] > 7) & (alarm[50:170] <= 19))
     assert n_found == near.size == kept.entries
     assert sorted(new[:n_new].tolist()) == np.unique(alarm[near]).tolist()
