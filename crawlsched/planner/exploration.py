@@ -20,6 +20,8 @@ _LOOKED_AT = 2 * _TOGETHER
 # No more than every second pick may be of such a page; so many wait for theirs at most.
 _SHARE = 2
 _MOST_WAITING = 1024
+# Where announcements tell a larger share of a page's changes, those need no looking for.
+_MOST_RECALL = 1.0 / 3.0
 # Tables are made anew when the even interval differs by more than this factor.
 _DIFFERS = 1.2
 # Where pages keep to their rates what is learned counts for so many times as many rounds.
@@ -47,7 +49,8 @@ class Exploration:
     that must have changed by now teaches nothing), so that it cannot be part of what the frontier sorts pages by; but
     it changes little within half a round, and looking at a few pages at a time, twice in a round, finds nearly all. It
     takes no memory of a page. Where the likelihood is taken to a power η, what a visit teaches moves probabilities by η
-    times as much, and their gain is of second order in that: η² of it counts.
+    times as much, and their gain is of second order in that: η² of it counts. Pages of whose changes more than a third
+    is announced are left out: the plans that the knowledge gradient compares do not hear, and gain more by knowing.
     """
 
     def __init__(self, pages: Pages, values: PosteriorValues, rounds: float) -> None:
@@ -101,14 +104,18 @@ class Exploration:
         pages, worth = pages[below], worth[below]
         if not pages.size:
             return
+        weights, (signal_rate, signal_weight) = values.weights(pages), values.signals(pages)
+        if signal_weight.any():
+            announced = signal_rate * -np.expm1(-signal_weight)
+            apart = announced <= _MOST_RECALL * (announced + weights @ gradient.rates)
+            pages, worth, weights, signal_weight = pages[apart], worth[apart], weights[apart], signal_weight[apart]
         importance, crawled_at = columns.importance[pages].astype(np.float64), columns.crawled_at[pages]
-        _, signal_weight = values.signals(pages)
         heard = values.co_change_evidence(pages)
         if signal_weight.any():
             heard += signal_weight * values.heard(pages)
         stale = np.multiply.outer(np.maximum(now - crawled_at, 0.0), gradient.rates)
         stale += heard[:, np.newaxis]
-        taught = gradient(values.weights(pages), stale, threshold / importance)
+        taught = gradient(weights, stale, threshold / importance)
         useful_for = self._useful_for() * gradient.even_interval * values.parameters.learning_rate**2
         chosen = worth + importance * taught * useful_for >= threshold
         self._waiting.extend(zip(pages[chosen].tolist(), crawled_at[chosen].tolist(), strict=True))

@@ -83,31 +83,52 @@ def poisson_pages(seed: int, n: int = 60, seconds: float = 300.0) -> History:
 
 
 def crawl_through(
-    history: History, bandwidth: float, exploration_rounds: float | None, seconds: float = 300.0
+    history: History, bandwidth: float, exploration_rounds: float | None, seconds: float = 300.0, told: float = 0.0
 ) -> tuple[float, list[tuple[int, str]]]:
-    """Let a planner crawl a history; return the mean freshness at some slots of the second half, and all picks."""
+    """Let a planner crawl a history; return the mean freshness at some slots of the second half, and all picks.
+
+    A source announces a share `told` of the changes, and as many that there were not.
+    """
     planner = Planner(bandwidth, rates=np.geomspace(1e-3, 1e2, 32), exploration_rounds=exploration_rounds)
     n = history.page.size
     changes = [history.change_times[history.change_rows == page] for page in range(n)]
     planner.add(0, 0.0, history.importance, n)
     for page in range(n):
         planner.crawled(page, 0.0, changed=None)
+    is_told = np.flatnonzero(np.random.default_rng(1).random(history.change_times.size) < told)
+    rows, times = (np.repeat(column[is_told], 2) for column in (history.change_rows, history.change_times))
+    times[::2] = seconds - times[::2]
+    order = np.argsort(times, kind="stable")
+    rows, times = rows[order], times[order]
+    if told:
+        planner.covered(np.arange(n), 0, 0.0)
+    announced, visits = 0, {name: [] for name in ("page", "elapsed", "n_signals", "source", "changed")}
     crawled_at, next_plan, picks, fresh = np.zeros(n), 64, [], []
     for slot in range(1, int(bandwidth * seconds)):
         now = slot / bandwidth
+        before_now = int(times.searchsorted(now, side="right"))
+        told_now = rows[announced:before_now]
+        while told_now.size:  # a page that was announced twice, twice
+            once, first = np.unique(told_now, return_index=True)
+            planner.signalled(once, 0, now)
+            told_now = np.delete(told_now, first)
+        announced = before_now
         pick = planner.pick(now, lambda host, now: now)
         assert pick is not None
         picks.append((pick.page, pick.reason))
         found = changes[pick.page]
         before = found.searchsorted(crawled_at[pick.page], side="right")
-        planner.crawled(pick.page, now, changed=bool(found.searchsorted(now, side="right") > before))
+        seen = planner.crawled(pick.page, now, changed=bool(found.searchsorted(now, side="right") > before))
+        for name, column in visits.items():
+            column.append(getattr(seen, name))
         crawled_at[pick.page] = now
         if slot == next_plan:
             next_plan += min(next_plan, 4 * n)
-            planner.adopt(plan(planner.snapshot(), bandwidth), now)
+            columns = {name: np.array(column) for name, column in visits.items()}
+            planner.adopt(plan(planner.snapshot(), bandwidth, columns if told else None), now)
         if now > seconds / 2 and slot % 20 == 0:
-            seen = zip(changes, crawled_at, strict=True)
-            is_fresh = [c.searchsorted(at, side="right") == c.searchsorted(now, side="right") for c, at in seen]
+            copies = zip(changes, crawled_at, strict=True)
+            is_fresh = [c.searchsorted(at, side="right") == c.searchsorted(now, side="right") for c, at in copies]
             fresh.append(np.average(is_fresh, weights=history.importance))
     return float(np.mean(fresh)), picks
 
@@ -133,6 +154,17 @@ def test_at_most_every_second_pick_explores_and_none_does_unless_asked() -> None
     assert min(np.diff(exploring)) >= 2
     _, picks = crawl_through(history, 3.0, None)
     assert {reason for _, reason in picks} == {"value"}
+
+
+def test_pages_are_hardly_explored_when_a_third_of_their_changes_is_announced() -> None:
+    """Where nothing is announced many slots go to what visits teach; the plans compared for that do not hear."""
+    history = poisson_pages(7)
+    explored = []
+    for told in (0.3, 0.0):
+        _, picks = crawl_through(history, 20.0, 20.0, told=told)
+        explored.append(sum(reason == "exploration" for _, reason in picks[3000:]))
+    assert explored[0] < 15, explored
+    assert explored[1] > 100, explored
 
 
 def test_pages_that_may_not_be_crawled_are_not_explored() -> None:
