@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from crawlsched.planner.log_losses import add_losses
+
 __all__ = ["Aging", "AgingLaw", "best_law", "first_aging_losses"]
 
 FloatArray = npt.NDArray[np.float64]
@@ -19,9 +21,7 @@ _HALF_AGES = (1 / 8, 1 / 2, 2.0)
 _LAWS: FloatArray = np.array([(b, share) for b in _STRENGTHS for share in _HALF_AGES]).T
 # That pages do not age is believed until one of these laws is better by so many nats.
 _LEAD = 3.0
-# As for the learning rate: visits by which a loss is forgotten but for 1/e, and visits looked at together.
-_KEPT = 1.0 - 1.0 / 8192.0
-_LEAST_PROBABILITY = 1e-9
+# So many visits are looked at together, as for the learning rate.
 _TOGETHER = 64
 
 
@@ -162,10 +162,7 @@ class Aging:
         stale = lived[:, :, np.newaxis] * self._rates + evidence[:, :, np.newaxis]
         found = np.vecdot(np.exp(-stale), self._weights[:n, np.newaxis, :])
         found[changed] = 1.0 - found[changed]
-        kept = _KEPT ** np.arange(n - 1, -1, -1)
-        self._losses *= kept[0] * _KEPT
-        self._losses -= kept @ np.log(np.maximum(found, _LEAST_PROBABILITY))
-        self._losses -= self._losses.min()
+        add_losses(self._losses, found)
 
 
 def first_aging_losses() -> FloatArray:

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from crawlsched.crawl_value.evaluation import Compilable
 from crawlsched.estimators.log_weights import likelihood_table, relative_likelihoods
 from crawlsched.planner import learning_rows
+from crawlsched.planner.log_losses import KEPT, add_losses
 
 __all__ = ["LEARNING_RATES", "LearningRate", "best_learning_rate", "first_losses"]
 
@@ -28,10 +29,6 @@ _ROW_OF_POWER = {power: row for row, power in enumerate(LEARNING_RATES)}
 # better by so many nats: chance gives it as much in one crawl of twenty.
 _AT_FIRST = 0.5
 _LEAD = 3.0
-# Visits by which a loss is forgotten but for 1/e.
-_MEMORY = 8192.0
-_KEPT = 1.0 - 1.0 / _MEMORY
-_LEAST_PROBABILITY = 1e-9
 # So many visits are looked at together, which in numpy costs a tenth of looking at each when it comes.
 _TOGETHER = 64
 
@@ -140,7 +137,7 @@ class LearningRate:
         powers = _likelihood_tables(codes.dtype.char), in_force
         # To numba an integer would be another type.
         visit = float(elapsed), float(evidence), bool(changed)
-        kept = _KEPT if counts else 0.0
+        kept = KEPT if counts else 0.0
         fresh: float = ROWS.foretold(codes, page, prior, self._rates, *visit, *powers, kept, self._losses)
         if fresh < 0.0:
             return None
@@ -179,14 +176,12 @@ class LearningRate:
         n, self._waiting = self._waiting, 0
         stored, prior, changed = self._stored[:n], self._prior[:n], self._changed[:n]
         fresh = np.exp(-self._elapsed[:n, np.newaxis] * self._rates - self._evidence[:n, np.newaxis])
-        kept = _KEPT ** np.arange(n - 1, -1, -1)
-        self._losses *= kept[0] * _KEPT
+        found = np.empty((n, len(LEARNING_RATES)))
         for row, power in enumerate(LEARNING_RATES):
             weights = relative_likelihoods(stored, power) * prior
-            found = np.vecdot(weights, fresh) / weights.sum(axis=1)
-            found[changed] = 1.0 - found[changed]
-            self._losses[row] -= kept @ np.log(np.maximum(found, _LEAST_PROBABILITY))
-        self._losses -= self._losses.min()
+            found[:, row] = np.vecdot(weights, fresh) / weights.sum(axis=1)
+        found[changed] = 1.0 - found[changed]
+        add_losses(self._losses, found)
 
 
 @lru_cache

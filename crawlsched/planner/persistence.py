@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from crawlsched.estimators import Posterior
+from crawlsched.planner.log_losses import KEPT, LEAST_PROBABILITY
 
 __all__ = ["Persistence", "first_persistence_losses", "rates_stay"]
 
@@ -19,9 +20,6 @@ _WATCHED = 512
 # That rates may change is believed until the other has foretold visits better by so many nats: more than chance would
 # ask for, since pages that change together are one piece of evidence and count as many here.
 _LEAD = 10.0
-# As for the learning rate: visits by which a loss is forgotten but for 1/e.
-_KEPT = 1.0 - 1.0 / 8192.0
-_LEAST_PROBABILITY = 1e-9
 
 
 class Persistence:
@@ -106,7 +104,7 @@ class Persistence:
         explained = exp(-evidence)
         for which, by_age in enumerate((fresh, staying)):
             found = 1.0 - by_age * explained if changed else by_age * explained
-            self._losses[which] = self._losses[which] * _KEPT - log(max(found, _LEAST_PROBABILITY))
+            self._losses[which] = self._losses[which] * KEPT - log(max(found, LEAST_PROBABILITY))
         least = min(self._losses)
         self._losses = [loss - least for loss in self._losses]
         self.n_visits += 1
