@@ -36,7 +36,7 @@ __all__ = ["Collection", "FoundPage", "give_memory_back", "load_pages", "planner
 
 logger = logging.getLogger(__name__)
 
-# From so many pages on compiled code is worth the half second and the 115 MB that loading it takes.
+# From so many pages on compiled code is worth the half second and the 55 MB that loading it takes.
 _WORTH_COMPILING = 100_000
 # Dispatching stops while something has waited for the store for so long; the slot clock pays back up to a second.
 _LONGEST_UNSAVED = 2.0
