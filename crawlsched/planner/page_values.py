@@ -46,8 +46,8 @@ _FEW_COMPILED = 3
 # So many pages at once keep a pick below a millisecond; compiled, one with announcements counts for six without.
 _PORTION, _PORTION_COMPILED, _COSTS_MORE = 48, 256, 5.0
 # In numpy as many where hardly any page was ever announced, and where all were.
-_PORTION_UNANNOUNCED, _HARDLY_ANY = 128, 0.02
-_PORTION_ANNOUNCED = 6
+_PORTION_UNANNOUNCED, _HARDLY_ANY = 72, 0.02
+_PORTION_ANNOUNCED = 3
 # How many of the pages looked at have announcements is known from so many calls.
 _CALLS = 8
 
