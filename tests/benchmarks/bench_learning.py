@@ -255,7 +255,7 @@ def visits_until_planner_follows(
                 followed[page] = min(followed[page], visits[page])
         if slot >= next_plan:
             planner.adopt(plan(planner.snapshot(), bandwidth), now)
-            next_plan = slot + min(slot, max(n_pages, slot // 8))
+            next_plan = slot + min(slot, n_pages)
     return float(np.median(followed[::10])), learning_rate
 
 
