@@ -8,6 +8,9 @@ BIN := $(VENV)/bin
 # Quiet twice: errors are shown, and warnings about a machine's own pip configuration are not.
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet --quiet
 
+# What is tested is this tree, and not one that the caller's Python looks into first.
+unexport PYTHONPATH
+
 .PHONY: help demo test bench lint format clean
 .DEFAULT_GOAL := help
 
