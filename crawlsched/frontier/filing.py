@@ -28,7 +28,7 @@ PICKS_PER_TICK = 32
 #: So many pages at least are looked at when a ladder is opened, since numpy needs some to be worth its while.
 OPENED = 48
 # And so many of them are to be awake then, with numpy alone.
-_WOKEN = 32
+_WOKEN = 20
 # Of more pages than this it is supposed that others will come whose values are lower.
 _MANY = 192
 
