@@ -243,6 +243,17 @@ def test_a_bank_takes_announcements_at_every_poll_for_useless_too():
     assert bank.fit_group(0).unsignalled_change_rate == pytest.approx(0.3, rel=0.03)
 
 
+def test_a_bank_stays_within_a_cell_that_has_a_few_announcements_and_very_many():
+    """With half of such visits a standard deviation below the mean, there would be fewer than none."""
+    elapsed = np.array([30.0, 31.0, 33.0, 60.0, 5.0, 4.0])
+    n_signals, changed = np.array([9, 9, 9, 400, 0, 0]), np.array([1, 1, 1, 1, 0, 0])
+    bank = SignalQuality(1)
+    bank.update(np.zeros(6, dtype=int), elapsed, n_signals, changed)
+    found, whole = bank.fit_group(0, (1.0, 1.0)), SignalQuality.fit(elapsed, n_signals, changed, prior=(1.0, 1.0))
+    assert np.isfinite(all_numbers(found)).all()
+    assert found.signal_weight == pytest.approx(whole.signal_weight, rel=0.02)
+
+
 def test_a_bank_goes_to_a_state_grows_and_forgets():
     """State, resize and forget work as for estimators; forgetting leaves the fit and widens its interval."""
     rng = np.random.default_rng(9)
