@@ -119,12 +119,12 @@ def gather(
         # They are found first, so many at a time: a loop that does nothing else takes half as long.
         n_found = 0
         for page in range(start, min(start + len(room), stop)):
-            ring: Any = np.int64(alarm[page])
+            tick: Any = np.int64(alarm[page])
             room[n_found] = page
-            n_found += int(ring > after) & int(ring <= last)
+            n_found += int(tick > after) & int(tick <= last)
         for n in range(n_found):
-            ring = np.int64(alarm[room[n]])
-            n_new = put(entries, before, table, numbers, ring, room[n], new, n_new)
+            tick = np.int64(alarm[room[n]])
+            n_new = put(entries, before, table, numbers, tick, room[n], new, n_new)
         n_near += n_found
     return n_new, n_near
 

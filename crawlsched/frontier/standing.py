@@ -386,14 +386,14 @@ class Standing:
         """
         if self.resting:
             self.resting.set_aside(*self.awake.take_resting())
-        if costly is None:
-            pages = self.awake.living()
-            self.awake.clear()
-            return pages
-        which = self.values.costly(self.awake.pages)
-        if which is None:
-            which = np.zeros(self.awake.pages.size, bool)
-        return self.awake.take(which if costly else ~which)
+        which = None if costly is None else self.values.costly(self.awake.pages)
+        if which is not None:
+            return self.awake.take(which if costly else ~which)
+        if costly:
+            return np.empty(0, np.intp)
+        pages = self.awake.living()
+        self.awake.clear()
+        return pages
 
     def put_awake(self, costly: bool | None = None) -> None:
         """Put the pages that are awake where they belong now, or some of them as `take_awake`; O(A)."""

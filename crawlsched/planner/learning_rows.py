@@ -10,9 +10,10 @@ from typing import Any
 
 import numpy as np
 
+from crawlsched.planner.log_losses import LEAST_PROBABILITY
+
 __all__ = ["EXAMPLES", "foretold"]
 
-_LEAST_PROBABILITY = 1e-9
 # As in `estimators.probabilities`: below this a sum may have lost digits to underflow.
 _TINY = 1e-200
 
@@ -80,7 +81,7 @@ def foretold(
         found = sums[0, power] / sums[1, power] * explained
         if changed:
             found = 1.0 - found
-        losses[power] = losses[power] * kept - log(max(found, _LEAST_PROBABILITY))
+        losses[power] = losses[power] * kept - log(max(found, LEAST_PROBABILITY))
         least = min(least, losses[power])
     for power in range(powers):
         losses[power] -= least
