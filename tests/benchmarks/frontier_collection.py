@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -20,6 +21,8 @@ BLOCK = 16_384
 RECALL, PRECISION = 0.8, 2 / 3
 # More announcements than this between two crawls are left out.
 _MOST_SIGNALS = 12
+# From so many cycles of a page the mean of one is told, and from so many of each page where it stands.
+_CYCLES_OF_THRESHOLD, _CYCLES = 64, 8
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -76,6 +79,11 @@ def collection(
     rng = np.random.default_rng(seed)
     planner = Planner(bandwidth, crawl_value=crawl_value, max_crawl_interval=max_crawl_interval)
     planner.reserve(n)
+    # What a plan would have found of announcements.
+    weight, rate = -np.log1p(-PRECISION), RECALL / PRECISION * bandwidth / n
+    known = replace(planner.values.parameters, signal_weights=np.array([weight]), signal_rates=np.array([rate]))
+    planner.values.begin_adoption(known)
+    planner.values.adopt_below(None)
     if crawl_value != "posterior":
         planner.known_rates = KnownRates(RULES[crawl_value])
         planner.known_rates.set(np.array([n - 1]), *np.full((3, 1), 1.0))  # room for all at once
@@ -109,6 +117,12 @@ def collection(
             _crawl_those_above(planner, pages, threshold, rng)
         truth[:, pages] = drawn.change_rate, drawn.signal_rate
     planner.catch_up(START)
+    if crawl_value == "posterior":
+        # A frontier that has never seen those above the threshold, to which a steady state does not come.
+        planner._frontier = None
+        planner.catch_up(START)
+        for pages in pages_in_blocks(n):
+            planner.frontier.file(pages, START, falling=True)
     return Collection(planner, *truth)
 
 
@@ -128,7 +142,6 @@ def _crawl_those_above(
         columns.crawled_at[above] += rng.random(above.size) * (START - columns.crawled_at[above])
         columns.n_signals_total[above] -= columns.n_signals[above]
         columns.n_signals[above] = 0
-        planner.frontier.file(above, START, falling=True)
 
 
 class _Drawn:
@@ -172,24 +185,25 @@ class _Drawn:
             waits: FloatArray = np.sqrt(below**2 + 2.0 * missing / np.vecdot(self._grid.slope[low], self._weights))
         return waits
 
-    def _cycles(self, wait: FloatArray) -> FloatArray:
-        """Return how long each page takes from a crawl to the next, once."""
-        state, time = np.zeros(wait.size), np.zeros(wait.size)
-        with np.errstate(divide="ignore"):
-            scale = np.where(self.announced, 1 / self.signal_rate, np.inf)
-        for _ in range(_MOST_SIGNALS):
-            step = self._rng.exponential(1.0, wait.size) * scale
-            step = np.minimum(step, np.maximum(wait - state, 0.0))
-            time += step
-            state += step + self._jump
-        return time
+    def _cycles(self, rng: np.random.Generator, wait: FloatArray, n: int) -> tuple[FloatArray, FloatArray]:
+        """Return how long `n` cycles of each announced page take, shape (n, pages), and when announcements come."""
+        came = np.cumsum(rng.exponential(1.0, (_MOST_SIGNALS, n, wait.size)), axis=0)
+        came /= self.signal_rate[self.announced]
+        # With i announcements it is crawled when it has waited for all but what these are worth, if not before.
+        jumps = self._jump[self.announced] * np.arange(1, _MOST_SIGNALS + 1)[:, np.newaxis]
+        ends = np.maximum(came, (wait - jumps)[:, np.newaxis])
+        return np.minimum(ends.min(axis=0), wait), came
 
     def threshold(self, bandwidth: float) -> float:
         """Return the threshold at which the pages want just the bandwidth."""
         low, high = 1e-12, 1e18
         for _ in range(50):
             middle = (low * high) ** 0.5
-            wanted = (1 / np.maximum(self._cycles(self._waits(middle)), 1e-9)).sum()
+            waits = self._waits(middle)
+            # By the same cycles each time, or there would be no one threshold.
+            cycles, _ = self._cycles(np.random.default_rng(0), waits[self.announced], _CYCLES_OF_THRESHOLD)
+            waits[self.announced] = cycles.mean(axis=0)
+            wanted = (1 / np.maximum(waits, 1e-9)).sum()
             low, high = (middle, high) if wanted > bandwidth else (low, middle)
         return high
 
@@ -197,14 +211,14 @@ class _Drawn:
         """Return how long ago each page was crawled, and how often it has been announced since."""
         wait = self._waits(threshold)
         elapsed, n_signals = self._rng.random(wait.size) * wait, np.zeros(wait.size, np.int64)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            # Of the announced: at most so many announcements before it is crawled, one fewer the longer it has waited.
-            room = np.where(self.announced, (wait - elapsed) / self._jump, 0.0)
-        came = np.where(self.announced, self._rng.poisson(self.signal_rate * elapsed), 0)
-        fits = came < room
-        n_signals[fits] = came[fits]
-        # Those that would have been crawled at an announcement have been, and are somewhere in a shorter cycle.
-        elapsed = np.where(fits | ~self.announced, elapsed, elapsed * self._rng.random(wait.size) / (1 + came))
+        # At some moment of one of several cycles, the longer of which are the likelier.
+        cycles, came = self._cycles(self._rng, wait[self.announced], _CYCLES)
+        ends, pages = np.cumsum(cycles, axis=0), np.arange(cycles.shape[1])
+        moment = self._rng.random(pages.size) * ends[-1]
+        which = np.count_nonzero(ends <= moment, axis=0).clip(max=_CYCLES - 1)
+        since = moment - (ends[which, pages] - cycles[which, pages])
+        elapsed[self.announced] = since
+        n_signals[self.announced] = np.count_nonzero(came[:, which, pages] <= since, axis=0)
         return elapsed, n_signals
 
 
