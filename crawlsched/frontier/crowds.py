@@ -7,6 +7,7 @@ import numpy.typing as npt
 
 from crawlsched.frontier.ladder import LOWEST, Ladder
 from crawlsched.frontier.ladders import Ladders
+from crawlsched.frontier.levels import SHARE
 from crawlsched.frontier.resting import RestingHosts
 from crawlsched.frontier.values import CrawlValues
 
@@ -20,6 +21,8 @@ _FORESEEN = 64
 # Levels a tick; among ten million pages thousands sleep under one level to which the cutoff comes down in some ticks.
 _LEAST_FALL = 1 / 16
 _MOST_THINNED = 128
+# Closer to the cutoff than this there is no lower bed for a page that is worth what its bed says.
+_CLOSE = SHARE
 # Beds are thinned out in this share of the time until the cutoff is there.
 _EARLY = 0.5
 # They are looked for again after so many picks: to go through all beds takes a tenth of a millisecond and more.
@@ -89,7 +92,8 @@ class Crowds:
         deep = cutoff - int(_FORESEEN * self.fall)
         for ladder in self._ladders:
             if ladder.sleepers > crowd and ladder.host not in self._resting:
-                self.beds += [(ladder, level, n) for level, n in ladder.crowded(deep, crowd)]
+                crowded = ladder.crowded(deep, crowd)
+                self.beds += [(ladder, level, n) for level, n in crowded if level < cutoff - _CLOSE]
         self.beds.sort(key=lambda crowd: crowd[1])
         before = 0
         for _, level, n in reversed(self.beds):
@@ -111,10 +115,10 @@ class Crowds:
         their own.
         """
         if most == np.inf:
-            pages, _ = self.beds[-1][0].take(self.beds[-1][1], self._owed)
+            ladder, level, _ = self.beds[-1]
+            pages, _ = ladder.take(level, self._owed)
             self._owed = 0
-            if not pages.size:
-                self.beds.pop()
+            self._taken(pages.size)
             return pages  # a call for what is left of a bed costs compiled code little
         at_most, costly_at_most = self._values.portions
         if self.n_costly >= costly_at_most:
@@ -125,14 +129,22 @@ class Crowds:
         while n > 0 and self.beds:
             ladder, level, _ = self.beds[-1]
             pages, left = ladder.take(level, n, self._values.costly)
-            if left or not pages.size:
-                self.beds.pop()
+            self._taken(0 if left else pages.size)
             if left:
                 self._costly.append((ladder, level, left))
                 self.n_costly += left
             found.append(pages)
             n -= pages.size
         return np.concatenate(found) if found else np.empty(0, np.intp)
+
+    def _taken(self, n: int) -> None:
+        """Count `n` pages that were taken out of the highest crowded bed; 0: it is done with.
+
+        Not more than there were: some may come back, and would be taken again and again.
+        """
+        ladder, level, there = self.beds.pop()
+        if 0 < n < there:
+            self.beds.append((ladder, level, there - n))
 
     def _take_costly(self, n: int) -> IndexArray:
         """Take out up to `n` pages of the highest beds in which none but costly ones are left."""

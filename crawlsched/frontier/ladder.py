@@ -276,7 +276,8 @@ class Ladder:
         size = self._beds.size(level)
         is_whole = size <= (n if costly is None else n + _FEW)
         pages = distinct(self._beds.pop_some(level, size if is_whole else n))
-        stay, left = None if costly is None else costly(pages), 0
+        # Compiled code may have been in use until this turn, and its beds have no bottom.
+        stay, left = None if costly is None or self.table() is not None else costly(pages), 0
         if stay is not None and stay.any():
             self._beds.put_under(level, pages[stay])
             pages = pages[~stay]

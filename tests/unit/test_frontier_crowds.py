@@ -11,6 +11,7 @@ import pytest
 from crawlsched.crawl_value import use_compiled
 from crawlsched.frontier import crowds, filing, ladder
 from crawlsched.frontier.ladder import Ladder
+from crawlsched.frontier.levels import SHARE
 from crawlsched.planner import Planner, page_values
 
 HAS_NUMBA = importlib.util.find_spec("numba") is not None
@@ -91,6 +92,60 @@ def test_a_cutoff_that_comes_down_to_crowds_of_announced_pages_and_others_picks_
     else:
         assert taken["take"] > 30
         assert taken["take_costly"] > 10
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_of_a_crowded_bed_no_more_pages_are_looked_at_than_there_are(
+    compiled: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Pages that come back to where they were are not taken again, and close to the cutoff there is no lower bed."""
+    if compiled and not HAS_NUMBA:
+        pytest.skip("needs numba")
+    use_compiled(compiled)
+    for module, name, value in ((crowds, "_CROWD", 4), (crowds, "_FORESEEN", 4000), (crowds, "_LOOKED_FOR_EVERY", 32)):
+        monkeypatch.setattr(module, name, value)
+    planner, left, taken = crowded(bandwidth=100.0), [0], []
+    foresee, take = crowds.Crowds.foresee, crowds.Crowds.take
+
+    def foreseeing(self: crowds.Crowds, cutoff: int, most: float) -> None:
+        foresee(self, cutoff, most)
+        assert all(level < cutoff - SHARE for _, level, _ in self.beds)
+        left[0] = sum(n for _, _, n in self.beds) + self.n_costly
+
+    def taking(self: crowds.Crowds, most: float) -> np.ndarray:
+        pages = take(self, most)
+        left[0] -= pages.size
+        taken.append(pages.size)
+        return pages
+
+    monkeypatch.setattr(crowds.Crowds, "foresee", foreseeing)
+    monkeypatch.setattr(crowds.Crowds, "take", taking)
+    now = 0.0
+    for _ in range(450):
+        now += 0.01
+        assert planner.frontier.pick(now, lambda host, at: at) is not None
+        assert left[0] >= 0
+    assert sum(taken) > 10
+
+
+def test_compiled_code_may_be_switched_off_while_a_crowd_is_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Until the turn ends beds stand in arrays that only compiled code can add to from below."""
+    if not HAS_NUMBA:
+        pytest.skip("needs numba")
+    for module, name, value in ((crowds, "_CROWD", 4), (crowds, "_FORESEEN", 4000), (crowds, "_LOOKED_FOR_EVERY", 32)):
+        monkeypatch.setattr(module, name, value)
+    use_compiled(True)
+    planner, inside, now = crowded(bandwidth=100.0), np.ones(N_PAGES, bool), 0.0
+    for slot in range(450):
+        now += 0.01
+        if slot % 40 == 25:
+            use_compiled(slot % 80 == 25)
+        pages = np.flatnonzero(inside)
+        values = planner.frontier.values.many(pages).at(now)
+        pick = planner.frontier.pick(now, lambda host, at: at)
+        assert pick is not None
+        assert pick.page == pages[values.argmax()]
+        inside[pick.page] = False
 
 
 def test_a_page_whose_alarm_rings_in_a_bed_that_is_opened_in_the_same_pick_is_looked_at_once() -> None:
