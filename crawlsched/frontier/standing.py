@@ -226,7 +226,8 @@ class Standing:
         """
         self._n_looked_at += pages.size
         values = self.values.many(pages)
-        parabolas = values.parabolas(self.now, self.holds)
+        # Of what stays below the cutoff, or a little less in case it comes down, no more need be known than that.
+        parabolas = values.parabolas(self.now, self.holds, value_at(self.cutoff - _MOST_LOWER))
         if ROWS.compiled and self._put_compiled(pages, values, parabolas, falling):
             return
         value, slope, curve = parabolas

@@ -86,11 +86,12 @@ class PageValues(Protocol):
             POSIX seconds.
         """
 
-    def parabolas(self, after: float, until: float) -> FloatArray:
+    def parabolas(self, after: float, until: float, above: float = -np.inf) -> FloatArray:
         """Return value v, slope s and half curvature c of parabolas that hold until a time, shape (3, n).
 
         No crawl value exceeds v + s d + c d² when d seconds have passed. For steady values v is the value itself, and
-        both others are 0.
+        both others are 0. Where a crawl value is surely not above `above` until then, v may be higher than need be, for
+        speed.
         """
 
     def shortfalls(self) -> FloatArray | None:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import inf
 
 import numpy as np
 import numpy.typing as npt
 
+from crawlsched.crawl_value import bounds as bounds_of_elements
 from crawlsched.crawl_value.evaluation import Compilable
 from crawlsched.estimators import page_precision
 from crawlsched.frontier import PageValue, awake_rows
@@ -22,7 +24,7 @@ BoolArray = npt.NDArray[np.bool_]
 ByteArray = npt.NDArray[np.uint8]
 
 #: `crawlsched.planner.gathered_rows`.
-ROWS = Compilable(gathered_rows, page_precision, awake_rows, point_rows, rows)
+ROWS = Compilable(gathered_rows, page_precision, awake_rows, point_rows, bounds_of_elements, rows)
 
 
 class GatheredValues:
@@ -72,7 +74,7 @@ class GatheredValues:
 
     def at(self, now: float) -> FloatArray:
         """Return the crawl values at a time."""
-        values: FloatArray = self._terms(now, now)[0][0]
+        values: FloatArray = self._terms(now, now, -inf)[0][0]
         return values
 
     def one(self, row: int) -> PageValue:
@@ -96,9 +98,9 @@ class GatheredValues:
         found: tuple[int, float, float, float, float] = ROWS.best(*self._columns, bounds, rows, now)
         return found
 
-    def parabolas(self, after: float, until: float) -> FloatArray:
+    def parabolas(self, after: float, until: float, above: float = -inf) -> FloatArray:
         """Return value, slope and half curvature of parabolas that no crawl value exceeds, shape (3, n)."""
-        terms, found = self._terms(after, until)
+        terms, found = self._terms(after, until, above)
         self._known = after, terms
         return found
 
@@ -108,7 +110,7 @@ class GatheredValues:
     def crossings(self, values: FloatArray, after: float, where: BoolArray) -> FloatArray:
         """Return times before which the crawl values of the pages in `where` are below `values`; O(K log T) a page."""
         if self._known is None or self._known[0] > after:
-            self._known = after, self._terms(after, after)[0]
+            self._known = after, self._terms(after, after, -inf)[0]
         at, terms = self._known
         kinds, _, *columns = self._columns
         chosen, grid = np.flatnonzero(where), self._grid
@@ -117,7 +119,7 @@ class GatheredValues:
         ROWS.crossings(kinds, *columns, *known, values, chosen, after, found)
         return found
 
-    def _terms(self, after: float, until: float) -> tuple[FloatArray, FloatArray]:
+    def _terms(self, after: float, until: float, above: float) -> tuple[FloatArray, FloatArray]:
         terms, found = np.empty((2, 3, self._pages.size))
-        ROWS.parabolas(*self._columns, after, until, terms, found)
+        ROWS.parabolas(*self._columns, after, until, above, terms, found)
         return terms, found

@@ -134,7 +134,7 @@ class OwnPrecision:
         strength : ndarray, shape (n,)
             For how many announcements that counts.
         """
-        true, false = self._betas(pages, of_source, strength)
+        true, false = self.betas(pages, of_source, strength)
         weights: FloatArray = -np.log(false / (true + false))
         return weights
 
@@ -147,13 +147,14 @@ class OwnPrecision:
         self, pages: IndexArray, of_source: FloatArray, strength: FloatArray, n_signals: FloatArray
     ) -> FloatArray:
         """Return what so many announcements of each page take off the log-probability of freshness, nats."""
-        return expected_evidences(*self._betas(pages, of_source, strength), n_signals)
+        return expected_evidences(*self.betas(pages, of_source, strength), n_signals)
 
     def evidence_one(self, page: int, of_source: float, strength: float, n_signals: float) -> float:
         """Return what `evidence` returns, to the last bit, for one page."""
         return expected_evidence(*self._beta_one(page, of_source, strength), n_signals)
 
-    def _betas(self, pages: IndexArray, of_source: FloatArray, strength: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def betas(self, pages: IndexArray, of_source: FloatArray, strength: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return for how many true and false announcements all counts that is known of each page's next one."""
         mean = np.clip(-np.expm1(-of_source), _EXTREME, 1.0 - _EXTREME)
         true, false = self._counts(pages)
         return strength * mean + true, strength * (1.0 - mean) + false

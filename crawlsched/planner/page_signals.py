@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from crawlsched.crawl_value.sources import merge_sources
-from crawlsched.estimators.page_precision import expected_evidence
+from crawlsched.estimators.page_precision import expected_evidence, expected_evidences
 from crawlsched.pages import Pages
 from crawlsched.planner.further_sources import FurtherSources
 from crawlsched.planner.own_precision import OwnPrecision, beta
@@ -24,8 +24,6 @@ BoolArray = npt.NDArray[np.bool_]
 SIGNALS_OF_A_RATE = 2.0
 # With less than this a signal tells nothing, and its page is treated as one without signals.
 _LEAST_WEIGHT = 1e-4
-# Up to so many pages with several announcements are faster one by one than in numpy.
-_FEW = 8
 
 
 class PageSignals:
@@ -93,22 +91,45 @@ class PageSignals:
         The rate is counted per page, so it is 0 before the first announcement: a page that a source names and has never
         announced is worth what it would be without the source.
         """
-        rate, weight = np.zeros(pages.size), np.zeros(pages.size)
-        sources = self._pages.source[pages]
-        if (sources < 0).all():
-            return rate, weight
-        for parameters, part in self._by_parameters(pages):
-            rows = np.flatnonzero(sources >= 0 if part is None else (sources >= 0) & part)
-            places = self._pages.host[pages[rows]], self._pages.part[pages[rows]]
-            of_group, rate[rows] = parameters.signal_quality(sources[rows], *places)
-            weight[rows] = self._own.weights(pages[rows], of_group, parameters.signal_strength(sources[rows]))
-        weight[weight < _LEAST_WEIGHT] = 0.0
-        rows = np.flatnonzero((weight > 0) & (rate > 0))
-        rate[rows] = self._own_rate(pages[rows], rate[rows])
-        rate[(weight == 0.0) | (self._pages.n_signals_total[pages] == 0)] = 0.0
-        for row in np.flatnonzero(self._pages.further[pages]).tolist():
-            rate[row], weight[row], _ = self._of_several(int(pages[row]))
+        rate, weight, _ = self.announcements(pages)
         return rate, weight
+
+    def announcements(self, pages: IndexArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return what `signals` and `heard` return."""
+        columns = self._pages
+        rate, weight = np.zeros((2, pages.size))
+        sources, further = columns.source[pages], columns.further[pages]
+        heard: FloatArray = columns.n_signals[pages].astype(np.float64)
+        if sources.max(initial=-1) >= 0:
+            places = columns.host[pages], columns.part[pages]
+            total = columns.n_signals_total[pages].astype(np.float64)
+            time = columns.crawled_at[pages] - columns.signalled_since[pages]
+            counted = np.maximum(total - heard, 0.0)
+            for parameters, part in self._by_parameters(pages):
+                rows = (sources >= 0 if part is None else (sources >= 0) & part).nonzero()[0]
+                of_group, towards = parameters.signal_quality(sources[rows], *(place[rows] for place in places))
+                true, false = self._own.betas(pages[rows], of_group, parameters.signal_strength(sources[rows]))
+                # As `OwnPrecision.weights`.
+                weights = -np.log(false / (true + false))
+                several = ((heard[rows] > 1.0) & (further[rows] == 0)).nonzero()[0]
+                if several.size:
+                    chosen = rows[several]
+                    evidence = expected_evidences(true[several], false[several], heard[chosen])
+                    heard[chosen] = evidence / weights[several]
+                weights[weights < _LEAST_WEIGHT] = 0.0
+                weight[rows] = weights
+                live = ((weights > 0.0) & (towards > 0.0) & (total[rows] > 0.0)).nonzero()[0]
+                chosen = rows[live]
+                # Counted up to the last crawl: what has come since is evidence, and the rate must not change between
+                # events.
+                counts, since = counted[chosen] + SIGNALS_OF_A_RATE, np.maximum(time[chosen], 0.0)
+                since[~np.isfinite(since)] = 0.0
+                rate[chosen] = counts / (since + SIGNALS_OF_A_RATE / towards[live])
+        for row in further.nonzero()[0].tolist():
+            page = pages.item(row)
+            rate[row], weight[row], _ = self._of_several(page)
+            heard[row] = self.counted_one(page)
+        return rate, weight, heard
 
     def signals_one(self, page: int) -> tuple[float, float]:
         """Return what `signals` returns, to the last bit, for one page."""
@@ -142,20 +163,7 @@ class PageSignals:
         Their evidence by the weight of one: of several that is less than their number, since how far they can be
         trusted is not known for certain.
         """
-        columns, n = self._pages, self.counted(pages)
-        several = (columns.n_signals[pages] > 1) & (columns.source[pages] >= 0) & (columns.further[pages] == 0)
-        few = several.nonzero()[0]
-        if few.size <= _FEW:
-            for row in few.tolist():
-                n[row] = self.heard_one(pages.item(row))
-        else:
-            for parameters, part in self._by_parameters(pages):
-                rows = np.flatnonzero(several if part is None else several & part)
-                chosen, sources = pages[rows], columns.source[pages[rows]]
-                of_group, _ = parameters.signal_quality(sources, columns.host[chosen], columns.part[chosen])
-                own = chosen, of_group, parameters.signal_strength(sources)
-                n[rows] = self._own.evidence(*own, n[rows]) / self._own.weights(*own)
-        return n
+        return self.announcements(pages)[2]
 
     def heard_one(self, page: int) -> float:
         """Return what `heard` returns for one page."""
@@ -221,15 +229,6 @@ class PageSignals:
         if len(rates) <= 1:
             return (rates[0], weights[0], evidence) if rates else (0.0, 0.0, 0.0)
         return *_merged(tuple(rates), tuple(weights)), evidence
-
-    def _own_rate(self, pages: IndexArray, towards: FloatArray) -> FloatArray:
-        # Counted up to the last crawl: what has come since is evidence, and the rate must not change between events.
-        columns = self._pages
-        counted = np.maximum(columns.n_signals_total[pages].astype(np.float64) - columns.n_signals[pages], 0.0)
-        time = np.maximum(columns.crawled_at[pages] - columns.signalled_since[pages], 0.0)
-        time = np.where(np.isfinite(time), time, 0.0)
-        rates: FloatArray = (counted + SIGNALS_OF_A_RATE) / (time + SIGNALS_OF_A_RATE / towards)
-        return rates
 
 
 @lru_cache(maxsize=8192)

@@ -47,7 +47,7 @@ _FEW_COMPILED = 3
 _PORTION, _PORTION_COMPILED, _COSTS_MORE = 48, 256, 5.0
 # In numpy as many where hardly any page was ever announced, and where all were.
 _PORTION_UNANNOUNCED, _HARDLY_ANY = 72, 0.02
-_PORTION_ANNOUNCED = 3
+_PORTION_ANNOUNCED = 20
 # How many of the pages looked at have announcements is known from so many calls.
 _CALLS = 8
 
@@ -213,7 +213,7 @@ class PosteriorValues(PageSignals):
     def costly(self, pages: IndexArray) -> BoolArray | None:
         """Return which pages have announcements to be reckoned with; None of compiled code.
 
-        In numpy the first one of them takes as long as two hundred others.
+        In numpy the first one of them takes as long as a hundred others.
         """
         if ROWS.compiled:
             return None
@@ -251,12 +251,13 @@ class PosteriorValues(PageSignals):
         """Return the crawl values of pages as things stand; O(K) a page."""
         if GATHERED.compiled:
             return self._gathered(pages)
-        announced, n_signals = self._announced(pages), np.zeros(pages.size)
+        announced, n_signals, known = self._announced(pages), np.zeros(pages.size), None
         self._signalled_share += (announced.size / max(pages.size, 1) - self._signalled_share) / _CALLS
         if announced.size:
-            n_signals[announced] = self.heard(pages[announced])
+            rate, weight, n_signals[announced] = self.announcements(pages[announced])
+            known = rate, weight
         together = self.co_change_evidence(pages)
-        return self.supposing(pages, self._pages.crawled_at[pages], n_signals, together, announced)
+        return self.supposing(pages, self._pages.crawled_at[pages], n_signals, together, announced, known)
 
     def _announced(self, pages: IndexArray) -> IndexArray:
         """Return which rows of some pages are those of pages that were ever announced."""
@@ -309,18 +310,19 @@ class PosteriorValues(PageSignals):
         n_signals: npt.NDArray[Any],
         together: FloatArray | None = None,
         announced: IndexArray | None = None,
+        signals: tuple[FloatArray, FloatArray] | None = None,
     ) -> PageValues:
         """Return the crawl values of pages if they had last been crawled then, and announced so often since.
 
         `together` is the evidence of co-changes since, nats; none by default. `announced` has the rows of pages that
-        were ever announced, if they are known already.
+        were ever announced, and `signals` what the method of this name returns for these, if that is known already.
         """
         importance = self._pages.importance[pages].astype(np.float64)
         rate, weight = np.zeros((2, pages.size))
         # Few pages have ever been announced; of the others nothing counts but their changes.
         announced = self._announced(pages) if announced is None else announced
         if announced.size:
-            rate[announced], weight[announced] = self.signals(pages[announced])
+            rate[announced], weight[announced] = self.signals(pages[announced]) if signals is None else signals
         steady = (crawled_at == -np.inf) | (importance == 0.0)
         reached = np.zeros(pages.size, bool) if together is None else together > 0.0
         if not (steady.any() or weight.any() or reached.any()):
@@ -407,12 +409,12 @@ class MixedValues:
     def best(self, bounds: FloatArray, rows: npt.NDArray[np.int32], now: float) -> None:
         """Return None: there is no compiled code for it."""
 
-    def parabolas(self, after: float, until: float) -> FloatArray:
+    def parabolas(self, after: float, until: float, above: float = -inf) -> FloatArray:
         """Return value, slope and half curvature of parabolas that no crawl value exceeds, shape (3, n)."""
         found = np.zeros((3, self._values.size))
         found[0] = self._values
         for part, members in self._parts:
-            found[:, part] = members.parabolas(after, until)
+            found[:, part] = members.parabolas(after, until, above)
         return found
 
     def shortfalls(self) -> FloatArray | None:

@@ -300,7 +300,7 @@ class RuleValues:
         found = ROWS.point_best(self._columns, self._max_terms, bounds, rows, now)
         return found
 
-    def parabolas(self, after: float, until: float) -> FloatArray:
+    def parabolas(self, after: float, until: float, above: float = -inf) -> FloatArray:
         """Return value, slope and half curvature of parabolas that no crawl value exceeds, shape (3, n)."""
         if ROWS.compiled:
             found = np.empty((3, self._columns.shape[1]))

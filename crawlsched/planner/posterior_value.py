@@ -9,6 +9,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from crawlsched.crawl_value import bounds
+from crawlsched.crawl_value.bounds import noisy_bounds
+from crawlsched.crawl_value.elements import element_terms
 from crawlsched.crawl_value.evaluation import COMPILED_FROM, Compilable
 from crawlsched.crawl_value.terms import noisy_terms
 from crawlsched.planner import rows
@@ -28,11 +31,16 @@ __all__ = [
 
 FloatArray = npt.NDArray[np.float64]
 BoolArray = npt.NDArray[np.bool_]
+IndexArray = npt.NDArray[np.intp]
 
 # Values are sums with an error of some units in the last place of (elapsed * importance); bounds stay clear of that.
 _SLACK = 1.0 + 1e-10
 _SLACK_PER_SECOND = 1e-14
 _SLACK_BELOW = 4e-10
+# Rates that add less than this share to a crawl value are none the worse for bounds that are a sixth too high.
+_NOTHING = 1e-13
+# Up to so many values plain Python is faster than numpy.
+_FEW_ELEMENTS = 40
 #: Compiled values with signals agree with numpy's to about 1e-14 of themselves.
 DOUBT = 1e-12
 
@@ -40,7 +48,7 @@ DOUBT = 1e-12
 _STEEPEST = 0.3
 
 #: `crawlsched.planner.rows`: what decides picks, and all that compiled code can do faster.
-ROWS = Compilable(rows)
+ROWS = Compilable(rows, bounds)
 
 
 class Grid:
@@ -285,7 +293,7 @@ class GrowingValues:
         """Return the crawl value of one of the pages."""
         return GrowingValue(self._grid, self._weights[row], self._crawled_at.item(row), self._importance.item(row))
 
-    def some(self, rows: npt.NDArray[np.intp]) -> GrowingValues:
+    def some(self, rows: IndexArray) -> GrowingValues:
         """Return the crawl values of some of the pages."""
         return GrowingValues(self._grid, self._weights[rows], self._crawled_at[rows], self._importance[rows])
 
@@ -296,7 +304,7 @@ class GrowingValues:
     def best(self, bounds: FloatArray, rows: npt.NDArray[np.int32], now: float) -> None:
         """Return None: there is no compiled code for it."""
 
-    def parabolas(self, after: float, until: float) -> FloatArray:
+    def parabolas(self, after: float, until: float, above: float = -inf) -> FloatArray:
         """Return value, slope and half curvature of parabolas that no crawl value exceeds, shape (3, n)."""
         # The tangent of V as a function of τ²/2, in which it is concave.
         elapsed = np.maximum(after - self._crawled_at, 0.0)
@@ -372,7 +380,7 @@ class SignalledValue:
         Nats, above 0.
     """
 
-    __slots__ = ("_crawled_at", "_importance", "_natural", "_of_time", "_plain", "_terms_of_time")
+    __slots__ = ("_bounds", "_crawled_at", "_importance", "_natural", "_of_time", "_plain", "_terms_of_time")
     steady = False
 
     def __init__(
@@ -392,6 +400,7 @@ class SignalledValue:
         self._natural = evidence, signal_rate, signal_weight
         self._of_time = -inf
         self._terms_of_time = 0.0, 0.0, 0.0
+        self._bounds = -inf, (0.0, 0.0, 0.0)  # of a time
 
     @property
     def doubt(self) -> float:
@@ -427,7 +436,19 @@ class SignalledValue:
         """Return what the crawl value does not exceed until then; a rough bound costs little."""
         if rough and not self._natural[0]:
             return self._plain.bound(until)
-        return self.at(until) * _SLACK + self._importance * max(until - self._crawled_at, 0.0) * _SLACK_PER_SECOND
+        value = self._bounds_at(until)[0] if rough else self.at(until)
+        return value * _SLACK + self._importance * max(until - self._crawled_at, 0.0) * _SLACK_PER_SECOND
+
+    def _bounds_at(self, now: float) -> tuple[float, float, float]:
+        """Return `_terms`, or if they are not known what they do not exceed."""
+        if now == self._of_time:
+            return self._terms_of_time
+        if now != self._bounds[0]:
+            elapsed, scale = max(now - self._crawled_at, 0.0), self._importance
+            known = self._plain._grid.beside(self._plain._weights)
+            value, slope, curvature = ROWS.signalled_bounds(*known, elapsed, *self._natural)
+            self._bounds = now, (value * scale, slope * scale, curvature * scale)
+        return self._bounds[1]
 
     def parabola(self, after: float, until: float) -> tuple[float, float, float]:
         """Return value, slope and half curvature of a parabola that the crawl value does not exceed."""
@@ -439,7 +460,7 @@ class SignalledValue:
         """Return a time before which the crawl value is below `value`; as `GrowingValue` before the first signal."""
         if not self._natural[0]:
             return self._plain.crossing(value, after)
-        return after + tangent_wait(value, *self._terms(after))
+        return after + tangent_wait(value, *self._bounds_at(after))
 
 
 @lru_cache(maxsize=256)
@@ -487,7 +508,7 @@ class SignalledValues:
         columns = self._crawled_at, self._importance, self._evidence, self._signal_rate, self._signal_weight
         return SignalledValue(self._grid, self._weights[row], *(column.item(row) for column in columns))
 
-    def some(self, rows: npt.NDArray[np.intp]) -> SignalledValues:
+    def some(self, rows: IndexArray) -> SignalledValues:
         """Return the crawl values of some of the pages."""
         columns = self._crawled_at, self._importance, self._evidence, self._signal_rate, self._signal_weight
         return SignalledValues(self._grid, self._weights[rows], *(column[rows] for column in columns))
@@ -500,9 +521,9 @@ class SignalledValues:
     def best(self, bounds: FloatArray, rows: npt.NDArray[np.int32], now: float) -> None:
         """Return None: there is no compiled code for it."""
 
-    def parabolas(self, after: float, until: float) -> FloatArray:
+    def parabolas(self, after: float, until: float, above: float = -inf) -> FloatArray:
         """Return value, slope and half curvature of parabolas that no crawl value exceeds, shape (3, n)."""
-        terms = self._terms(after)
+        terms = self._terms_above(above, after, until) if above > 0.0 else self._terms(after)
         self._known, self._until = (after, terms), until
         return _with_slack(terms[0], terms[1], terms[2], self._importance * (until - self._crawled_at))
 
@@ -518,7 +539,7 @@ class SignalledValues:
         """Return times before which the crawl values of some pages are below `values`; O(1) a page after parabolas."""
         return self._tangents(values, after, np.flatnonzero(where))
 
-    def _tangents(self, values: FloatArray, after: float, rows: npt.NDArray[np.intp]) -> FloatArray:
+    def _tangents(self, values: FloatArray, after: float, rows: IndexArray) -> FloatArray:
         # The slope of V is μ Σ w α exp(-α ι) ψ(ι) (Lemma 4 of the noisy-signals paper), and ψ grows by at most one
         # second a second: after d seconds V has grown by at most slope d + curvature d²/2, curvature μ Σ w α exp(-α ι).
         # So it is from where they are known already, too.
@@ -543,6 +564,52 @@ class SignalledValues:
             found *= self._importance
             return found
         return self.terms_by_numpy(now)
+
+    def _terms_above(self, above: float, now: float, until: float) -> FloatArray:
+        """Return `_terms`, where crawl values are surely not above a value until then only what these do not exceed."""
+        rates, found = self._grid.rates, np.empty((4, self._crawled_at.size))
+        stale = np.maximum(now - self._crawled_at, 0.0)[:, np.newaxis] * rates
+        stale += self._evidence[:, np.newaxis]
+        natural = self._signal_rate[:, np.newaxis], self._signal_weight[:, np.newaxis]
+        value, slope, loose = noisy_bounds(stale, rates, *natural)
+        found[0], found[1] = np.vecdot(self._weights, value), np.vecdot(self._weights, slope * rates)
+        found[2], found[3] = np.vecdot(self._weights, np.exp(-stale) * rates), inf
+        left, scale = until - now, self._importance
+        rows = ((found[0] + left * (found[1] + 0.5 * left * found[2])) * scale > above).nonzero()[0]
+        if rows.size:
+            self._sharpen(found, rows, stale[rows], value[rows], slope[rows], loose[rows])
+        found *= scale
+        return found
+
+    def _sharpen(
+        self,
+        found: FloatArray,
+        rows: IndexArray,
+        stale: FloatArray,
+        value: FloatArray,
+        slope: FloatArray,
+        loose: BoolArray,
+    ) -> None:
+        """Make bounds in some rows tight, by the exact values of the rates that count and whose bounds are loose.
+
+        `found` is as of `terms_by_numpy`, for importance 1; what follows `rows` has the shape (rows, K).
+        """
+        rates, weights = self._grid.rates, self._weights[rows]
+        loose &= weights * value > _NOTHING * found[0, rows, np.newaxis]
+        at = loose.nonzero()
+        of_page = rows[at[0]]
+        elements = stale[at], rates[at[1]], self._signal_rate[of_page], self._signal_weight[of_page]
+        if of_page.size > _FEW_ELEMENTS:
+            value[at], slope[at] = noisy_terms(*elements)
+        elif of_page.size:
+            columns = (column.tolist() for column in elements)
+            terms = [element_terms(y, a, g, k, inf) for y, a, g, k in zip(*columns, strict=True)]
+            value[at], slope[at] = np.array(terms).T
+        slope *= rates
+        found[0, rows], found[1, rows] = np.vecdot(weights, value), np.vecdot(weights, slope)
+        # ψ never falls, so that after d seconds w α exp(-α ι) ψ(ι) is at least 1 - α d times what it was.
+        slope *= rates
+        found[3, rows] = np.vecdot(weights, slope)
 
     def terms_by_numpy(self, now: float) -> FloatArray:
         """Return the same without compiled code, and how fast the slopes may fall from then on; shape (4, n)."""

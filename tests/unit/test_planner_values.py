@@ -203,6 +203,7 @@ def assert_bounds_hold(values: PosteriorValues, rows: np.ndarray, ahead: float) 
         assert (many.at(NOW + since) <= value + since * (slope + since * curve)).all()
     if not isinstance(many, GatheredValues):
         assert_near_parabolas(many, ahead)
+    assert_bounds_hold_below(many, float(np.median(many.at(NOW))), ahead)
     for page in rows.tolist()[:20]:
         one = values.one(page)
         value, slope, curve = one.parabola(NOW, NOW + ahead)
@@ -210,6 +211,24 @@ def assert_bounds_hold(values: PosteriorValues, rows: np.ndarray, ahead: float) 
         assert (slope == curve == 0.0) or not one.steady
         for rough in (False, True):
             assert one.at(NOW + ahead) <= one.bound(NOW + ahead, rough)
+
+
+def assert_bounds_hold_below(many: PageValues, above: float, ahead: float) -> None:
+    """Raise `AssertionError` if rough parabolas do not hold, or are not the others where they come up to `above`."""
+    exact = many.parabolas(NOW, NOW + ahead)
+    rough = many.parabolas(NOW, NOW + ahead, above)
+    ends = rough[0] + ahead * (rough[1] + ahead * rough[2])
+    assert rough[:, ends > above * (1 + 1e-8)] == pytest.approx(exact[:, ends > above * (1 + 1e-8)], rel=3e-10)
+    assert rough[2] == pytest.approx(exact[2], rel=1e-9)
+    for share in (0.0, 0.1, 0.5, 0.9, 1.0):
+        since = (NOW + share * ahead) - NOW
+        values, parabolas = many.at(NOW + since), rough[0] + since * (rough[1] + since * rough[2])
+        assert (values <= parabolas).all()
+        shortfalls = many.shortfalls()
+        if shortfalls is not None:
+            gap, growing = shortfalls
+            known = np.isfinite(growing)
+            assert (values[known] + gap[known] + growing[known] * since * since >= parabolas[known]).all()
 
 
 def assert_near_parabolas(many: PageValues, ahead: float) -> None:
