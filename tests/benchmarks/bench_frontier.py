@@ -33,6 +33,7 @@ from crawlsched.collection import give_memory_back
 from crawlsched.crawl_value import prepare_compiled, use_compiled
 from crawlsched.page_index import PageIndex
 from crawlsched.planner import Planner, plan
+from crawlsched.planner.keeping import planner_arrays
 from tests.benchmarks.frontier_collection import START, Collection, collection, pages_in_blocks
 
 BANDWIDTH = 500.0
@@ -438,8 +439,8 @@ def print_slices(options: argparse.Namespace) -> None:
 def memory(n: int, signalled: float, max_crawl_interval: float | None) -> dict[str, float]:
     """Return what the parts of a collection in memory take, bytes a page, and by how much the process grew.
 
-    That is once when all pages are there, and again when visits to some of them have been learned from, which makes
-    room for all columns.
+    That is once when all pages are there, again when visits to some have been learned from, which makes room for
+    all columns, and at last when each column has been written to for each page; all told with Python, numba and numpy.
     """
     prepare_compiled()
     before = resident()
@@ -456,6 +457,10 @@ def memory(n: int, signalled: float, max_crawl_interval: float | None) -> dict[s
     del slots
     give_memory_back()
     visited = (resident() - before) / n - 8
+    for array in planner_arrays(planner).values():
+        array[...] = array.copy()  # what was never written to takes no memory
+    give_memory_back()
+    written = (resident() - before) / n - 8
     rare = planner.pages.rare_facts
     calendars = [frontier._standing.calendar] + [frontier._deadlines.calendar] * (max_crawl_interval is not None)
     beds = [ladder._beds for ladder in frontier._ladders]
@@ -471,6 +476,8 @@ def memory(n: int, signalled: float, max_crawl_interval: float | None) -> dict[s
         "neighbours": planner.neighbours.heard.nbytes / n,
         "process": grown,
         "visited": visited,
+        "written": written,
+        "all told": resident() / n - 8,
         "GB for 1e8": (visited * 1e8 + before) / 1e9,
     }
 
