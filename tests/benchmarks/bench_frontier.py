@@ -478,7 +478,7 @@ def memory(n: int, signalled: float, max_crawl_interval: float | None) -> dict[s
         "visited": visited,
         "written": written,
         "all told": resident() / n - 8,
-        "GB for 1e8": (visited * 1e8 + before) / 1e9,
+        "GB for 1e8": (written * 1e8 + before) / 1e9,
     }
 
 
