@@ -90,10 +90,10 @@ def fresh_now(planner: "Planner", rows: Any, now: float, weights: Any) -> Any:
     What pages around it say counts like κ n. `weights` are the probabilities of these rates.
     """
     columns = planner.pages
-    _, signal_weight = planner.values.signals(rows)
+    _, signal_weight, heard = planner.values.announcements(rows)
     elapsed = np.maximum(now - columns.crawled_at[rows], 0.0)
     by_time = np.vecdot(weights, np.exp(-planner.posterior.rates * elapsed[:, np.newaxis]))
-    evidence = signal_weight * planner.values.heard(rows) + planner.values.co_change_evidence(rows)
+    evidence = signal_weight * heard + planner.values.co_change_evidence(rows)
     return by_time * np.exp(-evidence)
 
 

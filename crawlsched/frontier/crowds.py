@@ -44,7 +44,7 @@ class Crowds:
     fall : float
         How fast the cutoff falls, levels a tick.
     beds : list of (Ladder, int, int)
-        The crowded beds, highest last: ladder, level and how many pages sleep there.
+        The crowded beds, highest last: ladder, level and how many pages there are still to be looked at.
     n_costly : int
         About how many costly pages are left in beds out of which all others were taken.
     """

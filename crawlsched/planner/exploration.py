@@ -104,17 +104,16 @@ class Exploration:
         pages, worth = pages[below], worth[below]
         if not pages.size:
             return
-        weights, (signal_rate, signal_weight) = values.weights(pages), values.signals(pages)
+        weights, (signal_rate, signal_weight, heard) = values.weights(pages), values.announcements(pages)
         if signal_weight.any():
             announced = signal_rate * -np.expm1(-signal_weight)
             apart = announced <= _MOST_RECALL * (announced + weights @ gradient.rates)
-            pages, worth, weights, signal_weight = pages[apart], worth[apart], weights[apart], signal_weight[apart]
+            pages, worth, weights = pages[apart], worth[apart], weights[apart]
+            signal_weight, heard = signal_weight[apart], heard[apart]
         importance, crawled_at = columns.importance[pages].astype(np.float64), columns.crawled_at[pages]
-        heard = values.co_change_evidence(pages)
-        if signal_weight.any():
-            heard += signal_weight * values.heard(pages)
+        evidence = values.co_change_evidence(pages) + signal_weight * heard
         stale = np.multiply.outer(np.maximum(now - crawled_at, 0.0), gradient.rates)
-        stale += heard[:, np.newaxis]
+        stale += evidence[:, np.newaxis]
         taught = gradient(weights, stale, threshold / importance)
         useful_for = self._useful_for() * gradient.even_interval * values.parameters.learning_rate**2
         chosen = worth + importance * taught * useful_for >= threshold

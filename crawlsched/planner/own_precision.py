@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from crawlsched.estimators.page_precision import expected_evidence, expected_evidences, judged
+from crawlsched.estimators.page_precision import expected_evidence, judged
 from crawlsched.growing import grown
 from crawlsched.pages import Pages
 
@@ -123,38 +123,27 @@ class OwnPrecision:
 
     # -- what announcements are worth
 
-    def weights(self, pages: IndexArray, of_source: FloatArray, strength: FloatArray) -> FloatArray:
-        """Return what one announcement of each page takes off the log-probability of freshness, nats.
+    def weight_one(self, page: int, of_source: float, strength: float) -> float:
+        """Return what one announcement of a page takes off the log-probability that it is fresh, nats."""
+        true, false = self._beta_one(page, of_source, strength)
+        return -float(np.log(false / (true + false)))
+
+    def evidence_one(self, page: int, of_source: float, strength: float, n_signals: float) -> float:
+        """Return what so many announcements of a page take off it, nats."""
+        return expected_evidence(*self._beta_one(page, of_source, strength), n_signals)
+
+    def betas(self, pages: IndexArray, of_source: FloatArray, strength: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return for how many true and false announcements all counts that is known of each page's next one.
 
         Parameters
         ----------
         pages : ndarray of int, shape (n,)
         of_source : ndarray, shape (n,)
-            What one of their sources does, on average over its pages.
+            What one announcement of their sources takes off the log-probability of freshness, on average over their
+            pages, nats.
         strength : ndarray, shape (n,)
             For how many announcements that counts.
         """
-        true, false = self.betas(pages, of_source, strength)
-        weights: FloatArray = -np.log(false / (true + false))
-        return weights
-
-    def weight_one(self, page: int, of_source: float, strength: float) -> float:
-        """Return what `weights` returns, to the last bit, for one page."""
-        true, false = self._beta_one(page, of_source, strength)
-        return -float(np.log(false / (true + false)))
-
-    def evidence(
-        self, pages: IndexArray, of_source: FloatArray, strength: FloatArray, n_signals: FloatArray
-    ) -> FloatArray:
-        """Return what so many announcements of each page take off the log-probability of freshness, nats."""
-        return expected_evidences(*self.betas(pages, of_source, strength), n_signals)
-
-    def evidence_one(self, page: int, of_source: float, strength: float, n_signals: float) -> float:
-        """Return what `evidence` returns, to the last bit, for one page."""
-        return expected_evidence(*self._beta_one(page, of_source, strength), n_signals)
-
-    def betas(self, pages: IndexArray, of_source: FloatArray, strength: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return for how many true and false announcements all counts that is known of each page's next one."""
         mean = np.clip(-np.expm1(-of_source), _EXTREME, 1.0 - _EXTREME)
         true, false = self._counts(pages)
         return strength * mean + true, strength * (1.0 - mean) + false

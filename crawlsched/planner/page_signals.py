@@ -109,7 +109,7 @@ class PageSignals:
                 rows = (sources >= 0 if part is None else (sources >= 0) & part).nonzero()[0]
                 of_group, towards = parameters.signal_quality(sources[rows], *(place[rows] for place in places))
                 true, false = self._own.betas(pages[rows], of_group, parameters.signal_strength(sources[rows]))
-                # As `OwnPrecision.weights`.
+                # As `OwnPrecision.weight_one`.
                 weights = -np.log(false / (true + false))
                 several = ((heard[rows] > 1.0) & (further[rows] == 0)).nonzero()[0]
                 if several.size:

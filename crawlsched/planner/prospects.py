@@ -36,7 +36,7 @@ def prospects(planner: Planner, pages: npt.NDArray[np.intp], now: float) -> tupl
     surplus = np.maximum(planner.frontier.values.many(pages).at(now) - planner.threshold, 0.0)
     crawled_at = columns.crawled_at[pages]
     elapsed = np.where(np.isfinite(crawled_at), np.maximum(now - crawled_at, 0.0), 0.0)
-    _, signal_weight = values.signals(pages)
+    _, signal_weight, heard = values.announcements(pages)
     unannounced = np.vecdot(values.weights(pages), np.exp(-planner.posterior.rates * elapsed[:, np.newaxis]))
-    fresh = unannounced * np.exp(-signal_weight * values.heard(pages)) * columns.importance[pages]
+    fresh = unannounced * np.exp(-signal_weight * heard) * columns.importance[pages]
     return surplus, np.where(np.isfinite(crawled_at), fresh, 0.0)

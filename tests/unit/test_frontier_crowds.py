@@ -45,6 +45,22 @@ def crowded(bandwidth: float) -> Planner:
     return planner
 
 
+def foresee_small_crowds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let beds of four pages be crowded, and be found from afar and often."""
+    for name, value in (("_CROWD", 4), ("_FORESEEN", 4000), ("_LOOKED_FOR_EVERY", 32)):
+        monkeypatch.setattr(crowds, name, value)
+
+
+def pick_the_best(planner: Planner, inside: np.ndarray, now: float) -> None:
+    """Pick a page, and take it out of those inside; raise `AssertionError` if brute force picks another."""
+    pages = np.flatnonzero(inside)
+    values = planner.frontier.values.many(pages).at(now)
+    pick = planner.frontier.pick(now, lambda host, at: at)
+    assert pick is not None
+    assert pick.page == pages[values.argmax()]
+    inside[pick.page] = False
+
+
 @pytest.mark.parametrize("compiled", [False, True])
 def test_a_cutoff_that_comes_down_to_crowds_of_announced_pages_and_others_picks_as_brute_force_does(
     compiled: bool, monkeypatch: pytest.MonkeyPatch
@@ -53,10 +69,8 @@ def test_a_cutoff_that_comes_down_to_crowds_of_announced_pages_and_others_picks_
     if compiled and not HAS_NUMBA:
         pytest.skip("needs numba")
     use_compiled(compiled)
+    foresee_small_crowds(monkeypatch)
     for module, name, value in (
-        (crowds, "_CROWD", 4),
-        (crowds, "_FORESEEN", 4000),
-        (crowds, "_LOOKED_FOR_EVERY", 32),
         (ladder, "_FEW", 2),
         (filing, "OPENED", 4),
         (page_values, "_PORTION", 6),
@@ -79,12 +93,7 @@ def test_a_cutoff_that_comes_down_to_crowds_of_announced_pages_and_others_picks_
     now = 0.0
     for slot in range(450):
         now += 0.01
-        pages = np.flatnonzero(inside)
-        values = planner.frontier.values.many(pages).at(now)
-        pick = planner.frontier.pick(now, lambda host, at: at)
-        assert pick is not None
-        assert pick.page == pages[values.argmax()]
-        inside[pick.page] = False
+        pick_the_best(planner, inside, now)
         if slot % 50 == 0:
             planner.frontier._check(now)
     if compiled:
@@ -102,8 +111,7 @@ def test_of_a_crowded_bed_no_more_pages_are_looked_at_than_there_are(
     if compiled and not HAS_NUMBA:
         pytest.skip("needs numba")
     use_compiled(compiled)
-    for module, name, value in ((crowds, "_CROWD", 4), (crowds, "_FORESEEN", 4000), (crowds, "_LOOKED_FOR_EVERY", 32)):
-        monkeypatch.setattr(module, name, value)
+    foresee_small_crowds(monkeypatch)
     planner, left, taken = crowded(bandwidth=100.0), [0], []
     foresee, take = crowds.Crowds.foresee, crowds.Crowds.take
 
@@ -132,20 +140,14 @@ def test_compiled_code_may_be_switched_off_while_a_crowd_is_looked_at(monkeypatc
     """Until the turn ends beds stand in arrays that only compiled code can add to from below."""
     if not HAS_NUMBA:
         pytest.skip("needs numba")
-    for module, name, value in ((crowds, "_CROWD", 4), (crowds, "_FORESEEN", 4000), (crowds, "_LOOKED_FOR_EVERY", 32)):
-        monkeypatch.setattr(module, name, value)
+    foresee_small_crowds(monkeypatch)
     use_compiled(True)
     planner, inside, now = crowded(bandwidth=100.0), np.ones(N_PAGES, bool), 0.0
     for slot in range(450):
         now += 0.01
         if slot % 40 == 25:
             use_compiled(slot % 80 == 25)
-        pages = np.flatnonzero(inside)
-        values = planner.frontier.values.many(pages).at(now)
-        pick = planner.frontier.pick(now, lambda host, at: at)
-        assert pick is not None
-        assert pick.page == pages[values.argmax()]
-        inside[pick.page] = False
+        pick_the_best(planner, inside, now)
 
 
 def test_a_page_whose_alarm_rings_in_a_bed_that_is_opened_in_the_same_pick_is_looked_at_once() -> None:
@@ -162,9 +164,5 @@ def test_a_page_whose_alarm_rings_in_a_bed_that_is_opened_in_the_same_pick_is_lo
         page = int(frontier._ladders.shared.highest_sleepers(1)[0])
         standing.calendar.set_one(page, standing.until + 1e-3, standing.rung)
         now = standing.until + 1e-3
-        pick = frontier.pick(now, lambda host, at: at)
-        assert pick is not None
-        pages = np.flatnonzero(inside)
-        assert pick.page == pages[frontier.values.many(pages).at(now).argmax()]
-        inside[pick.page] = False
+        pick_the_best(planner, inside, now)
         frontier._check(now)
