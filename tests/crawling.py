@@ -149,6 +149,10 @@ class Project:
         stats_file.unlink(missing_ok=True)
         return Crawl(stats, self.log(), returncode, self.database_url)
 
+    def so_far(self) -> Crawl:
+        """Return what a crawl that goes on has stored up to now."""
+        return Crawl({}, self.log(), 0, self.database_url)
+
     def run(self, timeout: float = 40.0, **settings: Any) -> Crawl:
         """Run the crawl to its end."""
         return self.finish(self.start(**settings), timeout)

@@ -59,6 +59,18 @@ def _wait_until(site: Site, requests: int) -> None:
         time.sleep(0.01)
 
 
+def _wait_until_stored(site: Site, project: Project, pages: int, visited: int) -> None:
+    """Wait until the store of a running crawl holds so many pages, of which so many have been visited."""
+    _wait_until(site, 1)  # the store is open
+    until = time.monotonic() + 20
+    while time.monotonic() < until:
+        outcomes = project.so_far().outcomes()
+        if len(outcomes) >= pages and sum(map(bool, outcomes.values())) >= visited:
+            return
+        time.sleep(0.05)
+    raise AssertionError(f"20 s were not enough to store {pages} pages, {visited} of them visited")
+
+
 def test_kill_9_forgets_at_most_the_last_half_second(site: Site, tmp_path: Path) -> None:
     """After kill -9 every page is still there, and all but the last half second's crawls are known."""
     project = _project(site, tmp_path, CRAWLSCHED_BANDWIDTH="100/s", CONCURRENT_REQUESTS_PER_DOMAIN="30")
@@ -76,9 +88,9 @@ def test_kill_9_forgets_at_most_the_last_half_second(site: Site, tmp_path: Path)
 
 def test_after_kill_9_the_rest_is_crawled_with_the_same_requests(site: Site, tmp_path: Path) -> None:
     """Headers, cookies, cb_kwargs, meta and callback are those of the first request; every page is delivered."""
-    project = _project(site, tmp_path, CRAWLSCHED_BANDWIDTH="100/s", CONCURRENT_REQUESTS_PER_DOMAIN="30")
+    project = _project(site, tmp_path, CRAWLSCHED_BANDWIDTH="20/s", CONCURRENT_REQUESTS_PER_DOMAIN="30")
     process = project.start()
-    _wait_until(site, 130)  # more than a second after start() has named its pages
+    _wait_until_stored(site, project, pages=200, visited=20)
     process.kill()
     process.wait()
     project._log.close()
@@ -87,7 +99,7 @@ def test_after_kill_9_the_rest_is_crawled_with_the_same_requests(site: Site, tmp
     project.file.write_text(
         project.file.read_text().replace("async def start(self):", "async def start(self):\n        return")
     )
-    crawl = project.run(CLOSESPIDER_TIMEOUT="5")
+    crawl = project.run(CRAWLSCHED_BANDWIDTH="100/s", CLOSESPIDER_TIMEOUT="6")
     delivered = {line.split()[0] for line in (tmp_path / "delivered.txt").read_text().splitlines()}
     assert len(delivered) == 200, crawl.log[-2000:]
     later = [headers for path, headers in site.requests[before:] if path != "/robots.txt"]
@@ -103,7 +115,8 @@ def test_a_change_that_was_not_delivered_comes_again_after_a_crash(site: Site, t
     until = time.monotonic() + 20
     while not (tmp_path / "hanging.txt").exists() and time.monotonic() < until:
         time.sleep(0.01)
-    time.sleep(1.0)  # the observations are in the store by now, the fingerprints must not be
+    # The observations are in the store then, the fingerprints must not be.
+    _wait_until_stored(site, project, pages=200, visited=1)
     process.kill()
     process.wait()
     project._log.close()

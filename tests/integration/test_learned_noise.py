@@ -188,7 +188,7 @@ def test_a_change_that_waits_for_a_sibling_is_not_lost_with_the_crawl(site: Site
         time.sleep(0.02)
     sold.set()
     assert waiting.wait(20)
-    time.sleep(0.7)  # what was known when the sibling was asked is in the store by now
+    time.sleep(2.0)  # what was known when the sibling was asked is in the store by now
     process.send_signal(end)
     if end == signal.SIGTERM:
         time.sleep(0.3)
