@@ -25,7 +25,7 @@ _UNKNOWN = np.array([[np.inf], [0.0]])
 # If none of so many pages is surely the best, as where many are alike, it is found otherwise.
 _MOST_LOOKS = 6
 # A crawl value is told as well as that.
-_PRECISE = 1e-9
+_PRECISE = 1e-7
 
 #: `crawlsched.frontier.awake_rows`.
 ROWS = Compilable(awake_rows)
@@ -54,6 +54,8 @@ class Awake:
     pages : ndarray of int, shape (n,)
         Ascending; some have left since they were put in.
     hosts : ndarray of int32, shape (n,)
+    has_evaluated : bool
+        Whether `best` had to find a crawl value in numpy, which takes as long as a part of a look at many pages.
 
     Notes
     -----
@@ -76,6 +78,7 @@ class Awake:
         # Which of the values are those of each page, and where among them.
         self._batches: npt.NDArray[np.int32] = np.empty(0, np.int32)
         self._rows: npt.NDArray[np.int32] = np.empty(0, np.int32)
+        self.has_evaluated = False
 
     def living(self) -> IndexArray:
         """Return the pages, ascending; O(n)."""
@@ -190,7 +193,7 @@ class Awake:
             What no other page is worth more than. Only if it is below the value is this surely the best page.
         value, doubt : float
             The crawl value of the page in the row, as `PageValue.at` gives it, and the doubt that it leaves. Without
-            compiled code it may be less, by no more than a billionth.
+            compiled code it may be less, by no more than a ten-millionth.
         """
         if not ROWS.compiled:
             return self._best_by_bounds(now, enough)
@@ -224,7 +227,7 @@ class Awake:
     def _best_by_bounds(self, now: float, enough: float) -> tuple[int, float, float, float, float]:
         """Return the same as `best`, in numpy, where a single value takes as long as some dozens.
 
-        What is known since the turn began says what a page is worth now to a billionth, where turns are short.
+        What is known since pages were looked at says what one is worth now to a ten-millionth, where turns are short.
         """
         bounds = self.bounds(now)
         if not bounds.size:
@@ -238,6 +241,7 @@ class Awake:
         least = bound - (self._bounds.item(5, row) + self._bounds.item(6, row) * since * since)
         if bound - least <= _PRECISE * bound:
             return row, bound, following, least, 0.0
+        self.has_evaluated = True
         return row, bound, following, *self._values[self._batches.item(row)].one_at(self._rows.item(row), now)
 
     def discard_row(self, row: int) -> None:

@@ -163,19 +163,18 @@ class Buckets:
         pages: IndexArray = self._kept.take(key, n, self._column(), *self._range_of(key))
         return pages
 
-    def put_under(self, key: int, pages: IndexArray) -> None:
-        """Put pages back under all others that `pop_some` took out of a bucket; O(entries of the bucket).
-
-        Not while compiled code is in use.
-        """
-        assert isinstance(self._kept, PlainEntries)
-        self._kept.put_under(key, pages)
-
-    def pop_lowest(self, key: int, n: int) -> IndexArray:
-        """Do what `pop_some` does, but begin with those that were put under the others; O(entries of the bucket)."""
-        assert isinstance(self._kept, PlainEntries)
+    def top(self, key: int, n: int) -> IndexArray:
+        """Return up to `n` distinct living pages of a bucket, those that came last; amortised O(n)."""
         self._finish(key)
-        return self._kept.take_lowest(key, n, self._column(), *self._range_of(key))
+        living, found, more = self._kept.living(key), np.empty(0, np.intp), n
+        while found.size < n and self._kept.size(key):
+            taken = self._kept.take(key, more, self._column(), *self._range_of(key))
+            found = distinct(np.concatenate([taken, found]))
+            more *= 2
+        # The dead among them are gone now, and they themselves are the last again.
+        self._kept.add(np.full(found.size, key), found)
+        self._kept.set_living(key, living)
+        return found[:n]
 
     def size(self, key: int) -> int:
         """Return how many entries a bucket has, 0 if there is none; O(1)."""
@@ -187,6 +186,18 @@ class Buckets:
         self._finish(key)
         pages: IndexArray = self._kept.look(key, self._column(), *self._range_of(key))
         return pages
+
+    def pages_of(self, keys: list[int]) -> IndexArray:
+        """Return the living pages of some buckets, not all of them distinct; O(n)."""
+        if isinstance(self._kept, CompactEntries):
+            return np.concatenate([self.pages(key) for key in keys])
+        for key in keys:  # the same in fewer calls
+            self._finish(key)
+        pages, n = self._kept.entries_of(keys)
+        low, high = self._range_of(np.repeat(keys, n))
+        column = self._column()[pages]
+        living: IndexArray = pages[(column >= low) & (column <= high)]
+        return living
 
     def discard(self, key: int) -> None:
         """Take out a bucket that has no living pages; O(n)."""

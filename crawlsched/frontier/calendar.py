@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from heapq import heappop, heappush
 from typing import Any
 
@@ -78,7 +77,6 @@ class Calendar:
         self._next_tick = NONE
         self._ahead: IndexArray = np.empty(0, np.intp)
         self._n_ahead = 0
-        self._n_costly = 0  # that are last of these
         self._room = np.empty(1024, np.int64)  # for what rings, with compiled code
         # How many alarms are set, and how many of these are in buckets.
         self._living = self._n_near = 0
@@ -276,42 +274,30 @@ class Calendar:
         self._n_near -= n_found
         return [self._room[:n_found].copy()]
 
-    def ahead(
-        self,
-        n: int,
-        portions: tuple[int, int] | None = None,
-        costly: Callable[[IndexArray], BoolArray | None] | None = None,
-    ) -> IndexArray:
-        """Take out some pages of those that ring in the tick after the last `due`, if there are many; O(their number).
+    def ahead(self, n: int, least: int | None = None) -> IndexArray:
+        """Take out up to `n` pages of those that ring in the tick after the last `due`, if many do; O(their number).
 
-        Alarms that are set for that tick meanwhile are handed out, too, if they are many again, but not without end:
-        some are set by whoever has just looked at their pages.
+        Alarms that are set for that tick meanwhile are handed out, too, if they are many again, but not without end,
+        unless all are asked for: some are set by whoever has just looked at their pages.
 
         Parameters
         ----------
         n : int
-            More than so many are many.
-        portions, costly : optional
-            How many at most are handed out of those that are not costly, and then of those that are, and which are; see
-            `crawlsched.frontier.CrawlValues`. By default `n`, and none is.
+        least : int, optional
+            More than so many are many; by default `n`. All are asked for by 0.
         """
-        tick = self._current + 1
+        tick, least = self._current + 1, n if least is None else least
         if tick != self._next_tick:
             self._next_tick, self._n_ahead = tick, 0
         if not self._ahead.size:
-            if self._n_ahead == _TIMES_AHEAD or self._buckets.size(tick) <= n:
+            if (least and self._n_ahead == _TIMES_AHEAD) or self._buckets.size(tick) <= least:
                 return self._ahead
-            self._n_ahead += 1
             pages = distinct(self._buckets.pop_some(tick, self._buckets.size(tick)))
-            if pages.size <= n:  # the others were dead
+            if pages.size <= least:  # the others were dead
                 self._buckets.add(np.full(pages.size, tick), pages)
                 return self._ahead
-            last = None if costly is None else costly(pages)
-            self._ahead = pages if last is None else np.concatenate([pages[~last], pages[last]])
-            self._n_costly = 0 if last is None else int(np.count_nonzero(last))
-        n_others, at_most = self._ahead.size - self._n_costly, portions or (n, n)
-        n = min(at_most[0], n_others) if n_others > 0 else at_most[1]
-        self._n_costly = min(self._n_costly, max(self._ahead.size - n, 0))
+            self._n_ahead += 1
+            self._ahead = pages
         some, self._ahead = self._ahead[:n], self._ahead[n:]
         living: IndexArray = some[self._alarm[some] == tick]
         self.clear(living)

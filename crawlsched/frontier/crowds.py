@@ -9,7 +9,6 @@ from crawlsched.frontier.ladder import LOWEST, Ladder
 from crawlsched.frontier.ladders import Ladders
 from crawlsched.frontier.levels import SHARE
 from crawlsched.frontier.resting import RestingHosts
-from crawlsched.frontier.values import CrawlValues
 
 __all__ = ["Crowds"]
 
@@ -36,8 +35,6 @@ class Crowds:
     ----------
     ladders : Ladders
     resting : RestingHosts
-    values : CrawlValues
-        Says which pages are costly: these are looked at apart from the others.
 
     Attributes
     ----------
@@ -45,22 +42,18 @@ class Crowds:
         How fast the cutoff falls, levels a tick.
     beds : list of (Ladder, int, int)
         The crowded beds, highest last: ladder, level and how many pages there are still to be looked at.
-    n_costly : int
-        About how many costly pages are left in beds out of which all others were taken.
+    owed : int
+        How many of these pages are to be looked at by now.
     """
 
-    def __init__(self, ladders: Ladders, resting: RestingHosts, values: CrawlValues) -> None:
+    def __init__(self, ladders: Ladders, resting: RestingHosts) -> None:
         self._ladders = ladders
         self._resting = resting
-        self._values = values
         self.fall = 0.0
         self._cutoff_before = LOWEST
         self.beds: list[tuple[Ladder, int, int]] = []
-        # Those in which only costly pages are left, highest first.
-        self._costly: list[tuple[Ladder, int, int]] = []
-        self.n_costly = 0
-        self._thinned = 0  # so many pages of the others with each pick,
-        self._owed = 0  # and so many are to be looked at by now
+        self._thinned = 0  # so many of their pages with each pick
+        self.owed = 0
         self._picks = 1  # in a turn
         self._since = _LOOKED_FOR_EVERY  # so many picks ago crowded beds were looked for
 
@@ -72,7 +65,6 @@ class Crowds:
         self._since += picks
         if self.fall < _LEAST_FALL or cutoff == LOWEST:
             self.beds, self._thinned, self._since = [], 0, _LOOKED_FOR_EVERY
-            self._costly, self.n_costly = [], 0
 
     def are_unforeseen(self, most: float) -> bool:
         """Whether the cutoff is falling, and it is time to look for crowded beds again; O(1).
@@ -103,36 +95,29 @@ class Crowds:
             ticks = max(_EARLY * (cutoff - level) / self.fall, 1.0)
             self._thinned = max(self._thinned, min(_MOST_THINNED, int(before / ticks / self._picks) + 1))
 
-    def owe(self) -> int:
-        """Count one more pick; return how many pages are to be looked at by now."""
-        self._owed += self._thinned
-        return self._owed
+    def owe(self) -> None:
+        """Count one more pick."""
+        self.owed += self._thinned
 
-    def take(self, most: float) -> IndexArray:
-        """Take out as many pages of the highest crowded beds as are owed.
+    def take(self) -> IndexArray:
+        """Take as many pages as are owed out of the highest crowded bed; a call for what is left of it costs little."""
+        ladder, level, _ = self.beds[-1]
+        pages = ladder.take(level, self.owed)
+        self.owed = 0
+        self._taken(pages.size)
+        return pages
 
-        Without compiled code, which has no need of it, those that are costly stay until they are enough for a call of
-        their own.
-        """
-        if most == np.inf:
-            ladder, level, _ = self.beds[-1]
-            pages, _ = ladder.take(level, self._owed)
-            self._owed = 0
-            self._taken(pages.size)
-            return pages  # a call for what is left of a bed costs compiled code little
-        at_most, costly_at_most = self._values.portions
-        if self.n_costly >= costly_at_most:
-            return self._take_costly(costly_at_most)
-        n = min(self._owed, at_most)
-        self._owed -= n
+    def some(self, most: int) -> IndexArray:
+        """Return as many pages of the highest crowded beds as are owed, or `most`, which stay there for now."""
+        n = min(self.owed, most)
+        self.owed -= n
         found = []
         while n > 0 and self.beds:
-            ladder, level, _ = self.beds[-1]
-            pages, left = ladder.take(level, n, self._values.costly)
-            self._taken(0 if left else pages.size)
-            if left:
-                self._costly.append((ladder, level, left))
-                self.n_costly += left
+            ladder, level, there = self.beds.pop()
+            pages = ladder.some(level, min(n, there))
+            if pages.size == n < there:
+                self.beds.append((ladder, level, there - n))
+            # Otherwise that was all of it: to ask once more would give the same pages, which are still there.
             found.append(pages)
             n -= pages.size
         return np.concatenate(found) if found else np.empty(0, np.intp)
@@ -145,20 +130,3 @@ class Crowds:
         ladder, level, there = self.beds.pop()
         if 0 < n < there:
             self.beds.append((ladder, level, there - n))
-
-    def _take_costly(self, n: int) -> IndexArray:
-        """Take out up to `n` pages of the highest beds in which none but costly ones are left."""
-        found = []
-        while n > 0 and self._costly:
-            ladder, level, left = self._costly[0]
-            pages = ladder.take_costly(level, min(n, left))
-            left -= pages.size
-            self.n_costly -= pages.size
-            if not pages.size or left <= 0:
-                del self._costly[0]
-                self.n_costly -= left
-            else:
-                self._costly[0] = ladder, level, left
-            found.append(pages)
-            n -= pages.size
-        return np.concatenate(found) if found else np.empty(0, np.intp)

@@ -92,21 +92,9 @@ class PlainEntries:
 
     def take(self, key: int, n: int, column: ColumnArray, low: int, high: int) -> IndexArray:
         """Take up to `n` entries out; return those whose page's number in a column is from `low` to `high`."""
-        return self._cut(key, slice(-n, None), column, low, high)
-
-    def put_under(self, key: int, pages: IndexArray) -> None:
-        """Put pages that were taken out of a bucket under all others."""
-        self._buckets[key][:0] = array("I", pages.astype(np.uint32).tobytes())
-        self.entries += pages.size
-
-    def take_lowest(self, key: int, n: int, column: ColumnArray, low: int, high: int) -> IndexArray:
-        """Do what `take` does, but begin with those that were put under the others."""
-        return self._cut(key, slice(n), column, low, high)
-
-    def _cut(self, key: int, part: slice, column: ColumnArray, low: int, high: int) -> IndexArray:
         bucket = self._buckets[key]
-        pages = np.frombuffer(bucket, np.uint32)[part].astype(np.intp)
-        del bucket[part]
+        pages = np.frombuffer(bucket, np.uint32)[-n:].astype(np.intp)
+        del bucket[-n:]
         self.entries -= pages.size
         return _alive(pages, column, low, high)
 
@@ -115,6 +103,11 @@ class PlainEntries:
         pages = distinct(self.take(key, self.size(key), column, low, high))
         self._buckets[key].frombytes(pages.astype(np.uint32).tobytes())
         self.entries += pages.size
+
+    def entries_of(self, keys: list[int]) -> tuple[IndexArray, list[int]]:
+        """Return all entries of some buckets, and how many each has."""
+        buckets = [self._buckets[key] for key in keys]
+        return np.frombuffer(b"".join(buckets), np.uint32).astype(np.intp), [len(bucket) for bucket in buckets]
 
     def look(self, key: int, column: ColumnArray, low: int, high: int) -> IndexArray:
         """Return the same of a whole bucket, and leave it as it is."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import partial
 from heapq import heappop, heappush
 from itertools import count
 
@@ -15,20 +13,17 @@ from crawlsched.frontier.deadlines import Deadlines
 from crawlsched.frontier.eligible import Eligibility
 from crawlsched.frontier.host_queues import HostQueues
 from crawlsched.frontier.ladder import BARRED, IN_FLIGHT, OUT, Ladder
+from crawlsched.frontier.looks import OPENED, WOKEN, Looks
 from crawlsched.frontier.standing import Standing
 from crawlsched.frontier.values import CrawlValues
 from crawlsched.pages import Pages
 
-__all__ = ["OPENED", "PICKS_PER_TICK", "Filing"]
+__all__ = ["PICKS_PER_TICK", "Filing"]
 
 IndexArray = npt.NDArray[np.intp]
 
 #: About so many picks make a tick.
 PICKS_PER_TICK = 32
-#: So many pages at least are looked at when a ladder is opened, since numpy needs some to be worth its while.
-OPENED = 48
-# And so many of them are to be awake then, with numpy alone.
-_WOKEN = 20
 # Of more pages than this it is supposed that others will come whose values are lower.
 _MANY = 192
 
@@ -62,11 +57,10 @@ class Filing:
         self._force_number: dict[int, float] = {}
         self._force_numbers = count()
         self._forced = HostQueues(self._resting.until, self._force_number.get)
-        self._crowds = Crowds(self._ladders, self._resting, values)
+        self._crowds = Crowds(self._ladders, self._resting)
         self._has_looked = False  # whether the last call has looked at many pages already
         self._n_picks_left = 0  # until there is time for other work
-        # Without compiled code, what is still to be done in this turn, by picks that have nothing else to do.
-        self._left: list[Callable[[], None]] = []
+        self._looks = Looks(self._standing, self._crowds, self._bar_again)
 
     def __len__(self) -> int:
         """Count the pages in the frontier; O(n)."""
@@ -101,6 +95,7 @@ class Filing:
         if not pages.size:
             return
         self._advance(now)
+        self._looks.leave_out(pages)
         self.reserve(int(pages.max()) + 1)
         standing = self._standing
         self._resting.count(self._pages.host[pages[standing.place[pages] == OUT]], 1)
@@ -146,6 +141,8 @@ class Filing:
             return
         if now != standing.now:  # as where a page comes back in the moment in which it was picked
             self._advance(now)
+        if self._looks.look is not None:
+            self._looks.look.leave_out(page)
         if at != IN_FLIGHT:
             standing.leave_one(page)
             standing.place[page] = IN_FLIGHT
@@ -193,6 +190,11 @@ class Filing:
         else:
             self._standing.calendar.set_one(page, until, self._standing.rung)
 
+    def _bar_again(self, pages: IndexArray) -> None:
+        """Leave pages out until they may be crawled."""
+        for page in pages.tolist():
+            self._bar(page, self._eligibility.at_one(page), self._standing.now)
+
     def deadline_of(self, page: int) -> float:
         """Return when a page becomes overdue, POSIX seconds; inf without a longest crawl interval."""
         return self._deadlines.of(page)
@@ -223,10 +225,11 @@ class Filing:
     def _turn(self, now: float, picking: bool) -> None:
         """Begin the tick of `now`: all pages that are awake or whose alarms ring are put where they belong.
 
-        In numpy a call takes the longer the more there are: if they are many, those that are awake, or fresh, wait for
-        another pick. And two calls take longer than one: if the pick that follows has to open a bed, it is opened here.
+        In numpy those that are awake, or fresh, wait for other picks. And two calls take longer than one: if the pick
+        that follows has to open a bed, it is opened here.
         """
         standing = self._standing
+        self._looks.finish()
         held = standing.holds
         standing.begin_turn(now)
         standing.calendar.adapt()
@@ -235,24 +238,23 @@ class Filing:
         self._crowds.fell(standing.cutoff, PICKS_PER_TICK * standing.ticks)
         self._deadlines.turn()
         pages = self._rung(standing.calendar.due(standing.rung), now)
-        opened = self._to_open(now) if picking and standing.at_once < np.inf else None
-        few = standing.awake.pages.size + len(standing.fresh) + pages.size <= standing.at_once
-        if few or self._left or standing.until > held:
-            self._left = []
+        opened = self._ladder_to_open(now) if picking and standing.at_once < np.inf else None
+        if standing.at_once == np.inf or self._looks.are_behind or standing.until > held:
+            self._looks.begin_turn_without()
             pages = np.concatenate([standing.take_awake(), standing.take_fresh(), pages])
         else:
-            costly, others = partial(standing.put_awake, costly=True), partial(standing.put_awake, costly=False)
-            self._left = [costly, others, standing.put_fresh]
+            self._looks.begin_turn()
         if opened is not None:
             standing.place[pages] = IN_FLIGHT  # or some would be found in their beds once more
             pages = np.concatenate([pages, self._opened(opened)])
         if pages.size:
-            standing.put(pages, falling=False, waking=0 if opened is None else _WOKEN)
+            standing.put(pages, falling=False, waking=0 if opened is None else WOKEN)
             self._has_looked = True
         if opened is not None:
             self._ladders.note(opened)
         for host in list(self._resting.awake):
             standing.put_worst_to_bed(host)
+        self._has_looked |= standing.at_once < np.inf
 
     def _rung(self, due: IndexArray, now: float) -> IndexArray:
         """Take pages whose alarms have rung from where they stand; return those that may be crawled by now."""
@@ -270,16 +272,13 @@ class Filing:
     def _ring_ahead(self) -> None:
         """Look at some pages whose alarms ring in the next tick, if these are many: to ring early does no harm."""
         standing = self._standing
-        # With numpy alone these are fewer.
-        many = self.values.portion if standing.at_once == np.inf else self.values.portion * 2 // 3
-        ahead = standing.calendar.ahead(many, self.values.portions, self.values.costly)
-        pages = self._rung(ahead, standing.now)
+        pages = self._rung(standing.calendar.ahead(self.values.portion), standing.now)
         if pages.size:
             standing.put(pages, falling=False)
 
     # -- beds are opened
 
-    def _to_open(self, now: float) -> Ladder | None:
+    def _ladder_to_open(self, now: float) -> Ladder | None:
         """Return the ladder with a bed above all that is awake now; None if there is none."""
         ladder, bounds = self._ladders.highest(), self._standing.awake.bounds(now)
         if ladder is None or (bounds.size and bounds.max() >= -ladder[0]):
@@ -290,7 +289,7 @@ class Filing:
         """Look at the pages of a ladder's highest beds, to which the cutoff comes down, or at the best of a run."""
         pages = self._opened(ladder)
         if pages.size:
-            self._standing.put(pages, falling=True, waking=_WOKEN if self._standing.at_once < np.inf else 0)
+            self._standing.put(pages, falling=True, waking=WOKEN if self._standing.at_once < np.inf else 0)
             self._has_looked = True
         self._ladders.note(ladder)
 
@@ -307,7 +306,7 @@ class Filing:
 
     def _thin_out(self) -> None:
         """Look at some pages of a bed that the cutoff is coming down to, so that not all have to be looked at then."""
-        pages = self._crowds.take(self._standing.at_once)
+        pages = self._crowds.take()
         if pages.size:
             self._standing.calendar.clear(pages)
             self._standing.put(pages, falling=True)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from crawlsched.frontier.filing import OPENED, Filing
+from crawlsched.frontier.filing import Filing
 from crawlsched.frontier.ladder import (
     AFTER_ALL_PAGES,
     AWAKE,
@@ -20,6 +20,7 @@ from crawlsched.frontier.ladder import (
     RUNNING,
 )
 from crawlsched.frontier.levels import value_at
+from crawlsched.frontier.looks import OPENED
 from crawlsched.frontier.values import PageValue
 
 __all__ = ["Frontier", "Pick"]
@@ -39,7 +40,7 @@ class Pick(NamedTuple):
     ----------
     page : int
     crawl_value : float
-        At the time of the pick, to a billionth; nan for a page that goes for another reason.
+        At the time of the pick, to a ten-millionth; nan for a page that goes for another reason.
     reason : str
         ``"value"``, ``"overdue"`` (its longest crawl interval has passed) or ``"forced"``.
     """
@@ -106,6 +107,7 @@ class Frontier(Filing):
 
     def waits_for_host(self) -> bool:
         """Whether some page could go if its host did not rest; O(resting hosts)."""
+        self._looks.finish()
         self._standing.put_fresh()
         if self._standing.awake.has_resting():
             return True
@@ -122,6 +124,7 @@ class Frontier(Filing):
 
     def next_event(self, now: float) -> float:
         """Return the earliest time at which `pick` could give something, if it gives nothing now; inf: never. O(1)."""
+        self._looks.finish()
         self._standing.put_fresh()
         times = self._standing.calendar.next_time(), self._deadlines.next_time(), self._resting.next_time()
         return max(now, min(*times, self._soon[0][0] if self._soon else np.inf))
@@ -227,28 +230,27 @@ class Frontier(Filing):
         if standing.followers.queues:
             standing.hand_over_one(page)
         self._n_picks_left -= 1
-        if self._n_picks_left <= 0 or self._crowds.beds or self._crowds.n_costly:
+        if self._n_picks_left <= 0 or self._crowds.beds:
             self._work_off()
         return _new_pick(Pick, (page, value, "value"))
 
     def _work_off(self) -> None:
         """Do a part of what a falling cutoff makes necessary, or what the next tick would have too much of."""
-        owed = self._crowds.owe() if self._crowds.beds else 0
+        if self._crowds.beds:
+            self._crowds.owe()
         if self._has_looked:
             return  # such a pick has done enough
-        at_once = self._standing.at_once
-        # Not a few with each pick: in numpy some dozens cost no more. There what is to be done in time goes first.
-        if at_once == np.inf:
-            is_owed = owed >= max(OPENED, self.values.portion // 4)
-        else:
-            at_most, costly_at_most = self.values.portions
-            is_owed = owed >= at_most or self._crowds.n_costly >= costly_at_most
-        if self._n_picks_left <= 0 and (at_once < np.inf or not is_owed):
+        if self._standing.at_once < np.inf:
+            if self._n_picks_left <= 0:
+                self._n_picks_left = self._standing.ticks
+                self._looks.go_on()
+            return
+        # Not a few with each pick: what is owed costs little more together.
+        is_owed = self._crowds.beds and self._crowds.owed >= max(OPENED, self.values.portion // 4)
+        if self._n_picks_left <= 0 and not is_owed:
             self._n_picks_left = _WORK_EVERY * self._standing.ticks
-            if self._left:
-                self._left.pop()()
-            elif self._crowds.are_unforeseen(at_once):
-                self._crowds.foresee(self._standing.cutoff, at_once)
+            if self._crowds.are_unforeseen(np.inf):
+                self._crowds.foresee(self._standing.cutoff, np.inf)
             else:
                 self._ring_ahead()
         elif is_owed:

@@ -47,15 +47,12 @@ OWN_LADDER = 2**28
 
 IndexArray = npt.NDArray[np.intp]
 FloatArray = npt.NDArray[np.float64]
-BoolArray = npt.NDArray[np.bool_]
 LevelArray = npt.NDArray[np.int32]
 
 #: Levels begin here: what stands above `RUNNING` sleeps.
 LOWEST = -(2**30)
 #: In a run: one of pages that are sorted by crawl values which do not grow.
 RUNNING = LOWEST - 1
-# So few pages are not left behind in a bed when others are taken out.
-_FEW = 48
 # Levels in which `highest_sleepers` looks for pages.
 _LEVELS_LOOKED_AT = 64
 #: Stands for a page in keys (-value, page) that come after those of all pages of that value.
@@ -247,56 +244,40 @@ class Ladder:
             lowest = level
         return np.concatenate(found), lowest
 
+    def coming(self, least: int, most: float) -> tuple[IndexArray, int | None]:
+        """Return what `open` would take out, and leave it where it is; None where it is nothing, or of a run."""
+        n, levels = 0, list[int]()
+        while n < least and (level := self.highest()) is not None:
+            living = self._beds.living(level)
+            if (self._runs and -self._runs[0][0] >= value_at(level)) or (n and n + living > most):
+                break
+            heappop(self._order)
+            levels.append(level)
+            n += living
+        for level in levels:
+            heappush(self._order, -level)
+        if not levels:
+            return np.empty(0, np.intp), None
+        return distinct(self._beds.pages_of(levels)), levels[-1]
+
     def crowded(self, above: int, least: int) -> list[tuple[int, int]]:
         """Return (level, sleepers) of the levels above one under which at least so many pages sleep; O(levels)."""
         highest = self.highest()
         return [] if highest is None else self._beds.crowded(above, highest, least)
 
-    def take(
-        self, level: int, n: int, costly: Callable[[IndexArray], BoolArray | None] | None = None
-    ) -> tuple[IndexArray, int]:
-        """Take up to `n` distinct pages out of a bed, which may be gone; they are in flight then. O(n).
-
-        Parameters
-        ----------
-        level : int
-        n : int
-        costly : callable, optional
-            ``costly(pages)`` returns which pages stay, for `take_costly`; None: none of them. Some more than `n` are
-            taken then, where few would be left.
-
-        Returns
-        -------
-        pages : ndarray of int
-        left : int
-            How many pages are there now that stay, if there are hardly any others; otherwise 0.
-        """
-        if level not in self._beds:
-            return np.empty(0, np.intp), 0
-        size = self._beds.size(level)
-        is_whole = size <= (n if costly is None else n + _FEW)
-        pages = distinct(self._beds.pop_some(level, size if is_whole else n))
-        # Compiled code may have been in use until this turn, and its beds have no bottom.
-        stay, left = None if costly is None or self.table() is not None else costly(pages), 0
-        if stay is not None and stay.any():
-            self._beds.put_under(level, pages[stay])
-            pages = pages[~stay]
-            left = self._beds.living(level) - pages.size if is_whole or not pages.size else 0
-        self._take_off(level, pages)
-        return pages, left
-
-    def take_costly(self, level: int, n: int) -> IndexArray:
-        """Take up to `n` of those out of a bed, which may be gone, that `take` left there; O(pages in the bed)."""
+    def take(self, level: int, n: int) -> IndexArray:
+        """Take up to `n` distinct pages out of a bed, which may be gone; they are in flight then. O(n)."""
         if level not in self._beds:
             return np.empty(0, np.intp)
-        pages = distinct(self._beds.pop_lowest(level, n))
-        self._take_off(level, pages)
-        return pages
-
-    def _take_off(self, level: int, pages: IndexArray) -> None:
+        pages = distinct(self._beds.pop_some(level, n))
         # A page may stand in a bed twice: so what the next call finds of it is dead.
         self._place()[pages] = IN_FLIGHT
         self.leave(np.full(pages.size, level))
+        return pages
+
+    def some(self, level: int, n: int) -> IndexArray:
+        """Return up to `n` distinct pages of a bed, which may be gone; amortised O(n)."""
+        return self._beds.top(level, n) if level in self._beds else np.empty(0, np.intp)
 
     def _head_of_run(self, least: int) -> IndexArray:
         self._is_bound = False

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 import numpy.typing as npt
 
@@ -54,6 +56,30 @@ _MOST_LOWER = 64
 _NONE: npt.NDArray[np.int32] = np.empty(0, np.int32)
 # More pages than this that would wake at once and whose values do not grow are sorted instead.
 _LEAST_RUN = 256
+# Up to so many pages that leave those awake are found one by one.
+_FEW = 4
+
+
+class Sleepers(NamedTuple):
+    """Pages that have gone to bed without alarms: their levels, values, which of those are theirs, and until when safe.
+
+    Attributes
+    ----------
+    pages : ndarray of int, shape (n,)
+    levels : ndarray of int, shape (n,)
+        Below which their values stay until their alarms ring.
+    values : PageValues
+    where : ndarray of bool, shape (m,)
+        Which of the values are theirs.
+    until : float
+        POSIX seconds. They are below their levels until then.
+    """
+
+    pages: IndexArray
+    levels: npt.NDArray[np.integer]
+    values: PageValues
+    where: BoolArray
+    until: float
 
 
 class Standing:
@@ -71,10 +97,10 @@ class Standing:
     place : ndarray of int32
         By page, where it stands; see `ladder`.
     now, until : float
-        POSIX seconds: the time, and when the turn ends. Bounds of sleepers hold until then.
+        POSIX seconds: the time, and when the turn ends.
     holds : float
-        POSIX seconds: until when the bounds of awake and of fresh pages hold; without compiled code, where they are
-        looked at one after the other in each turn, until the next one ends.
+        POSIX seconds: until when bounds hold; without compiled code, where pages are looked at one after the other in
+        each turn, until the next one ends.
     rung : float
         POSIX seconds: a time in the last tick of the turn. All alarms up to that tick have rung.
     ticks : int
@@ -176,8 +202,7 @@ class Standing:
                 return others[:0]
             pages = others[:n_others]
         place = self.place[pages]
-        for page in pages[place == AWAKE].tolist():
-            self._fall_asleep(page)
+        self._fall_asleep(pages[place == AWAKE])
         asleep = place > RUNNING
         if asleep.any():
             self.ladders.leave(pages[asleep], place[asleep])
@@ -191,7 +216,7 @@ class Standing:
             return
         self.calendar.clear_one(page)
         if place == AWAKE:
-            self._fall_asleep(page)
+            self._fall_asleep_one(page)
         elif place > RUNNING:
             self.ladders.leave_one(page, place)
 
@@ -206,7 +231,18 @@ class Standing:
         if self.followers and (successor := self.followers.succeed(page, self.place)) is not None:
             self.put_one(successor)
 
-    def _fall_asleep(self, page: int) -> None:
+    def _fall_asleep(self, pages: IndexArray) -> None:
+        if pages.size <= _FEW:
+            for page in pages.tolist():
+                self._fall_asleep_one(page)
+            return
+        self.place[pages] = IN_FLIGHT
+        self.awake.take(self.place[self.awake.pages] == IN_FLIGHT)
+        if self.resting.awake:
+            for page, host in zip(pages.tolist(), self._pages.host[pages].tolist(), strict=True):
+                self.resting.forget(page, host)
+
+    def _fall_asleep_one(self, page: int) -> None:
         self.awake.discard(page)
         if self.resting.awake:
             self.resting.forget(page, self._pages.host.item(page))
@@ -224,14 +260,56 @@ class Standing:
         waking : int
             Without compiled code the cutoff comes down a little further, if so many of them are awake then.
         """
-        self._n_looked_at += pages.size
-        values = self.values.many(pages)
-        # Of what stays below the cutoff, or a little less in case it comes down, no more need be known than that.
-        parabolas = values.parabolas(self.now, self.holds, value_at(self.cutoff - _MOST_LOWER))
+        values = self.look_at(pages)
+        parabolas = values.parabolas(self.now, self.holds, self.near_cutoff)
         if ROWS.compiled and self._put_compiled(pages, values, parabolas, falling):
             return
+        sleepers = self.settle(pages, values, parabolas, self.now, falling, waking)
+        if sleepers is not None:
+            self.set_alarms(sleepers)
+
+    def look_at(self, pages: IndexArray) -> PageValues:
+        """Return the crawl values of pages that are about to be put somewhere; O(n)."""
+        self._n_looked_at += pages.size
+        return self.values.many(pages)
+
+    @property
+    def near_cutoff(self) -> float:
+        """Of a crawl value that stays below this no more need be known: the cutoff, or less in case it comes down."""
+        return value_at(self.cutoff - _MOST_LOWER)
+
+    def settle(
+        self,
+        pages: IndexArray,
+        values: PageValues,
+        parabolas: FloatArray,
+        after: float,
+        falling: bool,
+        waking: int = 0,
+        there: BoolArray | None = None,
+    ) -> Sleepers | None:
+        """Do what `put` does, in numpy, where it is known what pages are worth, but for alarms; O(log n) a page.
+
+        Parameters
+        ----------
+        pages : ndarray of int, shape (n,)
+        values : PageValues
+        parabolas : ndarray, shape (3, n)
+            Theirs from `after`, POSIX seconds, until the time `holds`.
+        after : float
+        falling, waking
+            As for `put`.
+        there : ndarray of bool, shape (n,), optional
+            Which of the pages are to be put anywhere; by default all.
+
+        Returns
+        -------
+        Sleepers or None
+            Those that sleep now, if there are any. They are safe until the time `holds`.
+        """
         value, slope, curve = parabolas
-        left = self.until - self.now
+        until = max(self.holds, after)
+        left = until - after
         bounds = value + left * (slope + left * curve)
         levels = levels_above(bounds)
         if waking and levels.size > waking:
@@ -243,12 +321,14 @@ class Standing:
         hosts = self._pages.host[pages]
         cutoffs = np.maximum(self.cutoff, self.resting.cutoffs[hosts] + LOWEST)
         awake = levels > cutoffs
+        if there is not None:
+            awake &= there
         if np.count_nonzero(awake) > self._most_awake and not steady.all():
             # Too many at once: the best few are kept, and the others wait until the cutoff comes down to them.
             self.set_cutoff(max(self.cutoff, self._level_of_best(bounds)))
             cutoffs = np.maximum(cutoffs, self.cutoff)
             descending = awake
-            awake = levels > cutoffs
+            awake = awake & (levels > cutoffs)
         else:
             descending = awake
         if np.count_nonzero(awake) > self._most_awake and not steady[awake].all():
@@ -257,10 +337,12 @@ class Standing:
             awake &= ~self._stand_behind(pages, hosts, awake & ~steady)
         else:
             asleep = ~awake
+        if there is not None:
+            asleep &= there
         if awake.any():
-            self._wake(pages, np.flatnonzero(awake), parabolas, values)
+            self._wake(pages, np.flatnonzero(awake), parabolas, after, values)
         if not asleep.any():
-            return
+            return None
         sleepers, levels, cutoffs = pages[asleep], levels[asleep], cutoffs[asleep]
         below = levels < self.calm.level
         cutoffs[below] = self.calm.level
@@ -269,7 +351,8 @@ class Standing:
             parts, drift = (value[asleep], slope[asleep], curve[asleep]), self.calm.drift / self.calendar.tick
             aims = np.where(falls, cutoffs, meeting_levels(levels, cutoffs, parts, drift))
         levels = bed_levels(levels, cutoffs, falls, self._coarse, aims)
-        self._sleep(sleepers, levels, values, asleep)
+        self.ladders.put(sleepers, levels)
+        return Sleepers(sleepers, levels, values, asleep, until)
 
     def _put_compiled(self, pages: IndexArray, values: PageValues, parabolas: FloatArray, falling: bool) -> bool:
         """Do what `put` does by compiled code; return False, and do nothing, where too many pages would be awake."""
@@ -281,22 +364,26 @@ class Standing:
         if n - n_asleep > self._most_awake:
             return False
         if n_asleep < n:
-            self._wake(pages, rows[n_asleep:], parabolas, values)
+            self._wake(pages, rows[n_asleep:], parabolas, self.now, values)
         if n_asleep:
-            self._sleep(pages[rows[:n_asleep]], beds[:n_asleep], values, asleep)
+            sleepers, levels = pages[rows[:n_asleep]], beds[:n_asleep]
+            self.ladders.put(sleepers, levels)
+            self.set_alarms(Sleepers(sleepers, levels, values, asleep, self.until))
         return True
 
-    def _sleep(self, pages: IndexArray, levels: npt.NDArray[np.integer], values: PageValues, where: BoolArray) -> None:
-        """Put pages to bed, and set their alarms; `where` says which of the values are theirs."""
-        self.ladders.put(pages, levels)
-        ring = values.crossings(values_at(levels) * (1 - _SLACK), self.until, where)
+    def set_alarms(self, sleepers: Sleepers, there: BoolArray | None = None) -> None:
+        """Set the alarms of pages that have gone to sleep, or of those that are still `there`; O(1) a page, or more."""
+        pages, levels, values, where, until = sleepers
+        ring = values.crossings(values_at(levels) * (1 - _SLACK), until, where)
         ring -= _CLOCK_SLACK * abs(self.now)
+        if there is not None:
+            pages, ring = pages[there], ring[there]
         self.calendar.set(pages, ring, self.rung)
 
     def put_one(self, page: int) -> None:
         """Do what `put` does for a single page."""
         value = self.values.one(page)
-        bound = value.bound(self.until, rough=True)
+        bound = value.bound(self.holds, rough=True)
         level = level_above(bound)
         host = self._pages.host.item(page)
         cutoff = max(self.cutoff, LOWEST + self.resting.cutoffs.item(host))
@@ -304,7 +391,7 @@ class Standing:
             self.put(np.array([page]), falling=False)
             return
         if level > cutoff:
-            level = level_above(value.bound(self.until))
+            level = level_above(value.bound(self.holds))
         if level > cutoff:
             self.place[page] = AWAKE
             self.awake.add_one(page, host, value.parabola(self.now, self.holds), self.now, value)
@@ -312,11 +399,13 @@ class Standing:
         bed = bed_level(level, self.calm.level if level < self.calm.level else cutoff, self._coarse)
         self.ladders.put_one(page, bed, host)
         if not value.steady:
-            ring = value.crossing(value_at(bed) * (1 - _SLACK), self.until)
+            ring = value.crossing(value_at(bed) * (1 - _SLACK), self.holds)
             if ring < np.inf:
                 self.calendar.set_one(page, ring - _CLOCK_SLACK * abs(self.now), self.rung)
 
-    def _wake(self, pages: IndexArray, rows: IndexArray, parabolas: FloatArray, values: PageValues) -> None:
+    def _wake(
+        self, pages: IndexArray, rows: IndexArray, parabolas: FloatArray, after: float, values: PageValues
+    ) -> None:
         """Put pages in some rows among those that are awake, or into runs where many never change their value."""
         if rows.size > _LEAST_RUN and np.count_nonzero(steady := values.steady[rows]) > _LEAST_RUN:
             self.ladders.run(pages[rows[steady]], parabolas[0][rows[steady]])
@@ -335,7 +424,7 @@ class Standing:
             if 4 * rows.size < pages.size:
                 # What is kept is not to hold the posterior probabilities of all the others in memory.
                 values, rows = values.some(rows), np.arange(rows.size)
-            self.awake.add(woken, hosts, parabolas, self.now, values, rows, shortfalls)
+            self.awake.add(woken, hosts, parabolas, after, values, rows, shortfalls)
 
     def _stand_behind(self, pages: IndexArray, hosts: npt.NDArray[np.int32], chosen: BoolArray) -> BoolArray:
         """Let those of the chosen pages stand behind another one that are alike in all; return which do."""
@@ -374,31 +463,38 @@ class Standing:
         self.place[fresh] = IN_FLIGHT
         return fresh
 
+    def still_fresh(self) -> IndexArray:
+        """Return the pages that were crawled in this tick, in any order, and leave them as they are."""
+        pages = np.array(list(set(self.fresh)), np.intp)
+        fresh: IndexArray = pages[self.place[pages] == FRESH]
+        return fresh
+
+    def forget_fresh(self) -> None:
+        """Keep only those in mind as crawled in this tick that were not put where they belong meanwhile."""
+        self.fresh = [page for page in self.fresh if self.place.item(page) == FRESH]
+        self.fresh_at_most = max((self.values.soon_at_most(page, self.holds) for page in self.fresh), default=0.0)
+
     def put_fresh(self) -> None:
         """Put the pages that were crawled in this tick where they belong."""
         pages = self.take_fresh()
         if pages.size:
             self.put(pages, falling=False)
 
-    def take_awake(self, costly: bool | None = None) -> IndexArray:
-        """Take out and return the pages that are awake, those of hosts that rest aside; O(A).
-
-        All of them, or only those that are costly, or only the others.
-        """
+    def still_awake(self) -> IndexArray:
+        """Return the pages that are awake, and set those of hosts that rest aside; O(A)."""
         if self.resting:
             self.resting.set_aside(*self.awake.take_resting())
-        which = None if costly is None else self.values.costly(self.awake.pages)
-        if which is not None:
-            return self.awake.take(which if costly else ~which)
-        if costly:
-            return np.empty(0, np.intp)
-        pages = self.awake.living()
+        return self.awake.living()
+
+    def take_awake(self) -> IndexArray:
+        """Take out and return the pages that are awake, those of hosts that rest aside; O(A)."""
+        pages = self.still_awake()
         self.awake.clear()
         return pages
 
-    def put_awake(self, costly: bool | None = None) -> None:
-        """Put the pages that are awake where they belong now, or some of them as `take_awake`; O(A)."""
-        pages = self.take_awake(costly)
+    def put_awake(self) -> None:
+        """Put the pages that are awake where they belong now; O(A)."""
+        pages = self.take_awake()
         if pages.size:
             self.put(pages, falling=False)
 
@@ -417,8 +513,8 @@ class Standing:
         if host not in self.ladders.of_host or len(waiting) <= self._most_awake:
             return
         pages = np.fromiter(waiting, np.intp, len(waiting))
-        value, slope, curve = self.values.many(pages).parabolas(self.now, self.until)
-        left = self.until - self.now
+        value, slope, curve = self.values.many(pages).parabolas(self.now, self.holds)
+        left = self.holds - self.now
         bounds = value + left * (slope + left * curve)
         cutoff = self._level_of_best(bounds)
         self.resting.cutoffs[host], self.resting.have_cutoffs = cutoff - LOWEST, True

@@ -86,6 +86,12 @@ class PageValues(Protocol):
             POSIX seconds.
         """
 
+    def prepare(self, after: float, until: float, above: float) -> bool:
+        """Do a part of what `parabolas` of the same arguments then goes on from, where that takes long in numpy.
+
+        Return whether `parabolas` would still take long, so that another part is better done first.
+        """
+
     def parabolas(self, after: float, until: float, above: float = -np.inf) -> FloatArray:
         """Return value v, slope s and half curvature c of parabolas that hold until a time, shape (3, n).
 
@@ -134,19 +140,9 @@ class CrawlValues(Protocol):
         one of them.
         """
 
-    def costly(self, pages: IndexArray) -> BoolArray | None:
-        """Return which pages take so much longer to look at that it pays to look at the others without them.
-
-        None where there is no such difference.
-        """
-
     @property
     def portion(self) -> int:
-        """How many pages are looked at in a third of a millisecond or so: more are dealt with in several picks."""
-
-    @property
-    def portions(self) -> tuple[int, int]:
-        """The same of pages that are not `costly`, and of such that are."""
+        """How many pages are looked at together: more are dealt with in several picks."""
 
     @property
     def few(self) -> int:

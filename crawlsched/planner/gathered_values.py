@@ -98,6 +98,10 @@ class GatheredValues:
         found: tuple[int, float, float, float, float] = ROWS.best(*self._columns, bounds, rows, now)
         return found
 
+    def prepare(self, after: float, until: float, above: float) -> bool:
+        """Return False: compiled code is in use."""
+        return False
+
     def parabolas(self, after: float, until: float, above: float = -inf) -> FloatArray:
         """Return value, slope and half curvature of parabolas that no crawl value exceeds, shape (3, n)."""
         terms, found = self._terms(after, until, above)

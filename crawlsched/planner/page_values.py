@@ -44,10 +44,7 @@ _DECIDING = ("crawled_at", "importance", "source", "n_signals", "n_signals_total
 # Up to so many pages compiled code is faster one by one: a call for several takes as long as four of them.
 _FEW_COMPILED = 3
 # So many pages at once keep a pick below a millisecond; compiled, one with announcements counts for six without.
-_PORTION, _PORTION_COMPILED, _COSTS_MORE = 48, 256, 5.0
-# In numpy as many where hardly any page was ever announced, and where all were.
-_PORTION_UNANNOUNCED, _HARDLY_ANY = 72, 0.02
-_PORTION_ANNOUNCED = 20
+_PORTION, _PORTION_COMPILED, _COSTS_MORE = 96, 256, 5.0
 # How many of the pages looked at have announcements is known from so many calls.
 _CALLS = 8
 
@@ -203,23 +200,7 @@ class PosteriorValues(PageSignals):
         """How many pages are looked at in a third of a millisecond or so."""
         if ROWS.compiled:
             return int(_PORTION_COMPILED / (1.0 + _COSTS_MORE * self._signalled_share))
-        return _PORTION_UNANNOUNCED if self._signalled_share < _HARDLY_ANY else _PORTION
-
-    @property
-    def portions(self) -> tuple[int, int]:
-        """The same of pages that are not `costly`, and of such that are."""
-        return (self.portion, self.portion) if ROWS.compiled else (_PORTION_UNANNOUNCED, _PORTION_ANNOUNCED)
-
-    def costly(self, pages: IndexArray) -> BoolArray | None:
-        """Return which pages have announcements to be reckoned with; None of compiled code.
-
-        In numpy the first one of them takes as long as a hundred others.
-        """
-        if ROWS.compiled:
-            return None
-        costly: BoolArray = self.co_change_evidence(pages) > 0.0
-        costly[self._announced(pages)] = True
-        return costly
+        return _PORTION
 
     @property
     def few(self) -> int:
@@ -252,7 +233,6 @@ class PosteriorValues(PageSignals):
         if GATHERED.compiled:
             return self._gathered(pages)
         announced, n_signals, known = self._announced(pages), np.zeros(pages.size), None
-        self._signalled_share += (announced.size / max(pages.size, 1) - self._signalled_share) / _CALLS
         if announced.size:
             rate, weight, n_signals[announced] = self.announcements(pages[announced])
             known = rate, weight
@@ -408,6 +388,10 @@ class MixedValues:
 
     def best(self, bounds: FloatArray, rows: npt.NDArray[np.int32], now: float) -> None:
         """Return None: there is no compiled code for it."""
+
+    def prepare(self, after: float, until: float, above: float) -> bool:
+        """Do a part of what `parabolas` of the same arguments then goes on from; return whether to do another one."""
+        return any(members.prepare(after, until, above) for _, members in self._parts)
 
     def parabolas(self, after: float, until: float, above: float = -inf) -> FloatArray:
         """Return value, slope and half curvature of parabolas that no crawl value exceeds, shape (3, n)."""

@@ -155,14 +155,6 @@ class PointValues:
         return _PORTION_GREEDY if self._rule is RULES["greedy"] else _PORTION
 
     @property
-    def portions(self) -> tuple[int, int]:
-        """The same of pages that are not `costly`, and of such that are."""
-        return self.portion, self.portion
-
-    def costly(self, pages: IndexArray) -> None:
-        """Return None: by these rules all pages take about as long."""
-
-    @property
     def few(self) -> int:
         """Up to how many pages are dealt with faster one by one than together."""
         return _FEW
@@ -299,6 +291,10 @@ class RuleValues:
         found: tuple[int, float, float, float, float]
         found = ROWS.point_best(self._columns, self._max_terms, bounds, rows, now)
         return found
+
+    def prepare(self, after: float, until: float, above: float) -> bool:
+        """Return False: `parabolas` takes no longer than the rest of what is done with a page."""
+        return False
 
     def parabolas(self, after: float, until: float, above: float = -inf) -> FloatArray:
         """Return value, slope and half curvature of parabolas that no crawl value exceeds, shape (3, n)."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 from math import inf, sqrt
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -39,8 +39,10 @@ _SLACK_PER_SECOND = 1e-14
 _SLACK_BELOW = 4e-10
 # Rates that add less than this share to a crawl value are none the worse for bounds that are a sixth too high.
 _NOTHING = 1e-13
+# Of so many pages at once terms are summed with one pick.
+_SHARPENED = 4
 # Up to so many values plain Python is faster than numpy.
-_FEW_ELEMENTS = 40
+_FEW_ELEMENTS = 10
 #: Compiled values with signals agree with numpy's to about 1e-14 of themselves.
 DOUBT = 1e-12
 
@@ -304,12 +306,19 @@ class GrowingValues:
     def best(self, bounds: FloatArray, rows: npt.NDArray[np.int32], now: float) -> None:
         """Return None: there is no compiled code for it."""
 
+    def prepare(self, after: float, until: float, above: float) -> bool:
+        """Do a part of what `parabolas` of the same arguments then goes on from; False: nothing more can be done so."""
+        if self._known is None or self._known[0] != after:
+            self._known = after, *self._terms(after)
+        return False
+
     def parabolas(self, after: float, until: float, above: float = -inf) -> FloatArray:
         """Return value, slope and half curvature of parabolas that no crawl value exceeds, shape (3, n)."""
         # The tangent of V as a function of τ²/2, in which it is concave.
         elapsed = np.maximum(after - self._crawled_at, 0.0)
-        value, curvature, fading = self._terms(after)
-        self._known, self._until = (after, value, curvature, fading), until
+        if self._known is None or self._known[0] != after:
+            self._known = after, *self._terms(after)
+        (_, value, curvature, _), self._until = self._known, until
         curvature = curvature * self._importance
         return _with_slack(
             value * self._importance, curvature * elapsed, curvature, self._importance * (until - self._crawled_at)
@@ -473,6 +482,34 @@ def _by_numpy(grid: Grid, weights: bytes, now: float, *columns: float) -> tuple[
     return value, slope, curvature
 
 
+class _Bounds(NamedTuple):
+    """What the terms of pages do not exceed for importance 1, and what that is made of where they are to be summed.
+
+    Attributes
+    ----------
+    found : ndarray, shape (4, n)
+        As of `SignalledValues.terms_by_numpy`.
+    rows : ndarray of int, shape (m,)
+        Which pages might be worth enough that more has to be known of them.
+    stale, value, slope : ndarray, shape (m, K)
+        Of these, by rate: minus the log-probability of freshness, and bounds of the value and its derivative by it.
+    loose : ndarray of bool, shape (m, K)
+        Where the bounds are not the value and its derivative themselves.
+    """
+
+    found: FloatArray
+    rows: IndexArray
+    stale: FloatArray
+    value: FloatArray
+    slope: FloatArray
+    loose: BoolArray
+
+    def some(self, part: slice) -> _Bounds:
+        """Return the same, with some of the rows."""
+        stale, value, slope, loose = self.stale[part], self.value[part], self.slope[part], self.loose[part]
+        return _Bounds(self.found, self.rows[part], stale, value, slope, loose)
+
+
 class SignalledValues:
     """`SignalledValue` for many pages at once; parameters are the same, one per page."""
 
@@ -497,6 +534,8 @@ class SignalledValues:
         # Of the last parabolas: when they begin, `_terms` there, and until when they hold.
         self._known: tuple[float, FloatArray] | None = None
         self._until = -inf
+        # By the arguments of `prepare`.
+        self._prepared: tuple[tuple[float, ...], _Bounds] | None = None
 
     def at(self, now: float) -> FloatArray:
         """Return the crawl values."""
@@ -520,6 +559,19 @@ class SignalledValues:
 
     def best(self, bounds: FloatArray, rows: npt.NDArray[np.int32], now: float) -> None:
         """Return None: there is no compiled code for it."""
+
+    def prepare(self, after: float, until: float, above: float) -> bool:
+        """Do a part of what `parabolas` of the same arguments then goes on from; return whether to do another one."""
+        if above <= 0.0:
+            return False
+        arguments = after, until, above
+        if self._prepared is None or self._prepared[0] != arguments:
+            self._prepared = arguments, self._bounds_above(above, after, until)
+        else:
+            bounds = self._prepared[1]
+            self._sharpen(bounds.some(slice(_SHARPENED)))
+            self._prepared = arguments, bounds.some(slice(_SHARPENED, None))
+        return self._prepared[1].rows.size > _SHARPENED
 
     def parabolas(self, after: float, until: float, above: float = -inf) -> FloatArray:
         """Return value, slope and half curvature of parabolas that no crawl value exceeds, shape (3, n)."""
@@ -567,6 +619,18 @@ class SignalledValues:
 
     def _terms_above(self, above: float, now: float, until: float) -> FloatArray:
         """Return `_terms`, where crawl values are surely not above a value until then only what these do not exceed."""
+        arguments, prepared = self._prepared or ((), None)
+        if prepared is None or arguments != (now, until, above):
+            prepared = self._bounds_above(above, now, until)
+        self._prepared = None  # it is not kept any longer than it is of use
+        if prepared.rows.size:
+            self._sharpen(prepared)
+        found = prepared.found
+        found *= self._importance
+        return found
+
+    def _bounds_above(self, above: float, now: float, until: float) -> _Bounds:
+        """Return bounds of `_terms`, and in which rows they might be above a value until then."""
         rates, found = self._grid.rates, np.empty((4, self._crawled_at.size))
         stale = np.maximum(now - self._crawled_at, 0.0)[:, np.newaxis] * rates
         stale += self._evidence[:, np.newaxis]
@@ -576,24 +640,11 @@ class SignalledValues:
         found[2], found[3] = np.vecdot(self._weights, np.exp(-stale) * rates), inf
         left, scale = until - now, self._importance
         rows = ((found[0] + left * (found[1] + 0.5 * left * found[2])) * scale > above).nonzero()[0]
-        if rows.size:
-            self._sharpen(found, rows, stale[rows], value[rows], slope[rows], loose[rows])
-        found *= scale
-        return found
+        return _Bounds(found, rows, stale[rows], value[rows], slope[rows], loose[rows])
 
-    def _sharpen(
-        self,
-        found: FloatArray,
-        rows: IndexArray,
-        stale: FloatArray,
-        value: FloatArray,
-        slope: FloatArray,
-        loose: BoolArray,
-    ) -> None:
-        """Make bounds in some rows tight, by the exact values of the rates that count and whose bounds are loose.
-
-        `found` is as of `terms_by_numpy`, for importance 1; what follows `rows` has the shape (rows, K).
-        """
+    def _sharpen(self, bounds: _Bounds) -> None:
+        """Make bounds in their rows tight, by the exact values of the rates that count and whose bounds are loose."""
+        found, rows, stale, value, slope, loose = bounds
         rates, weights = self._grid.rates, self._weights[rows]
         loose &= weights * value > _NOTHING * found[0, rows, np.newaxis]
         at = loose.nonzero()

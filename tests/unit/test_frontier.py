@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from crawlsched.crawl_value import use_compiled
-from crawlsched.frontier import buckets, calendar, calm, crowds, deadlines, filing, frontier, ladder, resting, standing
+from crawlsched.frontier import buckets, calendar, calm, crowds, deadlines, filing, frontier, looks, resting, standing
 from crawlsched.pages import FREE
 from crawlsched.planner import Planner, page_values, plan
 from crawlsched.planner.co_changes import CoChanges, HostCoChanges
@@ -250,12 +250,13 @@ class SmallLimits(Histories):
         (resting, "_SMALL_HOST", 5),
         (standing, "_LEAST_RUN", 4),
         (crowds, "_CROWD", 2),
-        (ladder, "_FEW", 1),
-        (page_values, "_PORTION_UNANNOUNCED", 4),
-        (page_values, "_PORTION_ANNOUNCED", 2),
+        (page_values, "_PORTION", 3),
+        (looks, "_SOON", 1),
+        (looks, "_MANY", 6),
         (deadlines, "_MANY_OVERDUE", 1),
         (filing, "_MANY", 6),
         (filing, "OPENED", 2),
+        (looks, "OPENED", 2),
         (frontier, "OPENED", 2),
         (crowds, "_MOST_THINNED", 2),
         (crowds, "_LOOKED_FOR_EVERY", 1),

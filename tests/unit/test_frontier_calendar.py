@@ -233,13 +233,14 @@ def test_small_buckets_are_swept_one_after_the_other_until_enough_was_looked_at_
     assert kept.entries == 47
 
 
-def test_costly_pages_are_handed_out_ahead_after_all_others() -> None:
-    """Two portions of those that are not, and then some by some those that are."""
+def test_pages_are_handed_out_ahead_if_they_are_as_many_as_is_asked_for() -> None:
+    """Some by some of those that are more than five; and whoever they are in the end."""
     pages = Calendar(tick=1.0, start=0.0)
     pages.reserve(20)
-    pages.set(np.arange(20), np.full(20, 1.5), 0.5)
-    handed_out = [pages.ahead(3, (8, 2), lambda pages: pages % 3 == 0).tolist() for _ in range(7)]
-    assert handed_out[:2] == [[1, 2, 4, 5, 7, 8, 10, 11], [13, 14, 16, 17, 19]]
-    assert handed_out[2:] == [[0, 3], [6, 9], [12, 15], [18], []]
+    pages.set(np.arange(8), np.full(8, 1.5), 0.5)
+    assert [pages.ahead(3, 5).tolist() for _ in range(4)] == [[0, 1, 2], [3, 4, 5], [6, 7], []]
+    pages.set(np.arange(8, 12), np.full(4, 1.5), 0.5)
+    assert pages.ahead(3, 5).tolist() == []
+    assert [pages.ahead(3, 0).tolist() for _ in range(3)] == [[8, 9, 10], [11], []]
     pages.check()
     assert pages.due(1.5).size == 0

@@ -7,12 +7,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from crawlsched.crawl_value import use_compiled
 from crawlsched.frontier import calendar_rows, filing_rows
 from crawlsched.frontier.calendar import Calendar
 from crawlsched.frontier.calm import Calm
+from crawlsched.frontier.crowds import Crowds
 from crawlsched.frontier.entries import CompactEntries
 from crawlsched.frontier.ladder import FRESH, IN_FLIGHT, LOWEST, OUT, Ladder
+from crawlsched.frontier.ladders import Ladders
 from crawlsched.frontier.levels import SHARE, STEPS, bed_levels, level_above, levels_above, meeting_levels
+from crawlsched.frontier.resting import RestingHosts
 from crawlsched.number_column import NumberColumn
 
 
@@ -191,38 +195,58 @@ def test_the_speed_of_the_cutoff_is_that_of_its_lowest_from_turns_to_turns() -> 
     assert seen[255] == 0.0
 
 
-@pytest.mark.parametrize("seed", range(20))
-def test_costly_pages_are_left_in_their_bed_and_taken_by_themselves(seed: int) -> None:
-    """Whoever else comes to the bed or leaves it, all are taken once, and those that are costly only as such."""
+@pytest.mark.parametrize("compiled", [False, True])
+@pytest.mark.parametrize("seed", range(10))
+def test_pages_that_are_only_looked_at_stay_in_their_beds(
+    seed: int, compiled: bool, request: pytest.FixtureRequest
+) -> None:
+    """Whoever else comes to the beds or leaves them, those that came last are found, once each, and nobody is lost."""
+    if compiled:
+        pytest.importorskip("numba")
+    request.addfinalizer(lambda: use_compiled(None))
+    use_compiled(compiled)
     rng = np.random.default_rng(seed)
     place = np.full(400, OUT, np.int32)
     ladder = Ladder(-1, 0, lambda: place)
-    is_costly = rng.random(400) < rng.choice([0.05, 0.5])
 
     def put(pages: np.ndarray) -> None:
-        place[pages] = 7
-        ladder.add(pages, np.full(pages.size, 7, np.int32))
+        place[pages] = rng.choice([7, 8, 9], pages.size)
+        ladder.add(pages, place[pages])
 
     put(np.arange(300))
-    taken: list[int] = []
-    left, new = 0, 300
-    while not left:
-        pages, left = ladder.take(7, int(rng.integers(1, 90)), lambda pages: is_costly[pages])
-        taken += pages.tolist()
-        assert not is_costly[pages].any()
-        assert (place[pages] == IN_FLIGHT).all()
-        gone = rng.choice(np.flatnonzero(place == 7), 2)[:1]
+    for new in range(300, 400, 2):
+        level, n = int(rng.integers(7, 10)), int(rng.integers(1, 90))
+        in_bed = np.flatnonzero(place == level)
+        some = ladder.some(level, n)
+        assert some.size == min(n, in_bed.size)
+        assert np.isin(some, in_bed).all()
+        assert np.unique(some).size == some.size
+        coming, lowest = ladder.coming(n, 200.0)
+        assert lowest is not None
+        assert coming.tolist() == np.flatnonzero(place >= lowest).tolist()
+        assert coming.size >= n or coming.size + np.count_nonzero(place == lowest - 1) > 200 or lowest == 7
+        gone = rng.choice(some, min(3, some.size), replace=False)
         place[gone] = OUT
-        ladder.leave_one(7)
-        taken += gone.tolist()
-        if new < 400:
-            put(np.arange(new, new + 2))
-            new += 2
-        if pages.size == 0 and not is_costly[place == 7].any():
-            break
-    while left > 0 and (pages := ladder.take_costly(7, 5)).size:
-        taken += pages.tolist()
-        left -= pages.size
-    taken += np.flatnonzero(place == 7).tolist()
-    assert sorted(taken) == list(range(new))
+        ladder.leave(np.full(gone.size, level))
+        put(np.append(gone[:1], [new, new + 1]))
+    assert ladder.some(6, 5).size == 0
     ladder.check(np.zeros(400, np.int32))  # type: ignore[arg-type]
+
+
+def test_crowded_beds_are_gone_through_once_though_their_pages_stay() -> None:
+    """More is owed than there is: each page is returned once, of beds that had lost some meanwhile, too."""
+    place = np.full(100, OUT, np.int32)
+    ladders = Ladders(None, {}, lambda: place)  # type: ignore[arg-type]
+    crowds = Crowds(ladders, RestingHosts())
+    for level, pages in ((7, np.arange(30)), (8, np.arange(30, 60))):
+        ladders.put(pages, np.full(pages.size, level))
+        crowds.beds.append((ladders.shared, level, pages.size))
+    ladders.leave(np.arange(5), place[:5])
+    place[:5] = OUT
+    crowds.owed = 10
+    first = crowds.some(100)
+    assert (first.size, crowds.owed, crowds.beds) == (10, 0, [(ladders.shared, 7, 30), (ladders.shared, 8, 20)])
+    crowds.owed = 90
+    pages = crowds.some(80)
+    assert np.unique(pages).size == pages.size == 20 + 25
+    assert (crowds.owed, crowds.beds) == (10, [])

@@ -1,0 +1,161 @@
+"""Which pages are looked at with which pick, where numpy alone would take too long for all that a turn brings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import numpy.typing as npt
+
+from crawlsched.frontier.crowds import Crowds
+from crawlsched.frontier.ladder import BARRED
+from crawlsched.frontier.look import Look
+from crawlsched.frontier.standing import Standing
+
+__all__ = ["OPENED", "WOKEN", "Looks"]
+
+IndexArray = npt.NDArray[np.intp]
+
+#: So many pages at least are looked at when a ladder is opened, since numpy needs some to be worth its while.
+OPENED = 48
+#: And so many of them are to be awake then, with numpy alone.
+WOKEN = 20
+# A look is at up to so many portions of pages.
+_PORTIONS = 2
+# Beds are opened ahead when so few pages are awake that are worth more than what sleeps there.
+_SOON = 12
+# In this last part of a turn pages are looked at first whose alarms ring next; in this very last one no look begins.
+_LATE, _TOO_LATE = 0.5, 0.16
+# When more pages than this are filed at once, the look that is going on is finished first.
+_MANY = 192
+
+
+class Looks:
+    """Looks at pages, one after the other, a part of one with each pick; without compiled code only.
+
+    Parameters
+    ----------
+    standing : Standing
+    crowds : Crowds
+    bar : callable
+        ``bar(pages)`` leaves pages out once more that may not be crawled before some time.
+
+    Attributes
+    ----------
+    look : Look or None
+        The one that is going on.
+
+    Notes
+    -----
+    In each turn those are looked at that were awake, or had been crawled, when it began: what is known of them holds
+    until the next one ends. Whose alarms ring in the next turn is looked at in this one, and so are the highest beds
+    before a pick has to open them: then nearly nothing is left to be done at once.
+    """
+
+    def __init__(self, standing: Standing, crowds: Crowds, bar: Callable[[IndexArray], None]) -> None:
+        self._standing = standing
+        self._crowds = crowds
+        self._bar = bar
+        self.look: Look | None = None
+        self._has_waited = False
+        # What is still to be looked at, last ones first: of those awake when the turn began, of beds that are opened.
+        self._again: list[IndexArray] = []
+        self._opening: list[IndexArray] = []
+
+    # -- turns
+
+    @property
+    def are_behind(self) -> bool:
+        """Whether some of those that were awake when the turn began were not looked at since; O(1)."""
+        return bool(self._again)
+
+    def begin_turn(self) -> None:
+        """Let all that are awake, or were crawled just now, be looked at in this turn; O(their number)."""
+        standing = self._standing
+        self._again = self._divided(np.concatenate([standing.still_fresh(), standing.still_awake()]))
+
+    def begin_turn_without(self) -> None:
+        """Begin a turn in which those are looked at at once; O(1)."""
+        self._again = []
+
+    def finish(self) -> None:
+        """Do what is left of the look that is going on."""
+        if self.look is not None:
+            self.look.finish()
+            self.look = None
+
+    def leave_out(self, pages: IndexArray) -> None:
+        """Let a look leave pages alone that are being filed; O(n)."""
+        if self.look is None:
+            return
+        if pages.size > _MANY:
+            self.finish()
+            return
+        for page in pages.tolist():
+            self.look.leave_out(page)
+
+    # -- picks
+
+    def go_on(self) -> None:
+        """Do one more part of the look that is going on, or the first one of another.
+
+        Not in a pick that has cost as much itself, but in the next one then, whatever that has cost.
+        """
+        awake = self._standing.awake
+        self._has_waited = awake.has_evaluated and not self._has_waited
+        awake.has_evaluated = False
+        if self._has_waited:
+            return
+        if self.look is None:
+            self.look = self._next()
+        if self.look is not None and not self.look.go_on():
+            self.look = None
+
+    def _next(self) -> Look | None:
+        """Return the next look, the most urgent one; None if there is nothing to look at."""
+        standing, portion = self._standing, self._standing.values.portion
+        left = (standing.until - standing.now) / (standing.ticks * standing.calendar.tick)
+        if left < _TOO_LATE:
+            return None  # it would have to be done with when the turn ends
+        if self._again:
+            return Look(standing, self._again.pop())
+        if self._opening:
+            return Look(standing, self._opening.pop(), falling=True, waking=0 if self._opening else WOKEN)
+        if self._open_ahead():
+            return None
+        if left < _LATE and (look := self._ahead(0)) is not None:
+            return look
+        if self._crowds.are_unforeseen(portion):
+            self._crowds.foresee(standing.cutoff, portion)
+            return None
+        if self._crowds.beds and self._crowds.owed >= portion:
+            return Look(standing, self._crowds.some(_PORTIONS * portion), falling=True)
+        return self._ahead(portion)
+
+    def _ahead(self, least: int) -> Look | None:
+        """Return a look at pages whose alarms ring in the next tick, if they are more than so many."""
+        standing = self._standing
+        rung = standing.calendar.ahead(_PORTIONS * standing.values.portion, least)
+        barred = standing.place[rung] == BARRED
+        if barred.any():
+            self._bar(rung[barred])
+            rung = rung[~barred]
+        return Look(standing, rung) if rung.size else None
+
+    def _open_ahead(self) -> bool:
+        """Begin to open the highest beds, if soon no page is awake that is worth more than what sleeps there."""
+        standing = self._standing
+        highest = standing.ladders.highest()
+        if highest is None or np.count_nonzero(standing.awake.bounds(standing.now) > -highest[0]) > _SOON:
+            return False
+        ladder = highest[2]
+        pages, lowest = ladder.coming(OPENED, standing.at_once)
+        if lowest is None:
+            return False
+        standing.come_down(lowest - 1, ladder.host)
+        self._opening = self._divided(pages)
+        return True
+
+    def _divided(self, pages: IndexArray) -> list[IndexArray]:
+        n = -(-pages.size // (_PORTIONS * self._standing.values.portion))
+        return np.array_split(pages, n) if n else []
