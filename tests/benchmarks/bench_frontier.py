@@ -366,6 +366,8 @@ def scale(n: int, crawl_value: str, signalled: float, picks: int, warm: int) -> 
     # Loaded pages are filed for a cutoff that comes down; in a steady state each was filed after its visit.
     for pages in pages_in_blocks(n):
         given.planner.frontier.file(pages, START)
+    gc.collect()
+    gc.freeze()  # as the crawl does after loading its pages
     for compiled in (False, True):
         use_compiled(compiled)
         slots.run(warm, alone=True)
