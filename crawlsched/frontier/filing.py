@@ -239,11 +239,10 @@ class Filing:
         self._deadlines.turn()
         pages = self._rung(standing.calendar.due(standing.rung), now)
         opened = self._ladder_to_open(now) if picking and standing.at_once < np.inf else None
-        if standing.at_once == np.inf or self._looks.are_behind or standing.until > held:
-            self._looks.begin_turn_without()
+        at_once = standing.at_once == np.inf or self._looks.are_behind or standing.until > held
+        if at_once:
             pages = np.concatenate([standing.take_awake(), standing.take_fresh(), pages])
-        else:
-            self._looks.begin_turn()
+        self._looks.begin_turn(is_owed=not at_once)
         if opened is not None:
             standing.place[pages] = IN_FLIGHT  # or some would be found in their beds once more
             pages = np.concatenate([pages, self._opened(opened)])

@@ -28,7 +28,8 @@ __all__ = ["Frontier", "Pick"]
 IndexArray = npt.NDArray[np.intp]
 HostFreeAt = Callable[[int, float], float]
 
-# After so many picks some pages are looked at before their alarms ring; in turns of k ticks k times as many.
+# After so many picks some pages are looked at before their alarms ring; in turns of k ticks k times as many. Without
+# compiled code that is done with each pick, until there is nothing to do for so many.
 _WORK_EVERY = 4
 _PLACE_NAMES = {OUT: "out", IN_FLIGHT: "in flight", BARRED: "barred", AWAKE: "awake", RUNNING: "in a run"}
 
@@ -241,9 +242,8 @@ class Frontier(Filing):
         if self._has_looked:
             return  # such a pick has done enough
         if self._standing.at_once < np.inf:
-            if self._n_picks_left <= 0:
-                self._n_picks_left = self._standing.ticks
-                self._looks.go_on()
+            if self._n_picks_left <= 0 and not self._looks.go_on():
+                self._n_picks_left = _WORK_EVERY
             return
         # Not a few with each pick: what is owed costs little more together.
         is_owed = self._crowds.beds and self._crowds.owed >= max(OPENED, self.values.portion // 4)

@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from crawlsched.frontier.ladder import AWAKE, FRESH, RUNNING
 from crawlsched.frontier.standing import Standing
+from crawlsched.pages import distinct
 
 __all__ = ["Look"]
 
@@ -26,7 +27,7 @@ class Look:
     ----------
     standing : Standing
     pages : ndarray of int
-        Distinct; those that neither sleep nor are awake, nor were crawled just now, are left alone.
+        Those that neither sleep nor are awake, nor were crawled just now, are left alone.
     falling, waking
         As for `Standing.put`.
     """
@@ -51,7 +52,7 @@ class Look:
         self._filed.add(page)
 
     def _look(self, pages: IndexArray, falling: bool, waking: int) -> Iterator[None]:
-        standing = self._standing
+        standing, pages = self._standing, distinct(pages)
         places = standing.place[pages]
         here = (places > RUNNING) | (places == AWAKE) | (places == FRESH)
         pages, places = pages[here], places[here]

@@ -24,8 +24,8 @@ WOKEN = 20
 _PORTIONS = 2
 # Beds are opened ahead when so few pages are awake that are worth more than what sleeps there.
 _SOON = 12
-# In this last part of a turn pages are looked at first whose alarms ring next; in this very last one no look begins.
-_LATE, _TOO_LATE = 0.5, 0.16
+# In this last part of a turn those are looked at who have to be before it ends; in this very last one no look begins.
+_LATE, _TOO_LATE = 0.75, 0.16
 # When more pages than this are filed at once, the look that is going on is finished first.
 _MANY = 192
 
@@ -47,9 +47,9 @@ class Looks:
 
     Notes
     -----
-    In each turn those are looked at that were awake, or had been crawled, when it began: what is known of them holds
-    until the next one ends. Whose alarms ring in the next turn is looked at in this one, and so are the highest beds
-    before a pick has to open them: then nearly nothing is left to be done at once.
+    What is known of those that are awake, or were crawled just now, holds until the next turn ends, so that they are
+    looked at once in each. Whose alarms ring in the next turn is looked at together with them, and so are the highest
+    beds before a pick has to open them: then nearly nothing is left to be done at once.
     """
 
     def __init__(self, standing: Standing, crowds: Crowds, bar: Callable[[IndexArray], None]) -> None:
@@ -58,25 +58,22 @@ class Looks:
         self._bar = bar
         self.look: Look | None = None
         self._has_waited = False
-        # What is still to be looked at, last ones first: of those awake when the turn began, of beds that are opened.
+        # Whether those that are awake are still to be looked at in this turn, and those of them that are.
+        self._is_owed = False
         self._again: list[IndexArray] = []
+        # Those in beds that are being opened, last ones first.
         self._opening: list[IndexArray] = []
 
     # -- turns
 
     @property
     def are_behind(self) -> bool:
-        """Whether some of those that were awake when the turn began were not looked at since; O(1)."""
-        return bool(self._again)
+        """Whether some of those that were awake when the turn began may not have been looked at since; O(1)."""
+        return self._is_owed or bool(self._again)
 
-    def begin_turn(self) -> None:
-        """Let all that are awake, or were crawled just now, be looked at in this turn; O(their number)."""
-        standing = self._standing
-        self._again = self._divided(np.concatenate([standing.still_fresh(), standing.still_awake()]))
-
-    def begin_turn_without(self) -> None:
-        """Begin a turn in which those are looked at at once; O(1)."""
-        self._again = []
+    def begin_turn(self, is_owed: bool) -> None:
+        """Begin a turn in which all that are awake, or were crawled just now, are to be looked at, or were; O(1)."""
+        self._is_owed, self._again = is_owed, []
 
     def finish(self) -> None:
         """Do what is left of the look that is going on."""
@@ -96,8 +93,8 @@ class Looks:
 
     # -- picks
 
-    def go_on(self) -> None:
-        """Do one more part of the look that is going on, or the first one of another.
+    def go_on(self) -> bool:
+        """Do one more part of the look that is going on, or the first one of another; return whether there was any.
 
         Not in a pick that has cost as much itself, but in the next one then, whatever that has cost.
         """
@@ -105,11 +102,14 @@ class Looks:
         self._has_waited = awake.has_evaluated and not self._has_waited
         awake.has_evaluated = False
         if self._has_waited:
-            return
+            return True
         if self.look is None:
             self.look = self._next()
-        if self.look is not None and not self.look.go_on():
+            if self.look is None:
+                return False
+        if not self.look.go_on():
             self.look = None
+        return True
 
     def _next(self) -> Look | None:
         """Return the next look, the most urgent one; None if there is nothing to look at."""
@@ -117,30 +117,34 @@ class Looks:
         left = (standing.until - standing.now) / (standing.ticks * standing.calendar.tick)
         if left < _TOO_LATE:
             return None  # it would have to be done with when the turn ends
+        if self._is_owed and left < _LATE:
+            self._is_owed = False
+            self._again = self._divided(np.concatenate([standing.still_fresh(), standing.still_awake()]))
         if self._again:
-            return Look(standing, self._again.pop())
+            pages = self._again.pop()
+            return Look(standing, np.concatenate([pages, self._ringing(_PORTIONS * portion - pages.size, 0)]))
         if self._opening:
             return Look(standing, self._opening.pop(), falling=True, waking=0 if self._opening else WOKEN)
         if self._open_ahead():
             return None
-        if left < _LATE and (look := self._ahead(0)) is not None:
-            return look
+        if not self._is_owed and (ringing := self._ringing(_PORTIONS * portion, 0)).size:
+            return Look(standing, ringing)
         if self._crowds.are_unforeseen(portion):
             self._crowds.foresee(standing.cutoff, portion)
             return None
         if self._crowds.beds and self._crowds.owed >= portion:
             return Look(standing, self._crowds.some(_PORTIONS * portion), falling=True)
-        return self._ahead(portion)
+        ringing = self._ringing(_PORTIONS * portion, _PORTIONS * portion)
+        return Look(standing, ringing) if ringing.size else None
 
-    def _ahead(self, least: int) -> Look | None:
-        """Return a look at pages whose alarms ring in the next tick, if they are more than so many."""
-        standing = self._standing
-        rung = standing.calendar.ahead(_PORTIONS * standing.values.portion, least)
-        barred = standing.place[rung] == BARRED
+    def _ringing(self, n: int, least: int) -> IndexArray:
+        """Return up to `n` pages that sleep, and whose alarms ring in the next tick, if they are more than `least`."""
+        rung = self._standing.calendar.ahead(n, least) if n > 0 else np.empty(0, np.intp)
+        barred = self._standing.place[rung] == BARRED
         if barred.any():
             self._bar(rung[barred])
             rung = rung[~barred]
-        return Look(standing, rung) if rung.size else None
+        return rung
 
     def _open_ahead(self) -> bool:
         """Begin to open the highest beds, if soon no page is awake that is worth more than what sleeps there."""

@@ -158,9 +158,12 @@ class Standing:
         self._most_awake = self._kept_awake + _MOST_AWAKE - _KEPT_AWAKE
 
     def begin_turn(self, now: float) -> None:
-        """Begin a turn, the longer the fewer pages were looked at in each tick of the last one; O(1)."""
+        """Begin a turn, the longer the fewer pages were looked at in each tick of the last one; O(1).
+
+        Without compiled code it is one tick: what rings in the next turn is to be known in this one.
+        """
         fit = int(self.ticks * _PORTIONS * self.values.portion / max(self._n_looked_at, 1))
-        self.ticks = max(1, min(fit, self.ticks + 1, _MOST_TICKS))
+        self.ticks = max(1, min(fit, self.ticks + 1, _MOST_TICKS)) if ROWS.compiled else 1
         self._n_looked_at = 0
         self._begin(now)
 
