@@ -143,9 +143,18 @@ class PlainEntries:
 
     def wasteful(self, share: float) -> IndexArray:
         """Return the keys of buckets with more than a share of dead entries, those with the greatest share first."""
-        dead = {key: 1.0 - self._living[key] / len(bucket) for key, bucket in self._buckets.items() if bucket}
-        wasteful = (key for key in dead if dead[key] > share)
-        return np.array(sorted(wasteful, key=dead.__getitem__, reverse=True), np.intp)
+        # Buckets and the numbers of their living pages come and go together, so that both are in the same order. A loop
+        # over ten thousand buckets would take longer than a pick should.
+        n = len(self._buckets)
+        keys, living = np.fromiter(self._buckets, np.intp, n), np.fromiter(self._living.values(), np.intp, n)
+        count = np.fromiter(map(len, self._buckets.values()), np.intp, n)
+        return _wasteful(keys, living, count, share)
+
+
+def _wasteful(keys: IndexArray, living: IndexArray, count: IndexArray, share: float) -> IndexArray:
+    rows = np.flatnonzero(living < (1.0 - share) * count)
+    wasteful: IndexArray = keys[rows[np.argsort(living[rows] / count[rows])]]
+    return wasteful
 
 
 def _alive(pages: IndexArray, column: ColumnArray, low: int, high: int) -> IndexArray:
@@ -263,7 +272,4 @@ class CompactEntries:
 
     def wasteful(self, share: float) -> IndexArray:
         """Return the keys of buckets with more than a share of dead entries, those with the greatest share first."""
-        count, living = self._table[:, COUNT], self._table[:, LIVING]
-        rows = np.flatnonzero(living < (1.0 - share) * count)
-        keys: IndexArray = self._table[rows[np.argsort(living[rows] / count[rows])], KEY]
-        return keys
+        return _wasteful(self._table[:, KEY], self._table[:, LIVING], self._table[:, COUNT], share)

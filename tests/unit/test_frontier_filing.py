@@ -12,7 +12,7 @@ from crawlsched.frontier import calendar_rows, filing_rows
 from crawlsched.frontier.calendar import Calendar
 from crawlsched.frontier.calm import Calm
 from crawlsched.frontier.crowds import Crowds
-from crawlsched.frontier.entries import CompactEntries
+from crawlsched.frontier.entries import CompactEntries, PlainEntries
 from crawlsched.frontier.ladder import FRESH, IN_FLIGHT, LOWEST, OUT, Ladder
 from crawlsched.frontier.ladders import Ladders
 from crawlsched.frontier.levels import SHARE, STEPS, bed_levels, level_above, levels_above, meeting_levels
@@ -250,3 +250,20 @@ def test_crowded_beds_are_gone_through_once_though_their_pages_stay() -> None:
     pages = crowds.some(80)
     assert np.unique(pages).size == pages.size == 20 + 25
     assert (crowds.owed, crowds.beds) == (10, [])
+
+
+@pytest.mark.parametrize("kept", [PlainEntries(), CompactEntries()])
+def test_buckets_in_which_most_is_dead_are_found_first(kept: PlainEntries | CompactEntries) -> None:
+    """Whatever buckets came and went before; one that has lost no more than a third of its pages is not found."""
+    column, rng = np.ones(1000, np.uint32), np.random.default_rng(3)
+    for _ in range(40):
+        kept.add(rng.integers(0, 12, 20), rng.integers(0, 1000, 20))
+        for key in rng.choice(kept.all_keys(), 2, replace=False).tolist():
+            kept.leave(np.full(rng.integers(0, kept.living(key) + 1), key))
+        for key in rng.choice(kept.all_keys(), 1).tolist():
+            kept.take(key, kept.size(key), column, 1, 1)
+            kept.discard(key)
+        living = {key: kept.living(key) / kept.size(key) for key in kept.all_keys()}
+        found = kept.wasteful(0.34).tolist()
+        assert sorted(found) == sorted(key for key in living if living[key] < 0.66)
+        assert [living[key] for key in found] == sorted(living[key] for key in found)
