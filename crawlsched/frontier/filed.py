@@ -47,6 +47,7 @@ class Filed(NamedTuple):
 def filed(frontier: Filing, n_pages: int) -> Filed:
     """Return where the pages stand; views, so that it takes no memory to write them down."""
     frontier.reserve(n_pages)
+    frontier._looks.finish()  # pages that are being looked at may have no alarms
     standing = frontier._standing
     calendar = standing.calendar
     numbers = float(calendar._start), calendar.tick, int(standing.cutoff), int(standing.calm.level)

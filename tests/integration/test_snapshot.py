@@ -148,7 +148,7 @@ def test_the_same_pages_are_picked_with_a_snapshot_and_without(left, tmp_path, p
     assert (used, unused) == ("", None)
     assert n_with == n_without == N + 1
     assert [pick[:2] for pick in first] == [pick[:2] for pick in second]
-    assert [pick[2] for pick in first] == pytest.approx([pick[2] for pick in second], rel=1e-9, nan_ok=True)
+    assert [pick[2] for pick in first] == pytest.approx([pick[2] for pick in second], rel=2e-7, nan_ok=True)
 
 
 @pytest.mark.parametrize("ended_well", [True, False])

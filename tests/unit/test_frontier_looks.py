@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from crawlsched.crawl_value import use_compiled
-from crawlsched.frontier import Frontier
+from crawlsched.frontier import Frontier, filed
 from crawlsched.frontier.ladder import IN_FLIGHT, RUNNING
 from crawlsched.frontier.look import Look
 from crawlsched.frontier.looks import Looks
@@ -128,3 +128,15 @@ def test_very_many_pages_that_are_filed_end_the_look_that_is_going_on() -> None:
     assert looks.look is None
     assert not look.go_on()
     planner.frontier._check(0.0)  # type: ignore[attr-defined]
+
+
+def test_where_pages_are_filed_is_told_when_a_look_is_done_with() -> None:
+    """Those whose alarms were taken back for it have others then, so that they can be put back by what is told."""
+    planner, look, pages = look_at_sleepers(60)
+    frontier = planner.frontier  # type: ignore[attr-defined]
+    frontier._standing.calendar.clear(pages)
+    frontier._looks.look = look
+    assert look.go_on()
+    known = filed(frontier, len(frontier))
+    assert (known.alarm[pages[known.place[pages] > RUNNING]] > 0).all()
+    assert not look.go_on()
