@@ -85,16 +85,13 @@ class Awake:
         pages: IndexArray = self.pages[self._bounds[1] > _OUT]
         return pages
 
-    def take(self, rows: BoolArray) -> IndexArray:
-        """Take out and return the pages in some rows, ascending; all others stay as they are. O(n)."""
-        living = self._bounds[1] > _OUT
-        pages: IndexArray = self.pages[living & rows]
-        stay = living & ~rows
+    def drop(self, rows: BoolArray) -> None:
+        """Take out the pages in some rows, and all rows whose pages have left; O(n)."""
+        stay = (self._bounds[1] > _OUT) & ~rows
         self.pages, self.hosts, self._bounds = self.pages[stay], self.hosts[stay], self._bounds[:, stay]
         self._rows = self._rows[stay]
         used, batches = np.unique(self._batches[stay], return_inverse=True)
         self._batches, self._values = batches.astype(np.int32), [self._values[batch] for batch in used.tolist()]
-        return pages
 
     def add(
         self,

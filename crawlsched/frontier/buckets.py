@@ -189,15 +189,10 @@ class Buckets:
 
     def pages_of(self, keys: list[int]) -> IndexArray:
         """Return the living pages of some buckets, not all of them distinct; O(n)."""
-        if isinstance(self._kept, CompactEntries):
-            return np.concatenate([self.pages(key) for key in keys])
-        for key in keys:  # the same in fewer calls
+        for key in keys:
             self._finish(key)
-        pages, n = self._kept.entries_of(keys)
-        low, high = self._range_of(np.repeat(keys, n))
-        column = self._column()[pages]
-        living: IndexArray = pages[(column >= low) & (column <= high)]
-        return living
+        pages: IndexArray = self._kept.look_at_some(keys, self._column(), *self._range_of(np.array(keys)))
+        return pages
 
     def discard(self, key: int) -> None:
         """Take out a bucket that has no living pages; O(n)."""

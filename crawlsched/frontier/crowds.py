@@ -101,10 +101,12 @@ class Crowds:
 
     def take(self) -> IndexArray:
         """Take as many pages as are owed out of the highest crowded bed; a call for what is left of it costs little."""
-        ladder, level, _ = self.beds[-1]
+        ladder, level, there = self.beds.pop()
         pages = ladder.take(level, self.owed)
         self.owed = 0
-        self._taken(pages.size)
+        # Not more than there were: some may come back, and would be taken again and again.
+        if 0 < pages.size < there:
+            self.beds.append((ladder, level, there - pages.size))
         return pages
 
     def some(self, most: int) -> IndexArray:
@@ -121,12 +123,3 @@ class Crowds:
             found.append(pages)
             n -= pages.size
         return np.concatenate(found) if found else np.empty(0, np.intp)
-
-    def _taken(self, n: int) -> None:
-        """Count `n` pages that were taken out of the highest crowded bed; 0: it is done with.
-
-        Not more than there were: some may come back, and would be taken again and again.
-        """
-        ladder, level, there = self.beds.pop()
-        if 0 < n < there:
-            self.beds.append((ladder, level, there - n))

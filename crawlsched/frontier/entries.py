@@ -104,14 +104,18 @@ class PlainEntries:
         self._buckets[key].frombytes(pages.astype(np.uint32).tobytes())
         self.entries += pages.size
 
-    def entries_of(self, keys: list[int]) -> tuple[IndexArray, list[int]]:
-        """Return all entries of some buckets, and how many each has."""
-        buckets = [self._buckets[key] for key in keys]
-        return np.frombuffer(b"".join(buckets), np.uint32).astype(np.intp), [len(bucket) for bucket in buckets]
-
     def look(self, key: int, column: ColumnArray, low: int, high: int) -> IndexArray:
         """Return the same of a whole bucket, and leave it as it is."""
         return _alive(np.frombuffer(self._buckets[key], np.uint32).astype(np.intp), column, low, high)
+
+    def look_at_some(
+        self, keys: list[int], column: ColumnArray, lows: npt.NDArray[Any], highs: npt.NDArray[Any]
+    ) -> IndexArray:
+        """Do the same for some buckets, with `low` and `high` for each of them, in fewer calls."""
+        buckets = [self._buckets[key] for key in keys]
+        n = [len(bucket) for bucket in buckets]
+        pages = np.frombuffer(b"".join(buckets), np.uint32).astype(np.intp)
+        return _alive(pages, column, lows.repeat(n), highs.repeat(n))
 
     def discard(self, key: int) -> None:
         """Take out a bucket."""
@@ -157,7 +161,7 @@ def _wasteful(keys: IndexArray, living: IndexArray, count: IndexArray, share: fl
     return wasteful
 
 
-def _alive(pages: IndexArray, column: ColumnArray, low: int, high: int) -> IndexArray:
+def _alive(pages: IndexArray, column: ColumnArray, low: Any, high: Any) -> IndexArray:
     values = column[pages]
     living: IndexArray = pages[(values >= low) & (values <= high)]
     return living
@@ -243,6 +247,13 @@ class CompactEntries:
         """Return the same of a whole bucket, and leave it as it is."""
         found = np.empty(self.size(key), np.int64)
         return found[: ROWS.peek(self._entries, self._before, self._table, key, column, low, high, found)]
+
+    def look_at_some(
+        self, keys: list[int], column: ColumnArray, lows: npt.NDArray[Any], highs: npt.NDArray[Any]
+    ) -> IndexArray:
+        """Do the same for some buckets, with `low` and `high` for each of them."""
+        ranges = zip(keys, lows.tolist(), highs.tolist(), strict=True)
+        return np.concatenate([self.look(key, column, low, high) for key, low, high in ranges])
 
     def discard(self, key: int) -> None:
         """Take out a bucket."""

@@ -21,6 +21,7 @@ from crawlsched.pages import Pages
 __all__ = ["PICKS_PER_TICK", "Filing"]
 
 IndexArray = npt.NDArray[np.intp]
+FloatArray = npt.NDArray[np.float64]
 
 #: About so many picks make a tick.
 PICKS_PER_TICK = 32
@@ -107,8 +108,7 @@ class Filing:
         self._deadlines.set(pages)
         barred = eligible > now
         if barred.any():
-            for page, until in zip(pages[barred].tolist(), eligible[barred].tolist(), strict=True):
-                self._bar(page, until, now)
+            self._bar_many(pages[barred], eligible[barred], now)
             pages = pages[~barred]
         if pages.size:
             standing.put(pages, falling)
@@ -190,10 +190,14 @@ class Filing:
         else:
             self._standing.calendar.set_one(page, until, self._standing.rung)
 
+    def _bar_many(self, pages: IndexArray, until: FloatArray, now: float) -> None:
+        """Leave pages out, each until a time."""
+        for page, eligible in zip(pages.tolist(), until.tolist(), strict=True):
+            self._bar(page, eligible, now)
+
     def _bar_again(self, pages: IndexArray) -> None:
         """Leave pages out until they may be crawled."""
-        for page in pages.tolist():
-            self._bar(page, self._eligibility.at_one(page), self._standing.now)
+        self._bar_many(pages, self._eligibility.at(pages), self._standing.now)
 
     def deadline_of(self, page: int) -> float:
         """Return when a page becomes overdue, POSIX seconds; inf without a longest crawl interval."""
@@ -248,12 +252,11 @@ class Filing:
             pages = np.concatenate([pages, self._opened(opened)])
         if pages.size:
             standing.put(pages, falling=False, waking=0 if opened is None else WOKEN)
-            self._has_looked = True
+        self._has_looked = pages.size > 0 or standing.at_once < np.inf
         if opened is not None:
             self._ladders.note(opened)
         for host in list(self._resting.awake):
             standing.put_worst_to_bed(host)
-        self._has_looked |= standing.at_once < np.inf
 
     def _rung(self, due: IndexArray, now: float) -> IndexArray:
         """Take pages whose alarms have rung from where they stand; return those that may be crawled by now."""
@@ -263,8 +266,7 @@ class Filing:
         if barred.size:
             eligible = self._eligibility.at(barred)
             later = eligible > now
-            for page, until in zip(barred[later].tolist(), eligible[later].tolist(), strict=True):
-                self._bar(page, until, now)
+            self._bar_many(barred[later], eligible[later], now)
             due = np.concatenate([due[self._standing.place[due] != BARRED], barred[~later]])
         return due
 

@@ -229,23 +229,21 @@ class Ladder:
         if self._runs and self.bound() == self._runs[0][:2]:
             return self._head_of_run(least), None
         self._is_bound = False
-        found: list[IndexArray] = []
-        n, lowest = 0, None
-        while n < least and (level := self.highest()) is not None:
-            if n and self._runs and -self._runs[0][0] >= value_at(level):
-                break
-            if n and n + self._beds.living(level) > most:
-                break
-            self.sleepers -= self._beds.living(level)
-            pages = self._beds.pop(level)
-            heappop(self._order)
-            n += pages.size
-            found.append(pages)
-            lowest = level
-        return np.concatenate(found), lowest
+        levels = self._take_levels(least, most)
+        self.sleepers -= sum(self._beds.living(level) for level in levels)
+        return np.concatenate([self._beds.pop(level) for level in levels]), levels[-1]
 
     def coming(self, least: int, most: float) -> tuple[IndexArray, int | None]:
         """Return what `open` would take out, and leave it where it is; None where it is nothing, or of a run."""
+        levels = self._take_levels(least, most)
+        for level in levels:
+            heappush(self._order, -level)
+        if not levels:
+            return np.empty(0, np.intp), None
+        return distinct(self._beds.pages_of(levels)), levels[-1]
+
+    def _take_levels(self, least: int, most: float) -> list[int]:
+        """Take out of the order, and return, the highest levels above the best run, as few as hold `least` pages."""
         n, levels = 0, list[int]()
         while n < least and (level := self.highest()) is not None:
             living = self._beds.living(level)
@@ -254,11 +252,7 @@ class Ladder:
             heappop(self._order)
             levels.append(level)
             n += living
-        for level in levels:
-            heappush(self._order, -level)
-        if not levels:
-            return np.empty(0, np.intp), None
-        return distinct(self._beds.pages_of(levels)), levels[-1]
+        return levels
 
     def crowded(self, above: int, least: int) -> list[tuple[int, int]]:
         """Return (level, sleepers) of the levels above one under which at least so many pages sleep; O(levels)."""

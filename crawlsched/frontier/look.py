@@ -20,8 +20,8 @@ BoolArray = npt.NDArray[np.bool_]
 class Look:
     """Some pages that are put where they belong, as by `Standing.put`, in several parts.
 
-    They stay where they are until the last part, and what holds of them there holds: so it is to be done while their
-    alarms have not rung, and before bounds end, that is before the next turn.
+    They stay where they are until nothing but alarms is left to be set, and what holds of them there holds: so it is to
+    be done while their own alarms have not rung, and before bounds end, that is before the next turn.
 
     Parameters
     ----------
@@ -80,6 +80,4 @@ class Look:
             standing.forget_fresh()
 
     def _are_filed(self, pages: IndexArray) -> BoolArray:
-        if not self._filed:
-            return np.zeros(pages.size, bool)
         return np.isin(pages, list(self._filed))

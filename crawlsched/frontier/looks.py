@@ -114,6 +114,7 @@ class Looks:
     def _next(self) -> Look | None:
         """Return the next look, the most urgent one; None if there is nothing to look at."""
         standing, portion = self._standing, self._standing.values.portion
+        most = _PORTIONS * portion
         left = (standing.until - standing.now) / (standing.ticks * standing.calendar.tick)
         if left < _TOO_LATE:
             return None  # it would have to be done with when the turn ends
@@ -122,19 +123,19 @@ class Looks:
             self._again = self._divided(np.concatenate([standing.still_fresh(), standing.still_awake()]))
         if self._again:
             pages = self._again.pop()
-            return Look(standing, np.concatenate([pages, self._ringing(_PORTIONS * portion - pages.size, 0)]))
+            return Look(standing, np.concatenate([pages, self._ringing(most - pages.size, 0)]))
         if self._opening:
             return Look(standing, self._opening.pop(), falling=True, waking=0 if self._opening else WOKEN)
         if self._open_ahead():
             return None
-        if not self._is_owed and (ringing := self._ringing(_PORTIONS * portion, 0)).size:
+        if not self._is_owed and (ringing := self._ringing(most, 0)).size:
             return Look(standing, ringing)
         if self._crowds.are_unforeseen(portion):
             self._crowds.foresee(standing.cutoff, portion)
             return None
         if self._crowds.beds and self._crowds.owed >= portion:
-            return Look(standing, self._crowds.some(_PORTIONS * portion), falling=True)
-        ringing = self._ringing(_PORTIONS * portion, _PORTIONS * portion)
+            return Look(standing, self._crowds.some(most), falling=True)
+        ringing = self._ringing(most, most)
         return Look(standing, ringing) if ringing.size else None
 
     def _ringing(self, n: int, least: int) -> IndexArray:

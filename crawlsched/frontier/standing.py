@@ -240,7 +240,7 @@ class Standing:
                 self._fall_asleep_one(page)
             return
         self.place[pages] = IN_FLIGHT
-        self.awake.take(self.place[self.awake.pages] == IN_FLIGHT)
+        self.awake.drop(self.place[self.awake.pages] == IN_FLIGHT)
         if self.resting.awake:
             for page, host in zip(pages.tolist(), self._pages.host[pages].tolist(), strict=True):
                 self.resting.forget(page, host)
@@ -456,18 +456,18 @@ class Standing:
         """Take out and return the pages that were crawled in this tick."""
         if not self.fresh:
             return np.empty(0, np.intp)
-        crawled, self.fresh, self.fresh_at_most = self.fresh, [], 0.0
         if ROWS.compiled:
-            pages = np.array(crawled, np.intp)
-            return pages[: ROWS.take_fresh(self.place, pages)]
-        # A page that left and came back stands there twice.
-        pages = np.array(list(set(crawled)), np.intp)
-        fresh: IndexArray = pages[self.place[pages] == FRESH]
-        self.place[fresh] = IN_FLIGHT
+            pages = np.array(self.fresh, np.intp)
+            fresh = pages[: ROWS.take_fresh(self.place, pages)]
+        else:
+            fresh = self.still_fresh()
+            self.place[fresh] = IN_FLIGHT
+        self.fresh, self.fresh_at_most = [], 0.0
         return fresh
 
     def still_fresh(self) -> IndexArray:
         """Return the pages that were crawled in this tick, in any order, and leave them as they are."""
+        # A page that left and came back stands there twice.
         pages = np.array(list(set(self.fresh)), np.intp)
         fresh: IndexArray = pages[self.place[pages] == FRESH]
         return fresh

@@ -308,21 +308,24 @@ class GrowingValues:
 
     def prepare(self, after: float, until: float, above: float) -> bool:
         """Do a part of what `parabolas` of the same arguments then goes on from; False: nothing more can be done so."""
-        if self._known is None or self._known[0] != after:
-            self._known = after, *self._terms(after)
+        self._know(after)
         return False
 
     def parabolas(self, after: float, until: float, above: float = -inf) -> FloatArray:
         """Return value, slope and half curvature of parabolas that no crawl value exceeds, shape (3, n)."""
         # The tangent of V as a function of τ²/2, in which it is concave.
         elapsed = np.maximum(after - self._crawled_at, 0.0)
-        if self._known is None or self._known[0] != after:
-            self._known = after, *self._terms(after)
-        (_, value, curvature, _), self._until = self._known, until
+        (_, value, curvature, _), self._until = self._know(after), until
         curvature = curvature * self._importance
         return _with_slack(
             value * self._importance, curvature * elapsed, curvature, self._importance * (until - self._crawled_at)
         )
+
+    def _know(self, after: float) -> tuple[float, FloatArray, FloatArray, FloatArray | None]:
+        """Return a time and `_terms` there, which are kept."""
+        if self._known is None or self._known[0] != after:
+            self._known = after, *self._terms(after)
+        return self._known
 
     def _terms(self, now: float) -> tuple[FloatArray, FloatArray, FloatArray | None]:
         """Return crawl values, and their slopes by τ²/2, per unit of importance; and r exp(-r τ) of numpy."""
@@ -564,14 +567,18 @@ class SignalledValues:
         """Do a part of what `parabolas` of the same arguments then goes on from; return whether to do another one."""
         if above <= 0.0:
             return False
-        arguments = after, until, above
-        if self._prepared is None or self._prepared[0] != arguments:
-            self._prepared = arguments, self._bounds_above(above, after, until)
+        bounds = self._prepared_for(after, until, above)
+        if bounds is None:
+            bounds = self._bounds_above(above, after, until)
         else:
-            bounds = self._prepared[1]
             self._sharpen(bounds.some(slice(_SHARPENED)))
-            self._prepared = arguments, bounds.some(slice(_SHARPENED, None))
-        return self._prepared[1].rows.size > _SHARPENED
+            bounds = bounds.some(slice(_SHARPENED, None))
+        self._prepared = (after, until, above), bounds
+        return bounds.rows.size > _SHARPENED
+
+    def _prepared_for(self, *arguments: float) -> _Bounds | None:
+        """Return what `prepare` has left of the bounds for these arguments of it; None if that is nothing."""
+        return self._prepared[1] if self._prepared is not None and self._prepared[0] == arguments else None
 
     def parabolas(self, after: float, until: float, above: float = -inf) -> FloatArray:
         """Return value, slope and half curvature of parabolas that no crawl value exceeds, shape (3, n)."""
@@ -619,13 +626,11 @@ class SignalledValues:
 
     def _terms_above(self, above: float, now: float, until: float) -> FloatArray:
         """Return `_terms`, where crawl values are surely not above a value until then only what these do not exceed."""
-        arguments, prepared = self._prepared or ((), None)
-        if prepared is None or arguments != (now, until, above):
-            prepared = self._bounds_above(above, now, until)
+        bounds = self._prepared_for(now, until, above) or self._bounds_above(above, now, until)
         self._prepared = None  # it is not kept any longer than it is of use
-        if prepared.rows.size:
-            self._sharpen(prepared)
-        found = prepared.found
+        if bounds.rows.size:
+            self._sharpen(bounds)
+        found = bounds.found
         found *= self._importance
         return found
 

@@ -13,6 +13,7 @@ from crawlsched.frontier.ladder import IN_FLIGHT, RUNNING
 from crawlsched.frontier.look import Look
 from crawlsched.frontier.looks import Looks
 from crawlsched.frontier.standing import Standing
+from crawlsched.planner import Planner
 from tests.benchmarks.bench_frontier import BANDWIDTH, Slots
 from tests.benchmarks.frontier_collection import collection
 from tests.unit.test_frontier_crowds import crowded, pick_the_best
@@ -28,7 +29,7 @@ def _numpy_alone() -> Iterator[None]:
     use_compiled(None)
 
 
-def look_at_sleepers(n: int) -> tuple[object, Look, np.ndarray]:
+def look_at_sleepers(n: int) -> tuple[Planner, Look, np.ndarray]:
     """Return a planner, a look at `n` of its sleeping pages that is about to begin, and which pages these are."""
     planner = crowded(bandwidth=100.0)
     planner.frontier.advance(0.0)
@@ -39,7 +40,7 @@ def look_at_sleepers(n: int) -> tuple[object, Look, np.ndarray]:
 def test_pages_stay_in_their_beds_until_all_is_known_and_then_have_alarms() -> None:
     """Whose alarms have rung gets the next one in the last part; before that nobody is anywhere else."""
     planner, look, pages = look_at_sleepers(60)
-    frontier = planner.frontier  # type: ignore[attr-defined]
+    frontier = planner.frontier
     standing = frontier._standing
     standing.calendar.clear(pages)
     before, parts = standing.place[pages].copy(), 0
@@ -59,24 +60,24 @@ def test_pages_stay_in_their_beds_until_all_is_known_and_then_have_alarms() -> N
 def test_what_is_announced_while_it_is_looked_at_is_picked_for_what_it_is_worth_now(parts: int) -> None:
     """Half of the pages are announced after each number of parts; the look then puts only the others elsewhere."""
     planner, look, pages = look_at_sleepers(60)
-    frontier = planner.frontier  # type: ignore[attr-defined]
+    frontier = planner.frontier
     frontier._looks.look = look
     for _ in range(parts):
         assert look.go_on()
-    planner.signalled(pages[::2], 0, 0.0)  # type: ignore[attr-defined]
+    planner.signalled(pages[::2], 0, 0.0)
     frontier._looks.finish()
     frontier._check(0.0)
     inside, now = np.ones(len(frontier), bool), 0.0
     for _ in range(100):
         now += 0.01
-        pick_the_best(planner, inside, now)  # type: ignore[arg-type]
+        pick_the_best(planner, inside, now)
     frontier._check(now)
 
 
 def test_a_look_at_pages_that_have_left_meanwhile_leaves_them_alone() -> None:
     """Those that were discarded stay out, and those in flight stay so."""
     planner, look, pages = look_at_sleepers(60)
-    frontier = planner.frontier  # type: ignore[attr-defined]
+    frontier = planner.frontier
     assert look.go_on()
     frontier.discard(pages[:20])
     frontier._standing.leave(pages[20:40])
@@ -119,21 +120,21 @@ def test_a_turn_leaves_little_to_be_done_at_once(monkeypatch: pytest.MonkeyPatch
 def test_very_many_pages_that_are_filed_end_the_look_that_is_going_on() -> None:
     """Of few it is told, and leaves them out."""
     planner, look, pages = look_at_sleepers(60)
-    looks: Looks = planner.frontier._looks  # type: ignore[attr-defined]
+    looks: Looks = planner.frontier._looks
     looks.look = look
     assert look.go_on()
-    planner.frontier.file(pages[:10], 0.0)  # type: ignore[attr-defined]
+    planner.frontier.file(pages[:10], 0.0)
     assert looks.look is look
-    planner.frontier.file(np.arange(1000), 0.0)  # type: ignore[attr-defined]
+    planner.frontier.file(np.arange(1000), 0.0)
     assert looks.look is None
     assert not look.go_on()
-    planner.frontier._check(0.0)  # type: ignore[attr-defined]
+    planner.frontier._check(0.0)
 
 
 def test_where_pages_are_filed_is_told_when_a_look_is_done_with() -> None:
     """Those whose alarms were taken back for it have others then, so that they can be put back by what is told."""
     planner, look, pages = look_at_sleepers(60)
-    frontier = planner.frontier  # type: ignore[attr-defined]
+    frontier = planner.frontier
     frontier._standing.calendar.clear(pages)
     frontier._looks.look = look
     assert look.go_on()
