@@ -12,6 +12,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from crawlsched.cli.interruption import interruption_felt
 from crawlsched.exceptions import CrawlschedError
 
 __all__ = ["add_commands", "main", "run"]
@@ -82,7 +83,8 @@ def run(arguments: argparse.Namespace, settings: Mapping[str, Any] | None = None
     """Run what was parsed; `settings` are those of a Scrapy project that knows it is one."""
     arguments.project_settings = settings
     try:
-        report = arguments.report(arguments)
+        with interruption_felt():
+            report = arguments.report(arguments)
         text = json.dumps(_plain(report), indent=2) if arguments.json else arguments.say(report)
         if text:
             print(text, flush=True)

@@ -137,16 +137,23 @@ def test_what_is_not_possible_is_said_in_one_sentence(
     assert [path.name for path in tmp_path.iterdir()] == ["here.txt"]
 
 
-def test_an_interrupted_run_leaves_nothing_behind(tmp_path: Path) -> None:
-    """Ended by the keyboard in the middle of a run of hours, it has written nothing, and says 130."""
-    process = subprocess.Popen(
-        [sys.executable, "-c", INTERRUPTED, "noisy-signals-2", "--out", str(tmp_path)],
+@pytest.mark.parametrize("where", ["anywhere", "in a destructor"])
+def test_an_interrupted_run_leaves_nothing_behind(tmp_path: Path, where: str) -> None:
+    """Ended by the keyboard in the middle of a run of hours, it has written nothing, and says 130.
+
+    In a destructor Python ignores exceptions, so that there Ctrl-C has to come once more.
+    """
+    with subprocess.Popen(
+        [sys.executable, "-c", INTERRUPTED, where, "noisy-signals-2", "--out", str(tmp_path)],
         env={**os.environ, "PYTHONPATH": str(ROOT)},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-    )
-    stdout, stderr = process.communicate(timeout=180)
+    ) as process:
+        try:
+            stdout, stderr = process.communicate(timeout=180)
+        finally:
+            process.kill()  # if it still runs: the test has failed
     assert (process.returncode, stdout, stderr) == (130, "", "")
     assert list(tmp_path.iterdir()) == []
 
@@ -156,6 +163,19 @@ INTERRUPTED = """
 import os, signal, sys, threading, time
 from crawlsched.cli import main
 
+class Destroyed:
+    def __del__(self):
+        interrupt_here()
+
+def interrupt_here(*_):
+    os.kill(os.getpid(), signal.SIGINT)
+
+def destroy(*_):
+    Destroyed()  # is gone at once
+
+where = sys.argv[1]
+signal.signal(signal.SIGUSR1, interrupt_here if where == "anywhere" else destroy)
+
 def interrupt():
     frame = None
     while frame is None:
@@ -163,8 +183,8 @@ def interrupt():
         frame = sys._current_frames()[threading.main_thread().ident]
         while frame is not None and frame.f_code.co_name != "crawl":
             frame = frame.f_back
-    os.kill(os.getpid(), signal.SIGINT)
+    os.kill(os.getpid(), signal.SIGUSR1)
 
 threading.Thread(target=interrupt, daemon=True).start()
-sys.exit(main(["simulate", *sys.argv[1:]]))
+sys.exit(main(["simulate", *sys.argv[2:]]))
 """
