@@ -24,8 +24,6 @@ _N_ROWS = 7
 _UNKNOWN = np.array([[np.inf], [0.0]])
 # If none of so many pages is surely the best, as where many are alike, it is found otherwise.
 _MOST_LOOKS = 6
-# Of more looks at pages than so many those are forgotten of which no page is left.
-_MOST_BATCHES = 32
 # A crawl value is told as well as that.
 _PRECISE = 1e-7
 
@@ -91,10 +89,9 @@ class Awake:
         """Take out the pages in some rows, and all rows whose pages have left; O(n)."""
         stay = (self._bounds[1] > _OUT) & ~rows
         self.pages, self.hosts, self._bounds = self.pages[stay], self.hosts[stay], self._bounds[:, stay]
-        self._rows, self._batches = self._rows[stay], self._batches[stay]
-        if len(self._values) > _MOST_BATCHES:
-            used, batches = np.unique(self._batches, return_inverse=True)
-            self._batches, self._values = batches.astype(np.int32), [self._values[batch] for batch in used.tolist()]
+        self._rows = self._rows[stay]
+        used, batches = np.unique(self._batches[stay], return_inverse=True)
+        self._batches, self._values = batches.astype(np.int32), [self._values[batch] for batch in used.tolist()]
 
     def add(
         self,

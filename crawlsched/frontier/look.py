@@ -34,10 +34,9 @@ class Look:
 
     def __init__(self, standing: Standing, pages: IndexArray, falling: bool = False, waking: int = 0) -> None:
         self._standing = standing
-        self._pages = distinct(pages)
         # What was filed meanwhile stands where it belongs; what is known here of its value is out of date.
-        self._left_out: BoolArray = np.zeros(self._pages.size, bool)
-        self._parts = self._look(falling, waking)
+        self._filed: set[int] = set()
+        self._parts = self._look(pages, falling, waking)
 
     def go_on(self) -> bool:
         """Do one more part; return whether that was not the last one. O(n), of one of the things that `put` does."""
@@ -49,17 +48,14 @@ class Look:
             pass
 
     def leave_out(self, page: int) -> None:
-        """Leave a page alone from now on, which is being filed; O(log n)."""
-        row = int(self._pages.searchsorted(page))
-        if row < self._pages.size and self._pages.item(row) == page:
-            self._left_out[row] = True
+        """Leave a page alone from now on, which is being filed; O(1)."""
+        self._filed.add(page)
 
-    def _look(self, falling: bool, waking: int) -> Iterator[None]:
-        standing = self._standing
-        places = standing.place[self._pages]
-        here = ((places > RUNNING) | (places == AWAKE) | (places == FRESH)) & ~self._left_out
-        pages, places, self._left_out = self._pages[here], places[here], self._left_out[here]
-        self._pages = pages
+    def _look(self, pages: IndexArray, falling: bool, waking: int) -> Iterator[None]:
+        standing, pages = self._standing, distinct(pages)
+        places = standing.place[pages]
+        here = (places > RUNNING) | (places == AWAKE) | (places == FRESH)
+        pages, places = pages[here], places[here]
         if not pages.size:
             return
         values = standing.look_at(pages)
@@ -71,13 +67,17 @@ class Look:
         yield
         parabolas = values.parabolas(after, until, above)
         yield
-        there = (standing.place[pages] == places) & ~self._left_out
+        there = standing.place[pages] == places
+        there &= ~self._are_filed(pages)
         standing.leave(pages[there])
         sleepers = standing.settle(pages, values, parabolas, after, falling, waking, there)
         settled = standing.place[pages]
         yield
         if sleepers is not None:
-            asleep = (standing.place[pages] == settled) & ~self._left_out
-            standing.set_alarms(sleepers, asleep[sleepers.where])
+            asleep = (standing.place[pages] == settled)[sleepers.where]
+            standing.set_alarms(sleepers, asleep & ~self._are_filed(sleepers.pages))
         if (places == FRESH).any():
             standing.forget_fresh()
+
+    def _are_filed(self, pages: IndexArray) -> BoolArray:
+        return np.isin(pages, list(self._filed))

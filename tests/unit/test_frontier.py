@@ -11,19 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from crawlsched.crawl_value import use_compiled
-from crawlsched.frontier import (
-    awake,
-    buckets,
-    calendar,
-    calm,
-    crowds,
-    deadlines,
-    filing,
-    frontier,
-    looks,
-    resting,
-    standing,
-)
+from crawlsched.frontier import buckets, calendar, calm, crowds, deadlines, filing, frontier, looks, resting, standing
 from crawlsched.pages import FREE
 from crawlsched.planner import Planner, page_values, plan
 from crawlsched.planner.co_changes import CoChanges, HostCoChanges
@@ -262,7 +250,6 @@ class SmallLimits(Histories):
         (resting, "_SMALL_HOST", 5),
         (standing, "_LEAST_RUN", 4),
         (crowds, "_CROWD", 2),
-        (awake, "_MOST_BATCHES", 2),
         (page_values, "_PORTION", 3),
         (looks, "_SOON", 1),
         (looks, "_MANY", 6),
