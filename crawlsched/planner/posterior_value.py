@@ -39,10 +39,10 @@ _SLACK_PER_SECOND = 1e-14
 _SLACK_BELOW = 4e-10
 # Rates that add less than this share to a crawl value are none the worse for bounds that are a sixth too high.
 _NOTHING = 1e-13
-# Up to so many values plain Python is faster than numpy, whose two hundred calls take as long for few as for many.
-_FEW_ELEMENTS = 32
-# So many values or a page's are found with one pick.
-_SHARPENED = 24
+# Of so many pages at once terms are summed with one pick.
+_SHARPENED = 4
+# Up to so many values plain Python is faster than numpy.
+_FEW_ELEMENTS = 10
 #: Compiled values with signals agree with numpy's to about 1e-14 of themselves.
 DOUBT = 1e-12
 
@@ -497,7 +497,7 @@ class _Bounds(NamedTuple):
     stale, value, slope : ndarray, shape (m, K)
         Of these, by rate: minus the log-probability of freshness, and bounds of the value and its derivative by it.
     loose : ndarray of bool, shape (m, K)
-        Where the bounds are not the value and its derivative themselves, and count.
+        Where the bounds are not the value and its derivative themselves.
     """
 
     found: FloatArray
@@ -511,11 +511,6 @@ class _Bounds(NamedTuple):
         """Return the same, with some of the rows."""
         stale, value, slope, loose = self.stale[part], self.value[part], self.slope[part], self.loose[part]
         return _Bounds(self.found, self.rows[part], stale, value, slope, loose)
-
-    def divided(self) -> tuple[_Bounds, _Bounds]:
-        """Return the same for as many rows as one pick has time for, and for the others."""
-        n = max(int(np.count_nonzero(self.loose, axis=1).cumsum().searchsorted(_SHARPENED, "right")), 1)
-        return self.some(slice(n)), self.some(slice(n, None))
 
 
 class SignalledValues:
@@ -576,10 +571,10 @@ class SignalledValues:
         if bounds is None:
             bounds = self._bounds_above(above, after, until)
         else:
-            some, bounds = bounds.divided()
-            self._sharpen(some)
+            self._sharpen(bounds.some(slice(_SHARPENED)))
+            bounds = bounds.some(slice(_SHARPENED, None))
         self._prepared = (after, until, above), bounds
-        return bounds.rows.size > 0
+        return bounds.rows.size > _SHARPENED
 
     def _prepared_for(self, *arguments: float) -> _Bounds | None:
         """Return what `prepare` has left of the bounds for these arguments of it; None if that is nothing."""
@@ -650,14 +645,13 @@ class SignalledValues:
         found[2], found[3] = np.vecdot(self._weights, np.exp(-stale) * rates), inf
         left, scale = until - now, self._importance
         rows = ((found[0] + left * (found[1] + 0.5 * left * found[2])) * scale > above).nonzero()[0]
-        value, loose = value[rows], loose[rows]
-        loose &= self._weights[rows] * value > _NOTHING * found[0, rows, np.newaxis]
-        return _Bounds(found, rows, stale[rows], value, slope[rows], loose)
+        return _Bounds(found, rows, stale[rows], value[rows], slope[rows], loose[rows])
 
     def _sharpen(self, bounds: _Bounds) -> None:
-        """Make bounds in their rows tight, by the exact values of the rates whose bounds are loose."""
+        """Make bounds in their rows tight, by the exact values of the rates that count and whose bounds are loose."""
         found, rows, stale, value, slope, loose = bounds
         rates, weights = self._grid.rates, self._weights[rows]
+        loose &= weights * value > _NOTHING * found[0, rows, np.newaxis]
         at = loose.nonzero()
         of_page = rows[at[0]]
         elements = stale[at], rates[at[1]], self._signal_rate[of_page], self._signal_weight[of_page]
