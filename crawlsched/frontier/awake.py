@@ -19,11 +19,15 @@ FloatArray = npt.NDArray[np.float64]
 BoolArray = npt.NDArray[np.bool_]
 
 _OUT = -np.inf
+# Value, slope and half the curvature of a page that has left.
+_LEFT = np.array([[_OUT], [0.0], [0.0]])
 _N_ROWS = 7
 # How far the crawl values may be below their parabolas, where that is not known.
 _UNKNOWN = np.array([[np.inf], [0.0]])
 # If none of so many pages is surely the best, as where many are alike, it is found otherwise.
 _MOST_LOOKS = 6
+# Of more looks at pages than so many those are forgotten of which no page is left.
+_MOST_BATCHES = 32
 # A crawl value is told as well as that.
 _PRECISE = 1e-7
 
@@ -85,13 +89,9 @@ class Awake:
         pages: IndexArray = self.pages[self._bounds[1] > _OUT]
         return pages
 
-    def drop(self, rows: BoolArray) -> None:
-        """Take out the pages in some rows, and all rows whose pages have left; O(n)."""
-        stay = (self._bounds[1] > _OUT) & ~rows
-        self.pages, self.hosts, self._bounds = self.pages[stay], self.hosts[stay], self._bounds[:, stay]
-        self._rows = self._rows[stay]
-        used, batches = np.unique(self._batches[stay], return_inverse=True)
-        self._batches, self._values = batches.astype(np.int32), [self._values[batch] for batch in used.tolist()]
+    def discard_rows(self, rows: BoolArray | IndexArray) -> None:
+        """Take out the pages in some rows, which stay until others are put in; O(n)."""
+        self._bounds[1:4, rows] = _LEFT
 
     def add(
         self,
@@ -127,14 +127,19 @@ class Awake:
         fresh[0], fresh[1:4], fresh[4] = after, parabolas, 0.0
         fresh[5:] = _UNKNOWN if shortfalls is None else shortfalls
         self._values.append(values)
+        order = pages.argsort(kind="stable")
         if self.pages.size:
             pages = np.concatenate([self.pages, pages])
             hosts = np.concatenate([self.hosts, hosts])
             fresh = np.concatenate([self._bounds, fresh], axis=1)
             batches, among = np.concatenate([self._batches, batches]), np.concatenate([self._rows, among])
-        order = pages.argsort(kind="stable")
+            order = pages.argsort(kind="stable")
+            order = order[fresh[1, order] > _OUT]
         self.pages, self.hosts = pages[order], hosts[order]
         self._bounds, self._batches, self._rows = fresh.take(order, axis=1), batches[order], among[order]
+        if len(self._values) > _MOST_BATCHES:
+            used, batches = np.unique(self._batches, return_inverse=True)
+            self._batches, self._values = batches.astype(np.int32), [self._values[batch] for batch in used.tolist()]
 
     def add_one(
         self, page: int, host: int, parabola: tuple[float, float, float], after: float, value: PageValue
@@ -265,7 +270,7 @@ class Awake:
     def take_resting(self) -> tuple[IndexArray, npt.NDArray[np.int32]]:
         """Take out the pages of hosts that rest; return them and their hosts. O(n)."""
         rows = np.flatnonzero((self._bounds[4] == _OUT) & (self._bounds[1] > _OUT))
-        self._bounds[1:4, rows] = [[_OUT], [0.0], [0.0]]
+        self.discard_rows(rows)
         return self.pages[rows], self.hosts[rows]
 
     def has_resting(self) -> bool:

@@ -8,7 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from crawlsched.frontier.ladder import AWAKE, FRESH, RUNNING
-from crawlsched.frontier.standing import Standing
+from crawlsched.frontier.levels import levels_above
+from crawlsched.frontier.standing import Standing, highest_within
 from crawlsched.pages import distinct
 
 __all__ = ["Look"]
@@ -20,8 +21,9 @@ BoolArray = npt.NDArray[np.bool_]
 class Look:
     """Some pages that are put where they belong, as by `Standing.put`, in several parts.
 
-    They stay where they are until nothing but alarms is left to be set, and what holds of them there holds: so it is to
-    be done while their own alarms have not rung, and before bounds end, that is before the next turn.
+    They stay where they are until all is known of them, and what holds of them there holds: so it is to be done while
+    their own alarms have not rung, and before bounds end, that is before the next turn. Then those that wake go first,
+    and the others with the next pick.
 
     Parameters
     ----------
@@ -34,9 +36,10 @@ class Look:
 
     def __init__(self, standing: Standing, pages: IndexArray, falling: bool = False, waking: int = 0) -> None:
         self._standing = standing
+        self._pages = distinct(pages)
         # What was filed meanwhile stands where it belongs; what is known here of its value is out of date.
-        self._filed: set[int] = set()
-        self._parts = self._look(pages, falling, waking)
+        self._left_out: BoolArray = np.zeros(self._pages.size, bool)
+        self._parts = self._look(falling, waking)
 
     def go_on(self) -> bool:
         """Do one more part; return whether that was not the last one. O(n), of one of the things that `put` does."""
@@ -48,17 +51,22 @@ class Look:
             pass
 
     def leave_out(self, page: int) -> None:
-        """Leave a page alone from now on, which is being filed; O(1)."""
-        self._filed.add(page)
+        """Leave a page alone from now on, which is being filed; O(log n)."""
+        row = int(self._pages.searchsorted(page))
+        if row < self._pages.size and self._pages.item(row) == page:
+            self._left_out[row] = True
 
-    def _look(self, pages: IndexArray, falling: bool, waking: int) -> Iterator[None]:
-        standing, pages = self._standing, distinct(pages)
-        places = standing.place[pages]
-        here = (places > RUNNING) | (places == AWAKE) | (places == FRESH)
-        pages, places = pages[here], places[here]
+    def _look(self, falling: bool, waking: int) -> Iterator[None]:
+        standing = self._standing
+        places = standing.place[self._pages]
+        here = ((places > RUNNING) | (places == AWAKE) | (places == FRESH)) & ~self._left_out
+        pages, places, self._left_out = self._pages[here], places[here], self._left_out[here]
+        self._pages = pages
         if not pages.size:
             return
-        values = standing.look_at(pages)
+        signals = standing.values.signals_of(pages)
+        yield
+        values = standing.look_at(pages, signals)
         yield
         after, above = standing.now, standing.near_cutoff
         until = max(standing.holds, after)
@@ -66,18 +74,21 @@ class Look:
             yield
         yield
         parabolas = values.parabolas(after, until, above)
+        bounds = highest_within(parabolas, until - after)
+        if waking:
+            standing.let_wake(waking, bounds)
+        wakes = levels_above(bounds) > standing.cutoff
         yield
-        there = standing.place[pages] == places
-        there &= ~self._are_filed(pages)
-        standing.leave(pages[there])
-        sleepers = standing.settle(pages, values, parabolas, after, falling, waking, there)
-        settled = standing.place[pages]
-        yield
-        if sleepers is not None:
-            asleep = (standing.place[pages] == settled)[sleepers.where]
-            standing.set_alarms(sleepers, asleep & ~self._are_filed(sleepers.pages))
+        for half in (wakes, ~wakes):
+            there = half & (standing.place[pages] == places) & ~self._left_out
+            if not there.any():
+                continue
+            standing.leave(pages[there])
+            sleepers = standing.settle(pages, values, parabolas, after, falling, there)
+            settled = standing.place[pages]
+            yield
+            if sleepers is not None:
+                asleep = (standing.place[pages] == settled) & ~self._left_out
+                standing.set_alarms(sleepers, asleep[sleepers.where])
         if (places == FRESH).any():
             standing.forget_fresh()
-
-    def _are_filed(self, pages: IndexArray) -> BoolArray:
-        return np.isin(pages, list(self._filed))

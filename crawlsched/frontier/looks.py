@@ -25,7 +25,7 @@ _PORTIONS = 2
 # Beds are opened ahead when so few pages are awake that are worth more than what sleeps there.
 _SOON = 12
 # In this last part of a turn those are looked at who have to be before it ends; in this very last one no look begins.
-_LATE, _TOO_LATE = 0.75, 0.16
+_LATE, _TOO_LATE = 0.75, 0.25
 # When more pages than this are filed at once, the look that is going on is finished first.
 _MANY = 192
 
@@ -94,7 +94,7 @@ class Looks:
     # -- picks
 
     def go_on(self) -> bool:
-        """Do one more part of the look that is going on, or the first one of another; return whether there was any.
+        """Do one more part of the look that is going on, or find what to look at next; return whether there was any.
 
         Not in a pick that has cost as much itself, but in the next one then, whatever that has cost.
         """
@@ -105,8 +105,7 @@ class Looks:
             return True
         if self.look is None:
             self.look = self._next()
-            if self.look is None:
-                return False
+            return self.look is not None
         if not self.look.go_on():
             self.look = None
         return True

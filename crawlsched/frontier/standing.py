@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -30,7 +30,7 @@ from crawlsched.frontier.values import CrawlValues, PageValues, as_bytes
 from crawlsched.growing import grown
 from crawlsched.pages import Pages
 
-__all__ = ["Standing"]
+__all__ = ["Standing", "highest_within"]
 
 IndexArray = npt.NDArray[np.intp]
 FloatArray = npt.NDArray[np.float64]
@@ -58,6 +58,13 @@ _NONE: npt.NDArray[np.int32] = np.empty(0, np.int32)
 _LEAST_RUN = 256
 # Up to so many pages that leave those awake are found one by one.
 _FEW = 4
+
+
+def highest_within(parabolas: FloatArray, left: float) -> FloatArray:
+    """Return what values do not exceed for so many seconds from where their parabolas, shape (3, n), begin."""
+    value, slope, curve = parabolas
+    highest: FloatArray = value + left * (slope + left * curve)
+    return highest
 
 
 class Sleepers(NamedTuple):
@@ -240,7 +247,7 @@ class Standing:
                 self._fall_asleep_one(page)
             return
         self.place[pages] = IN_FLIGHT
-        self.awake.drop(self.place[self.awake.pages] == IN_FLIGHT)
+        self.awake.discard_rows(self.place[self.awake.pages] == IN_FLIGHT)
         if self.resting.awake:
             for page, host in zip(pages.tolist(), self._pages.host[pages].tolist(), strict=True):
                 self.resting.forget(page, host)
@@ -267,14 +274,26 @@ class Standing:
         parabolas = values.parabolas(self.now, self.holds, self.near_cutoff)
         if ROWS.compiled and self._put_compiled(pages, values, parabolas, falling):
             return
-        sleepers = self.settle(pages, values, parabolas, self.now, falling, waking)
+        if waking:
+            self.let_wake(waking, highest_within(parabolas, max(self.holds - self.now, 0.0)))
+        sleepers = self.settle(pages, values, parabolas, self.now, falling)
         if sleepers is not None:
             self.set_alarms(sleepers)
 
-    def look_at(self, pages: IndexArray) -> PageValues:
-        """Return the crawl values of pages that are about to be put somewhere; O(n)."""
+    def look_at(self, pages: IndexArray, signals: Any = None) -> PageValues:
+        """Return the crawl values of pages that are about to be put somewhere, as `CrawlValues.many`; O(n)."""
         self._n_looked_at += pages.size
-        return self.values.many(pages)
+        return self.values.many(pages, signals)
+
+    def let_wake(self, waking: int, bounds: FloatArray) -> None:
+        """Let the cutoff come down a little further, if so many of some pages of these bounds are awake then; O(n).
+
+        Or the next pick would have to open the bed into which the best of them go.
+        """
+        if bounds.size > waking:
+            lowest = level_above(float(np.partition(bounds, -waking)[-waking]))
+            if lowest <= self.cutoff:
+                self.come_down(max(lowest - 1, self.cutoff - _MOST_LOWER), -1)
 
     @property
     def near_cutoff(self) -> float:
@@ -288,7 +307,6 @@ class Standing:
         parabolas: FloatArray,
         after: float,
         falling: bool,
-        waking: int = 0,
         there: BoolArray | None = None,
     ) -> Sleepers | None:
         """Do what `put` does, in numpy, where it is known what pages are worth, but for alarms; O(log n) a page.
@@ -300,7 +318,7 @@ class Standing:
         parabolas : ndarray, shape (3, n)
             Theirs from `after`, POSIX seconds, until the time `holds`.
         after : float
-        falling, waking
+        falling
             As for `put`.
         there : ndarray of bool, shape (n,), optional
             Which of the pages are to be put anywhere; by default all.
@@ -312,14 +330,8 @@ class Standing:
         """
         value, slope, curve = parabolas
         until = max(self.holds, after)
-        left = until - after
-        bounds = value + left * (slope + left * curve)
+        bounds = highest_within(parabolas, until - after)
         levels = levels_above(bounds)
-        if waking and levels.size > waking:
-            # Or the next pick would have to open the bed into which the best of them go.
-            lowest = int(np.partition(levels, -waking)[-waking])
-            if lowest <= self.cutoff:
-                self.come_down(max(lowest - 1, self.cutoff - _MOST_LOWER), -1)
         steady = values.steady
         hosts = self._pages.host[pages]
         cutoffs = np.maximum(self.cutoff, self.resting.cutoffs[hosts] + LOWEST)
@@ -516,9 +528,7 @@ class Standing:
         if host not in self.ladders.of_host or len(waiting) <= self._most_awake:
             return
         pages = np.fromiter(waiting, np.intp, len(waiting))
-        value, slope, curve = self.values.many(pages).parabolas(self.now, self.holds)
-        left = self.holds - self.now
-        bounds = value + left * (slope + left * curve)
+        bounds = highest_within(self.values.many(pages).parabolas(self.now, self.holds), self.holds - self.now)
         cutoff = self._level_of_best(bounds)
         self.resting.cutoffs[host], self.resting.have_cutoffs = cutoff - LOWEST, True
         worst = pages[levels_above(bounds) <= cutoff]

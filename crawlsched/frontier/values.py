@@ -121,8 +121,14 @@ class CrawlValues(Protocol):
     def one(self, page: int) -> PageValue:
         """Return the crawl value of a page as things stand."""
 
-    def many(self, pages: IndexArray) -> PageValues:
-        """Return the crawl values of pages as things stand."""
+    def signals_of(self, pages: IndexArray) -> Any:
+        """Return what is known of the announcements of pages, or None, where `many` is not to find that itself.
+
+        Without compiled code it takes as long as to find all the rest.
+        """
+
+    def many(self, pages: IndexArray, signals: Any = None) -> PageValues:
+        """Return the crawl values of pages as things stand, from `signals_of` if that was found just before."""
 
     def soon_at_most(self, page: int, until: float) -> float:
         """Return what the crawl value of a page does not exceed until a time, found without looking at its rates; O(1).

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from math import inf
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -31,7 +31,7 @@ from crawlsched.planner.posterior_value import (
     highest_gain,
 )
 
-__all__ = ["MixedValues", "PosteriorValues"]
+__all__ = ["MixedValues", "PosteriorValues", "Signals"]
 
 FloatArray = npt.NDArray[np.float64]
 IndexArray = npt.NDArray[np.intp]
@@ -47,6 +47,23 @@ _FEW_COMPILED = 3
 _PORTION, _PORTION_COMPILED, _COSTS_MORE = 96, 256, 5.0
 # How many of the pages looked at have announcements is known from so many calls.
 _CALLS = 8
+
+
+class Signals(NamedTuple):
+    """What is known of the announcements of some pages.
+
+    Attributes
+    ----------
+    rows : ndarray of int, shape (m,)
+        Those of them that were ever announced.
+    rate, weight, heard : ndarray, shape (m,)
+        Of these, as `PageSignals.announcements`.
+    """
+
+    rows: IndexArray
+    rate: FloatArray
+    weight: FloatArray
+    heard: FloatArray
 
 
 class PosteriorValues(PageSignals):
@@ -228,21 +245,25 @@ class PosteriorValues(PageSignals):
             return SignalledValue(self._grid, weights, crawled_at, importance, evidence, rate, weight)
         return GrowingValue(self._grid, weights, crawled_at, importance)
 
-    def many(self, pages: IndexArray) -> PageValues:
+    def signals_of(self, pages: IndexArray) -> Signals:
+        """Return what is known of the announcements of pages, for `many`."""
+        # Few pages have ever been announced; of the others nothing counts but their changes.
+        columns = self._pages
+        rows: IndexArray = ((columns.n_signals_total[pages] > 0) | (columns.further[pages] > 0)).nonzero()[0]
+        if not rows.size:
+            return Signals(rows, *np.empty((3, 0)))
+        return Signals(rows, *self.announcements(pages[rows]))
+
+    def many(self, pages: IndexArray, signals: Signals | None = None) -> PageValues:
         """Return the crawl values of pages as things stand; O(K) a page."""
         if GATHERED.compiled:
             return self._gathered(pages)
-        announced, n_signals, known = self._announced(pages), np.zeros(pages.size), None
-        if announced.size:
-            rate, weight, n_signals[announced] = self.announcements(pages[announced])
-            known = rate, weight
+        if signals is None:
+            signals = self.signals_of(pages)
+        heard = np.zeros(pages.size)
+        heard[signals.rows] = signals.heard
         together = self.co_change_evidence(pages)
-        return self.supposing(pages, self._pages.crawled_at[pages], n_signals, together, announced, known)
-
-    def _announced(self, pages: IndexArray) -> IndexArray:
-        """Return which rows of some pages are those of pages that were ever announced."""
-        rows: IndexArray = ((self._pages.n_signals_total[pages] > 0) | (self._pages.further[pages] > 0)).nonzero()[0]
-        return rows
+        return self.supposing(pages, self._pages.crawled_at[pages], heard, together, signals)
 
     def _gathered(self, pages: IndexArray) -> PageValues:
         """Return what `many` returns, by compiled code."""
@@ -289,20 +310,18 @@ class PosteriorValues(PageSignals):
         crawled_at: FloatArray,
         n_signals: npt.NDArray[Any],
         together: FloatArray | None = None,
-        announced: IndexArray | None = None,
-        signals: tuple[FloatArray, FloatArray] | None = None,
+        signals: Signals | None = None,
     ) -> PageValues:
         """Return the crawl values of pages if they had last been crawled then, and announced so often since.
 
-        `together` is the evidence of co-changes since, nats; none by default. `announced` has the rows of pages that
-        were ever announced, and `signals` what the method of this name returns for these, if that is known already.
+        `together` is the evidence of co-changes since, nats; none by default. `signals` is what `signals_of` returns,
+        if that is known already.
         """
         importance = self._pages.importance[pages].astype(np.float64)
         rate, weight = np.zeros((2, pages.size))
-        # Few pages have ever been announced; of the others nothing counts but their changes.
-        announced = self._announced(pages) if announced is None else announced
-        if announced.size:
-            rate[announced], weight[announced] = self.signals(pages[announced]) if signals is None else signals
+        if signals is None:
+            signals = self.signals_of(pages)
+        rate[signals.rows], weight[signals.rows] = signals.rate, signals.weight
         steady = (crawled_at == -np.inf) | (importance == 0.0)
         reached = np.zeros(pages.size, bool) if together is None else together > 0.0
         if not (steady.any() or weight.any() or reached.any()):

@@ -175,7 +175,10 @@ class PointValues:
             self._estimates.parameters.discovery_horizon,
         )
 
-    def many(self, pages: IndexArray) -> RuleValues:
+    def signals_of(self, pages: IndexArray) -> None:
+        """Return None: what is known of announcements stands beside the other rates."""
+
+    def many(self, pages: IndexArray, signals: None = None) -> RuleValues:
         """Return the crawl values of pages as things stand."""
         if ROWS.compiled:
             known, horizon = self._known.known_rates, self._estimates.parameters.discovery_horizon

@@ -42,7 +42,7 @@ _NOTHING = 1e-13
 # Of so many pages at once terms are summed with one pick.
 _SHARPENED = 4
 # Up to so many values plain Python is faster than numpy.
-_FEW_ELEMENTS = 10
+_FEW_ELEMENTS = 40
 #: Compiled values with signals agree with numpy's to about 1e-14 of themselves.
 DOUBT = 1e-12
 

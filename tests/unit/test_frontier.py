@@ -11,9 +11,21 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from crawlsched.crawl_value import use_compiled
-from crawlsched.frontier import buckets, calendar, calm, crowds, deadlines, filing, frontier, looks, resting, standing
+from crawlsched.frontier import (
+    awake,
+    buckets,
+    calendar,
+    calm,
+    crowds,
+    deadlines,
+    filing,
+    frontier,
+    looks,
+    resting,
+    standing,
+)
 from crawlsched.pages import FREE
-from crawlsched.planner import Planner, page_values, plan
+from crawlsched.planner import Planner, page_values, plan, posterior_value
 from crawlsched.planner.co_changes import CoChanges, HostCoChanges
 
 N_HOSTS = 4
@@ -247,10 +259,12 @@ class SmallLimits(Histories):
         (standing, "_KEPT_AWAKE", 2),
         (calm, "_CALM_TURNS", 2),
         (standing, "_PORTIONS", 0.1),
+        (awake, "_MOST_BATCHES", 2),
         (resting, "_SMALL_HOST", 5),
         (standing, "_LEAST_RUN", 4),
         (crowds, "_CROWD", 2),
         (page_values, "_PORTION", 3),
+        (posterior_value, "_SHARPENED", 1),
         (looks, "_SOON", 1),
         (looks, "_MANY", 6),
         (deadlines, "_MANY_OVERDUE", 1),

@@ -19,7 +19,7 @@ from tests.benchmarks.frontier_collection import collection
 from tests.unit.test_frontier_crowds import crowded, pick_the_best
 
 # At least so many make a look; more, where many terms are to be summed.
-PARTS = 5
+PARTS = 6
 
 
 @pytest.fixture(autouse=True)
@@ -91,15 +91,15 @@ def test_a_look_at_pages_that_have_left_meanwhile_leaves_them_alone() -> None:
 def test_a_turn_leaves_little_to_be_done_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of the pages looked at for picks in a hundred turns, at most one in twenty is put where it belongs in one go."""
     at_once, by_parts, picking = [0], [0], [False]
-    put, look, pick = Standing.put, Look._look, Frontier.pick
+    put, look, pick = Standing.put, Look.__init__, Frontier.pick
 
     def putting(self: Standing, pages: np.ndarray, *arguments: object, **others: object) -> None:
         at_once[0] += pages.size * picking[0]
         put(self, pages, *arguments, **others)  # type: ignore[arg-type]
 
-    def looking(self: Look, pages: np.ndarray, *arguments: object) -> object:
+    def looking(self: Look, standing: Standing, pages: np.ndarray, *arguments: object, **others: object) -> None:
         by_parts[0] += pages.size
-        return look(self, pages, *arguments)  # type: ignore[arg-type]
+        look(self, standing, pages, *arguments, **others)  # type: ignore[arg-type]
 
     def picks(self: Frontier, *arguments: object) -> object:
         picking[0] = True
@@ -110,7 +110,7 @@ def test_a_turn_leaves_little_to_be_done_at_once(monkeypatch: pytest.MonkeyPatch
     slots = Slots(collection(100_000, BANDWIDTH, "posterior", 1 / 3))
     slots.run(3200, alone=True)
     monkeypatch.setattr(Standing, "put", putting)
-    monkeypatch.setattr(Look, "_look", looking)
+    monkeypatch.setattr(Look, "__init__", looking)
     monkeypatch.setattr(Frontier, "pick", picks)
     slots.run(3200, alone=True)
     assert by_parts[0] > 3200
