@@ -12,7 +12,7 @@ from crawlsched.frontier import awake_rows
 from crawlsched.frontier.values import PageValue, PageValues
 from crawlsched.growing import inserted
 
-__all__ = ["Awake"]
+__all__ = ["PRECISE", "Awake"]
 
 IndexArray = npt.NDArray[np.intp]
 FloatArray = npt.NDArray[np.float64]
@@ -21,15 +21,15 @@ BoolArray = npt.NDArray[np.bool_]
 _OUT = -np.inf
 # Value, slope and half the curvature of a page that has left.
 _LEFT = np.array([[_OUT], [0.0], [0.0]])
-_N_ROWS = 7
+_N_ROWS = 8
 # How far the crawl values may be below their parabolas, where that is not known.
 _UNKNOWN = np.array([[np.inf], [0.0]])
 # If none of so many pages is surely the best, as where many are alike, it is found otherwise.
 _MOST_LOOKS = 6
 # Of more looks at pages than so many those are forgotten of which no page is left.
 _MOST_BATCHES = 32
-# A crawl value is told as well as that.
-_PRECISE = 1e-7
+#: A crawl value is told as well as that.
+PRECISE = 1e-7
 
 #: `crawlsched.frontier.awake_rows`.
 ROWS = Compilable(awake_rows)
@@ -75,8 +75,8 @@ class Awake:
         """Take all pages out."""
         self.pages: IndexArray = np.empty(0, np.intp)
         self.hosts: npt.NDArray[np.int32] = np.empty(0, np.int32)
-        # Rows: when the parabola begins, value there, slope, half the curvature, 0 or -inf for a host that rests, and
-        # the two that say how far the crawl value may be below.
+        # Rows: when the parabola begins, value there, slope, half the curvature, 0 or -inf for a host that rests, the two
+        # that say how far the crawl value may be below, and until when that holds.
         self._bounds: FloatArray = np.empty((_N_ROWS, 0))
         self._values: list[PageValues | _Single] = []
         # Which of the values are those of each page, and where among them.
@@ -87,6 +87,11 @@ class Awake:
     def living(self) -> IndexArray:
         """Return the pages, ascending; O(n)."""
         pages: IndexArray = self.pages[self._bounds[1] > _OUT]
+        return pages
+
+    def ending(self, until: float) -> IndexArray:
+        """Return the pages whose parabolas do not hold until a time, ascending; O(n)."""
+        pages: IndexArray = self.pages[(self._bounds[7] < until) & (self._bounds[1] > _OUT)]
         return pages
 
     def discard_rows(self, rows: BoolArray | IndexArray) -> None:
@@ -101,6 +106,7 @@ class Awake:
         after: float,
         values: PageValues,
         rows: IndexArray,
+        until: FloatArray | float = np.inf,
         shortfalls: FloatArray | None = None,
     ) -> None:
         """Put pages in; O(n log n).
@@ -119,13 +125,16 @@ class Awake:
             Has the exact values.
         rows : ndarray of int, shape (m,)
             Which of them belong to the pages.
+        until : ndarray, shape (m,), optional
+            POSIX seconds: how long the parabolas hold.
         shortfalls : ndarray, shape (2, m), optional
             How far the crawl values may be below their parabolas; see `PageValues.shortfalls`.
         """
         fresh, among = np.empty((_N_ROWS, pages.size)), rows.astype(np.int32)
         batches = np.full(pages.size, len(self._values), np.int32)
         fresh[0], fresh[1:4], fresh[4] = after, parabolas, 0.0
-        fresh[5:] = _UNKNOWN if shortfalls is None else shortfalls
+        fresh[5:7] = _UNKNOWN if shortfalls is None else shortfalls
+        fresh[7] = until
         self._values.append(values)
         order = pages.argsort(kind="stable")
         if self.pages.size:
@@ -142,20 +151,26 @@ class Awake:
             self._batches, self._values = batches.astype(np.int32), [self._values[batch] for batch in used.tolist()]
 
     def add_one(
-        self, page: int, host: int, parabola: tuple[float, float, float], after: float, value: PageValue
+        self,
+        page: int,
+        host: int,
+        parabola: tuple[float, float, float],
+        after: float,
+        value: PageValue,
+        until: float = np.inf,
     ) -> None:
         """Do what `add` does for a single page; O(n)."""
         row = int(self.pages.searchsorted(page, side="right"))
         bounds = np.empty((_N_ROWS, self.pages.size + 1))
         bounds[:, :row], bounds[:, row + 1 :] = self._bounds[:, :row], self._bounds[:, row:]
-        bounds[:, row], self._bounds = (after, *parabola, 0.0, np.inf, 0.0), bounds
+        bounds[:, row], self._bounds = (after, *parabola, 0.0, np.inf, 0.0, until), bounds
         self._batches, self._rows = inserted(self._batches, row, len(self._values)), inserted(self._rows, row, 0)
         self.pages, self.hosts = inserted(self.pages, row, page), inserted(self.hosts, row, host)
         self._values.append(_Single(value))
 
     def bounds(self, now: float) -> FloatArray:
         """Return what the crawl values do not exceed now, one per row; -inf for pages that are out. O(n)."""
-        start, value, slope, curve, resting, _, _ = self._bounds
+        start, value, slope, curve, resting = self._bounds[:5]
         since = now - start
         bounds: FloatArray = curve * since
         bounds += slope
@@ -241,7 +256,7 @@ class Awake:
         if bound < enough:
             return row, bound, following, 0.0, 0.0
         least = bound - (self._bounds.item(5, row) + self._bounds.item(6, row) * since * since)
-        if bound - least <= _PRECISE * bound:
+        if bound - least <= PRECISE * bound:
             return row, bound, following, least, 0.0
         self.has_evaluated = True
         return row, bound, following, *self._values[self._batches.item(row)].one_at(self._rows.item(row), now)

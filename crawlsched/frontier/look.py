@@ -69,11 +69,11 @@ class Look:
         values = standing.look_at(pages, signals)
         yield
         after, above = standing.now, standing.near_cutoff
-        until = max(standing.holds, after)
-        while values.prepare(after, until, above):
+        until, lasts = max(standing.holds, after), max(standing.lasts, after)
+        while values.prepare(after, lasts, above):
             yield
         yield
-        parabolas = values.parabolas(after, until, above)
+        parabolas = values.parabolas(after, lasts, above)
         bounds = highest_within(parabolas, until - after)
         if waking:
             standing.let_wake(waking, bounds)

@@ -119,7 +119,7 @@ class Looks:
             return None  # it would have to be done with when the turn ends
         if self._is_owed and left < _LATE:
             self._is_owed = False
-            self._again = self._divided(np.concatenate([standing.still_fresh(), standing.still_awake()]))
+            self._again = self._divided(np.concatenate([standing.still_fresh(), standing.fading()]))
         if self._again:
             pages = self._again.pop()
             return Look(standing, np.concatenate([pages, self._ringing(most - pages.size, 0)]))

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from crawlsched.crawl_value.evaluation import Compilable
 from crawlsched.frontier import bucket_rows, filing_rows
-from crawlsched.frontier.awake import Awake
+from crawlsched.frontier.awake import PRECISE, Awake
 from crawlsched.frontier.calendar import Calendar
 from crawlsched.frontier.calm import Calm
 from crawlsched.frontier.followers import Followers
@@ -50,6 +50,8 @@ _MOST_AWAKE = 192
 _KEPT_AWAKE = 64
 # A turn takes up to so many ticks, as long as no more pages are looked at in it than so many portions.
 _MOST_TICKS = 4
+# For so many turns more than need be bounds of pages that are awake hold where they are good enough.
+_LASTING = 3
 _PORTIONS = 1.5
 # When a bed is opened the cutoff comes down by no more than so many levels (0.03 %) beyond it.
 _MOST_LOWER = 64
@@ -160,7 +162,9 @@ class Standing:
     def _begin(self, now: float) -> None:
         self.until = self.calendar.end(now, self.ticks - 1)
         self.rung = self.until - 0.5 * self.calendar.tick
-        self.holds = self.until if ROWS.compiled else self.calendar.end(now, 2 * self.ticks)
+        self.holds = self.lasts = self.until
+        if not ROWS.compiled:
+            self.holds, self.lasts = (self.calendar.end(now, 2 + more) for more in (0, _LASTING))
         self._kept_awake = _KEPT_AWAKE * (self.ticks + 1) // 2
         self._most_awake = self._kept_awake + _MOST_AWAKE - _KEPT_AWAKE
 
@@ -271,7 +275,7 @@ class Standing:
             Without compiled code the cutoff comes down a little further, if so many of them are awake then.
         """
         values = self.look_at(pages)
-        parabolas = values.parabolas(self.now, self.holds, self.near_cutoff)
+        parabolas = values.parabolas(self.now, self.lasts, self.near_cutoff)
         if ROWS.compiled and self._put_compiled(pages, values, parabolas, falling):
             return
         if waking:
@@ -316,7 +320,7 @@ class Standing:
         pages : ndarray of int, shape (n,)
         values : PageValues
         parabolas : ndarray, shape (3, n)
-            Theirs from `after`, POSIX seconds, until the time `holds`.
+            Theirs from `after`, POSIX seconds, until the time `lasts`.
         after : float
         falling
             As for `put`.
@@ -409,7 +413,7 @@ class Standing:
             level = level_above(value.bound(self.holds))
         if level > cutoff:
             self.place[page] = AWAKE
-            self.awake.add_one(page, host, value.parabola(self.now, self.holds), self.now, value)
+            self.awake.add_one(page, host, value.parabola(self.now, self.holds), self.now, value, self.holds)
             return
         bed = bed_level(level, self.calm.level if level < self.calm.level else cutoff, self._coarse)
         self.ladders.put_one(page, bed, host)
@@ -433,13 +437,15 @@ class Standing:
             self.resting.set_aside(woken[resting], hosts[resting])
             rows, woken, hosts = rows[~resting], woken[~resting], hosts[~resting]
         if rows.size:
-            parabolas, shortfalls = parabolas.take(rows, axis=1), values.shortfalls()
+            parabolas, shortfalls, until = parabolas.take(rows, axis=1), values.shortfalls(), self.holds
             if shortfalls is not None:
                 shortfalls = shortfalls.take(rows, axis=1)
+                missing = shortfalls[0] + shortfalls[1] * (self.lasts - after) ** 2
+                until = np.where(missing <= PRECISE * parabolas[0], self.lasts, until)
             if 4 * rows.size < pages.size:
                 # What is kept is not to hold the posterior probabilities of all the others in memory.
                 values, rows = values.some(rows), np.arange(rows.size)
-            self.awake.add(woken, hosts, parabolas, after, values, rows, shortfalls)
+            self.awake.add(woken, hosts, parabolas, after, values, rows, until, shortfalls)
 
     def _stand_behind(self, pages: IndexArray, hosts: npt.NDArray[np.int32], chosen: BoolArray) -> BoolArray:
         """Let those of the chosen pages stand behind another one that are alike in all; return which do."""
@@ -500,6 +506,14 @@ class Standing:
         if self.resting:
             self.resting.set_aside(*self.awake.take_resting())
         return self.awake.living()
+
+    def fading(self) -> IndexArray:
+        """Return the pages that are awake of which what is known does not hold long enough; all if they are many; O(A).
+
+        Those of hosts that rest are set aside.
+        """
+        pages = self.still_awake()
+        return pages if pages.size > self._most_awake else self.awake.ending(self.holds)
 
     def take_awake(self) -> IndexArray:
         """Take out and return the pages that are awake, those of hosts that rest aside; O(A)."""
