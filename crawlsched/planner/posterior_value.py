@@ -39,8 +39,8 @@ _SLACK_PER_SECOND = 1e-14
 _SLACK_BELOW = 4e-10
 # Rates that add less than this share to a crawl value are none the worse for bounds that are a sixth too high.
 _NOTHING = 1e-13
-# Of so many pages at once terms are summed with one pick.
-_SHARPENED = 4
+# So many values are found with one pick, or those of one page.
+_SHARPENED = 24
 # Up to so many values plain Python is faster than numpy.
 _FEW_ELEMENTS = 40
 #: Compiled values with signals agree with numpy's to about 1e-14 of themselves.
@@ -507,6 +507,11 @@ class _Bounds(NamedTuple):
     slope: FloatArray
     loose: BoolArray
 
+    def divided(self) -> tuple[_Bounds, _Bounds]:
+        """Return the same for as many rows as one pick has time for, and for the others."""
+        n = max(int(np.count_nonzero(self.loose, axis=1).cumsum().searchsorted(_SHARPENED, "right")), 1)
+        return self.some(slice(n)), self.some(slice(n, None))
+
     def some(self, part: slice) -> _Bounds:
         """Return the same, with some of the rows."""
         stale, value, slope, loose = self.stale[part], self.value[part], self.slope[part], self.loose[part]
@@ -571,10 +576,10 @@ class SignalledValues:
         if bounds is None:
             bounds = self._bounds_above(above, after, until)
         else:
-            self._sharpen(bounds.some(slice(_SHARPENED)))
-            bounds = bounds.some(slice(_SHARPENED, None))
+            some, bounds = bounds.divided()
+            self._sharpen(some)
         self._prepared = (after, until, above), bounds
-        return bounds.rows.size > _SHARPENED
+        return np.count_nonzero(bounds.loose) > _SHARPENED
 
     def _prepared_for(self, *arguments: float) -> _Bounds | None:
         """Return what `prepare` has left of the bounds for these arguments of it; None if that is nothing."""
