@@ -75,7 +75,7 @@ class Awake:
         """Take all pages out."""
         self.pages: IndexArray = np.empty(0, np.intp)
         self.hosts: npt.NDArray[np.int32] = np.empty(0, np.int32)
-        # Rows: when the parabola begins, value there, slope, half the curvature, 0 or -inf for a host that rests, the two
+        # Rows: when the parabola begins, value there, slope, half the curvature, 0 or -inf for a host that rests, two
         # that say how far the crawl value may be below, and until when that holds.
         self._bounds: FloatArray = np.empty((_N_ROWS, 0))
         self._values: list[PageValues | _Single] = []
@@ -147,8 +147,8 @@ class Awake:
         self.pages, self.hosts = pages[order], hosts[order]
         self._bounds, self._batches, self._rows = fresh.take(order, axis=1), batches[order], among[order]
         if len(self._values) > _MOST_BATCHES:
-            used, batches = np.unique(self._batches, return_inverse=True)
-            self._batches, self._values = batches.astype(np.int32), [self._values[batch] for batch in used.tolist()]
+            used, numbers = np.unique(self._batches, return_inverse=True)
+            self._batches, self._values = numbers.astype(np.int32), [self._values[batch] for batch in used.tolist()]
 
     def add_one(
         self,

@@ -274,7 +274,7 @@ class Calendar:
         self._n_near -= n_found
         return [self._room[:n_found].copy()]
 
-    def ahead(self, n: int, least: int | None = None) -> IndexArray:
+    def ahead(self, n: int, least: int | None = None, rest: int = 0) -> IndexArray:
         """Take out up to `n` pages of those that ring in the tick after the last `due`, if many do; O(their number).
 
         Alarms that are set for that tick meanwhile are handed out, too, if they are many again, but not without end,
@@ -285,6 +285,8 @@ class Calendar:
         n : int
         least : int, optional
             More than so many are many; by default `n`. All are asked for by 0.
+        rest : int, default 0
+            So many more may be handed out, if none is left then.
         """
         tick, least = self._current + 1, n if least is None else least
         if tick != self._next_tick:
@@ -298,10 +300,17 @@ class Calendar:
                 return self._ahead
             self._n_ahead += 1
             self._ahead = pages
+        if self._ahead.size <= n + rest:
+            n = self._ahead.size
         some, self._ahead = self._ahead[:n], self._ahead[n:]
         living: IndexArray = some[self._alarm[some] == tick]
         self.clear(living)
         return living
+
+    def n_ahead(self) -> int:
+        """Return how many pages `ahead` could hand out, at most; O(1)."""
+        tick = self._current + 1
+        return (self._ahead.size if tick == self._next_tick else 0) + self._buckets.size(tick)
 
     def next_time(self) -> float:
         """Return a time until which nothing rings, after the tick of the last `due`; inf if there is none. O(1)."""

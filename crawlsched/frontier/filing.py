@@ -233,8 +233,10 @@ class Filing:
         that follows has to open a bed, it is opened here.
         """
         standing = self._standing
-        self._looks.finish()
-        held = standing.holds
+        if standing.at_once == np.inf:
+            self._looks.finish()
+        else:
+            self._looks.end_turn(now)
         standing.begin_turn(now)
         standing.calendar.adapt()
         self._ladders.adapt()
@@ -243,10 +245,11 @@ class Filing:
         self._deadlines.turn()
         pages = self._rung(standing.calendar.due(standing.rung), now)
         opened = self._ladder_to_open(now) if picking and standing.at_once < np.inf else None
-        at_once = standing.at_once == np.inf or self._looks.are_behind or standing.until > held
-        if at_once:
+        if standing.at_once == np.inf:
             pages = np.concatenate([standing.take_awake(), standing.take_fresh(), pages])
-        self._looks.begin_turn(is_owed=not at_once)
+        elif (ending := standing.take_ending()).size:
+            pages = np.concatenate([ending, pages])
+        self._looks.begin_turn(is_owed=standing.at_once < np.inf)
         if opened is not None:
             standing.place[pages] = IN_FLIGHT  # or some would be found in their beds once more
             pages = np.concatenate([pages, self._opened(opened)])

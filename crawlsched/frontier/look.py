@@ -17,13 +17,16 @@ __all__ = ["Look"]
 IndexArray = npt.NDArray[np.intp]
 BoolArray = npt.NDArray[np.bool_]
 
+# So many pages at most go to bed with one pick.
+_PUT = 160
+
 
 class Look:
     """Some pages that are put where they belong, as by `Standing.put`, in several parts.
 
     They stay where they are until all is known of them, and what holds of them there holds: so it is to be done while
-    their own alarms have not rung, and before bounds end, that is before the next turn. Then those that wake go first,
-    and the others with the next pick.
+    their own alarms have not rung, and before bounds end. Then those that wake go first, and the others with the next
+    picks. Their alarms are set at the end: without one they may sleep until the next turn ends.
 
     Parameters
     ----------
@@ -40,6 +43,7 @@ class Look:
         # What was filed meanwhile stands where it belongs; what is known here of its value is out of date.
         self._left_out: BoolArray = np.zeros(self._pages.size, bool)
         self._parts = self._look(falling, waking)
+        self._is_settled = False
 
     def go_on(self) -> bool:
         """Do one more part; return whether that was not the last one. O(n), of one of the things that `put` does."""
@@ -48,6 +52,11 @@ class Look:
     def finish(self) -> None:
         """Do all that is left."""
         for _ in self._parts:
+            pass
+
+    def settle(self) -> None:
+        """Do all that is left, but for alarms."""
+        while not self._is_settled and self.go_on():
             pass
 
     def leave_out(self, page: int) -> None:
@@ -79,16 +88,25 @@ class Look:
             standing.let_wake(waking, bounds)
         wakes = levels_above(bounds) > standing.cutoff
         yield
-        for half in (wakes, ~wakes):
-            there = half & (standing.place[pages] == places) & ~self._left_out
-            if not there.any():
-                continue
-            standing.leave(pages[there])
-            sleepers = standing.settle(pages, values, parabolas, after, falling, there)
-            settled = standing.place[pages]
-            yield
-            if sleepers is not None:
-                asleep = (standing.place[pages] == settled) & ~self._left_out
-                standing.set_alarms(sleepers, asleep[sleepers.where])
+        sleepers = []
+        for some in (wakes.nonzero()[0], *self._in_beds((~wakes).nonzero()[0])):
+            there = np.zeros(pages.size, bool)
+            there[some] = (standing.place[pages[some]] == places[some]) & ~self._left_out[some]
+            if there.any():
+                standing.leave(pages[there])
+                asleep = standing.settle(pages, values, parabolas, after, falling, there)
+                if asleep is not None:
+                    sleepers.append((asleep, standing.place[asleep.pages]))
+                yield
+        self._is_settled = True
+        for n, (asleep, settled) in enumerate(sleepers):
+            if n:
+                yield
+            there = (standing.place[asleep.pages] == settled) & ~self._left_out[asleep.where]
+            standing.set_alarms(asleep, there)
         if (places == FRESH).any():
             standing.forget_fresh()
+
+    def _in_beds(self, rows: IndexArray) -> list[IndexArray]:
+        """Return rows in as many parts as it takes to put so many to bed."""
+        return np.array_split(rows, max(-(-rows.size // _PUT), 1))

@@ -20,12 +20,16 @@ IndexArray = npt.NDArray[np.intp]
 OPENED = 48
 #: And so many of them are to be awake then, with numpy alone.
 WOKEN = 20
-# A look is at up to so many portions of pages.
-_PORTIONS = 2
+# A look is at up to so many portions of pages, at more if there would not be looks enough until the turn ends.
+_PORTIONS, _MOST_PORTIONS = 2, 5
+# Those that are awake, or were crawled just now, are looked at together if they are no more portions than this.
+_PORTIONS_AGAIN = 3
+# A look takes about such a part of a turn.
+_TAKES = 0.4
 # Beds are opened ahead when so few pages are awake that are worth more than what sleeps there.
-_SOON = 12
+_SOON = 24
 # In this last part of a turn those are looked at who have to be before it ends; in this very last one no look begins.
-_LATE, _TOO_LATE = 0.75, 0.25
+_LATE, _TOO_LATE = 0.75, 0.2
 # When more pages than this are filed at once, the look that is going on is finished first.
 _MANY = 192
 
@@ -47,9 +51,9 @@ class Looks:
 
     Notes
     -----
-    What is known of those that are awake, or were crawled just now, holds until the next turn ends, so that they are
-    looked at once in each. Whose alarms ring in the next turn is looked at together with them, and so are the highest
-    beds before a pick has to open them: then nearly nothing is left to be done at once.
+    What is known of those that were crawled just now holds for the next two turns, and of those that are awake for as
+    many or some more: they are looked at while it does. Whose alarms ring in the next turn is looked at together with
+    them, and so are the highest beds before a pick has to open them: then nearly nothing is left to be done at once.
     """
 
     def __init__(self, standing: Standing, crowds: Crowds, bar: Callable[[IndexArray], None]) -> None:
@@ -58,7 +62,9 @@ class Looks:
         self._bar = bar
         self.look: Look | None = None
         self._has_waited = False
-        # Whether those that are awake are still to be looked at in this turn, and those of them that are.
+        # Whether the look may go on in the next turn, since its pages have kept their alarms; and whether it does.
+        self._can_wait = self._waits = False
+        # Whether it is still to be found who of those awake is to be looked at in this turn, and who is left of them.
         self._is_owed = False
         self._again: list[IndexArray] = []
         # Those in beds that are being opened, last ones first.
@@ -66,13 +72,19 @@ class Looks:
 
     # -- turns
 
-    @property
-    def are_behind(self) -> bool:
-        """Whether some of those that were awake when the turn began may not have been looked at since; O(1)."""
-        return self._is_owed or bool(self._again)
+    def end_turn(self, now: float) -> None:
+        """Do what is left of the look that is going on, as far as it cannot wait for the turn of `now`; O(n)."""
+        if self.look is None:
+            return
+        standing = self._standing
+        if self._waits or standing.calendar.end(now) > standing.holds:
+            self.finish()
+        elif not self._can_wait:
+            self.look.settle()
+        self._waits = True
 
     def begin_turn(self, is_owed: bool) -> None:
-        """Begin a turn in which all that are awake, or were crawled just now, are to be looked at, or were; O(1)."""
+        """Begin a turn in which some that are awake, or were crawled just now, are to be looked at; O(1)."""
         self._is_owed, self._again = is_owed, []
 
     def finish(self) -> None:
@@ -104,6 +116,7 @@ class Looks:
         if self._has_waited:
             return True
         if self.look is None:
+            self._can_wait = self._waits = False
             self.look = self._next()
             return self.look is not None
         if not self.look.go_on():
@@ -113,17 +126,20 @@ class Looks:
     def _next(self) -> Look | None:
         """Return the next look, the most urgent one; None if there is nothing to look at."""
         standing, portion = self._standing, self._standing.values.portion
-        most = _PORTIONS * portion
         left = (standing.until - standing.now) / (standing.ticks * standing.calendar.tick)
         if left < _TOO_LATE:
-            return None  # it would have to be done with when the turn ends
+            return None  # most of it would have to be done when the turn ends
         if self._is_owed and left < _LATE:
             self._is_owed = False
-            self._again = self._divided(np.concatenate([standing.still_fresh(), standing.fading()]))
+            self._again = self._divided(np.concatenate([standing.still_fresh(), standing.fading()]), _PORTIONS_AGAIN)
+        n_waiting = standing.calendar.n_ahead() + sum(pages.size for pages in self._again)
+        n_looks = int((left - _TOO_LATE) / _TAKES) + 1
+        most = min(max(_PORTIONS * portion, -(-n_waiting // n_looks)), _MOST_PORTIONS * portion)
         if self._again:
             pages = self._again.pop()
             return Look(standing, np.concatenate([pages, self._ringing(most - pages.size, 0)]))
         if self._opening:
+            self._can_wait = True
             return Look(standing, self._opening.pop(), falling=True, waking=0 if self._opening else WOKEN)
         if self._open_ahead():
             return None
@@ -133,14 +149,19 @@ class Looks:
             self._crowds.foresee(standing.cutoff, portion)
             return None
         if self._crowds.beds and self._crowds.owed >= portion:
+            self._can_wait = True
             return Look(standing, self._crowds.some(most), falling=True)
         ringing = self._ringing(most, most)
         return Look(standing, ringing) if ringing.size else None
 
     def _ringing(self, n: int, least: int) -> IndexArray:
-        """Return up to `n` pages that sleep, and whose alarms ring in the next tick, if they are more than `least`."""
-        rung = self._standing.calendar.ahead(n, least) if n > 0 else np.empty(0, np.intp)
-        barred = self._standing.place[rung] == BARRED
+        """Return up to `n` pages that sleep, and whose alarms ring in the next tick, if they are more than `least`.
+
+        A portion more, if these are all: a look at few takes nearly as many picks as one at many.
+        """
+        standing = self._standing
+        rung = standing.calendar.ahead(n, least, standing.values.portion) if n > 0 else np.empty(0, np.intp)
+        barred = standing.place[rung] == BARRED
         if barred.any():
             self._bar(rung[barred])
             rung = rung[~barred]
@@ -157,9 +178,9 @@ class Looks:
         if lowest is None:
             return False
         standing.come_down(lowest - 1, ladder.host)
-        self._opening = self._divided(pages)
+        self._opening = self._divided(pages, _PORTIONS)
         return True
 
-    def _divided(self, pages: IndexArray) -> list[IndexArray]:
-        n = -(-pages.size // (_PORTIONS * self._standing.values.portion))
+    def _divided(self, pages: IndexArray, portions: int) -> list[IndexArray]:
+        n = -(-pages.size // (portions * self._standing.values.portion))
         return np.array_split(pages, n) if n else []

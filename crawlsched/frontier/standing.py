@@ -50,9 +50,9 @@ _MOST_AWAKE = 192
 _KEPT_AWAKE = 64
 # A turn takes up to so many ticks, as long as no more pages are looked at in it than so many portions.
 _MOST_TICKS = 4
-# For so many turns more than need be bounds of pages that are awake hold where they are good enough.
-_LASTING = 3
 _PORTIONS = 1.5
+# For so many turns more than need be what is known of pages that are awake holds, where it is good enough.
+_LASTING = 3
 # When a bed is opened the cutoff comes down by no more than so many levels (0.03 %) beyond it.
 _MOST_LOWER = 64
 _NONE: npt.NDArray[np.int32] = np.empty(0, np.int32)
@@ -109,7 +109,9 @@ class Standing:
         POSIX seconds: the time, and when the turn ends.
     holds : float
         POSIX seconds: until when bounds hold; without compiled code, where pages are looked at one after the other in
-        each turn, until the next one ends.
+        each turn, until the second one from now ends.
+    lasts : float
+        POSIX seconds: until when those of pages hold that are awake, if they are good enough by then.
     rung : float
         POSIX seconds: a time in the last tick of the turn. All alarms up to that tick have rung.
     ticks : int
@@ -125,7 +127,7 @@ class Standing:
     calm : Calm
         Where the cutoff has been for some time: pages sleep in view of that, and not of a passing rise.
     fresh_at_most : float
-        What no page's value exceeds in this tick that was crawled in it.
+        What no page's value exceeds in this turn that was crawled in it, or just before.
     """
 
     def __init__(self, pages: Pages, values: CrawlValues, tick: float, now: float) -> None:
@@ -145,7 +147,7 @@ class Standing:
         self._coarse = coarseness(0)
         self._were_kept = 0  # awake, when they were compared among each other for the last time but by a turn
         self.fresh: list[int] = []  # some are elsewhere by now
-        self.fresh_at_most = 0.0
+        self.fresh_at_most, self._fresh_hold = 0.0, np.inf
         self._n_looked_at = 0  # pages, in this turn
 
     def _places(self) -> LevelArray:
@@ -164,7 +166,7 @@ class Standing:
         self.rung = self.until - 0.5 * self.calendar.tick
         self.holds = self.lasts = self.until
         if not ROWS.compiled:
-            self.holds, self.lasts = (self.calendar.end(now, 2 + more) for more in (0, _LASTING))
+            self.holds, self.lasts = self.calendar.end(now, 2), self.calendar.end(now, 2 + _LASTING)
         self._kept_awake = _KEPT_AWAKE * (self.ticks + 1) // 2
         self._most_awake = self._kept_awake + _MOST_AWAKE - _KEPT_AWAKE
 
@@ -437,11 +439,12 @@ class Standing:
             self.resting.set_aside(woken[resting], hosts[resting])
             rows, woken, hosts = rows[~resting], woken[~resting], hosts[~resting]
         if rows.size:
-            parabolas, shortfalls, until = parabolas.take(rows, axis=1), values.shortfalls(), self.holds
+            parabolas, shortfalls = parabolas.take(rows, axis=1), values.shortfalls()
+            until: FloatArray = np.full(rows.size, self.holds)
             if shortfalls is not None:
                 shortfalls = shortfalls.take(rows, axis=1)
                 missing = shortfalls[0] + shortfalls[1] * (self.lasts - after) ** 2
-                until = np.where(missing <= PRECISE * parabolas[0], self.lasts, until)
+                until[missing <= PRECISE * parabolas[0]] = self.lasts
             if 4 * rows.size < pages.size:
                 # What is kept is not to hold the posterior probabilities of all the others in memory.
                 values, rows = values.some(rows), np.arange(rows.size)
@@ -464,6 +467,8 @@ class Standing:
         at_most = self.values.soon_at_most(page, self.holds)
         if at_most < self._value_at_cutoff:
             self.place[page] = FRESH
+            if not self.fresh:
+                self._fresh_hold = self.holds
             self.fresh.append(page)
             if at_most > self.fresh_at_most:
                 self.fresh_at_most = at_most
@@ -480,7 +485,7 @@ class Standing:
         else:
             fresh = self.still_fresh()
             self.place[fresh] = IN_FLIGHT
-        self.fresh, self.fresh_at_most = [], 0.0
+        self.fresh, self.fresh_at_most, self._fresh_hold = [], 0.0, np.inf
         return fresh
 
     def still_fresh(self) -> IndexArray:
@@ -494,6 +499,7 @@ class Standing:
         """Keep only those in mind as crawled in this tick that were not put where they belong meanwhile."""
         self.fresh = [page for page in self.fresh if self.place.item(page) == FRESH]
         self.fresh_at_most = max((self.values.soon_at_most(page, self.holds) for page in self.fresh), default=0.0)
+        self._fresh_hold = self.holds if self.fresh else np.inf
 
     def put_fresh(self) -> None:
         """Put the pages that were crawled in this tick where they belong."""
@@ -508,18 +514,26 @@ class Standing:
         return self.awake.living()
 
     def fading(self) -> IndexArray:
-        """Return the pages that are awake of which what is known does not hold long enough; all if they are many; O(A).
+        """Return the pages that are awake of which what is known will not hold for the next two turns; O(A).
 
-        Those of hosts that rest are set aside.
+        All, if they are very many: then the cutoff may rise. Those of hosts that rest are set aside.
         """
         pages = self.still_awake()
-        return pages if pages.size > self._most_awake else self.awake.ending(self.holds)
+        return pages if pages.size > 2 * self._most_awake else self.awake.ending(self.holds)
 
     def take_awake(self) -> IndexArray:
         """Take out and return the pages that are awake, those of hosts that rest aside; O(A)."""
         pages = self.still_awake()
         self.awake.clear()
         return pages
+
+    def take_ending(self) -> IndexArray:
+        """Take out and return the pages, awake or just crawled, of which too little is known for this turn; O(A)."""
+        pages = self.awake.ending(self.until)
+        if pages.size:
+            self.leave(pages, rung=True)
+            self.place[pages] = IN_FLIGHT
+        return pages if self._fresh_hold >= self.until else np.concatenate([pages, self.take_fresh()])
 
     def put_awake(self) -> None:
         """Put the pages that are awake where they belong now; O(A)."""

@@ -579,7 +579,7 @@ class SignalledValues:
             some, bounds = bounds.divided()
             self._sharpen(some)
         self._prepared = (after, until, above), bounds
-        return np.count_nonzero(bounds.loose) > _SHARPENED
+        return bool(np.count_nonzero(bounds.loose) > _SHARPENED)
 
     def _prepared_for(self, *arguments: float) -> _Bounds | None:
         """Return what `prepare` has left of the bounds for these arguments of it; None if that is nothing."""

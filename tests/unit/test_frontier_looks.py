@@ -9,6 +9,7 @@ import pytest
 
 from crawlsched.crawl_value import use_compiled
 from crawlsched.frontier import Frontier, filed
+from crawlsched.frontier.awake import Awake
 from crawlsched.frontier.ladder import IN_FLIGHT, RUNNING
 from crawlsched.frontier.look import Look
 from crawlsched.frontier.looks import Looks
@@ -141,3 +142,92 @@ def test_where_pages_are_filed_is_told_when_a_look_is_done_with() -> None:
     known = filed(frontier, len(frontier))
     assert (known.alarm[pages[known.place[pages] > RUNNING]] > 0).all()
     assert not look.go_on()
+
+
+def test_who_is_awake_is_not_looked_at_again_while_enough_is_known_and_stays_where_it_is() -> None:
+    """Parabolas hold for different times; who has left is not told."""
+    awake, values = Awake(), crowded(bandwidth=100.0).frontier.values.many(np.arange(4))
+    parabolas = np.array([[1.0] * 4, [0.1] * 4, [0.0] * 4])
+    until = np.array([12.0, 14.0, 12.0, 13.0])
+    awake.add(np.arange(4), np.zeros(4, np.int32), parabolas, 10.0, values, np.arange(4), until)
+    awake.discard(2)
+    assert awake.ending(12.0).tolist() == []
+    assert awake.ending(13.0).tolist() == [0]
+    assert awake.ending(15.0).tolist() == [0, 1, 3]
+    assert awake.living().tolist() == [0, 1, 3]
+
+
+def test_pages_that_left_those_awake_are_gone_when_others_come_and_values_are_forgotten_with_them() -> None:
+    """After a hundred looks at one page each no more values are kept than a third of these."""
+    awake, values = Awake(), crowded(bandwidth=100.0).frontier.values.many(np.arange(200))
+    parabola = np.array([[1.0], [0.1], [0.0]])
+    for page in range(100):
+        awake.add(np.array([page]), np.zeros(1, np.int32), parabola, 10.0, values.some(np.array([page])), np.array([0]))
+        if page:
+            awake.discard_rows(awake.pages < page)
+    assert awake.living().tolist() == awake.pages[-1:].tolist() == [99]
+    assert awake.pages.size == 2  # the one before is out, and taken out with the next
+    assert len(awake._values) <= 33
+    assert awake.value(1).at(50.0) == values.one(99).at(50.0)
+
+
+def test_most_who_are_awake_are_looked_at_again_only_after_some_turns() -> None:
+    """Bounds that are good to a ten-millionth hold for three turns more than need be."""
+    planner = crowded(bandwidth=100.0)
+    frontier, now = planner.frontier, 0.0
+    standing, inside = frontier._standing, np.ones(len(planner.frontier), bool)
+    again = n_awake = 0
+    for _ in range(600):
+        now += 0.01
+        pick_the_best(planner, inside, now)
+        if frontier._looks._is_owed:
+            again, n_awake = again + standing.fading().size, n_awake + standing.awake.living().size
+    assert n_awake > 1000
+    assert again < n_awake / 2
+    frontier._check(now)
+
+
+@pytest.mark.parametrize("picks", [0, 3, 9, 15])
+def test_where_time_passes_without_picks_nothing_is_known_too_late(picks: int) -> None:
+    """A look that was begun is done with two turns later at the latest, and all bounds hold in each turn."""
+    planner = crowded(bandwidth=100.0)
+    frontier, now = planner.frontier, 0.0
+    standing, inside = frontier._standing, np.ones(len(planner.frontier), bool)
+    tick = standing.calendar.tick
+    for ticks in (1, 1, 1, 2, 1, 7, 1, 1):
+        for _ in range(picks):
+            now += 0.01
+            pick_the_best(planner, inside, now)
+        look = frontier._looks.look
+        now += ticks * tick
+        frontier.advance(now)
+        assert ticks <= 2 or look is None or not look.go_on()
+        frontier._check(now)
+        assert (standing.awake._bounds[7, standing.awake._bounds[1] > -np.inf] >= standing.until).all()
+    frontier.advance(now + tick)
+    frontier.advance(now + 2 * tick)
+    assert look is None or not look.go_on()
+
+
+def test_so_many_pages_as_wait_are_looked_at_together_that_there_are_looks_enough_until_the_turn_ends() -> None:
+    """A few hundred that ring in the next tick are all looked at in this turn, none of them when it ends."""
+    planner = crowded(bandwidth=100.0)
+    frontier, now = planner.frontier, 0.0
+    standing, inside = frontier._standing, np.ones(len(planner.frontier), bool)
+    for _ in range(100):
+        now += 0.01
+        pick_the_best(planner, inside, now)
+    while standing.until - now < 0.9 * standing.calendar.tick:
+        now += 0.01
+        pick_the_best(planner, inside, now)
+    sleepers = frontier._ladders.shared.highest_sleepers(2000)
+    sleepers = np.unique(sleepers[standing.place[sleepers] > RUNNING])
+    until, tick = standing.until, standing.calendar.tick
+    standing.calendar.clear(sleepers)
+    standing.calendar.set(sleepers, np.full(sleepers.size, until + 0.5 * tick), standing.rung)
+    assert standing.calendar.n_ahead() >= sleepers.size > 400
+    while now + 0.01 < until:
+        now += 0.01
+        pick_the_best(planner, inside, now)
+    assert standing.calendar.n_ahead() == 0
+    frontier._check(now)
