@@ -136,14 +136,13 @@ class Awake:
         fresh[5:7] = _UNKNOWN if shortfalls is None else shortfalls
         fresh[7] = until
         self._values.append(values)
-        order = pages.argsort(kind="stable")
         if self.pages.size:
             pages = np.concatenate([self.pages, pages])
             hosts = np.concatenate([self.hosts, hosts])
             fresh = np.concatenate([self._bounds, fresh], axis=1)
             batches, among = np.concatenate([self._batches, batches]), np.concatenate([self._rows, among])
-            order = pages.argsort(kind="stable")
-            order = order[fresh[1, order] > _OUT]
+        order = pages.argsort(kind="stable")
+        order = order[fresh[1, order] > _OUT]
         self.pages, self.hosts = pages[order], hosts[order]
         self._bounds, self._batches, self._rows = fresh.take(order, axis=1), batches[order], among[order]
         if len(self._values) > _MOST_BATCHES:
