@@ -66,7 +66,7 @@ class Calendar:
         self.tick = tick
         self._start = start
         self._alarm: npt.NDArray[np.uint32] = np.zeros(0, np.uint32)
-        self._buckets = Buckets(lambda: self._alarm, _alarm_of)
+        self._buckets = Buckets(self._alarms, _alarm_of)
         # The ticks that have buckets, as a heap.
         self._order: list[int] = []
         self._current = self.number(start)  # tick of the last `due`
@@ -96,6 +96,9 @@ class Calendar:
     def number(self, time: float) -> int:
         """Return the number of the tick that contains a time; at least 1. O(1)."""
         return max(1, int((time - self._start) / self.tick) + 1)
+
+    def _alarms(self) -> npt.NDArray[np.uint32]:
+        return self._alarm
 
     def end(self, time: float, more: int = 0) -> float:
         """Return when the tick that contains a time ends, or some ticks later; O(1)."""

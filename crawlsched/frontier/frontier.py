@@ -90,6 +90,11 @@ class Frontier(Filing):
     (`not_before`, `min_crawl_interval`) are left out unless forced, and pages of hosts that rest in any case.
     """
 
+    def __getstate__(self) -> dict[str, object]:
+        """Return what a copy is made of; half a look cannot be copied: the one that is going on is finished first."""
+        self._looks.finish()
+        return self.__dict__
+
     # -- what stands where
 
     def place_of(self, page: int) -> str:

@@ -127,9 +127,12 @@ class Ladder:
         self._bound: tuple[float, int] | None = None
         self._is_bound = False
         self._place = place
-        self._beds = Buckets(lambda: place().view(np.uint32), self._place_under, counted=True)
+        self._beds = Buckets(self._places, self._place_under, counted=True)
         self._order: list[int] = []
         self._runs: list[tuple[float, int, int, Run]] = []
+
+    def _places(self) -> npt.NDArray[np.uint32]:
+        return self._place().view(np.uint32)
 
     def _place_under(self, level: Any) -> tuple[Any, Any]:
         place = (level + self.offset) & 0xFFFFFFFF  # as an unsigned number

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterator
 
 import numpy as np
@@ -231,3 +232,17 @@ def test_so_many_pages_as_wait_are_looked_at_together_that_there_are_looks_enoug
         pick_the_best(planner, inside, now)
     assert standing.calendar.n_ahead() == 0
     frontier._check(now)
+
+
+def test_a_copy_that_is_made_in_the_middle_of_a_look_picks_the_same_pages() -> None:
+    """The look is done with first, by the one that is copied."""
+    planner = crowded(bandwidth=100.0)
+    now, inside = 0.0, np.ones(len(planner.frontier), bool)
+    while planner.frontier._looks.look is None or not planner.frontier._looks.look.go_on():
+        now += 0.01
+        pick_the_best(planner, inside, now)
+    again = copy.deepcopy(planner)
+    for it, left in ((planner, inside.copy()), (again, inside.copy())):
+        for n in range(100):
+            pick_the_best(it, left, now + 0.01 * n)
+        it.frontier._check(now + 1.0)
