@@ -106,7 +106,7 @@ class Awake:
         after: float,
         values: PageValues,
         rows: IndexArray,
-        until: FloatArray | float = np.inf,
+        until: FloatArray,
         shortfalls: FloatArray | None = None,
     ) -> None:
         """Put pages in; O(n log n).
@@ -125,7 +125,7 @@ class Awake:
             Has the exact values.
         rows : ndarray of int, shape (m,)
             Which of them belong to the pages.
-        until : ndarray, shape (m,), optional
+        until : ndarray, shape (m,)
             POSIX seconds: how long the parabolas hold.
         shortfalls : ndarray, shape (2, m), optional
             How far the crawl values may be below their parabolas; see `PageValues.shortfalls`.
@@ -156,7 +156,7 @@ class Awake:
         parabola: tuple[float, float, float],
         after: float,
         value: PageValue,
-        until: float = np.inf,
+        until: float,
     ) -> None:
         """Do what `add` does for a single page; O(n)."""
         row = int(self.pages.searchsorted(page, side="right"))

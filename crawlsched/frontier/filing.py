@@ -233,10 +233,7 @@ class Filing:
         that follows has to open a bed, it is opened here.
         """
         standing = self._standing
-        if standing.at_once == np.inf:
-            self._looks.finish()
-        else:
-            self._looks.end_turn(now)
+        self._looks.turn(now)
         standing.begin_turn(now)
         standing.calendar.adapt()
         self._ladders.adapt()
@@ -249,7 +246,6 @@ class Filing:
             pages = np.concatenate([standing.take_awake(), standing.take_fresh(), pages])
         elif (ending := standing.take_ending()).size:
             pages = np.concatenate([ending, pages])
-        self._looks.begin_turn(is_owed=standing.at_once < np.inf)
         if opened is not None:
             standing.place[pages] = IN_FLIGHT  # or some would be found in their beds once more
             pages = np.concatenate([pages, self._opened(opened)])

@@ -72,20 +72,21 @@ class Looks:
 
     # -- turns
 
-    def end_turn(self, now: float) -> None:
-        """Do what is left of the look that is going on, as far as it cannot wait for the turn of `now`; O(n)."""
+    def turn(self, now: float) -> None:
+        """Do what is left of the look that is going on, as far as it cannot wait for the turn of `now`; O(n).
+
+        In that turn, which begins, some that are awake, or were crawled just now, are to be looked at.
+        """
+        self._is_owed, self._again = True, []
         if self.look is None:
             return
         standing = self._standing
-        if self._waits or standing.calendar.end(now) > standing.holds:
+        # Compiled code waits for nothing, and after a while without turns nothing holds any more.
+        if self._waits or standing.at_once == np.inf or standing.calendar.end(now) > standing.holds:
             self.finish()
         elif not self._can_wait:
             self.look.settle()
         self._waits = True
-
-    def begin_turn(self, is_owed: bool) -> None:
-        """Begin a turn in which some that are awake, or were crawled just now, are to be looked at; O(1)."""
-        self._is_owed, self._again = is_owed, []
 
     def finish(self) -> None:
         """Do what is left of the look that is going on."""

@@ -532,7 +532,6 @@ class Standing:
         pages = self.awake.ending(self.until)
         if pages.size:
             self.leave(pages, rung=True)
-            self.place[pages] = IN_FLIGHT
         return pages if self._fresh_hold >= self.until else np.concatenate([pages, self.take_fresh()])
 
     def put_awake(self) -> None:

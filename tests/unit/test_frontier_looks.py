@@ -163,7 +163,8 @@ def test_pages_that_left_those_awake_are_gone_when_others_come_and_values_are_fo
     awake, values = Awake(), crowded(bandwidth=100.0).frontier.values.many(np.arange(200))
     parabola = np.array([[1.0], [0.1], [0.0]])
     for page in range(100):
-        awake.add(np.array([page]), np.zeros(1, np.int32), parabola, 10.0, values.some(np.array([page])), np.array([0]))
+        one, until = values.some(np.array([page])), np.full(1, np.inf)
+        awake.add(np.array([page]), np.zeros(1, np.int32), parabola, 10.0, one, np.array([0]), until)
         if page:
             awake.discard_rows(awake.pages < page)
     assert awake.living().tolist() == awake.pages[-1:].tolist() == [99]
