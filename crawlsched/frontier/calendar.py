@@ -28,8 +28,9 @@ _AT_ONCE = 2**16
 # To pass over a dead entry when its tick comes takes less than to sweep it out before. So entries are counted as if so
 # large a part of the alarms that are further ahead had some, too.
 _SPARED = 0.2
-# So often in a tick `ahead` goes for what rings in the next one.
+# So often `ahead` goes for what rings in a tick.
 _TIMES_AHEAD = 3
+_NONE: IndexArray = np.empty(0, np.intp)
 #: `crawlsched.frontier.calendar_rows`.
 ROWS = Compilable(calendar_rows, bucket_rows)
 
@@ -73,10 +74,9 @@ class Calendar:
         # Alarms up to the first of these ticks are in buckets; up to the second those of pages that were gone through.
         self._near, self._nearer = self._current + _EPOCH, self._current + 2 * _EPOCH
         self._gathered = 0
-        # A tick, and what is left of those who ring in it when `ahead` hands them out.
-        self._next_tick = NONE
-        self._ahead: IndexArray = np.empty(0, np.intp)
-        self._n_ahead = 0
+        # By tick what is left of those who ring in it when `ahead` hands them out, and how often it went for them.
+        self._ahead: dict[int, IndexArray] = {}
+        self._times_ahead: dict[int, int] = {}
         self._room = np.empty(1024, np.int64)  # for what rings, with compiled code
         # How many alarms are set, and how many of these are in buckets.
         self._living = self._n_near = 0
@@ -248,11 +248,12 @@ class Calendar:
             found = [self._buckets.pop(tick) for tick in ticks]
             for pages in found:
                 self.clear(pages)
-        if self._ahead.size:
-            left = self._ahead[self._alarm[self._ahead] == self._next_tick]
-            self._ahead = self._ahead[:0]
-            self.clear(left)
-            found.append(left)
+        for tick in [tick for tick in self._ahead if tick <= self._current]:
+            left = self._living_ahead(tick)
+            del self._ahead[tick], self._times_ahead[tick]
+            if left.size:
+                self.clear(left)
+                found.append(left)
         self._buckets.sweep(self._n_near + int(_SPARED * (self._living - self._n_near)))
         if len(found) == 1:
             return found[0]
@@ -277,8 +278,10 @@ class Calendar:
         self._n_near -= n_found
         return [self._room[:n_found].copy()]
 
-    def ahead(self, n: int, least: int | None = None, rest: int = 0) -> IndexArray:
+    def ahead(self, n: int, least: int | None = None, rest: int = 0, later: int = 0) -> IndexArray:
         """Take out up to `n` pages of those that ring in the tick after the last `due`, if many do; O(their number).
+
+        Or in one that is some ticks `later`.
 
         Alarms that are set for that tick meanwhile are handed out, too, if they are many again, but not without end,
         unless all are asked for: some are set by whoever has just looked at their pages.
@@ -291,29 +294,34 @@ class Calendar:
         rest : int, default 0
             So many more may be handed out, if none is left then.
         """
-        tick, least = self._current + 1, n if least is None else least
-        if tick != self._next_tick:
-            self._next_tick, self._n_ahead = tick, 0
-        if not self._ahead.size:
-            if (least and self._n_ahead == _TIMES_AHEAD) or self._buckets.size(tick) <= least:
-                return self._ahead
-            pages = distinct(self._buckets.pop_some(tick, self._buckets.size(tick)))
-            if pages.size <= least:  # the others were dead
-                self._buckets.add(np.full(pages.size, tick), pages)
-                return self._ahead
-            self._n_ahead += 1
-            self._ahead = pages
-        if self._ahead.size <= n + rest:
-            n = self._ahead.size
-        some, self._ahead = self._ahead[:n], self._ahead[n:]
+        tick, least = self._current + 1 + later, n if least is None else least
+        ahead = self._ahead.get(tick, _NONE)
+        if not ahead.size:
+            times = self._times_ahead.get(tick, 0)
+            if (least and times == _TIMES_AHEAD) or self._buckets.size(tick) <= least:
+                return ahead
+            ahead = distinct(self._buckets.pop_some(tick, self._buckets.size(tick)))
+            if ahead.size <= least:  # the others were dead
+                self._buckets.add(np.full(ahead.size, tick), ahead)
+                return ahead[:0]
+            self._times_ahead[tick] = times + 1
+        if ahead.size <= n + rest:
+            n = ahead.size
+        some, self._ahead[tick] = ahead[:n], ahead[n:]
         living: IndexArray = some[self._alarm[some] == tick]
         self.clear(living)
         return living
 
-    def n_ahead(self) -> int:
+    def n_ahead(self, later: int = 0) -> int:
         """Return how many pages `ahead` could hand out, at most; O(1)."""
-        tick = self._current + 1
-        return (self._ahead.size if tick == self._next_tick else 0) + self._buckets.size(tick)
+        tick = self._current + 1 + later
+        return self._ahead.get(tick, _NONE).size + self._buckets.size(tick)
+
+    def _living_ahead(self, tick: int) -> IndexArray:
+        """Return what is left of those who ring in a tick that `ahead` hands out."""
+        pages = self._ahead[tick]
+        living: IndexArray = pages[self._alarm[pages] == tick]
+        return living
 
     def next_time(self) -> float:
         """Return a time until which nothing rings, after the tick of the last `due`; inf if there is none. O(1)."""
@@ -328,8 +336,8 @@ class Calendar:
         O(n), or as long as it takes to look at all alarms if fewer ring within an epoch.
         """
         found: list[IndexArray] = []
-        if self._ahead.size:
-            found.append(self._ahead[self._alarm[self._ahead] == self._next_tick])
+        for tick in sorted(self._ahead):
+            found.append(self._living_ahead(tick))
             n -= found[-1].size
         for tick in sorted(self._buckets)[: 64 + n // 4]:
             found.append(self._buckets.pages(tick))
@@ -351,6 +359,6 @@ class Calendar:
         alarmed = np.flatnonzero(self._alarm)
         near = alarmed[self._alarm[alarmed] <= self._last(alarmed)]
         assert (self._living, self._n_near) == (alarmed.size, near.size)
-        inside = [self._ahead[self._alarm[self._ahead] == self._next_tick]]
+        inside = [_NONE, *(self._living_ahead(tick) for tick in self._ahead)]
         inside += [self._buckets.pages(tick) for tick in self._buckets]
         assert np.array_equal(np.unique(np.concatenate(inside)), near)

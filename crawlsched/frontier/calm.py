@@ -42,3 +42,8 @@ class Calm:
     def at_most(self, level: int) -> None:
         """Follow the cutoff down to a level."""
         self.level = min(self.level, level)
+
+    @property
+    def comes_back(self) -> float:
+        """Which part of what it has above `level` the cutoff falls by in a tick, after a passing rise."""
+        return 1.0 / _CALM_TURNS

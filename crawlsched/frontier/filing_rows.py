@@ -40,6 +40,7 @@ def belong(
     falling: bool,
     coarse: int,
     drift: float,
+    back: float,
     asleep: Any,
     rows: Any,
     beds: Any,
@@ -57,6 +58,8 @@ def belong(
         What a host's own cutoff has above `LOWEST`; of no host where none has one.
     cutoff, calm, falling, coarse, drift
         As in `Standing.put`.
+    back : float
+        Which part of what it has above the level of the calm the cutoff falls by in a second.
     asleep : ndarray of bool, shape (n,)
     rows : ndarray of int, shape (n,)
         First those of the pages that belong to bed, in order, and then of those that belong awake, in reverse order.
@@ -80,13 +83,15 @@ def belong(
         if level > limit:
             rows[len(pages) - 1 - (n - n_asleep)] = n
             continue
-        rising = level < calm and not falling
+        rising, falls_by = not falling and (level < calm or calm > LOWEST), drift
         if level < calm:
             limit = calm
+        else:
+            falls_by = (limit - calm) * back
         # As `levels.bed_levels` does it in numpy.
         shift, aim = max(math.frexp(float((limit - level) // _SHARE))[1] - _BED_BITS, coarse), limit
-        if rising and drift > 0.0:
-            aim = limit - _fallen(value, slope, curve, limit, limit - level, drift)
+        if rising and falls_by > 0.0:
+            aim = limit - _fallen(value, slope, curve, limit, limit - level, falls_by)
         part = (aim - level) // _SHARE
         distance = part if rising else aim - level - part
         beds[n_asleep], rows[n_asleep] = min(limit, -(((distance - aim) >> shift) << shift)), n
@@ -135,7 +140,7 @@ def leave(table: Any, place: Any, pages: Any, own: int, others: Any) -> int:
 
 
 _INT, _PAGES, _HALF = np.zeros(2, np.int32), np.arange(2), np.zeros(2, np.uint16)
-_LIMITS = _INT[:0], 0, 0, False, 0, 0.0
+_LIMITS = _INT[:0], 0, 0, False, 0, 0.0, 0.0
 #: Arguments of the functions that are called from outside, as numba is to compile them.
 EXAMPLES = {
     "belong": (np.ones((3, 2)), 0.5, _PAGES, _HALF, _HALF, *_LIMITS, np.zeros(2, bool), _PAGES.copy(), _PAGES.copy()),

@@ -100,7 +100,7 @@ def meeting_levels(
     levels: LevelArray,
     cutoffs: npt.NDArray[np.int32],
     parabolas: tuple[FloatArray, FloatArray, FloatArray],
-    drift: float,
+    drift: FloatArray | float,
 ) -> LevelArray:
     """Return about where pages meet a cutoff that comes down to them: at least `levels`, at most `cutoffs`; O(n).
 
@@ -110,8 +110,8 @@ def meeting_levels(
         As for `bed_levels`.
     parabolas : tuple of three ndarrays, shape (n,)
         Value v, slope s and half curvature c: in t seconds a page is worth about v + s t + c t².
-    drift : float
-        Levels a second by which the cutoff falls; above 0.
+    drift : float or ndarray of float
+        Levels a second by which the cutoff falls; 0 or more.
     """
     value, slope, curve = parabolas
     # Where v + s t + c t² = C - f t, the cutoff's value C falling by f a second.

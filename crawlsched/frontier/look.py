@@ -8,8 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from crawlsched.frontier.ladder import AWAKE, FRESH, RUNNING
-from crawlsched.frontier.levels import levels_above
-from crawlsched.frontier.standing import Standing, highest_within
+from crawlsched.frontier.standing import Found, Standing
 from crawlsched.pages import distinct
 
 __all__ = ["Look"]
@@ -18,7 +17,7 @@ IndexArray = npt.NDArray[np.intp]
 BoolArray = npt.NDArray[np.bool_]
 
 # So many pages at most go to bed with one pick.
-_PUT = 160
+_PUT = 80
 
 
 class Look:
@@ -79,22 +78,20 @@ class Look:
         yield
         after, above = standing.now, standing.near_cutoff
         until, lasts = max(standing.holds, after), max(standing.lasts, after)
-        while values.prepare(after, lasts, above):
+        while values.prepare(after, lasts, above, until):
             yield
         yield
-        parabolas = values.parabolas(after, lasts, above)
-        bounds = highest_within(parabolas, until - after)
+        found = Found.of(pages, values, values.parabolas(after, lasts, above, until), (after, until, lasts))
         if waking:
-            standing.let_wake(waking, bounds)
-        wakes = levels_above(bounds) > standing.cutoff
+            standing.let_wake(waking, found.levels)
+        wakes = found.levels > standing.cutoff
         yield
         sleepers = []
         for some in (wakes.nonzero()[0], *self._in_beds((~wakes).nonzero()[0])):
-            there = np.zeros(pages.size, bool)
-            there[some] = (standing.place[pages[some]] == places[some]) & ~self._left_out[some]
-            if there.any():
-                standing.leave(pages[there])
-                asleep = standing.settle(pages, values, parabolas, after, falling, there)
+            rows = some[(standing.place[pages[some]] == places[some]) & ~self._left_out[some]]
+            if rows.size:
+                standing.leave(pages[rows])
+                asleep = standing.settle(found, rows, falling)
                 if asleep is not None:
                     sleepers.append((asleep, standing.place[asleep.pages]))
                 yield

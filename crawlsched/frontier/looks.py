@@ -28,7 +28,8 @@ _PORTIONS_AGAIN = 3
 _TAKES = 0.4
 # Beds are opened ahead when so few pages are awake that are worth more than what sleeps there.
 _SOON = 24
-# In this last part of a turn those are looked at who have to be before it ends; in this very last one no look begins.
+# In this last part of a turn those are looked at who are awake; in this very last one no look begins at pages whose
+# alarms ring in the next one, since most of it would have to be done when the turn ends.
 _LATE, _TOO_LATE = 0.75, 0.2
 # When more pages than this are filed at once, the look that is going on is finished first.
 _MANY = 192
@@ -52,8 +53,9 @@ class Looks:
     Notes
     -----
     What is known of those that were crawled just now holds for the next two turns, and of those that are awake for as
-    many or some more: they are looked at while it does. Whose alarms ring in the next turn is looked at together with
-    them, and so are the highest beds before a pick has to open them: then nearly nothing is left to be done at once.
+    many or some more: they are looked at while it does. Whose alarms ring in the next two turns is looked at together
+    with them, and so are the highest beds before a pick has to open them. Of all these the next turn can do without,
+    but of those whose alarms ring in it: then nearly nothing is left to be done at once.
     """
 
     def __init__(self, standing: Standing, crowds: Crowds, bar: Callable[[IndexArray], None]) -> None:
@@ -62,7 +64,7 @@ class Looks:
         self._bar = bar
         self.look: Look | None = None
         self._has_waited = False
-        # Whether the look may go on in the next turn, since its pages have kept their alarms; and whether it does.
+        # Whether the look may go on in the next turn, since no page rises above its level in it; and whether it does.
         self._can_wait = self._waits = False
         # Whether it is still to be found who of those awake is to be looked at in this turn, and who is left of them.
         self._is_owed = False
@@ -81,10 +83,11 @@ class Looks:
         if self.look is None:
             return
         standing = self._standing
+        n_turns = standing.calendar.number(now) - standing.calendar.number(standing.rung)
         # Compiled code waits for nothing, and after a while without turns nothing holds any more.
         if self._waits or standing.at_once == np.inf or standing.calendar.end(now) > standing.holds:
             self.finish()
-        elif not self._can_wait:
+        elif n_turns > 1 or not self._can_wait:
             self.look.settle()
         self._waits = True
 
@@ -117,7 +120,7 @@ class Looks:
         if self._has_waited:
             return True
         if self.look is None:
-            self._can_wait = self._waits = False
+            self._can_wait, self._waits = True, False
             self.look = self._next()
             return self.look is not None
         if not self.look.go_on():
@@ -128,40 +131,45 @@ class Looks:
         """Return the next look, the most urgent one; None if there is nothing to look at."""
         standing, portion = self._standing, self._standing.values.portion
         left = (standing.until - standing.now) / (standing.ticks * standing.calendar.tick)
-        if left < _TOO_LATE:
-            return None  # most of it would have to be done when the turn ends
         if self._is_owed and left < _LATE:
             self._is_owed = False
             self._again = self._divided(np.concatenate([standing.still_fresh(), standing.fading()]), _PORTIONS_AGAIN)
-        n_waiting = standing.calendar.n_ahead() + sum(pages.size for pages in self._again)
-        n_looks = int((left - _TOO_LATE) / _TAKES) + 1
-        most = min(max(_PORTIONS * portion, -(-n_waiting // n_looks)), _MOST_PORTIONS * portion)
+        # The first ones are to be looked at in this turn, all of them before the next one ends.
+        n_first = standing.calendar.n_ahead()
+        n_all = n_first + standing.calendar.n_ahead(1) + sum(pages.size for pages in self._again)
+        need = max(n_first / (max(left - _TOO_LATE, 0.0) // _TAKES + 1.0), n_all * _TAKES / (left + 1.0))
+        most = min(max(_PORTIONS * portion, int(need) + 1), _MOST_PORTIONS * portion)
         if self._again:
             pages = self._again.pop()
-            return Look(standing, np.concatenate([pages, self._ringing(most - pages.size, 0)]))
+            return Look(standing, np.concatenate([pages, self._ringing(most - pages.size, left)]))
         if self._opening:
-            self._can_wait = True
             return Look(standing, self._opening.pop(), falling=True, waking=0 if self._opening else WOKEN)
         if self._open_ahead():
             return None
-        if not self._is_owed and (ringing := self._ringing(most, 0)).size:
+        if not self._is_owed and (ringing := self._ringing(most, left)).size:
             return Look(standing, ringing)
         if self._crowds.are_unforeseen(portion):
             self._crowds.foresee(standing.cutoff, portion)
             return None
         if self._crowds.beds and self._crowds.owed >= portion:
-            self._can_wait = True
             return Look(standing, self._crowds.some(most), falling=True)
-        ringing = self._ringing(most, most)
+        ringing = self._ringing(most, left, most)
         return Look(standing, ringing) if ringing.size else None
 
-    def _ringing(self, n: int, least: int) -> IndexArray:
-        """Return up to `n` pages that sleep, and whose alarms ring in the next tick, if they are more than `least`.
+    def _ringing(self, n: int, left: float, least: int = 1) -> IndexArray:
+        """Return up to `n` pages that sleep, and whose alarms ring in one of the next two ticks.
 
-        A portion more, if these are all: a look at few takes nearly as many picks as one at many.
+        But for those of a tick in which no more than `least` do. A portion more, if these are all: a look at few takes
+        nearly as many picks as one at many.
         """
         standing = self._standing
-        rung = standing.calendar.ahead(n, least, standing.values.portion) if n > 0 else np.empty(0, np.intp)
+        calendar, portion = standing.calendar, standing.values.portion
+        rung = np.empty(0, np.intp)
+        if n > 0 and left >= _TOO_LATE:
+            rung = calendar.ahead(n, least if least > 1 else 0, portion)
+            self._can_wait = not rung.size
+        if n > rung.size:
+            rung = np.concatenate([rung, calendar.ahead(n - rung.size, least, portion if not rung.size else 0, 1)])
         barred = standing.place[rung] == BARRED
         if barred.any():
             self._bar(rung[barred])

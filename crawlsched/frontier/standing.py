@@ -30,7 +30,7 @@ from crawlsched.frontier.values import CrawlValues, PageValues, as_bytes
 from crawlsched.growing import grown
 from crawlsched.pages import Pages
 
-__all__ = ["Standing", "highest_within"]
+__all__ = ["Found", "Standing", "highest_within"]
 
 IndexArray = npt.NDArray[np.intp]
 FloatArray = npt.NDArray[np.float64]
@@ -53,8 +53,6 @@ _MOST_TICKS = 4
 _PORTIONS = 1.5
 # For so many turns more than need be what is known of pages that are awake holds, where it is good enough.
 _LASTING = 3
-# When a bed is opened the cutoff comes down by no more than so many levels (0.03 %) beyond it.
-_MOST_LOWER = 64
 _NONE: npt.NDArray[np.int32] = np.empty(0, np.int32)
 # More pages than this that would wake at once and whose values do not grow are sorted instead.
 _LEAST_RUN = 256
@@ -67,6 +65,42 @@ def highest_within(parabolas: FloatArray, left: float) -> FloatArray:
     value, slope, curve = parabolas
     highest: FloatArray = value + left * (slope + left * curve)
     return highest
+
+
+class Found(NamedTuple):
+    """What a look at pages has found.
+
+    Attributes
+    ----------
+    pages : ndarray of int, shape (n,)
+    values : PageValues
+    parabolas : ndarray, shape (3, n)
+        Theirs from `after` until the time `lasts`.
+    levels : ndarray of int32, shape (n,)
+        Below which the values stay until the time `until`.
+    after, until, lasts : float
+        POSIX seconds.
+    """
+
+    pages: IndexArray
+    values: PageValues
+    parabolas: FloatArray
+    levels: LevelArray
+    after: float
+    until: float
+    lasts: float
+
+    @classmethod
+    def of(
+        cls,
+        pages: IndexArray,
+        values: PageValues,
+        parabolas: FloatArray,
+        times: tuple[float, float, float],
+    ) -> Found:
+        """Return all of it; `times` are `after`, `until` and `lasts`."""
+        after, until, _ = times
+        return cls(pages, values, parabolas, levels_above(highest_within(parabolas, until - after)), *times)
 
 
 class Sleepers(NamedTuple):
@@ -185,6 +219,14 @@ class Standing:
         """How many pages may be looked at with one pick, where there is a choice; compiled code does without that."""
         return np.inf if ROWS.compiled else self.values.portion
 
+    @property
+    def _most_lower(self) -> int:
+        """By how many levels the cutoff comes down, at most, so that enough pages wake: as far as beds are apart.
+
+        Among many pages some dozens rise to each level in a tick, and all of them would wake.
+        """
+        return 1 << self._coarse
+
     def set_cutoff(self, level: int) -> None:
         """Let pages above a level be awake from now on."""
         self.cutoff = level
@@ -197,9 +239,9 @@ class Standing:
         if host >= 0:
             self.resting.cutoffs[host] = 0
 
-    def _level_of_best(self, bounds: FloatArray) -> int:
-        """Return the level above which the best few are."""
-        return level_above(float(np.partition(bounds, -self._kept_awake)[-self._kept_awake])) - 2
+    def _level_of_best(self, levels: LevelArray) -> int:
+        """Return the level above which the best few are, of whose values these are the levels."""
+        return int(np.partition(levels, -self._kept_awake)[-self._kept_awake]) - 2
 
     # -- pages leave where they stand
 
@@ -277,12 +319,14 @@ class Standing:
             Without compiled code the cutoff comes down a little further, if so many of them are awake then.
         """
         values = self.look_at(pages)
-        parabolas = values.parabolas(self.now, self.lasts, self.near_cutoff)
+        holds = max(self.holds, self.now)
+        parabolas = values.parabolas(self.now, self.lasts, self.near_cutoff, holds)
         if ROWS.compiled and self._put_compiled(pages, values, parabolas, falling):
             return
+        found = Found.of(pages, values, parabolas, (self.now, holds, self.lasts))
         if waking:
-            self.let_wake(waking, highest_within(parabolas, max(self.holds - self.now, 0.0)))
-        sleepers = self.settle(pages, values, parabolas, self.now, falling)
+            self.let_wake(waking, found.levels)
+        sleepers = self.settle(found, np.arange(pages.size), falling)
         if sleepers is not None:
             self.set_alarms(sleepers)
 
@@ -291,101 +335,109 @@ class Standing:
         self._n_looked_at += pages.size
         return self.values.many(pages, signals)
 
-    def let_wake(self, waking: int, bounds: FloatArray) -> None:
-        """Let the cutoff come down a little further, if so many of some pages of these bounds are awake then; O(n).
+    def let_wake(self, waking: int, levels: LevelArray) -> None:
+        """Let the cutoff come down a little further, if so many of some pages of these levels are awake then; O(n).
 
         Or the next pick would have to open the bed into which the best of them go.
         """
-        if bounds.size > waking:
-            lowest = level_above(float(np.partition(bounds, -waking)[-waking]))
+        if levels.size > waking:
+            lowest = int(np.partition(levels, -waking)[-waking])
             if lowest <= self.cutoff:
-                self.come_down(max(lowest - 1, self.cutoff - _MOST_LOWER), -1)
+                self.come_down(max(lowest - 1, self.cutoff - self._most_lower), -1)
 
     @property
     def near_cutoff(self) -> float:
         """Of a crawl value that stays below this no more need be known: the cutoff, or less in case it comes down."""
-        return value_at(self.cutoff - _MOST_LOWER)
+        return value_at(self.cutoff - self._most_lower)
 
-    def settle(
-        self,
-        pages: IndexArray,
-        values: PageValues,
-        parabolas: FloatArray,
-        after: float,
-        falling: bool,
-        there: BoolArray | None = None,
-    ) -> Sleepers | None:
-        """Do what `put` does, in numpy, where it is known what pages are worth, but for alarms; O(log n) a page.
+    def settle(self, found: Found, rows: IndexArray, falling: bool) -> Sleepers | None:
+        """Do what `put` does, in numpy, with some of the pages that were looked at, but for alarms; O(log n) a page.
 
         Parameters
         ----------
-        pages : ndarray of int, shape (n,)
-        values : PageValues
-        parabolas : ndarray, shape (3, n)
-            Theirs from `after`, POSIX seconds, until the time `lasts`.
-        after : float
+        found : Found
+        rows : ndarray of int
+            Which of the pages; ascending.
         falling
             As for `put`.
-        there : ndarray of bool, shape (n,), optional
-            Which of the pages are to be put anywhere; by default all.
 
         Returns
         -------
         Sleepers or None
-            Those that sleep now, if there are any. They are safe until the time `holds`.
+            Those that sleep now, if there are any.
         """
-        value, slope, curve = parabolas
-        until = max(self.holds, after)
-        bounds = highest_within(parabolas, until - after)
-        levels = levels_above(bounds)
-        steady = values.steady
-        hosts = self._pages.host[pages]
-        cutoffs = np.maximum(self.cutoff, self.resting.cutoffs[hosts] + LOWEST)
-        awake = levels > cutoffs
-        if there is not None:
-            awake &= there
-        if np.count_nonzero(awake) > self._most_awake and not steady.all():
-            # Too many at once: the best few are kept, and the others wait until the cutoff comes down to them.
-            self.set_cutoff(max(self.cutoff, self._level_of_best(bounds)))
-            cutoffs = np.maximum(cutoffs, self.cutoff)
-            descending = awake
-            awake = awake & (levels > cutoffs)
-        else:
-            descending = awake
-        if np.count_nonzero(awake) > self._most_awake and not steady[awake].all():
-            # What is left are pages of very nearly the same value: those that are equal in all need to be there once.
-            asleep = ~awake
-            awake &= ~self._stand_behind(pages, hosts, awake & ~steady)
-        else:
-            asleep = ~awake
-        if there is not None:
-            asleep &= there
+        pages, levels = found.pages[rows], found.levels[rows]
+        cutoffs = np.full(rows.size, self.cutoff, np.int32)
+        if self.resting.have_cutoffs:
+            np.maximum(cutoffs, self.resting.cutoffs[self._pages.host[pages]] + LOWEST, out=cutoffs)
+        awake = descending = levels > cutoffs
+        asleep = ~awake
+        if np.count_nonzero(awake) > self._most_awake:
+            awake, asleep = self._keep_best(pages, levels, cutoffs, found.values.steady[rows])
         if awake.any():
-            self._wake(pages, np.flatnonzero(awake), parabolas, after, values)
+            self._wake(found, rows[awake])
         if not asleep.any():
             return None
-        sleepers, levels, cutoffs = pages[asleep], levels[asleep], cutoffs[asleep]
-        below = levels < self.calm.level
-        cutoffs[below] = self.calm.level
-        falls, aims = falling | descending[asleep] | ~below, None
-        if self.calm.drift > 0.0 and not falling:
-            parts, drift = (value[asleep], slope[asleep], curve[asleep]), self.calm.drift / self.calendar.tick
-            aims = np.where(falls, cutoffs, meeting_levels(levels, cutoffs, parts, drift))
-        levels = bed_levels(levels, cutoffs, falls, self._coarse, aims)
-        self.ladders.put(sleepers, levels)
-        return Sleepers(sleepers, levels, values, asleep, until)
+        sleepers, where = pages[asleep], rows[asleep]
+        descends = falling | descending[asleep]
+        beds = self._beds(levels[asleep], cutoffs[asleep], descends, found.parabolas[:, where])
+        self.ladders.put(sleepers, beds)
+        there = np.zeros(found.pages.size, bool)
+        there[where] = True
+        return Sleepers(sleepers, beds, found.values, there, found.until)
+
+    def _keep_best(
+        self, pages: IndexArray, levels: LevelArray, cutoffs: LevelArray, steady: BoolArray
+    ) -> tuple[BoolArray, BoolArray]:
+        """Return which of very many pages above their cutoffs wake, and which go to bed; cutoffs rise for that. O(n).
+
+        The others of both stand behind one of the first.
+        """
+        if not steady.all():
+            # Too many at once: the best few are kept, and the others wait until the cutoff comes down to them.
+            self.set_cutoff(max(self.cutoff, self._level_of_best(levels)))
+            np.maximum(cutoffs, self.cutoff, out=cutoffs)
+        awake = levels > cutoffs
+        asleep = ~awake
+        if np.count_nonzero(awake) > self._most_awake and not steady[awake].all():
+            # What is left are of very nearly the same value: those that are equal in all need to be there once.
+            awake &= ~self._stand_behind(pages, awake & ~steady)
+        return awake, asleep
+
+    def _beds(self, levels: LevelArray, cutoffs: LevelArray, descends: BoolArray, parabolas: FloatArray) -> LevelArray:
+        """Return under which levels pages go to bed that stay below these for now, in view of where the cutoff is soon.
+
+        Parameters
+        ----------
+        levels, cutoffs : ndarray of int32, shape (n,)
+            The second ones come down to the calm level where pages are below it.
+        descends : ndarray of bool, shape (n,)
+            Whether the cutoff is coming down to them faster than is known.
+        parabolas : ndarray, shape (3, n)
+        """
+        calm, aims = self.calm, None
+        below = levels < calm.level
+        cutoffs[below] = calm.level
+        descends |= ~below & (calm.level == LOWEST)
+        if not (descends.all() or (below.all() and calm.drift == 0.0)):
+            value, slope, curve = parabolas
+            back = (cutoffs - float(calm.level)) * calm.comes_back
+            drift = np.where(below, calm.drift, back) / self.calendar.tick
+            aims = np.where(descends, cutoffs, meeting_levels(levels, cutoffs, (value, slope, curve), drift))
+        return bed_levels(levels, cutoffs, descends, self._coarse, aims)
 
     def _put_compiled(self, pages: IndexArray, values: PageValues, parabolas: FloatArray, falling: bool) -> bool:
         """Do what `put` does by compiled code; return False, and do nothing, where too many pages would be awake."""
         n, host, cutoffs = pages.size, self._pages.host, self.resting.cutoffs if self.resting.have_cutoffs else _NONE
         found = asleep, rows, beds = np.empty(n, bool), np.empty(n, np.int64), np.empty(n, np.int64)
-        calm, drift = int(self.calm.level), self.calm.drift / self.calendar.tick
-        limits = host.low, host.high, cutoffs, int(self.cutoff), calm, falling, self._coarse, drift
+        calm, tick = int(self.calm.level), self.calendar.tick
+        drifts = self.calm.drift / tick, self.calm.comes_back / tick
+        limits = host.low, host.high, cutoffs, int(self.cutoff), calm, falling, self._coarse, *drifts
         n_asleep = ROWS.belong(parabolas, self.until - self.now, pages, *limits, *found)
         if n - n_asleep > self._most_awake:
             return False
         if n_asleep < n:
-            self._wake(pages, rows[n_asleep:], parabolas, self.now, values)
+            self._wake(Found(pages, values, parabolas, _NONE, self.now, self.until, self.lasts), rows[n_asleep:])
         if n_asleep:
             sleepers, levels = pages[rows[:n_asleep]], beds[:n_asleep]
             self.ladders.put(sleepers, levels)
@@ -424,36 +476,33 @@ class Standing:
             if ring < np.inf:
                 self.calendar.set_one(page, ring - _CLOCK_SLACK * abs(self.now), self.rung)
 
-    def _wake(
-        self, pages: IndexArray, rows: IndexArray, parabolas: FloatArray, after: float, values: PageValues
-    ) -> None:
+    def _wake(self, found: Found, rows: IndexArray) -> None:
         """Put pages in some rows among those that are awake, or into runs where many never change their value."""
+        pages, values = found.pages[rows], found.values
         if rows.size > _LEAST_RUN and np.count_nonzero(steady := values.steady[rows]) > _LEAST_RUN:
-            self.ladders.run(pages[rows[steady]], parabolas[0][rows[steady]])
-            rows = rows[~steady]
-        woken = pages[rows]
-        self.place[woken] = AWAKE
-        hosts = self._pages.host[woken]
+            self.ladders.run(pages[steady], found.parabolas[0][rows[steady]])
+            rows, pages = rows[~steady], pages[~steady]
+        self.place[pages] = AWAKE
+        hosts = self._pages.host[pages]
         if self.resting:
             resting = self.resting.rests[hosts]
-            self.resting.set_aside(woken[resting], hosts[resting])
-            rows, woken, hosts = rows[~resting], woken[~resting], hosts[~resting]
+            self.resting.set_aside(pages[resting], hosts[resting])
+            rows, pages, hosts = rows[~resting], pages[~resting], hosts[~resting]
         if rows.size:
-            parabolas, shortfalls = parabolas.take(rows, axis=1), values.shortfalls()
-            until: FloatArray = np.full(rows.size, self.holds)
+            parabolas, shortfalls = found.parabolas.take(rows, axis=1), values.shortfalls(rows)
+            until: FloatArray = np.full(rows.size, found.until)
             if shortfalls is not None:
-                shortfalls = shortfalls.take(rows, axis=1)
-                missing = shortfalls[0] + shortfalls[1] * (self.lasts - after) ** 2
-                until[missing <= PRECISE * parabolas[0]] = self.lasts
-            if 4 * rows.size < pages.size:
+                missing = shortfalls[0] + shortfalls[1] * (found.lasts - found.after) ** 2
+                until[missing <= PRECISE * parabolas[0]] = found.lasts
+            if 4 * rows.size < found.pages.size:
                 # What is kept is not to hold the posterior probabilities of all the others in memory.
                 values, rows = values.some(rows), np.arange(rows.size)
-            self.awake.add(woken, hosts, parabolas, after, values, rows, until, shortfalls)
+            self.awake.add(pages, hosts, parabolas, found.after, values, rows, until, shortfalls)
 
-    def _stand_behind(self, pages: IndexArray, hosts: npt.NDArray[np.int32], chosen: BoolArray) -> BoolArray:
+    def _stand_behind(self, pages: IndexArray, chosen: BoolArray) -> BoolArray:
         """Let those of the chosen pages stand behind another one that are alike in all; return which do."""
         rows = np.flatnonzero(chosen)
-        alike = as_bytes(hosts[rows], *self.values.deciding(pages[rows]))
+        alike = as_bytes(self._pages.host[pages[rows]], *self.values.deciding(pages[rows]))
         chosen[rows] = self.followers.gather(pages[rows], alike, self.place)
         return chosen
 
@@ -555,9 +604,10 @@ class Standing:
         if host not in self.ladders.of_host or len(waiting) <= self._most_awake:
             return
         pages = np.fromiter(waiting, np.intp, len(waiting))
-        bounds = highest_within(self.values.many(pages).parabolas(self.now, self.holds), self.holds - self.now)
-        cutoff = self._level_of_best(bounds)
+        parabolas = self.values.many(pages).parabolas(self.now, self.holds)
+        levels = levels_above(highest_within(parabolas, self.holds - self.now))
+        cutoff = self._level_of_best(levels)
         self.resting.cutoffs[host], self.resting.have_cutoffs = cutoff - LOWEST, True
-        worst = pages[levels_above(bounds) <= cutoff]
+        worst = pages[levels <= cutoff]
         self.leave(worst)
         self.put(worst, falling=True)

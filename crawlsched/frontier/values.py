@@ -86,22 +86,22 @@ class PageValues(Protocol):
             POSIX seconds.
         """
 
-    def prepare(self, after: float, until: float, above: float) -> bool:
+    def prepare(self, after: float, until: float, above: float, by: float) -> bool:
         """Do a part of what `parabolas` of the same arguments then goes on from, where that takes long in numpy.
 
-        Return whether `parabolas` would still take long, so that another part is better done first.
+        Return whether to ask for another part before `parabolas`.
         """
 
-    def parabolas(self, after: float, until: float, above: float = -np.inf) -> FloatArray:
+    def parabolas(self, after: float, until: float, above: float = -np.inf, by: float = np.inf) -> FloatArray:
         """Return value v, slope s and half curvature c of parabolas that hold until a time, shape (3, n).
 
         No crawl value exceeds v + s d + c d² when d seconds have passed. For steady values v is the value itself, and
-        both others are 0. Where a crawl value is surely not above `above` until then, v may be higher than need be, for
-        speed.
+        both others are 0. Where a crawl value is surely not above `above` until `by`, or until then, v may be higher
+        than need be, for speed.
         """
 
-    def shortfalls(self) -> FloatArray | None:
-        """Return how far crawl values may be below the last `parabolas`, shape (2, n): g and h.
+    def shortfalls(self, rows: IndexArray) -> FloatArray | None:
+        """Return how far some crawl values may be below the last `parabolas`, shape (2, m): g and h.
 
         As long as those hold no crawl value is more than g + h d² below its parabola when d seconds have passed. None
         where that is not known.

@@ -98,17 +98,17 @@ class GatheredValues:
         found: tuple[int, float, float, float, float] = ROWS.best(*self._columns, bounds, rows, now)
         return found
 
-    def prepare(self, after: float, until: float, above: float) -> bool:
+    def prepare(self, after: float, until: float, above: float, by: float) -> bool:
         """Return False: compiled code is in use."""
         return False
 
-    def parabolas(self, after: float, until: float, above: float = -inf) -> FloatArray:
+    def parabolas(self, after: float, until: float, above: float = -inf, by: float = inf) -> FloatArray:
         """Return value, slope and half curvature of parabolas that no crawl value exceeds, shape (3, n)."""
         terms, found = self._terms(after, until, above)
         self._known = after, terms
         return found
 
-    def shortfalls(self) -> None:
+    def shortfalls(self, rows: IndexArray) -> None:
         """Return None: where compiled code is in use, values themselves cost little."""
 
     def crossings(self, values: FloatArray, after: float, where: BoolArray) -> FloatArray:

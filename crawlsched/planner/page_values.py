@@ -357,6 +357,12 @@ class PosteriorValues(PageSignals):
         return values
 
 
+def _rows_within(part: BoolArray, rows: IndexArray) -> IndexArray:
+    """Return where rows of a part stand among all of that part."""
+    within: IndexArray = (part.cumsum() - 1)[rows]
+    return within
+
+
 class MixedValues:
     """Crawl values of several pages of different kinds.
 
@@ -397,7 +403,7 @@ class MixedValues:
         for part, members in self._parts:
             chosen = part[rows]
             if chosen.any():
-                parts.append((chosen, members.some((np.cumsum(part) - 1)[rows[chosen]])))
+                parts.append((chosen, members.some(_rows_within(part, rows[chosen]))))
         return MixedValues(self.steady[rows], self._values[rows], parts)
 
     def one_at(self, row: int, now: float) -> tuple[float, float]:
@@ -408,25 +414,27 @@ class MixedValues:
     def best(self, bounds: FloatArray, rows: npt.NDArray[np.int32], now: float) -> None:
         """Return None: there is no compiled code for it."""
 
-    def prepare(self, after: float, until: float, above: float) -> bool:
+    def prepare(self, after: float, until: float, above: float, by: float) -> bool:
         """Do a part of what `parabolas` of the same arguments then goes on from; return whether to do another one."""
-        return any(members.prepare(after, until, above) for _, members in self._parts)
+        return any(members.prepare(after, until, above, by) for _, members in self._parts)
 
-    def parabolas(self, after: float, until: float, above: float = -inf) -> FloatArray:
+    def parabolas(self, after: float, until: float, above: float = -inf, by: float = inf) -> FloatArray:
         """Return value, slope and half curvature of parabolas that no crawl value exceeds, shape (3, n)."""
         found = np.zeros((3, self._values.size))
         found[0] = self._values
         for part, members in self._parts:
-            found[:, part] = members.parabolas(after, until, above)
+            found[:, part] = members.parabolas(after, until, above, by)
         return found
 
-    def shortfalls(self) -> FloatArray | None:
-        """Return how far crawl values may be below the last parabolas; None of compiled code."""
-        found = np.zeros((2, self._values.size))
+    def shortfalls(self, rows: IndexArray) -> FloatArray | None:
+        """Return how far some crawl values may be below the last parabolas; None of compiled code."""
+        found = np.zeros((2, rows.size))
         for part, members in self._parts:
-            if (given := members.shortfalls()) is None:
-                return None
-            found[:, part] = given
+            chosen = part[rows]
+            if chosen.any():
+                if (given := members.shortfalls(_rows_within(part, rows[chosen]))) is None:
+                    return None
+                found[:, chosen] = given
         return found
 
     def crossings(self, values: FloatArray, after: float, where: BoolArray) -> FloatArray:

@@ -295,11 +295,11 @@ class RuleValues:
         found = ROWS.point_best(self._columns, self._max_terms, bounds, rows, now)
         return found
 
-    def prepare(self, after: float, until: float, above: float) -> bool:
+    def prepare(self, after: float, until: float, above: float, by: float) -> bool:
         """Return False: `parabolas` takes no longer than the rest of what is done with a page."""
         return False
 
-    def parabolas(self, after: float, until: float, above: float = -inf) -> FloatArray:
+    def parabolas(self, after: float, until: float, above: float = -inf, by: float = inf) -> FloatArray:
         """Return value, slope and half curvature of parabolas that no crawl value exceeds, shape (3, n)."""
         if ROWS.compiled:
             found = np.empty((3, self._columns.shape[1]))
@@ -314,13 +314,14 @@ class RuleValues:
         np.multiply(curvature, 0.5 * _SLACK, out=found[2])
         return found
 
-    def shortfalls(self) -> FloatArray | None:
-        """Return how far crawl values may be below the last parabolas; None of compiled code."""
+    def shortfalls(self, rows: IndexArray) -> FloatArray | None:
+        """Return how far some crawl values may be below the last parabolas; None of compiled code."""
         if self._known is None:
             return None
         after, terms = self._known
+        value, slope, curvature = (term[rows] for term in terms)
         # ψ never falls (see `_terms`), so that the slope falls by no more than exp(-y) does.
-        return shortfalls(*terms, terms[1] * self._columns[3], self._until - after)
+        return shortfalls(value, slope, curvature, slope * self._columns[3, rows], self._until - after)
 
     def crossings(self, values: FloatArray, after: float, where: BoolArray) -> FloatArray:
         """Return times before which the crawl values of the pages in `where` are below `values`."""

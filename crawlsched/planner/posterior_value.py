@@ -306,12 +306,13 @@ class GrowingValues:
     def best(self, bounds: FloatArray, rows: npt.NDArray[np.int32], now: float) -> None:
         """Return None: there is no compiled code for it."""
 
-    def prepare(self, after: float, until: float, above: float) -> bool:
-        """Do a part of what `parabolas` of the same arguments then goes on from; False: nothing more can be done so."""
+    def prepare(self, after: float, until: float, above: float, by: float) -> bool:
+        """Do what `parabolas` of the same arguments then goes on from; return whether that was still to be done."""
+        is_known = self._known is not None and self._known[0] == after
         self._know(after)
-        return False
+        return not is_known
 
-    def parabolas(self, after: float, until: float, above: float = -inf) -> FloatArray:
+    def parabolas(self, after: float, until: float, above: float = -inf, by: float = inf) -> FloatArray:
         """Return value, slope and half curvature of parabolas that no crawl value exceeds, shape (3, n)."""
         # The tangent of V as a function of τ²/2, in which it is concave.
         elapsed = np.maximum(after - self._crawled_at, 0.0)
@@ -339,19 +340,20 @@ class GrowingValues:
         lost *= rates
         return np.vecdot(self._weights, values), np.vecdot(self._weights, lost), lost
 
-    def shortfalls(self) -> FloatArray | None:
-        """Return how far crawl values may be below the last parabolas; O(K) a page, None of compiled code."""
+    def shortfalls(self, rows: IndexArray) -> FloatArray | None:
+        """Return how far some crawl values may be below the last parabolas; O(K) a page, None of compiled code."""
         if self._known is None:
             return None
         after, value, curvature, fading = self._known
         if fading is None:
             return None
-        elapsed, importance = np.maximum(after - self._crawled_at, 0.0), self._importance
+        crawled_at, importance = self._crawled_at[rows], self._importance[rows]
+        elapsed = np.maximum(after - crawled_at, 0.0)
         # The slope at τ + d is Σ w r (τ + d) exp(-r τ - r d), at least Σ w r τ exp(-r τ) (1 - r d).
-        sinking = np.vecdot(self._weights, fading * self._grid.rates) * (elapsed * importance)
-        curvature = curvature * importance
-        terms = value * importance, curvature * elapsed, curvature, sinking
-        return shortfalls(*terms, self._until - after, importance * (self._until - self._crawled_at))
+        sinking = np.vecdot(self._weights[rows], fading[rows] * self._grid.rates) * (elapsed * importance)
+        curvature = curvature[rows] * importance
+        terms = value[rows] * importance, curvature * elapsed, curvature, sinking
+        return shortfalls(*terms, self._until - after, importance * (self._until - crawled_at))
 
     def crossings(self, values: FloatArray, after: float, where: BoolArray) -> FloatArray:
         """Return times before which the crawl values of some pages are below `values`; O(1) a page after parabolas."""
@@ -568,35 +570,36 @@ class SignalledValues:
     def best(self, bounds: FloatArray, rows: npt.NDArray[np.int32], now: float) -> None:
         """Return None: there is no compiled code for it."""
 
-    def prepare(self, after: float, until: float, above: float) -> bool:
+    def prepare(self, after: float, until: float, above: float, by: float) -> bool:
         """Do a part of what `parabolas` of the same arguments then goes on from; return whether to do another one."""
         if above <= 0.0:
             return False
-        bounds = self._prepared_for(after, until, above)
+        bounds = self._prepared_for(after, above, by)
         if bounds is None:
-            bounds = self._bounds_above(above, after, until)
+            bounds = self._bounds_above(above, after, by)
         else:
             some, bounds = bounds.divided()
             self._sharpen(some)
-        self._prepared = (after, until, above), bounds
-        return bool(np.count_nonzero(bounds.loose) > _SHARPENED)
+        self._prepared = (after, above, by), bounds
+        return bool(bounds.loose.any())
 
     def _prepared_for(self, *arguments: float) -> _Bounds | None:
         """Return what `prepare` has left of the bounds for these arguments of it; None if that is nothing."""
         return self._prepared[1] if self._prepared is not None and self._prepared[0] == arguments else None
 
-    def parabolas(self, after: float, until: float, above: float = -inf) -> FloatArray:
+    def parabolas(self, after: float, until: float, above: float = -inf, by: float = inf) -> FloatArray:
         """Return value, slope and half curvature of parabolas that no crawl value exceeds, shape (3, n)."""
-        terms = self._terms_above(above, after, until) if above > 0.0 else self._terms(after)
+        terms = self._terms_above(above, after, min(until, by)) if above > 0.0 else self._terms(after)
         self._known, self._until = (after, terms), until
         return _with_slack(terms[0], terms[1], terms[2], self._importance * (until - self._crawled_at))
 
-    def shortfalls(self) -> FloatArray | None:
-        """Return how far crawl values may be below the last parabolas; None of compiled code."""
+    def shortfalls(self, rows: IndexArray) -> FloatArray | None:
+        """Return how far some crawl values may be below the last parabolas; None of compiled code."""
         if self._known is None or self._known[1].shape[0] < 4:
             return None
-        after, (value, slope, curvature, sinking) = self._known
-        lasting, weighted_elapsed = self._until - after, self._importance * (self._until - self._crawled_at)
+        after, terms = self._known
+        value, slope, curvature, sinking = terms.take(rows, axis=1)
+        lasting, weighted_elapsed = self._until - after, self._importance[rows] * (self._until - self._crawled_at[rows])
         return shortfalls(value, slope, curvature, sinking, lasting, weighted_elapsed)
 
     def crossings(self, values: FloatArray, after: float, where: BoolArray) -> FloatArray:
@@ -629,9 +632,9 @@ class SignalledValues:
             return found
         return self.terms_by_numpy(now)
 
-    def _terms_above(self, above: float, now: float, until: float) -> FloatArray:
-        """Return `_terms`, where crawl values are surely not above a value until then only what these do not exceed."""
-        bounds = self._prepared_for(now, until, above) or self._bounds_above(above, now, until)
+    def _terms_above(self, above: float, now: float, by: float) -> FloatArray:
+        """Return `_terms`, where crawl values are surely not above a value by then only what these do not exceed."""
+        bounds = self._prepared_for(now, above, by) or self._bounds_above(above, now, by)
         self._prepared = None  # it is not kept any longer than it is of use
         if bounds.rows.size:
             self._sharpen(bounds)
@@ -639,8 +642,8 @@ class SignalledValues:
         found *= self._importance
         return found
 
-    def _bounds_above(self, above: float, now: float, until: float) -> _Bounds:
-        """Return bounds of `_terms`, and in which rows they might be above a value until then."""
+    def _bounds_above(self, above: float, now: float, by: float) -> _Bounds:
+        """Return bounds of `_terms`, and in which rows they might be above a value by then."""
         rates, found = self._grid.rates, np.empty((4, self._crawled_at.size))
         stale = np.maximum(now - self._crawled_at, 0.0)[:, np.newaxis] * rates
         stale += self._evidence[:, np.newaxis]
@@ -648,7 +651,7 @@ class SignalledValues:
         value, slope, loose = noisy_bounds(stale, rates, *natural)
         found[0], found[1] = np.vecdot(self._weights, value), np.vecdot(self._weights, slope * rates)
         found[2], found[3] = np.vecdot(self._weights, np.exp(-stale) * rates), inf
-        left, scale = until - now, self._importance
+        left, scale = by - now, self._importance
         rows = ((found[0] + left * (found[1] + 0.5 * left * found[2])) * scale > above).nonzero()[0]
         return _Bounds(found, rows, stale[rows], value[rows], slope[rows], loose[rows])
 

@@ -28,6 +28,8 @@ from crawlsched.number_column import NumberColumn
     falling=st.booleans(),
     coarse=st.integers(0, 5),
     drift=st.sampled_from([0.0, 1e-3, 10.0, 1e4, 1e9]),
+    back=st.sampled_from([1e-3, 0.2, 100.0]),
+    calm_is_known=st.booleans(),
     own_cutoffs=st.booleans(),
     many_hosts=st.booleans(),
 )
@@ -38,6 +40,8 @@ def test_each_page_has_the_bed_that_numpy_gives_it(
     falling: bool,
     coarse: int,
     drift: float,
+    back: float,
+    calm_is_known: bool,
     own_cutoffs: bool,
     many_hosts: bool,
 ) -> None:
@@ -53,7 +57,8 @@ def test_each_page_has_the_bed_that_numpy_gives_it(
     column.lengthen(n)
     column[pages] = hosts + 70_000 * many_hosts
     asleep, rows, beds = np.empty(n, bool), np.empty(n, np.int64), np.empty(n, np.int32)
-    limits = own, at, at - fallen, falling, coarse, drift
+    calm = at - fallen if calm_is_known else LOWEST
+    limits = own, at, calm, falling, coarse, drift, back
     parabolas = np.stack([value, slope, curve])
     n_asleep = filing_rows.belong(parabolas, 0.5, pages, column.low, column.high, *limits, asleep, rows, beds)
 
@@ -62,12 +67,12 @@ def test_each_page_has_the_bed_that_numpy_gives_it(
     assert asleep.tolist() == (levels <= cutoffs).tolist()
     assert rows[:n_asleep].tolist() == np.flatnonzero(asleep).tolist()
     assert rows[n_asleep:].tolist() == np.flatnonzero(~asleep)[::-1].tolist()
-    below = levels < at - fallen
-    cutoffs[below] = at - fallen
-    comes_down, aims = falling | ~below[asleep], cutoffs[asleep]
-    if drift:
-        met = meeting_levels(levels[asleep], aims, (value[asleep], slope[asleep], curve[asleep]), drift)
-        aims = np.where(comes_down, aims, met)
+    below = levels < calm
+    cutoffs[below] = calm
+    comes_down, aims = np.full(n_asleep, falling | (not calm_is_known)), cutoffs[asleep]
+    drifts = np.where(below, drift, (cutoffs - float(calm)) * back)[asleep]
+    met = meeting_levels(levels[asleep], aims, (value[asleep], slope[asleep], curve[asleep]), drifts)
+    aims = np.where(comes_down, aims, met)
     expected = bed_levels(levels[asleep], cutoffs[asleep], comes_down, coarse, aims)
     assert beds[:n_asleep].tolist() == expected.tolist()
     assert (levels[asleep] <= expected).all()

@@ -11,7 +11,8 @@ import pytest
 from crawlsched.crawl_value import use_compiled
 from crawlsched.frontier import Frontier, filed
 from crawlsched.frontier.awake import Awake
-from crawlsched.frontier.ladder import IN_FLIGHT, RUNNING
+from crawlsched.frontier.ladder import IN_FLIGHT, LOWEST, RUNNING
+from crawlsched.frontier.levels import LN2, STEPS, level_above, value_at
 from crawlsched.frontier.look import Look
 from crawlsched.frontier.looks import Looks
 from crawlsched.frontier.standing import Standing
@@ -233,6 +234,72 @@ def test_so_many_pages_as_wait_are_looked_at_together_that_there_are_looks_enoug
         pick_the_best(planner, inside, now)
     assert standing.calendar.n_ahead() == 0
     frontier._check(now)
+
+
+@pytest.mark.parametrize("n_ticks", [1, 2])
+def test_a_look_at_pages_whose_alarms_ring_in_the_turn_after_next_goes_on_in_the_next_one(n_ticks: int) -> None:
+    """If time has passed without picks until they ring, they are put where they belong at once."""
+    planner = crowded(bandwidth=100.0)
+    frontier, now = planner.frontier, 0.0
+    standing, looks, inside = frontier._standing, frontier._looks, np.ones(len(planner.frontier), bool)
+    for _ in range(100):
+        now += 0.01
+        pick_the_best(planner, inside, now)
+    looks.finish()
+    looks._is_owed, looks._again, looks._opening = False, [], []
+    sleepers = frontier._ladders.shared.highest_sleepers(200)
+    sleepers = np.unique(sleepers[standing.place[sleepers] > RUNNING])
+    standing.calendar.clear(sleepers)
+    until, tick = standing.until, standing.calendar.tick
+    standing.calendar.set(sleepers, np.full(sleepers.size, until + 1.5 * tick), standing.rung)
+    for _ in range(50):
+        look = looks.look
+        if look is not None and np.isin(sleepers, look._pages).any():
+            break
+        looks.go_on()
+    assert look is not None
+    assert looks._can_wait
+    now = until + (n_ticks - 0.5) * tick
+    frontier.advance(now)
+    assert look._is_settled == (n_ticks == 2)
+    frontier._check(now)
+    frontier.advance(now + tick)
+    assert not look.go_on()
+    frontier._check(now + tick)
+
+
+def test_for_a_bed_that_is_opened_the_cutoff_comes_down_no_further_than_beds_are_apart() -> None:
+    """A little lets enough pages wake; more would wake all that come up there in the next turns."""
+    standing = crowded(bandwidth=100.0).frontier._standing
+    standing.set_cutoff(standing.cutoff + 1_000_000)
+    cutoff, apart = standing.cutoff, 1 << standing._coarse
+    standing.let_wake(20, np.full(30, cutoff - apart // 2))
+    assert standing.cutoff == cutoff - apart // 2 - 1
+    standing.let_wake(20, np.full(30, cutoff - 10_000))
+    assert standing.cutoff == cutoff - apart // 2 - 1 - apart
+    standing.let_wake(20, np.full(20, cutoff - 10_000))  # all of them would have to wake
+    assert standing.cutoff == cutoff - apart // 2 - 1 - apart
+
+
+def test_after_a_passing_rise_of_the_cutoff_pages_sleep_until_they_meet_it_on_its_way_back() -> None:
+    """One that rises as fast as the cutoff comes back has its bed below half of the way; a fast one just below it."""
+    standing = crowded(bandwidth=100.0).frontier._standing
+    cutoff, rise = level_above(1.0), 16_000
+    standing.calm.suppose(cutoff - rise)
+    back = rise * standing.calm.comes_back / standing.calendar.tick * LN2 / STEPS  # of the value, a second
+    level = cutoff - rise // 2
+    levels, cutoffs = np.full(3, level, np.int32), np.full(3, cutoff, np.int32)
+    parabolas = np.array([[value_at(level)] * 3, [0.0, back, 1e3 * back], [0.0] * 3])
+    beds = standing._beds(levels, cutoffs.copy(), np.zeros(3, bool), parabolas)
+    way = (beds - level) / (cutoff - level)
+    assert way == pytest.approx([7 / 64, 7 / 16, 7 / 8], abs=0.03)
+    # Where the cutoff is coming down to them anyhow they wait for it.
+    beds = standing._beds(levels, cutoffs.copy(), np.ones(3, bool), parabolas)
+    assert (beds - level) / (cutoff - level) == pytest.approx([1 / 8] * 3, abs=0.03)
+    # And so it is while it is not known where it has been.
+    standing.calm.suppose(LOWEST)
+    beds = standing._beds(levels, cutoffs.copy(), np.zeros(3, bool), parabolas)
+    assert (beds - level) / (cutoff - level) == pytest.approx([1 / 8] * 3, abs=0.03)
 
 
 def test_a_copy_that_is_made_in_the_middle_of_a_look_picks_the_same_pages() -> None:

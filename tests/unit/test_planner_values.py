@@ -215,7 +215,10 @@ def assert_bounds_hold(values: PosteriorValues, rows: np.ndarray, ahead: float) 
 
 def assert_bounds_hold_below(many: PageValues, above: float, ahead: float) -> None:
     """Raise `AssertionError` if rough parabolas do not hold, or are not the others where they come up to `above`."""
-    exact = many.parabolas(NOW, NOW + ahead)
+    exact, by = many.parabolas(NOW, NOW + ahead), 0.5 * ahead
+    rough = many.parabolas(NOW, NOW + ahead, above, NOW + by)
+    ends = rough[0] + by * (rough[1] + by * rough[2])
+    assert rough[:, ends > above * (1 + 1e-8)] == pytest.approx(exact[:, ends > above * (1 + 1e-8)], rel=3e-10)
     rough = many.parabolas(NOW, NOW + ahead, above)
     ends = rough[0] + ahead * (rough[1] + ahead * rough[2])
     assert rough[:, ends > above * (1 + 1e-8)] == pytest.approx(exact[:, ends > above * (1 + 1e-8)], rel=3e-10)
@@ -224,7 +227,7 @@ def assert_bounds_hold_below(many: PageValues, above: float, ahead: float) -> No
         since = (NOW + share * ahead) - NOW
         values, parabolas = many.at(NOW + since), rough[0] + since * (rough[1] + since * rough[2])
         assert (values <= parabolas).all()
-        shortfalls = many.shortfalls()
+        shortfalls = many.shortfalls(np.arange(values.size))
         if shortfalls is not None:
             gap, growing = shortfalls
             known = np.isfinite(growing)
@@ -234,7 +237,9 @@ def assert_bounds_hold_below(many: PageValues, above: float, ahead: float) -> No
 def assert_near_parabolas(many: PageValues, ahead: float) -> None:
     """Raise `AssertionError` if at some moments a value is further below its parabola than is said."""
     value, slope, curve = many.parabolas(NOW, NOW + ahead)
-    gap, growing = many.shortfalls()
+    gap, growing = many.shortfalls(np.arange(value.size))
+    some = np.arange(value.size)[::3]
+    assert np.array_equal(many.shortfalls(some), [gap[some], growing[some]])
     for share in (0.0, 0.1, 0.5, 0.9, 1.0):
         since = (NOW + share * ahead) - NOW
         assert (many.at(NOW + since) >= value + since * (slope + since * curve) - (gap + growing * since * since)).all()
@@ -251,7 +256,7 @@ def test_no_value_by_a_rule_is_further_below_its_parabola_than_is_said(seed: int
     rates = rng.lognormal(-5, 3, rows.size), rng.choice([0, 0.5, 1], rows.size), rng.lognormal(-5, 3, rows.size)
     planner.known_rates.set(rows, *rates)
     many = PointValues(values._pages, values, rule, planner).many(rows)
-    assert many.shortfalls() is None  # before there are any parabolas
+    assert many.shortfalls(np.arange(rows.size)) is None  # before there are any parabolas
     assert_near_parabolas(many, ahead)
 
 
