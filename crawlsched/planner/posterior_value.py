@@ -39,8 +39,8 @@ _SLACK_PER_SECOND = 1e-14
 _SLACK_BELOW = 4e-10
 # Rates that add less than this share to a crawl value are none the worse for bounds that are a sixth too high.
 _NOTHING = 1e-13
-# So many values are found with one pick, or those of one page.
-_SHARPENED = 24
+# So many values are found with one pick.
+_SHARPENED = 12
 # Up to so many values plain Python is faster than numpy.
 _FEW_ELEMENTS = 40
 #: Compiled values with signals agree with numpy's to about 1e-14 of themselves.
@@ -498,8 +498,8 @@ class _Bounds(NamedTuple):
         Which pages might be worth enough that more has to be known of them.
     stale, value, slope : ndarray, shape (m, K)
         Of these, by rate: minus the log-probability of freshness, and bounds of the value and its derivative by it.
-    loose : ndarray of bool, shape (m, K)
-        Where the bounds are not the value and its derivative themselves.
+    loose : ndarray of int, shape (2, l)
+        In which of these rows, and for which rates, the bounds are not yet the value and its derivative themselves.
     """
 
     found: FloatArray
@@ -507,17 +507,7 @@ class _Bounds(NamedTuple):
     stale: FloatArray
     value: FloatArray
     slope: FloatArray
-    loose: BoolArray
-
-    def divided(self) -> tuple[_Bounds, _Bounds]:
-        """Return the same for as many rows as one pick has time for, and for the others."""
-        n = max(int(np.count_nonzero(self.loose, axis=1).cumsum().searchsorted(_SHARPENED, "right")), 1)
-        return self.some(slice(n)), self.some(slice(n, None))
-
-    def some(self, part: slice) -> _Bounds:
-        """Return the same, with some of the rows."""
-        stale, value, slope, loose = self.stale[part], self.value[part], self.slope[part], self.loose[part]
-        return _Bounds(self.found, self.rows[part], stale, value, slope, loose)
+    loose: IndexArray
 
 
 class SignalledValues:
@@ -575,13 +565,9 @@ class SignalledValues:
         if above <= 0.0:
             return False
         bounds = self._prepared_for(after, above, by)
-        if bounds is None:
-            bounds = self._bounds_above(above, after, by)
-        else:
-            some, bounds = bounds.divided()
-            self._sharpen(some)
+        bounds = self._bounds_above(above, after, by) if bounds is None else self._sharpened(bounds, _SHARPENED)
         self._prepared = (after, above, by), bounds
-        return bool(bounds.loose.any())
+        return bounds.loose.size > 0
 
     def _prepared_for(self, *arguments: float) -> _Bounds | None:
         """Return what `prepare` has left of the bounds for these arguments of it; None if that is nothing."""
@@ -637,7 +623,7 @@ class SignalledValues:
         bounds = self._prepared_for(now, above, by) or self._bounds_above(above, now, by)
         self._prepared = None  # it is not kept any longer than it is of use
         if bounds.rows.size:
-            self._sharpen(bounds)
+            self._sum(self._sharpened(bounds, bounds.loose.size))
         found = bounds.found
         found *= self._importance
         return found
@@ -653,24 +639,30 @@ class SignalledValues:
         found[2], found[3] = np.vecdot(self._weights, np.exp(-stale) * rates), inf
         left, scale = by - now, self._importance
         rows = ((found[0] + left * (found[1] + 0.5 * left * found[2])) * scale > above).nonzero()[0]
-        return _Bounds(found, rows, stale[rows], value[rows], slope[rows], loose[rows])
+        value, slope, weights = value[rows], slope[rows], self._weights[rows]
+        count = loose[rows] & (weights * value > _NOTHING * found[0, rows, np.newaxis])
+        return _Bounds(found, rows, stale[rows], value, slope, np.array(count.nonzero()))
 
-    def _sharpen(self, bounds: _Bounds) -> None:
-        """Make bounds in their rows tight, by the exact values of the rates that count and whose bounds are loose."""
-        found, rows, stale, value, slope, loose = bounds
+    def _sharpened(self, bounds: _Bounds, most: int) -> _Bounds:
+        """Return the same, with the exact values of up to so many rates that count in the place of loose bounds."""
+        rows, rates = bounds.loose[:, :most]
+        of_page = bounds.rows[rows]
+        elements = bounds.stale[rows, rates], self._grid.rates[rates], self._signal_rate[of_page]
+        columns = *elements, self._signal_weight[of_page]
+        if rows.size > _FEW_ELEMENTS:
+            bounds.value[rows, rates], bounds.slope[rows, rates] = noisy_terms(*columns)
+        elif rows.size:
+            each = zip(*(column.tolist() for column in columns), strict=True)
+            terms = [element_terms(y, a, g, k, inf) for y, a, g, k in each]
+            bounds.value[rows, rates], bounds.slope[rows, rates] = np.array(terms).T
+        return bounds._replace(loose=bounds.loose[:, most:])
+
+    def _sum(self, bounds: _Bounds) -> None:
+        """Make what is found of pages tight, in the rows of which all that counts is known by rate."""
+        found, rows, slope = bounds.found, bounds.rows, bounds.slope
         rates, weights = self._grid.rates, self._weights[rows]
-        loose &= weights * value > _NOTHING * found[0, rows, np.newaxis]
-        at = loose.nonzero()
-        of_page = rows[at[0]]
-        elements = stale[at], rates[at[1]], self._signal_rate[of_page], self._signal_weight[of_page]
-        if of_page.size > _FEW_ELEMENTS:
-            value[at], slope[at] = noisy_terms(*elements)
-        elif of_page.size:
-            columns = (column.tolist() for column in elements)
-            terms = [element_terms(y, a, g, k, inf) for y, a, g, k in zip(*columns, strict=True)]
-            value[at], slope[at] = np.array(terms).T
         slope *= rates
-        found[0, rows], found[1, rows] = np.vecdot(weights, value), np.vecdot(weights, slope)
+        found[0, rows], found[1, rows] = np.vecdot(weights, bounds.value), np.vecdot(weights, slope)
         # ψ never falls, so that after d seconds w α exp(-α ι) ψ(ι) is at least 1 - α d times what it was.
         slope *= rates
         found[3, rows] = np.vecdot(weights, slope)
