@@ -30,7 +30,7 @@ _AT_ONCE = 2**16
 _SPARED = 0.2
 # So often `ahead` goes for what rings in a tick.
 _TIMES_AHEAD = 3
-_NONE: IndexArray = np.empty(0, np.intp)
+_NOBODY: IndexArray = np.empty(0, np.intp)
 #: `crawlsched.frontier.calendar_rows`.
 ROWS = Compilable(calendar_rows, bucket_rows)
 
@@ -295,7 +295,7 @@ class Calendar:
             So many more may be handed out, if none is left then.
         """
         tick, least = self._current + 1 + later, n if least is None else least
-        ahead = self._ahead.get(tick, _NONE)
+        ahead = self._ahead.get(tick, _NOBODY)
         if not ahead.size:
             times = self._times_ahead.get(tick, 0)
             if (least and times == _TIMES_AHEAD) or self._buckets.size(tick) <= least:
@@ -315,7 +315,7 @@ class Calendar:
     def n_ahead(self, later: int = 0) -> int:
         """Return how many pages `ahead` could hand out, at most; O(1)."""
         tick = self._current + 1 + later
-        return self._ahead.get(tick, _NONE).size + self._buckets.size(tick)
+        return self._ahead.get(tick, _NOBODY).size + self._buckets.size(tick)
 
     def _living_ahead(self, tick: int) -> IndexArray:
         """Return what is left of those who ring in a tick that `ahead` hands out."""
@@ -359,6 +359,6 @@ class Calendar:
         alarmed = np.flatnonzero(self._alarm)
         near = alarmed[self._alarm[alarmed] <= self._last(alarmed)]
         assert (self._living, self._n_near) == (alarmed.size, near.size)
-        inside = [_NONE, *(self._living_ahead(tick) for tick in self._ahead)]
+        inside = [_NOBODY, *(self._living_ahead(tick) for tick in self._ahead)]
         inside += [self._buckets.pages(tick) for tick in self._buckets]
         assert np.array_equal(np.unique(np.concatenate(inside)), near)

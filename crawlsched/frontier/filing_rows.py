@@ -1,4 +1,4 @@
-"""Where pages belong, page by page, as numba compiles it; `Filing._put` has the same for numpy."""
+"""Where pages belong, page by page, as numba compiles it; `Standing.settle` has the same for numpy."""
 
 from __future__ import annotations
 

@@ -78,7 +78,7 @@ class Look:
         yield
         after, above = standing.now, standing.near_cutoff
         until, lasts = max(standing.holds, after), max(standing.lasts, after)
-        while values.prepare(after, lasts, above, until):
+        while values.prepare(after, above, until):
             yield
         yield
         found = Found.of(pages, values, values.parabolas(after, lasts, above, until), (after, until, lasts))

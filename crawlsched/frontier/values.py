@@ -86,8 +86,8 @@ class PageValues(Protocol):
             POSIX seconds.
         """
 
-    def prepare(self, after: float, until: float, above: float, by: float) -> bool:
-        """Do a part of what `parabolas` of the same arguments then goes on from, where that takes long in numpy.
+    def prepare(self, after: float, above: float, by: float) -> bool:
+        """Do a part of what `parabolas` with these arguments then goes on from, where that takes long in numpy.
 
         Return whether to ask for another part before `parabolas`.
         """

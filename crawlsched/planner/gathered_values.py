@@ -98,7 +98,7 @@ class GatheredValues:
         found: tuple[int, float, float, float, float] = ROWS.best(*self._columns, bounds, rows, now)
         return found
 
-    def prepare(self, after: float, until: float, above: float, by: float) -> bool:
+    def prepare(self, after: float, above: float, by: float) -> bool:
         """Return False: compiled code is in use."""
         return False
 

@@ -414,9 +414,9 @@ class MixedValues:
     def best(self, bounds: FloatArray, rows: npt.NDArray[np.int32], now: float) -> None:
         """Return None: there is no compiled code for it."""
 
-    def prepare(self, after: float, until: float, above: float, by: float) -> bool:
-        """Do a part of what `parabolas` of the same arguments then goes on from; return whether to do another one."""
-        return any(members.prepare(after, until, above, by) for _, members in self._parts)
+    def prepare(self, after: float, above: float, by: float) -> bool:
+        """Do a part of what `parabolas` with these arguments then goes on from; return whether to do another one."""
+        return any(members.prepare(after, above, by) for _, members in self._parts)
 
     def parabolas(self, after: float, until: float, above: float = -inf, by: float = inf) -> FloatArray:
         """Return value, slope and half curvature of parabolas that no crawl value exceeds, shape (3, n)."""

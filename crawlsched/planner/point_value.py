@@ -295,7 +295,7 @@ class RuleValues:
         found = ROWS.point_best(self._columns, self._max_terms, bounds, rows, now)
         return found
 
-    def prepare(self, after: float, until: float, above: float, by: float) -> bool:
+    def prepare(self, after: float, above: float, by: float) -> bool:
         """Return False: `parabolas` takes no longer than the rest of what is done with a page."""
         return False
 

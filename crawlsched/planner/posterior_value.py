@@ -306,11 +306,10 @@ class GrowingValues:
     def best(self, bounds: FloatArray, rows: npt.NDArray[np.int32], now: float) -> None:
         """Return None: there is no compiled code for it."""
 
-    def prepare(self, after: float, until: float, above: float, by: float) -> bool:
-        """Do what `parabolas` of the same arguments then goes on from; return whether that was still to be done."""
-        is_known = self._known is not None and self._known[0] == after
-        self._know(after)
-        return not is_known
+    def prepare(self, after: float, above: float, by: float) -> bool:
+        """Do what `parabolas` with these arguments then goes on from; return whether that was still to be done."""
+        before = self._known
+        return self._know(after) is not before
 
     def parabolas(self, after: float, until: float, above: float = -inf, by: float = inf) -> FloatArray:
         """Return value, slope and half curvature of parabolas that no crawl value exceeds, shape (3, n)."""
@@ -560,8 +559,8 @@ class SignalledValues:
     def best(self, bounds: FloatArray, rows: npt.NDArray[np.int32], now: float) -> None:
         """Return None: there is no compiled code for it."""
 
-    def prepare(self, after: float, until: float, above: float, by: float) -> bool:
-        """Do a part of what `parabolas` of the same arguments then goes on from; return whether to do another one."""
+    def prepare(self, after: float, above: float, by: float) -> bool:
+        """Do a part of what `parabolas` with these arguments then goes on from; return whether to do another one."""
         if above <= 0.0:
             return False
         bounds = self._prepared_for(after, above, by)

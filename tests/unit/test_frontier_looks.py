@@ -223,7 +223,7 @@ def test_so_many_pages_as_wait_are_looked_at_together_that_there_are_looks_enoug
     while standing.until - now < 0.9 * standing.calendar.tick:
         now += 0.01
         pick_the_best(planner, inside, now)
-    sleepers = frontier._ladders.shared.highest_sleepers(2000)[:240][:300]
+    sleepers = frontier._ladders.shared.highest_sleepers(2000)[:240]
     sleepers = np.unique(sleepers[standing.place[sleepers] > RUNNING])
     until, tick = standing.until, standing.calendar.tick
     standing.calendar.clear(sleepers)
