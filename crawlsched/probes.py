@@ -22,6 +22,9 @@ _FIRST_PROBES_OF_QUIET_SITE = 1
 _QUIET_PROBES_OF_QUIET_SITE = 2
 # This share of the visits that find nothing new is probed where something is ignored, so that it can return.
 _SHARE_OF_UNCHANGED = 0.01
+# And this one where something is ignored that was seen to differ only once: what a page's author wrote between two
+# fetches of a probe is hidden on all pages of the template, until a dozen probes have shown that it stands still.
+_SHARE_UNTIL_CONFIRMED = 0.1
 _MOST_WAITING = 50
 # Siblings are asked for each edit that may be the template's until so many in a row have shown that it was not.
 _SIBLINGS_IN_VAIN = 3
@@ -118,7 +121,9 @@ class Probes:
         of them are; and of first visits three, one after the other: other pages share what they find. Where the site's
         last five have found nothing, whatever the template, two in a row and one are enough. Probed are also all that
         look as they did before: pages are seldom edited back, and a heading that is put to trial, or an advertisement
-        that comes and goes, has few states, of which two fetches show the same one often enough to escape. A
+        that comes and goes, has few states, of which two fetches show the same one often enough to escape. While the
+        mask has rules that are not confirmed, which may be an edit's, all visits that look changed are probed, and a
+        tenth of those that do not instead of a hundredth: the rules differ again, or are forgotten. A
         page whose probe was given up is judged without one the next time: no host is so slow that its pages are never
         judged.
         """
@@ -134,11 +139,13 @@ class Probes:
         is_quiet = self._quiet_of_site[_site(template)] >= _QUIET_PROBES
         if changed:
             enough = _QUIET_PROBES_OF_QUIET_SITE if is_quiet else _QUIET_PROBES
-            return mask.n_quiet < enough or returned or self._rng.random() < mask.doubt
+            is_open = mask.n_quiet < enough or returned or not mask.is_confirmed
+            return is_open or self._rng.random() < mask.doubt
         if changed is None:
             enough = _FIRST_PROBES_OF_QUIET_SITE if is_quiet else _FIRST_PROBES
             return mask.n_probes < enough and not self._of_template[template]
-        return mask.n_rules > 0 and self._rng.random() < _SHARE_OF_UNCHANGED
+        share = _SHARE_OF_UNCHANGED if mask.is_confirmed else _SHARE_UNTIL_CONFIRMED
+        return mask.n_rules > 0 and self._rng.random() < share
 
     def learned(self, template: str, *, is_surprised: bool) -> None:
         """A probe has found noise that was not known, or has not."""

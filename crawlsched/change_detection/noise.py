@@ -18,6 +18,8 @@ _SHORT = 40
 _MAX_RULES = 1_024
 _MANY = 3
 _FORGETTING = 0.9
+# After so many equal probes `NoiseRule` forgets what differed in one.
+_FORGETS_ONE = 13
 # Two fetches with less than this share of their places in common are not of one page.
 _LEAST_SHARED = 0.3
 _PARTS = ("blocks", "paths", "names")
@@ -45,7 +47,8 @@ class NoiseMask:
 
     Notes
     -----
-    Seconds apart, a real change is implausible: a block that differs then is noise. From the least to the most that is
+    Seconds apart, a real change is implausible: a block that differs then is noise, at first with a doubt, see
+    `is_confirmed`. From the least to the most that is
     ignored: only the digits of a longer text (a counter); only the order of all blocks with one path (a shuffled
     list); a block; all blocks with one path, where many of them are noise; all blocks below elements of one class or
     id, wherever they stand (a box that comes, goes, and moves).
@@ -87,6 +90,16 @@ class NoiseMask:
     def n_rules(self) -> int:
         """Blocks, paths and names that are noise."""
         return len(self._blocks) + len(self._paths) + len(self._names)
+
+    @property
+    def is_confirmed(self) -> bool:
+        """Whether all that is ignored differed in two probes at least, or in none of the last dozen.
+
+        What differed in one only may have been edited between its two fetches, and is living on all other pages. If it
+        has not been seen in as many probes as forget such a rule, it is rare.
+        """
+        parts = (self._blocks, self._paths, self._names)
+        return self.n_quiet >= _FORGETS_ONE or all(rule.n_differed > 1 for part in parts for rule in part.values())
 
     @property
     def rules_id(self) -> str:
