@@ -23,7 +23,7 @@ _DEAD_SHARE = 0.25
 _PACE = 5
 # A bucket with no more entries than this is swept whole, so that pages which stand in it twice are seen.
 _WHOLE = 8192
-# One of no more than this is swept in one call; numpy sorts larger ones faster than compiled code does.
+# Compiled code sweeps one of no more than this in one call; numpy sorts larger ones faster.
 _SMALL = 256
 # The calls of numpy for a part, or one of compiled code for many buckets, take as long as so many entries do.
 _FEW = 64
@@ -166,14 +166,13 @@ class Buckets:
     def top(self, key: int, n: int) -> IndexArray:
         """Return up to `n` distinct living pages of a bucket, those that came last; amortised O(n)."""
         self._finish(key)
-        living, found, more = self._kept.living(key), np.empty(0, np.intp), n
+        found, more = np.empty(0, np.intp), n
         while found.size < n and self._kept.size(key):
             taken = self._kept.take(key, more, self._column(), *self._range_of(key))
             found = distinct(np.concatenate([taken, found]))
             more *= 2
         # The dead among them are gone now, and they themselves are the last again.
-        self._kept.add(np.full(found.size, key), found)
-        self._kept.set_living(key, living)
+        self._kept.add_to(key, found)
         return found[:n]
 
     def size(self, key: int) -> int:
@@ -205,10 +204,8 @@ class Buckets:
     def _finish(self, key: int | None = None) -> None:
         """Put back what a sweep keeps aside of a bucket, if it is this one."""
         if self._key is not None and key in (self._key, None):
-            pages = np.concatenate(self._aside) if self._aside else np.empty(0, np.intp)
-            living = self._kept.living(self._key)
-            self._kept.add(np.full(pages.size, self._key), pages)
-            self._kept.set_living(self._key, living)  # they had been counted already
+            if self._aside:
+                self._kept.add_to(self._key, np.concatenate(self._aside))
             self._key, self._aside, self._n_aside = None, [], 0
 
     def sweep(self, living: int) -> None:
@@ -263,7 +260,7 @@ class Buckets:
         key = self._key
         assert key is not None
         n = self._kept.size(key)
-        if n <= min(_SMALL, _WHOLE) and not self._aside:
+        if n <= (_SMALL if isinstance(self._kept, CompactEntries) else _WHOLE) and not self._aside:
             self._kept.sweep(key, self._column(), *self._range_of(key))
             self._key = None
             self._due -= max(n, _FEW)

@@ -28,6 +28,9 @@ _AT_ONCE = 2**16
 # To pass over a dead entry when its tick comes takes less than to sweep it out before. So entries are counted as if so
 # large a part of the alarms that are further ahead had some, too.
 _SPARED = 0.2
+# Who sets more alarms than this at once sweeps what that leaves behind, too: while all pages are filed again, slice by
+# slice, a tick would have many slices' dead entries.
+_MANY = 128
 # So often `ahead` goes for what rings in a tick.
 _TIMES_AHEAD = 3
 _NOBODY: IndexArray = np.empty(0, np.intp)
@@ -153,7 +156,13 @@ class Calendar:
             self._living += n_unset
             self._n_near += n_near
             self._note(new[:n_new].tolist())
-            return
+        else:
+            self._set(pages, times, current)
+        if pages.size > _MANY:
+            self._sweep()
+
+    def _set(self, pages: IndexArray, times: FloatArray, current: int) -> None:
+        """Do what `set` does, in numpy."""
         rings = times < np.inf
         if not rings.all():
             pages, times = pages[rings], times[rings]
@@ -254,10 +263,13 @@ class Calendar:
             if left.size:
                 self.clear(left)
                 found.append(left)
-        self._buckets.sweep(self._n_near + int(_SPARED * (self._living - self._n_near)))
+        self._sweep()
         if len(found) == 1:
             return found[0]
         return np.concatenate(found) if found else np.empty(0, np.intp)
+
+    def _sweep(self) -> None:
+        self._buckets.sweep(self._n_near + int(_SPARED * (self._living - self._n_near)))
 
     def _ring_compiled(self, ticks: list[int]) -> list[IndexArray] | None:
         """Take out those whose alarms ring in some ticks by compiled code; they have no alarms then.

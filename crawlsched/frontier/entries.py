@@ -78,6 +78,11 @@ class PlainEntries:
         self.entries += pages.size
         return new
 
+    def add_to(self, key: int, pages: IndexArray) -> None:
+        """Put pages into one bucket that there is, and let `living` be as it was."""
+        self._buckets[key].frombytes(pages.astype(np.uint32).tobytes())
+        self.entries += pages.size
+
     def _add_few(self, keys: list[int], pages: list[int]) -> list[int]:
         buckets, living, new = self._buckets, self._living, []
         for key, page in zip(keys, pages, strict=True):
@@ -100,9 +105,7 @@ class PlainEntries:
 
     def sweep(self, key: int, column: ColumnArray, low: int, high: int) -> None:
         """Drop the entries of a bucket that do not count, or stand in it a second time."""
-        pages = distinct(self.take(key, self.size(key), column, low, high))
-        self._buckets[key].frombytes(pages.astype(np.uint32).tobytes())
-        self.entries += pages.size
+        self.add_to(key, distinct(self.take(key, self.size(key), column, low, high)))
 
     def look(self, key: int, column: ColumnArray, low: int, high: int) -> IndexArray:
         """Return the same of a whole bucket, and leave it as it is."""
@@ -224,6 +227,12 @@ class CompactEntries:
         n = ROWS.add(*self.arrays(pages.size), keys, pages, new)
         found: list[int] = new[:n].tolist()
         return found
+
+    def add_to(self, key: int, pages: IndexArray) -> None:
+        """Put pages into one bucket that there is, and let `living` be as it was."""
+        living = self.living(key)
+        self.add(np.full(pages.size, key), pages)
+        self.set_living(key, living)
 
     def take(self, key: int, n: int, column: ColumnArray, low: int, high: int) -> IndexArray:
         """Take up to `n` entries out; return those whose page's number in a column is from `low` to `high`."""

@@ -13,7 +13,7 @@ from crawlsched.frontier.deadlines import Deadlines
 from crawlsched.frontier.eligible import Eligibility
 from crawlsched.frontier.host_queues import HostQueues
 from crawlsched.frontier.ladder import BARRED, IN_FLIGHT, OUT, Ladder
-from crawlsched.frontier.looks import OPENED, WOKEN, Looks
+from crawlsched.frontier.looks import OPENED, SOON, WOKEN, Looks
 from crawlsched.frontier.standing import Standing
 from crawlsched.frontier.values import CrawlValues
 from crawlsched.pages import Pages
@@ -25,6 +25,8 @@ FloatArray = npt.NDArray[np.float64]
 
 #: About so many picks make a tick.
 PICKS_PER_TICK = 32
+# A bed with more sleepers than this is opened in parts with compiled code, so many with each pick.
+_CROWDED, _PART = 128, 96
 # Of more pages than this it is supposed that others will come whose values are lower.
 _MANY = 192
 
@@ -62,6 +64,8 @@ class Filing:
         self._has_looked = False  # whether the last call has looked at many pages already
         self._n_picks_left = 0  # until there is time for other work
         self._looks = Looks(self._standing, self._crowds, self._bar_again)
+        # With compiled code, the bed that is being opened in parts.
+        self._opening: tuple[Ladder, int] | None = None
 
     def __len__(self) -> int:
         """Count the pages in the frontier; O(n)."""
@@ -303,6 +307,32 @@ class Filing:
         standing.place[pages] = IN_FLIGHT
         standing.calendar.clear(pages)
         return pages
+
+    def _open_soon(self) -> None:
+        """Begin to open the highest bed in parts, if it is crowded and soon no page is awake that is worth more.
+
+        Or the pick that finds none awake would have to look at all of them.
+        """
+        standing, highest = self._standing, self._ladders.highest()
+        bed = None if highest is None else highest[2].next_bed()
+        if highest is None or bed is None or bed[1] <= _CROWDED:
+            return
+        if np.count_nonzero(standing.awake.bounds(standing.now) > -highest[0]) > SOON:
+            return
+        self._opening = highest[2], bed[0]
+        standing.come_down(bed[0] - 1, highest[2].host)
+
+    def _open_part(self) -> None:
+        """Look at some pages of the bed that is being opened."""
+        assert self._opening is not None
+        ladder, level = self._opening
+        # Where the cutoff has risen again they would all come back.
+        pages = ladder.take(level, _PART) if level > self._standing.cutoff else np.empty(0, np.intp)
+        if pages.size:
+            self._standing.calendar.clear(pages)
+            self._standing.put(pages, falling=True)
+        else:
+            self._opening = None
 
     def _thin_out(self) -> None:
         """Look at some pages of a bed that the cutoff is coming down to, so that not all have to be looked at then."""

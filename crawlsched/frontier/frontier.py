@@ -250,6 +250,9 @@ class Frontier(Filing):
             if self._n_picks_left <= 0 and not self._looks.go_on():
                 self._n_picks_left = _WORK_EVERY
             return
+        if self._opening is not None:
+            self._open_part()
+            return
         # Not a few with each pick: what is owed costs little more together.
         is_owed = self._crowds.beds and self._crowds.owed >= max(OPENED, self.values.portion // 4)
         if self._n_picks_left <= 0 and not is_owed:
@@ -258,6 +261,7 @@ class Frontier(Filing):
                 self._crowds.foresee(self._standing.cutoff, np.inf)
             else:
                 self._ring_ahead()
+                self._open_soon()
         elif is_owed:
             self._thin_out()
 

@@ -262,6 +262,13 @@ class Ladder:
         highest = self.highest()
         return [] if highest is None else self._beds.crowded(above, highest, least)
 
+    def next_bed(self) -> tuple[int, int] | None:
+        """Return the level that `open` begins with, and how many sleep there; None where it is none. As `highest`."""
+        level = self.highest()
+        if level is None or (self._runs and -self._runs[0][0] >= value_at(level)):
+            return None
+        return level, self._beds.living(level)
+
     def take(self, level: int, n: int) -> IndexArray:
         """Take up to `n` distinct pages out of a bed, which may be gone; they are in flight then. O(n)."""
         if level not in self._beds:

@@ -12,7 +12,7 @@ from crawlsched.frontier.ladder import BARRED
 from crawlsched.frontier.look import Look
 from crawlsched.frontier.standing import Standing
 
-__all__ = ["OPENED", "WOKEN", "Looks"]
+__all__ = ["OPENED", "SOON", "WOKEN", "Looks"]
 
 IndexArray = npt.NDArray[np.intp]
 
@@ -26,8 +26,8 @@ _PORTIONS, _MOST_PORTIONS = 2, 5
 _PORTIONS_AGAIN = 3
 # A look takes about such a part of a turn.
 _TAKES = 0.4
-# Beds are opened ahead when so few pages are awake that are worth more than what sleeps there.
-_SOON = 24
+#: Beds are opened ahead when so few pages are awake that are worth more than what sleeps there.
+SOON = 24
 # In this last part of a turn those are looked at who are awake; in this very last one no look begins at pages whose
 # alarms ring in the next one, since most of it would have to be done when the turn ends.
 _LATE, _TOO_LATE = 0.75, 0.2
@@ -180,7 +180,7 @@ class Looks:
         """Begin to open the highest beds, if soon no page is awake that is worth more than what sleeps there."""
         standing = self._standing
         highest = standing.ladders.highest()
-        if highest is None or np.count_nonzero(standing.awake.bounds(standing.now) > -highest[0]) > _SOON:
+        if highest is None or np.count_nonzero(standing.awake.bounds(standing.now) > -highest[0]) > SOON:
             return False
         ladder = highest[2]
         pages, lowest = ladder.coming(OPENED, standing.at_once)

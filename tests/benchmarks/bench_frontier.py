@@ -226,7 +226,7 @@ def beside(n: int, name: str, n_picks: int, n_warm: int) -> Row:
     if name == "brute-force numpy":
         n_picks, n_warm = max(5, min(n_picks, 20_000_000 // n)), 0
     took, worth = np.empty(n_picks), []
-    now = START
+    now, rng = START, np.random.default_rng(4)
     looks = set(range(n_picks - 1, 0, -max(1, n_picks // BRUTE_FORCE_SAMPLES)))
     for slot in range(-n_warm, n_picks):
         now += 1 / BANDWIDTH
@@ -236,8 +236,9 @@ def beside(n: int, name: str, n_picks: int, n_warm: int) -> Row:
         picked = time.thread_time()
         if wanted is not None:
             worth.append(given.planner.frontier.values.one(page).at(now) / wanted)
+        changed = given.has_changed(page, now, rng)
         again = time.thread_time()
-        way.crawled(page, now, page % 2 == 0)
+        way.crawled(page, now, changed)
         if slot >= 0:
             took[slot] = picked - begin + time.thread_time() - again
     speed = n_picks / took.sum(), float(np.median(took)), float(took.max())
@@ -304,9 +305,9 @@ class Slots:
     """
 
     def __init__(self, given: Collection, delay: float = 0.0) -> None:
-        self.planner, self.now, self.delay = given.planner, START, delay
+        self.given, self.planner, self.now, self.delay = given, given.planner, START, delay
         self.busy: dict[int, float] = {}
-        self._rng = np.random.default_rng(3)
+        self._rng, self._changes = np.random.default_rng(3), np.random.default_rng(4)
         self._announcing = np.cumsum(given.signal_rate, dtype=np.float64)
         # The least that two readings of the clock are apart: each time that is taken contains as much.
         clock = [time.thread_time() for _ in range(10_000)]
@@ -340,11 +341,14 @@ class Slots:
     def _visited(self, page: int, alone: bool) -> float:
         if alone:
             self.planner.pages.crawled_at[page], self.planner.pages.n_signals[page] = self.now, 0
+        # Drawn from the truth: by visits that contradict it a planner would learn of changes that come together, and go
+        # on filing all pages again.
+        changed = not alone and self.given.has_changed(page, self.now, self._changes)
         begin = time.thread_time()
         if alone:
             self.planner.frontier.file_one(page, self.now)
         else:
-            self.planner.crawled(page, self.now, page % 2 == 0)
+            self.planner.crawled(page, self.now, changed)
         return time.thread_time() - begin - self._clock
 
 
@@ -363,16 +367,21 @@ def scale(n: int, crawl_value: str, signalled: float, picks: int, warm: int) -> 
     given = collection(n, BANDWIDTH, crawl_value, signalled)
     gc.collect()
     memory, slots, found = (resident() - before) / n - 8, Slots(given), []
-    # Loaded pages are filed for a cutoff that comes down; in a steady state each was filed after its visit.
-    for pages in pages_in_blocks(n):
-        given.planner.frontier.file(pages, START)
-    gc.collect()
-    gc.freeze()  # as the crawl does after loading its pages
+    settle(given)
     for compiled in (False, True):
         use_compiled(compiled)
         slots.run(warm, alone=True)
         found.append(slots.run(picks, alone=True))
     return memory, found
+
+
+def settle(given: Collection) -> None:
+    """Let the frontier be as it is long after the pages were loaded."""
+    # Loaded pages are filed for a cutoff that comes down; in a steady state each was filed after its visit.
+    for pages in pages_in_blocks(given.planner.pages.n):
+        given.planner.frontier.file(pages, START)
+    gc.collect()
+    gc.freeze()  # as the crawl does after loading its pages
 
 
 def print_scale(options: argparse.Namespace) -> None:
@@ -392,8 +401,8 @@ def print_scale(options: argparse.Namespace) -> None:
 
 
 def print_hosts(options: argparse.Namespace) -> None:
-    """Print what a slot costs by how the pages are spread over hosts."""
-    print(f"\n{'pages':>10}  {'hosts':<38}{COLUMNS}{'resting':>11}")
+    """Print what a slot of the frontier alone costs by how the pages are spread over hosts."""
+    print(f"\n{'pages':>10}  {'hosts':<40}{COLUMNS}{'resting':>11}")
     rng = np.random.default_rng(7)
     for n in options.pages:
         spread: dict[str, tuple[np.ndarray | int, float]] = {
@@ -407,35 +416,61 @@ def print_hosts(options: argparse.Namespace) -> None:
             "4,000, a thousand rest at once": (rng.integers(0, 4_000, n), 2.0),
         }
         for name, (hosts, delay) in spread.items():
-            slots = Slots(collection(n, BANDWIDTH, hosts=hosts), delay)
-            slots.run(options.warm)
-            took, _ = slots.run(options.picks)
-            resting = sum(until > slots.now for until in slots.busy.values())
-            print(f"{n:>10,}  {name:<38}{told(took)}{resting:>11}", flush=True)
+            found = alone(by_hosts, n, hosts, delay, options.picks, options.warm)
+            for kind, (took, resting) in zip(("numpy", "numba"), found, strict=True):
+                print(f"{n:>10,}  {name:<38}{kind:<6}{told(took)}{resting:>11}", flush=True)
+
+
+def by_hosts(n: int, hosts: np.ndarray | int, delay: float, picks: int, warm: int) -> list[tuple[np.ndarray, int]]:
+    """Return what slots took, and how many hosts rested then, with numpy alone and compiled."""
+    prepare_compiled()  # ten million pages are made sooner by compiled code, if there is any
+    given, found = collection(n, BANDWIDTH, hosts=hosts), []
+    slots = Slots(given, delay)
+    settle(given)
+    for compiled in (False, True):
+        use_compiled(compiled)
+        slots.run(warm, alone=True)
+        took, _ = slots.run(picks, alone=True)
+        found.append((took, sum(until > slots.now for until in slots.busy.values())))
+    return found
 
 
 def print_slices(options: argparse.Namespace) -> None:
-    """Print what slots cost while something happens to very many pages at once."""
-    print(f"\n{'pages':>10}  {'meanwhile':<38}{COLUMNS}{'call ms':>11}")
+    """Print what slots cost, learning included, while something happens to very many pages at once."""
+    print(f"\n{'pages':>10}  {'meanwhile':<40}{COLUMNS}{'call ms':>11}")
     for n in options.pages:
-        given = collection(n, BANDWIDTH, signalled=1 / 3)
-        slots, planner = Slots(given), given.planner
-        slots.run(options.warm)
-        announced = np.flatnonzero(given.signal_rate > 0)[:1_000_000]
+        for name, kind, took, call in alone(meanwhile, n, options.picks, options.warm):
+            print(f"{n:>10,}  {name:<34}{kind:<6}{told(took)}{call * 1e3:>11.1f}", flush=True)
+
+
+def meanwhile(n: int, picks: int, warm: int) -> list[tuple[str, str, np.ndarray, float]]:
+    """Return what happened, with which code, what slots took then, and the CPU seconds of the call that began it."""
+    prepare_compiled()  # ten million pages are made sooner by compiled code, if there is any
+    given, found = collection(n, BANDWIDTH, signalled=1 / 3), []
+    slots, planner = Slots(given), given.planner
+    announced = np.flatnonzero(given.signal_rate > 0)[:1_000_000]
+    settle(given)
+    for compiled in (False, True):
+        use_compiled(compiled)
+        slots.run(warm)
         made = plan(planner.snapshot(), BANDWIDTH)
-        happenings: dict[str, Callable[..., Any]] = {
-            "nothing": lambda planner, now: None,
-            f"{announced.size:,} announcements": lambda planner, now, pages=announced: planner.signalled(pages, 0, now),
-            "a snapshot": lambda planner, now: planner.snapshot(),
-            "a new plan": lambda planner, now, made=made: planner.adopt(made, now),
-            "ten times the bandwidth": lambda planner, now: planner.set_bandwidth(10 * BANDWIDTH, now),
+        happenings: dict[str, Callable[[], Any]] = {
+            "nothing": lambda: None,
+            f"{announced.size:,} announcements": lambda: planner.signalled(announced, 0, slots.now),
+            "a snapshot": planner.snapshot,
+            "a new plan": lambda made=made: planner.adopt(made, slots.now),
+            "ten times the bandwidth": lambda: planner.set_bandwidth(10 * BANDWIDTH, slots.now),
         }
         for name, happen in happenings.items():
             begin = time.thread_time()
-            happen(planner, slots.now)
+            happen()
             call = time.thread_time() - begin
-            took, _ = slots.run(options.picks)
-            print(f"{n:>10,}  {name:<38}{told(took)}{call * 1e3:>11.1f}", flush=True)
+            took, _ = slots.run(picks)
+            found.append((name, "numba" if compiled else "numpy", took, call))
+        while planner.work(slots.now):
+            pass
+        planner.set_bandwidth(BANDWIDTH, slots.now)
+    return found
 
 
 def memory(n: int, signalled: float, max_crawl_interval: float | None) -> dict[str, float]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -40,6 +41,14 @@ class Collection(NamedTuple):
     planner: Planner
     change_rate: npt.NDArray[np.float32]
     signal_rate: npt.NDArray[np.float32]
+
+    def has_changed(self, page: int, now: float, rng: np.random.Generator) -> bool:
+        """Draw whether a page has changed since it was crawled, as by the truth and its announcements it may have."""
+        pages, rate, log_fresh = self.planner.pages, self.change_rate.item(page), 0.0
+        if self.signal_rate[page] > 0:
+            rate *= 1 - RECALL
+            log_fresh = pages.n_signals.item(page) * math.log1p(-PRECISION)
+        return bool(rng.random() < -math.expm1(log_fresh - rate * (now - pages.crawled_at.item(page))))
 
 
 def pages_in_blocks(n: int) -> list[npt.NDArray[np.intp]]:

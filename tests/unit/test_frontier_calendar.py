@@ -41,6 +41,7 @@ def test_every_alarm_rings_in_its_tick_and_none_that_was_taken_back(
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(calendar, "_EPOCH", epoch)
         patched.setattr(calendar, "_AT_ONCE", 7)
+        patched.setattr(calendar, "_MANY", 10)
         patched.setattr(buckets, "_LEAST_DEAD", least_dead)
         patched.setattr(buckets, "_WHOLE", 5)
         use_compiled(compiled and HAS_NUMBA)
@@ -199,6 +200,20 @@ def test_dead_entries_stay_few_and_are_swept_a_few_at_a_time(monkeypatch: pytest
     for key in range(100):
         expected = np.flatnonzero(bucket_of == key)
         assert (kept.pop(key) == expected).all() if expected.size else key not in kept or not kept.pop(key).size
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_who_sets_very_many_alarms_leaves_no_heap_of_dead_entries_to_the_next_tick(compiled: bool) -> None:
+    """While all pages are filed again slice by slice and no tick ends, entries stay as few as if ticks had ended."""
+    use_compiled(compiled and HAS_NUMBA)
+    pages, rng = Calendar(tick=1.0, start=0.0), np.random.default_rng(2)
+    pages.reserve(10_000)
+    for turn in range(10):
+        for begin in range(0, 10_000, 250):
+            pages.set(np.arange(begin, begin + 250), rng.uniform(10.0, 500.0, 250), 0.5)
+        if turn:
+            assert pages._buckets.entries < 1.5 * 10_000 + buckets._LEAST_DEAD
+    pages.check()
 
 
 @pytest.mark.parametrize("kind", [PlainEntries, CompactEntries])

@@ -49,7 +49,8 @@ def foresee_small_crowds(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let beds of four pages be crowded, and be found from afar and often, but not be opened ahead."""
     for name, value in (("_CROWD", 4), ("_FORESEEN", 4000), ("_LOOKED_FOR_EVERY", 32)):
         monkeypatch.setattr(crowds, name, value)
-    monkeypatch.setattr(looks, "_SOON", -1)
+    for module in (looks, filing):
+        monkeypatch.setattr(module, "SOON", -1)
 
 
 def pick_the_best(planner: Planner, inside: np.ndarray, now: float) -> None:
@@ -96,6 +97,36 @@ def test_a_cutoff_that_comes_down_to_crowds_of_announced_pages_and_others_picks_
         if slot % 50 == 0:
             planner.frontier._check(now)
     assert sum(taken) > 30
+
+
+@pytest.mark.skipif(not HAS_NUMBA, reason="needs numba")
+def test_a_crowded_bed_is_opened_in_parts_before_a_pick_needs_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With compiled code: some of its pages at a time until none is left there; picks are as brute force has them."""
+    use_compiled(True)
+    monkeypatch.setattr(crowds, "_CROWD", N_PAGES)  # none is thinned out
+    for name, value in (("_CROWDED", 4), ("_PART", 3), ("SOON", N_PAGES), ("OPENED", 4)):
+        monkeypatch.setattr(filing, name, value)
+    planner = crowded(bandwidth=100.0)
+    frontier, inside, now, n_opened = planner.frontier, np.ones(N_PAGES, bool), 0.0, 0
+    standing = frontier._standing
+    for _ in range(300):
+        now += 0.01
+        pick_the_best(planner, inside, now)
+        if frontier._opening is None:
+            continue
+        ladder, level = frontier._opening
+        bed = ladder.next_bed()
+        assert standing.cutoff < level
+        while frontier._opening == (ladder, level):
+            looked_at = standing._n_looked_at
+            frontier._open_part()
+            assert standing._n_looked_at - looked_at <= 3
+        frontier._check(now)
+        if bed is not None and bed[0] == level and bed[1] > 4:
+            n_opened += 1
+            following = ladder.next_bed()
+            assert following is None or following[0] < level
+    assert n_opened > 3
 
 
 @pytest.mark.parametrize("compiled", [False, True])
