@@ -64,6 +64,12 @@ class Look:
         if row < self._pages.size and self._pages.item(row) == page:
             self._left_out[row] = True
 
+    def leave_out_many(self, pages: IndexArray) -> None:
+        """Do what `leave_out` does for many pages, which may be others, too; O(n log n)."""
+        rows = self._pages.searchsorted(pages)
+        rows, pages = rows[rows < self._pages.size], pages[rows < self._pages.size]
+        self._left_out[rows[self._pages[rows] == pages]] = True
+
     def _look(self, falling: bool, waking: int) -> Iterator[None]:
         standing = self._standing
         places = standing.place[self._pages]

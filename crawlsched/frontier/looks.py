@@ -31,8 +31,6 @@ SOON = 24
 # In this last part of a turn those are looked at who are awake; in this very last one no look begins at pages whose
 # alarms ring in the next one, since most of it would have to be done when the turn ends.
 _LATE, _TOO_LATE = 0.75, 0.2
-# When more pages than this are filed at once, the look that is going on is finished first.
-_MANY = 192
 
 
 class Looks:
@@ -98,14 +96,9 @@ class Looks:
             self.look = None
 
     def leave_out(self, pages: IndexArray) -> None:
-        """Let a look leave pages alone that are being filed; O(n)."""
-        if self.look is None:
-            return
-        if pages.size > _MANY:
-            self.finish()
-            return
-        for page in pages.tolist():
-            self.look.leave_out(page)
+        """Let a look leave pages alone that are being filed; O(n log n)."""
+        if self.look is not None:
+            self.look.leave_out_many(pages)
 
     # -- picks
 

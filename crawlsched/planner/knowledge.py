@@ -51,8 +51,11 @@ RENEWAL = 0.01
 # Co-changes are put in force when the evidence of some page changes by so many nats at least.
 _WORTH_ADOPTING = 0.05
 
-# So many pages of a plan or of many signals are worked on between two picks: about a millisecond.
-SLICE = 256
+# So many pages of a plan or of many signals are worked on between two picks: a millisecond or two, and what they leave
+# to be done by the turns that follow, which have to look at those that wake, stays within a few more.
+SLICE = 128
+# So many are filed in one call: more gain nothing.
+_FILED = 2048
 # What `Observation(...)` does, in half of the time: each visit makes one.
 _make = tuple.__new__
 # Up to so many announcements at once are taken one by one.
@@ -221,8 +224,8 @@ class Knowledge:
         now = self._at(now)
         pages = self.pages.add(host, now, importance, n, part)
         self._grow()
-        for start in range(0, pages.size, SLICE * 8):
-            self.frontier.file(pages[start : start + SLICE * 8], now)
+        for start in range(0, pages.size, _FILED):
+            self.frontier.file(pages[start : start + _FILED], now)
         return pages
 
     def load(
@@ -260,8 +263,8 @@ class Knowledge:
             self.posterior.unpack(pages[chosen], log_likelihood[chosen])
         filed = pages[self.pages.state[pages] != FREE]
         # The best of so many are far above what will be picked when those that have waited longest are through.
-        for start in range(0, filed.size, SLICE * 8):
-            self.frontier.file(filed[start : start + SLICE * 8], now, falling=True)
+        for start in range(0, filed.size, _FILED):
+            self.frontier.file(filed[start : start + _FILED], now, falling=True)
 
     def load_further(self, rows: Iterable[tuple[int, int, *FurtherRow]], now: float) -> None:
         """Take in from a store what several sources say of the same pages, once the pages are there."""
@@ -635,7 +638,7 @@ class Knowledge:
 
         Notes
         -----
-        More than 256 at once come into force in slices over the next picks; a page visited before its slice has been
+        More than 128 at once come into force in slices over the next picks; a page visited before its slice has been
         seen by that visit.
         """
         now = self._at(now)
@@ -734,8 +737,8 @@ class Knowledge:
             self._refile(rows, self._at(self._now if now is None else now))
 
     def _refile(self, rows: IndexArray, now: float) -> None:
-        for start in range(0, rows.size, SLICE * 8):
-            self.frontier.refile(rows[start : start + SLICE * 8], now)
+        for start in range(0, rows.size, _FILED):
+            self.frontier.refile(rows[start : start + _FILED], now)
 
     def _in_slices(self, rows: IndexArray, do: Callable[[IndexArray, float], None]) -> None:
         at = 0

@@ -268,7 +268,6 @@ class SmallLimits(Histories):
         (posterior_value, "_SHARPENED", 1),
         (look, "_PUT", 2),
         (looks, "SOON", 1),
-        (looks, "_MANY", 6),
         (deadlines, "_MANY_OVERDUE", 1),
         (filing, "_MANY", 6),
         (filing, "_CROWDED", 2),

@@ -42,6 +42,8 @@ def crowded(bandwidth: float) -> Planner:
     planner.load(columns, likelihoods, 0.0)
     for _ in range(3):
         planner.signalled(np.sort(rng.choice(N_PAGES // 3, 200, replace=False)), 0, 0.0)
+        while planner.work(0.0):  # more than a slice is announced in slices
+            pass
     return planner
 
 

@@ -120,18 +120,28 @@ def test_a_turn_leaves_little_to_be_done_at_once(monkeypatch: pytest.MonkeyPatch
     assert at_once[0] < by_parts[0] / 20, (at_once, by_parts)
 
 
-def test_very_many_pages_that_are_filed_end_the_look_that_is_going_on() -> None:
-    """Of few it is told, and leaves them out."""
+@pytest.mark.parametrize("parts", range(PARTS))
+def test_a_look_goes_on_when_hundreds_of_pages_are_filed_and_leaves_these_alone(parts: int) -> None:
+    """Half of its pages are among them, worth ten times as much as before; what it knows of these is out of date."""
     planner, look, pages = look_at_sleepers(60)
-    looks: Looks = planner.frontier._looks
+    frontier = planner.frontier
+    looks: Looks = frontier._looks
     looks.look = look
-    assert look.go_on()
-    planner.frontier.file(pages[:10], 0.0)
+    for _ in range(parts):
+        assert look.go_on()
+    others = np.setdiff1d(np.arange(1000), pages)
+    filed_now = np.append(others, pages[::2])
+    planner.set_importance(filed_now, 10.0 * planner.pages.importance[filed_now], 0.0)
     assert looks.look is look
-    planner.frontier.file(np.arange(1000), 0.0)
-    assert looks.look is None
-    assert not look.go_on()
-    planner.frontier._check(0.0)
+    stands = frontier._standing.place[pages[::2]].copy()
+    looks.finish()
+    assert (frontier._standing.place[pages[::2]] == stands).all()
+    frontier._check(0.0)
+    inside, now = np.ones(len(frontier), bool), 0.0
+    for _ in range(100):
+        now += 0.01
+        pick_the_best(planner, inside, now)
+    frontier._check(now)
 
 
 def test_where_pages_are_filed_is_told_when_a_look_is_done_with() -> None:
@@ -216,11 +226,11 @@ def test_so_many_pages_as_wait_are_looked_at_together_that_there_are_looks_enoug
     """More than two portions that ring in the next tick are all looked at in this turn, none of them when it ends."""
     planner = crowded(bandwidth=100.0)
     frontier, now = planner.frontier, 0.0
-    standing, inside = frontier._standing, np.ones(len(planner.frontier), bool)
+    standing, looks, inside = frontier._standing, frontier._looks, np.ones(len(planner.frontier), bool)
     for _ in range(100):
         now += 0.01
         pick_the_best(planner, inside, now)
-    while standing.until - now < 0.9 * standing.calendar.tick:
+    while looks.look is not None or looks._opening or standing.until - now < 0.9 * standing.calendar.tick:
         now += 0.01
         pick_the_best(planner, inside, now)
     sleepers = frontier._ladders.shared.highest_sleepers(2000)[:240]
