@@ -111,7 +111,7 @@ def _put_back_some(
     if not pages.size:
         return
     standing = frontier._standing
-    frontier._resting.count(frontier._pages.host[pages], 1)
+    frontier._resting.make_room(frontier._pages.host[pages])
     standing.place[pages] = place
     asleep = place > RUNNING
     if asleep.any():

@@ -103,7 +103,7 @@ class Filing:
         self._looks.leave_out(pages)
         self.reserve(int(pages.max()) + 1)
         standing = self._standing
-        self._resting.count(self._pages.host[pages[standing.place[pages] == OUT]], 1)
+        self._resting.make_room(self._pages.host[pages[standing.place[pages] == OUT]])
         standing.leave(pages)
         if standing.followers:
             standing.place[pages] = IN_FLIGHT  # so that none of them takes over from another
@@ -164,7 +164,6 @@ class Filing:
         standing = self._standing
         inside = pages[pages < standing.place.size]
         inside = inside[standing.place[inside] != OUT]
-        self._resting.count(self._pages.host[inside], -1)
         standing.leave(inside)
         standing.place[inside] = OUT
         standing.hand_over(inside)
@@ -258,8 +257,7 @@ class Filing:
         self._has_looked = pages.size > 0 or standing.at_once < np.inf
         if opened is not None:
             self._ladders.note(opened)
-        for host in list(self._resting.awake):
-            standing.put_worst_to_bed(host)
+        standing.part_resting()
 
     def _rung(self, due: IndexArray, now: float) -> IndexArray:
         """Take pages whose alarms have rung from where they stand; return those that may be crawled by now."""
@@ -346,8 +344,6 @@ class Filing:
     def rest_host(self, host: int, until: float) -> None:
         """Leave a host's pages out until a time, or until `release_host`; O(log hosts)."""
         self._resting.rest(host, until)
-        if not self._resting.is_small(host):
-            self._ladders.give_own(host)
         self._standing.awake.rest(host, True)
 
     def release_host(self, host: int) -> None:
@@ -356,7 +352,10 @@ class Filing:
             return
         self._standing.awake.rest(host, False)
         waiting = self._resting.take(host)
-        if waiting.size:
+        if 0 < waiting.size <= self.values.few:
+            for page in waiting.tolist():
+                self._standing.put_one(page)
+        elif waiting.size:
             self._standing.put(waiting, falling=False)
         self._deadlines.overdue.host_returns(host)
         self._forced.host_returns(host)

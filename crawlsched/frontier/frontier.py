@@ -31,6 +31,8 @@ HostFreeAt = Callable[[int, float], float]
 # After so many picks some pages are looked at before their alarms ring; in turns of k ticks k times as many. Without
 # compiled code that is done with each pick, until there is nothing to do for so many.
 _WORK_EVERY = 4
+# Where so many portions are owed.
+_LAGGING = 4
 _PLACE_NAMES = {OUT: "out", IN_FLIGHT: "in flight", BARRED: "barred", AWAKE: "awake", RUNNING: "in a run"}
 
 
@@ -247,7 +249,12 @@ class Frontier(Filing):
         if self._has_looked:
             return  # such a pick has done enough
         if self._standing.at_once < np.inf:
-            if self._n_picks_left <= 0 and not self._looks.go_on():
+            portion = self.values.portion
+            if self._crowds.are_unforeseen(portion):
+                self._crowds.foresee(self._standing.cutoff, portion)
+            elif self._crowds.beds and self._crowds.owed >= _LAGGING * portion:
+                self._thin_out()
+            elif self._n_picks_left <= 0 and not self._looks.go_on():
                 self._n_picks_left = _WORK_EVERY
             return
         if self._opening is not None:

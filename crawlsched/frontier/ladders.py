@@ -9,6 +9,7 @@ from itertools import count
 import numpy as np
 import numpy.typing as npt
 
+from crawlsched.frontier.entries import ROWS
 from crawlsched.frontier.ladder import OWN_LADDER, RUNNING, Ladder, Run
 from crawlsched.pages import Pages
 
@@ -48,15 +49,18 @@ class Ladders:
         self.of_host: dict[int, Ladder] = {}
         self._order: list[tuple[float, int, int]] = []
         self._run_numbers = count()
+        self._is_compiled = ROWS.compiled
 
     def __iter__(self) -> Iterator[Ladder]:
         yield self.shared
         yield from self.of_host.values()
 
     def adapt(self) -> None:
-        """Keep all beds as suits the code in use; see `Ladder.adapt`."""
-        for ladder in self:
-            ladder.adapt()
+        """Keep all beds as suits the code in use; O(1), or O(n) when that has changed."""
+        if self._is_compiled != ROWS.compiled:
+            self._is_compiled = ROWS.compiled
+            for ladder in self:
+                ladder.adapt()
 
     def give_own(self, host: int) -> None:
         """Let a host have a ladder of its own from now on."""

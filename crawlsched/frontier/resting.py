@@ -14,9 +14,6 @@ __all__ = ["RestingHosts"]
 IndexArray = npt.NDArray[np.intp]
 HostArray = npt.NDArray[np.int32]
 
-# A host with more pages than this gets a ladder of its own when it rests for the first time.
-_SMALL_HOST = 512
-
 
 class RestingHosts:
     """Which hosts rest until when, and which of their pages would be awake.
@@ -43,7 +40,8 @@ class RestingHosts:
         self.cutoffs: npt.NDArray[np.int32] = np.zeros(0, np.int32)
         self.have_cutoffs = False
         self.awake: dict[int, set[int]] = {}
-        self._n_pages: npt.NDArray[np.int32] = np.zeros(0, np.int32)
+        # The hosts to which pages came since `crowded` was called.
+        self._came: set[int] = set()
         self.order: list[tuple[float, int]] = []
 
     def __bool__(self) -> bool:
@@ -53,20 +51,12 @@ class RestingHosts:
     def __contains__(self, host: int) -> bool:
         return host in self.until
 
-    def count(self, hosts: HostArray, sign: int) -> None:
-        """Count pages of these hosts that come (1) or go (-1)."""
-        if not hosts.size:
-            return
-        most = int(hosts.max()) + 1
-        if most > self._n_pages.size:
-            self._n_pages = grown(self._n_pages, most + most // 2)
+    def make_room(self, hosts: HostArray) -> None:
+        """Make room for these hosts; amortised O(n)."""
+        most = int(hosts.max()) + 1 if hosts.size else 0
+        if most > self.rests.size:
             self.cutoffs = grown(self.cutoffs, most + most // 2)
             self.rests = grown(self.rests, most + most // 2)
-        np.add.at(self._n_pages, hosts, sign)
-
-    def is_small(self, host: int) -> bool:
-        """Whether a host has so few pages that they can be left out one by one."""
-        return self._n_pages.item(host) <= _SMALL_HOST
 
     def rest(self, host: int, until: float) -> None:
         """Let a host rest; O(log hosts)."""
@@ -99,6 +89,16 @@ class RestingHosts:
         """Keep pages that would be awake until their hosts return."""
         for page, host in zip(pages.tolist(), hosts.tolist(), strict=True):
             self.awake.setdefault(host, set()).add(page)
+            self._came.add(host)
+
+    def crowded(self, most: int) -> list[int]:
+        """Return the hosts of which more pages than `most` would be awake, where some came since the last call.
+
+        O(hosts of these).
+        """
+        crowded = [host for host in self._came if len(self.awake.get(host, ())) > most]
+        self._came.clear()
+        return crowded
 
     def forget(self, page: int, host: int) -> None:
         """Keep a page no longer."""

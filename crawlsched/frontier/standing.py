@@ -48,6 +48,8 @@ _CLOCK_SLACK = 1e-15
 # ticks (k + 1) / 2 times as many are kept, and as many more may be awake.
 _MOST_AWAKE = 192
 _KEPT_AWAKE = 64
+# When more pages than this of a host that rests would be awake, it gets a ladder of its own.
+_MOST_ASIDE = 192
 # A turn takes up to so many ticks, as long as no more pages are looked at in it than so many portions.
 _MOST_TICKS = 4
 _PORTIONS = 1.5
@@ -598,11 +600,18 @@ class Standing:
             self.put_awake()
             self._were_kept = self.awake.pages.size
 
-    def put_worst_to_bed(self, host: int) -> None:
-        """Raise the cutoff of a host that rests, where too many of its pages would be awake."""
+    def part_resting(self) -> None:
+        """Put to bed all but the best pages of hosts that rest, where too many of them would be awake.
+
+        Such a host has a ladder of its own from then on, and its own cutoff, which rises. For all others, be they
+        thousands, one ladder is enough.
+        """
+        for host in self.resting.crowded(_MOST_ASIDE):
+            self.ladders.give_own(host)
+            self._put_worst_to_bed(host)
+
+    def _put_worst_to_bed(self, host: int) -> None:
         waiting = self.resting.awake[host]
-        if host not in self.ladders.of_host or len(waiting) <= self._most_awake:
-            return
         pages = np.fromiter(waiting, np.intp, len(waiting))
         parabolas = self.values.many(pages).parabolas(self.now, self.holds)
         levels = levels_above(highest_within(parabolas, self.holds - self.now))

@@ -22,7 +22,6 @@ from crawlsched.frontier import (
     frontier,
     look,
     looks,
-    resting,
     standing,
 )
 from crawlsched.pages import FREE
@@ -258,10 +257,10 @@ class SmallLimits(Histories):
     limits = (
         (standing, "_MOST_AWAKE", 6),
         (standing, "_KEPT_AWAKE", 2),
+        (standing, "_MOST_ASIDE", 5),
         (calm, "_CALM_TURNS", 2),
         (standing, "_PORTIONS", 0.1),
         (awake, "_MOST_BATCHES", 2),
-        (resting, "_SMALL_HOST", 5),
         (standing, "_LEAST_RUN", 4),
         (crowds, "_CROWD", 2),
         (page_values, "_PORTION", 3),

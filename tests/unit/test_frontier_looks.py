@@ -14,7 +14,7 @@ from crawlsched.frontier.awake import Awake
 from crawlsched.frontier.ladder import IN_FLIGHT, LOWEST, RUNNING
 from crawlsched.frontier.levels import LN2, STEPS, level_above, value_at
 from crawlsched.frontier.look import Look
-from crawlsched.frontier.looks import Looks
+from crawlsched.frontier.looks import SOON, Looks
 from crawlsched.frontier.standing import Standing
 from crawlsched.planner import Planner
 from tests.benchmarks.bench_frontier import BANDWIDTH, Slots
@@ -230,7 +230,14 @@ def test_so_many_pages_as_wait_are_looked_at_together_that_there_are_looks_enoug
     for _ in range(100):
         now += 0.01
         pick_the_best(planner, inside, now)
-    while looks.look is not None or looks._opening or standing.until - now < 0.9 * standing.calendar.tick:
+
+    def opens_a_bed_soon() -> bool:
+        highest = standing.ladders.highest()
+        assert highest is not None
+        return bool(np.count_nonzero(standing.awake.bounds(now) > -highest[0]) <= SOON + 8)
+
+    # Who is in a bed that a pick would have to open is looked at before.
+    while looks.look is not None or opens_a_bed_soon() or standing.until - now < 0.9 * standing.calendar.tick:
         now += 0.01
         pick_the_best(planner, inside, now)
     sleepers = frontier._ladders.shared.highest_sleepers(2000)[:240]

@@ -1,0 +1,128 @@
+"""Hosts that rest: the best page of all others goes, and a host has a ladder of its own only where it needs one."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+from crawlsched.crawl_value import use_compiled
+from crawlsched.frontier import standing
+from crawlsched.planner import Planner
+
+N_PAGES = 3000
+CODES = [False, True] if importlib.util.find_spec("numba") is not None else [False]
+
+
+@pytest.fixture(autouse=True)
+def code_in_use() -> Iterator[None]:
+    """Whatever a test uses, the others use what they like."""
+    yield
+    use_compiled(None)
+
+
+def collection(hosts: np.ndarray, rng: np.random.Generator) -> Planner:
+    """Return a planner of pages on these hosts that were all crawled once, at some time."""
+    planner = Planner(100.0, signal_delay=0.0)
+    crawled_at = np.round(-rng.uniform(0.0, 1000.0, hosts.size), 3)
+    columns = {
+        "page": np.arange(hosts.size),
+        "state": np.full(hosts.size, 2),
+        "importance": rng.lognormal(0.0, 0.5, hosts.size),
+        "host": hosts,
+        "crawled_at": crawled_at,
+        "first_seen": crawled_at,
+        "n_crawls": np.ones(hosts.size, int),
+    }
+    likelihoods = rng.integers(0, 900, (hosts.size, planner.posterior.rates.size)).astype(np.uint16)
+    planner.load(columns, likelihoods, 0.0)
+    return planner
+
+
+class Crawl:
+    """Picks one after the other, each of which has to be the one of brute force; hosts rest after their visits."""
+
+    def __init__(self, planner: Planner, delays: dict[int, float], otherwise: float) -> None:
+        self.planner, self.delays, self.otherwise = planner, delays, otherwise
+        self.free_at = np.zeros(int(planner.pages.host[: planner.pages.n].max()) + 1)
+        self.now = 0.0
+        self.n_none = 0
+
+    def pick(self, n: int) -> None:
+        """Pick so many pages, each of which is crawled at once."""
+        frontier, hosts = self.planner.frontier, self.planner.pages.host[: self.planner.pages.n]
+        for _ in range(n):
+            self.now += 0.01
+            allowed = np.flatnonzero(self.free_at[hosts] <= self.now)
+            pick = frontier.pick(self.now, lambda host, now: self.free_at.item(host))
+            if not allowed.size:
+                assert pick is None
+                self.n_none += 1
+                continue
+            assert pick is not None
+            assert pick.page == allowed[frontier.values.many(allowed).at(self.now).argmax()]
+            host = hosts.item(pick.page)
+            self.free_at[host] = self.now + self.delays.get(host, self.otherwise)
+            self.planner.crawled(pick.page, self.now, bool(pick.page % 2))
+
+
+@pytest.mark.parametrize("compiled", CODES)
+@pytest.mark.parametrize("limits", [{}, {"_MOST_AWAKE": 6, "_KEPT_AWAKE": 2, "_MOST_ASIDE": 5}])
+def test_while_hosts_rest_the_best_page_of_the_others_goes(
+    compiled: bool, limits: dict[str, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One has half of all pages and rests for long, forty share the others and rest for a while after each visit."""
+    for name, value in limits.items():
+        monkeypatch.setattr(standing, name, value)
+    use_compiled(compiled)
+    rng = np.random.default_rng(11)
+    planner = collection(np.where(rng.random(N_PAGES) < 0.5, 0, rng.integers(1, 41, N_PAGES)), rng)
+    crawl, frontier = Crawl(planner, {0: 2.0}, 0.3), planner.frontier
+    for _ in range(6):
+        crawl.pick(100)
+        frontier._check(crawl.now)
+    assert crawl.n_none == 0
+    assert 0 in frontier._ladders.of_host
+    assert len(frontier._ladders.of_host) == 1 or limits
+    crawl.delays, crawl.otherwise = {}, 0.0
+    crawl.pick(300)
+    frontier._check(crawl.now)
+
+
+@pytest.mark.parametrize("compiled", CODES)
+def test_where_all_hosts_rest_no_page_goes_until_the_first_of_them_returns(compiled: bool) -> None:
+    """Each of three hosts with a thousand pages has a ladder of its own soon, so that nothing is looked at twice."""
+    use_compiled(compiled)
+    rng = np.random.default_rng(12)
+    planner = collection(rng.integers(0, 3, N_PAGES), rng)
+    crawl, frontier = Crawl(planner, {}, 0.25), planner.frontier
+    crawl.pick(300)
+    frontier._check(crawl.now)
+    assert crawl.n_none > 200
+    assert sorted(frontier._ladders.of_host) == [0, 1, 2]
+    looked_at, put = [], standing.Standing.look_at
+
+    def counted(self: standing.Standing, pages: np.ndarray, signals: object = None) -> object:
+        looked_at.append(pages.size)
+        return put(self, pages, signals)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(standing.Standing, "look_at", counted)
+        crawl.pick(300)
+    assert sum(looked_at) < 300 * 32
+
+
+@pytest.mark.parametrize("compiled", CODES)
+def test_of_very_many_hosts_that_rest_at_once_none_needs_a_ladder_of_its_own(compiled: bool) -> None:
+    """Their pages that would be awake are set aside, and come back with them."""
+    use_compiled(compiled)
+    rng = np.random.default_rng(13)
+    planner = collection(rng.integers(0, 300, N_PAGES), rng)
+    crawl, frontier = Crawl(planner, {}, 1.0), planner.frontier
+    crawl.pick(400)
+    frontier._check(crawl.now)
+    assert np.count_nonzero(crawl.free_at > crawl.now) > 90
+    assert crawl.n_none == 0
+    assert not frontier._ladders.of_host
