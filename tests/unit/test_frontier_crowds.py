@@ -166,6 +166,31 @@ def test_of_a_crowded_bed_no_more_pages_are_looked_at_than_there_are(
     assert sum(taken) > 10
 
 
+def test_with_numpy_alone_a_pick_looks_at_what_looks_have_no_time_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where more pages of crowded beds are owed than some portions, they are looked at at once, and none is lost."""
+    use_compiled(False)
+    foresee_small_crowds(monkeypatch)
+    monkeypatch.setattr(page_values, "_PORTION", 6)
+    planner, inside, now, n_looked_at = crowded(bandwidth=100.0), np.ones(N_PAGES, bool), 0.0, []
+    frontier = planner.frontier
+    standing, crowding = frontier._standing, frontier._crowds
+    for _ in range(450):
+        now += 0.01
+        if crowding.beds and now < standing.until and not crowding.are_unforeseen(planner.frontier.values.portion):
+            crowding.owed = 4 * planner.frontier.values.portion
+            looked_at, look = standing._n_looked_at, frontier._looks.look
+            pick_the_best(planner, inside, now)
+            if not frontier._has_looked:
+                assert crowding.owed == 0
+                assert frontier._looks.look is look  # that goes on with the next pick
+                n_looked_at.append(standing._n_looked_at - looked_at)
+                frontier._check(now)
+        else:
+            pick_the_best(planner, inside, now)
+    assert len(n_looked_at) > 10
+    assert sum(n_looked_at) > 3 * len(n_looked_at)
+
+
 def test_compiled_code_may_be_switched_off_while_a_crowd_is_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
     """Until the turn ends beds stand in the arrays of compiled code, though numpy looks at them."""
     if not HAS_NUMBA:
