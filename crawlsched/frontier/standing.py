@@ -601,7 +601,7 @@ class Standing:
             self._were_kept = self.awake.pages.size
 
     def part_resting(self) -> None:
-        """Put to bed all but the best pages of hosts that rest, where too many of them would be awake.
+        """Put to bed all but the best pages of hosts that rest, where too many would be awake; O(log n) a page.
 
         Such a host has a ladder of its own from then on, and its own cutoff, which rises. For all others, be they
         thousands, one ladder is enough.
