@@ -83,9 +83,11 @@ class Crowds:
         crowd = int(min(_CROWD, most))
         deep = cutoff - int(_FORESEEN * self.fall)
         for ladder in self._ladders:
-            if ladder.sleepers > crowd and ladder.host not in self._resting:
-                crowded = ladder.crowded(deep, crowd)
-                self.beds += [(ladder, level, n) for level, n in crowded if level < cutoff - _CLOSE]
+            host = ladder.host
+            if ladder.sleepers <= crowd or host in self._resting or self._resting.has_own_cutoff(host, cutoff):
+                continue  # not soon
+            crowded = ladder.crowded(deep, crowd)
+            self.beds += [(ladder, level, n) for level, n in crowded if level < cutoff - _CLOSE]
         self.beds.sort(key=lambda crowd: crowd[1])
         before = 0
         for _, level, n in reversed(self.beds):
@@ -102,9 +104,9 @@ class Crowds:
     def take(self) -> IndexArray:
         """Take as many pages as are owed out of the highest crowded bed; a call for what is left of it costs little."""
         ladder, level, there = self.beds.pop()
-        pages = ladder.take(level, self.owed)
-        self.owed = 0
         # Not more than there were: some may come back, and would be taken again and again.
+        pages = ladder.take(level, min(self.owed, there))
+        self.owed = 0
         if 0 < pages.size < there:
             self.beds.append((ladder, level, there - pages.size))
         return pages

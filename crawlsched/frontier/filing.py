@@ -348,8 +348,10 @@ class Filing:
 
     def release_host(self, host: int) -> None:
         """Let a host's pages take part again; O(its awake pages)."""
-        if not self._resting.release(host):
+        if host not in self._resting:
             return
+        self._standing.part_resting()  # or, where too many wait, they would push the cutoff of all up
+        self._resting.release(host)
         self._standing.awake.rest(host, False)
         waiting = self._resting.take(host)
         if 0 < waiting.size <= self.values.few:

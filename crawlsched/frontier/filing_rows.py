@@ -59,7 +59,7 @@ def belong(
     cutoff, calm, falling, coarse, drift
         As in `Standing.put`.
     back : float
-        Which part of what it has above the level of the calm the cutoff falls by in a second.
+        Which part of what it has above the level of the calm the cutoff falls by in a second; a host's own stays.
     asleep : ndarray of bool, shape (n,)
     rows : ndarray of int, shape (n,)
         First those of the pages that belong to bed, in order, and then of those that belong awake, in reverse order.
@@ -73,12 +73,13 @@ def belong(
         level = _BOTTOM
         if bound > 0.0:
             level = max(math.floor(math.log2(bound) * _STEPS) + 2, _BOTTOM)
-        limit = cutoff
+        limit, returns = cutoff, back
         if len(cutoff_of_host) > 0:
             host = np.int64(hosts_low[pages[n]])
             if len(hosts_high) > 0:
                 host += np.int64(hosts_high[pages[n]]) << 16
-            limit = max(limit, cutoff_of_host[host] + LOWEST)
+            if cutoff_of_host[host] + LOWEST > cutoff:
+                limit, returns = cutoff_of_host[host] + LOWEST, 0.0
         asleep[n] = level <= limit
         if level > limit:
             rows[len(pages) - 1 - (n - n_asleep)] = n
@@ -87,7 +88,7 @@ def belong(
         if level < calm:
             limit = calm
         else:
-            falls_by = (limit - calm) * back
+            falls_by = (limit - calm) * returns
         # As `levels.bed_levels` does it in numpy.
         shift, aim = max(math.frexp(float((limit - level) // _SHARE))[1] - _BED_BITS, coarse), limit
         if rising and falls_by > 0.0:

@@ -248,11 +248,13 @@ class Frontier(Filing):
             self._crowds.owe()
         if self._has_looked:
             return  # such a pick has done enough
-        if self._standing.at_once < np.inf:
+        standing, crowds = self._standing, self._crowds
+        if crowds.are_unforeseen(standing.at_once):
+            crowds.foresee(standing.cutoff, standing.at_once)
+            return
+        if standing.at_once < np.inf:
             portion = self.values.portion
-            if self._crowds.are_unforeseen(portion):
-                self._crowds.foresee(self._standing.cutoff, portion)
-            elif self._crowds.beds and self._crowds.owed >= _LAGGING * portion:
+            if self._crowds.beds and self._crowds.owed >= _LAGGING * portion:
                 self._thin_out()
             elif self._n_picks_left <= 0 and not self._looks.go_on():
                 self._n_picks_left = _WORK_EVERY
@@ -264,11 +266,8 @@ class Frontier(Filing):
         is_owed = self._crowds.beds and self._crowds.owed >= max(OPENED, self.values.portion // 4)
         if self._n_picks_left <= 0 and not is_owed:
             self._n_picks_left = _WORK_EVERY * self._standing.ticks
-            if self._crowds.are_unforeseen(np.inf):
-                self._crowds.foresee(self._standing.cutoff, np.inf)
-            else:
-                self._ring_ahead()
-                self._open_soon()
+            self._ring_ahead()
+            self._open_soon()
         elif is_owed:
             self._thin_out()
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Iterator
 from heapq import heappop, heappush
 from itertools import count
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from crawlsched.frontier.entries import ROWS
 from crawlsched.frontier.ladder import OWN_LADDER, RUNNING, Ladder, Run
+from crawlsched.growing import grown
 from crawlsched.pages import Pages
 
 __all__ = ["Ladders"]
@@ -18,9 +20,6 @@ __all__ = ["Ladders"]
 IndexArray = npt.NDArray[np.intp]
 FloatArray = npt.NDArray[np.float64]
 LevelArray = npt.NDArray[np.int32]
-
-# Fewer pages than this are put into a ladder one by one.
-_FEW = 24
 
 
 class Ladders:
@@ -47,6 +46,7 @@ class Ladders:
         self._place = place
         self.shared = Ladder(-1, 0, place)
         self.of_host: dict[int, Ladder] = {}
+        self._have_own: npt.NDArray[np.bool_] = np.zeros(1, np.bool_)  # by host
         self._order: list[tuple[float, int, int]] = []
         self._run_numbers = count()
         self._is_compiled = ROWS.compiled
@@ -63,40 +63,35 @@ class Ladders:
                 ladder.adapt()
 
     def give_own(self, host: int) -> None:
-        """Let a host have a ladder of its own from now on."""
+        """Let a host have a ladder of its own from now on; amortised O(1)."""
         if host not in self.of_host:
             self.of_host[host] = Ladder(host, OWN_LADDER, self._place)
+            if host >= self._have_own.size - 1:
+                self._have_own = grown(self._have_own, host + host // 2 + 2)
+            self._have_own[host] = True
+
+    def _parted(self, pages: IndexArray) -> list[tuple[Ladder, Any]]:
+        """Return the ladders of some pages, and which rows are theirs; O(n log n)."""
+        if not self.of_host:
+            return [(self.shared, slice(None))]
+        hosts = self._pages.host[pages]
+        own = self._have_own.take(hosts, mode="clip")  # the last row stands for all hosts that come after it
+        parted: list[tuple[Ladder, Any]] = [] if own.all() else [(self.shared, ~own)]
+        rows = np.flatnonzero(own)
+        rows = rows[np.argsort(hosts[rows], kind="stable")]
+        changes = np.flatnonzero(np.diff(hosts[rows])) + 1
+        for some in np.split(rows, changes) if rows.size else ():
+            parted.append((self.of_host[hosts.item(some.item(0))], some))
+        return parted
 
     # -- pages go to bed, and leave it
 
     def put(self, pages: IndexArray, levels: npt.NDArray[np.integer]) -> None:
         """Put distinct pages to bed, each under its level; O(n log n)."""
-        if not self.of_host:
-            self._place()[pages] = levels
-            self.shared.add(pages, levels)
-            self.note(self.shared)
-            return
-        hosts = self._pages.host[pages]
-        order = np.argsort(hosts, kind="stable")
-        hosts, pages, levels = hosts[order], pages[order], levels[order]
-        first = np.flatnonzero(np.diff(hosts, prepend=-1)).tolist()
-        shared = np.ones(pages.size, bool)
-        for begin, stop in zip(first, [*first[1:], pages.size], strict=True):
-            ladder = self.of_host.get(hosts.item(begin))
-            if ladder is not None:
-                shared[begin:stop] = False
-                if stop - begin < _FEW:
-                    for page, level in zip(pages[begin:stop].tolist(), levels[begin:stop].tolist(), strict=True):
-                        ladder.add_one(page, level)
-                else:
-                    ladder.add(pages[begin:stop], levels[begin:stop])
-        self._place()[pages] = np.where(shared, levels, levels + OWN_LADDER)
-        for begin in first:
-            if not shared[begin]:
-                self.note(self.of_host[hosts.item(begin)])
-        if shared.any():
-            self.shared.add(pages[shared], levels[shared])
-            self.note(self.shared)
+        for ladder, rows in self._parted(pages):
+            self._place()[pages[rows]] = levels[rows] + ladder.offset
+            ladder.add(pages[rows], levels[rows])
+            self.note(ladder)
 
     def put_one(self, page: int, level: int, host: int) -> None:
         """Do what `put` does for a single page; O(log(levels))."""
@@ -108,29 +103,18 @@ class Ladders:
     def run(self, pages: IndexArray, values: FloatArray) -> None:
         """Put distinct pages whose values do not grow into runs; O(n log n)."""
         self._place()[pages] = RUNNING
-        hosts = self._pages.host[pages]
-        shared = np.ones(pages.size, bool)
-        for host in np.unique(hosts).tolist() if self.of_host else ():
-            ladder = self.of_host.get(host)
-            if ladder is not None:
-                own = hosts == host
-                shared &= ~own
-                ladder.add_run(Run(next(self._run_numbers), pages[own], values[own]))
-                self.note(ladder)
-        if shared.any():
-            self.shared.add_run(Run(next(self._run_numbers), pages[shared], values[shared]))
-            self.note(self.shared)
+        for ladder, rows in self._parted(pages):
+            ladder.add_run(Run(next(self._run_numbers), pages[rows], values[rows]))
+            self.note(ladder)
 
     def leave(self, pages: IndexArray, place: LevelArray) -> None:
-        """Count pages no longer that stood asleep in these places; O(n)."""
-        if not self.of_host:
-            self.shared.leave(place)
-            return
+        """Count pages no longer that stood asleep in these places; O(n log n)."""
         own = place > OWN_LADDER // 2
         self.shared.leave(place[~own])
-        hosts, levels = self._pages.host[pages[own]], place[own] - OWN_LADDER
-        for at, host in enumerate(hosts.tolist()):
-            self.of_host[host].leave(levels[at : at + 1])
+        if own.any():
+            place = place[own]
+            for ladder, rows in self._parted(pages[own]):
+                ladder.leave(place[rows] - OWN_LADDER)
 
     def leave_one(self, page: int, place: int) -> None:
         """Count a page no longer that stood asleep in this place; O(1)."""

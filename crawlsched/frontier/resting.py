@@ -7,6 +7,7 @@ from heapq import heappop, heappush
 import numpy as np
 import numpy.typing as npt
 
+from crawlsched.frontier.ladder import LOWEST
 from crawlsched.growing import grown
 
 __all__ = ["RestingHosts"]
@@ -65,12 +66,14 @@ class RestingHosts:
         if until < np.inf:
             heappush(self.order, (until, host))
 
-    def release(self, host: int) -> bool:
-        """Let a host rest no longer; return whether it did. O(1)."""
-        if self.until.pop(host, None) is None:
-            return False
+    def release(self, host: int) -> None:
+        """Let a host that rests do so no longer; O(1)."""
+        del self.until[host]
         self.rests[host] = False
-        return True
+
+    def has_own_cutoff(self, host: int, cutoff: int) -> bool:
+        """Whether a host, or none if it is -1, has a cutoff of its own that is above that of all; O(1)."""
+        return host >= 0 and self.cutoffs.item(host) + LOWEST > cutoff
 
     def next_time(self) -> float:
         """Return a time until which no host returns; inf if none does by itself. O(1)."""

@@ -239,7 +239,7 @@ class Standing:
         self.set_cutoff(min(self.cutoff, level))
         self.calm.at_most(self.cutoff)
         if host >= 0:
-            self.resting.cutoffs[host] = 0
+            self.resting.cutoffs[host] = level - LOWEST
 
     def _level_of_best(self, levels: LevelArray) -> int:
         """Return the level above which the best few are, of whose values these are the levels."""
@@ -423,7 +423,7 @@ class Standing:
         descends |= ~below & (calm.level == LOWEST)
         if not (descends.all() or (below.all() and calm.drift == 0.0)):
             value, slope, curve = parabolas
-            back = (cutoffs - float(calm.level)) * calm.comes_back
+            back = np.where(cutoffs > self.cutoff, 0.0, (cutoffs - float(calm.level)) * calm.comes_back)
             drift = np.where(below, calm.drift, back) / self.calendar.tick
             aims = np.where(descends, cutoffs, meeting_levels(levels, cutoffs, (value, slope, curve), drift))
         return bed_levels(levels, cutoffs, descends, self._coarse, aims)

@@ -70,7 +70,8 @@ def test_each_page_has_the_bed_that_numpy_gives_it(
     below = levels < calm
     cutoffs[below] = calm
     comes_down, aims = np.full(n_asleep, falling | (not calm_is_known)), cutoffs[asleep]
-    drifts = np.where(below, drift, (cutoffs - float(calm)) * back)[asleep]
+    comes_back = np.where(cutoffs > at, 0.0, (cutoffs - float(calm)) * back)  # a host's own cutoff stays
+    drifts = np.where(below, drift, comes_back)[asleep]
     met = meeting_levels(levels[asleep], aims, (value[asleep], slope[asleep], curve[asleep]), drifts)
     aims = np.where(comes_down, aims, met)
     expected = bed_levels(levels[asleep], cutoffs[asleep], comes_down, coarse, aims)

@@ -10,6 +10,7 @@ import pytest
 
 from crawlsched.crawl_value import use_compiled
 from crawlsched.frontier import standing
+from crawlsched.frontier.ladder import OWN_LADDER
 from crawlsched.planner import Planner
 
 N_PAGES = 3000
@@ -126,3 +127,45 @@ def test_of_very_many_hosts_that_rest_at_once_none_needs_a_ladder_of_its_own(com
     assert np.count_nonzero(crawl.free_at > crawl.now) > 90
     assert crawl.n_none == 0
     assert not frontier._ladders.of_host
+
+
+@pytest.mark.parametrize("compiled", CODES)
+def test_a_host_of_which_too_many_pages_wait_pushes_its_own_cutoff_up_and_not_that_of_all(
+    compiled: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also when it returns before the turn ends in which they came; and nobody foresees that its beds are opened."""
+    use_compiled(compiled)
+    rng = np.random.default_rng(14)
+    planner = collection(np.where(rng.random(4 * N_PAGES) < 0.9, 0, rng.integers(1, 41, 4 * N_PAGES)), rng)
+    crawl, frontier = Crawl(planner, {0: 0.05}, 0.0), planner.frontier
+    crawl.pick(200)
+    rises = []
+    keep_best = standing.Standing._keep_best
+
+    def watched(self: standing.Standing, *arguments: object) -> object:
+        before, kept = self.cutoff, keep_best(self, *arguments)  # type: ignore[arg-type]
+        rises.append(self.cutoff - before)
+        return kept
+
+    monkeypatch.setattr(standing.Standing, "_keep_best", watched)
+    for _ in range(12):
+        crawl.pick(50)
+        frontier._check(crawl.now)
+        assert all(ladder.host != 0 for ladder, _, _ in frontier._crowds.beds)
+    assert frontier._resting.has_own_cutoff(0, frontier._standing.cutoff)
+    assert max(rises, default=0) == 0
+
+
+def test_pages_of_all_hosts_go_to_the_ladders_that_are_theirs_and_leave_them() -> None:
+    """Whether a host's own, or the one that all others share; hosts that came after the last one with its own, too."""
+    planner = collection(np.array([0, 7, 3, 7, 900, 3, 0]), np.random.default_rng(15))
+    planner.frontier.discard(np.arange(7))
+    ladders, place = planner.frontier._ladders, planner.frontier._standing.place
+    ladders.give_own(7)
+    ladders.give_own(3)
+    before = ladders.shared.sleepers
+    ladders.put(np.arange(7), np.array([5, 6, 6, 6, 5, 8, 9]))
+    assert place[:7].tolist() == [5, 6 + OWN_LADDER, 6 + OWN_LADDER, 6 + OWN_LADDER, 5, 8 + OWN_LADDER, 9]
+    assert [ladders.shared.sleepers - before, *(ladders.of_host[host].sleepers for host in (7, 3))] == [3, 2, 2]
+    ladders.leave(np.array([1, 4, 5]), place[[1, 4, 5]])
+    assert [ladders.shared.sleepers - before, *(ladders.of_host[host].sleepers for host in (7, 3))] == [2, 1, 1]
