@@ -5,8 +5,9 @@
 
 Every way of choosing serves the same pages: each slot it gives out one page, which is crawled at once and comes back.
 Worth is the mean posterior crawl value of the pages given out relative to the best there was (brute force over all
-pages at some of the slots); freshness is what a run comes to that begins in the steady state of the way itself and
-takes three times as many slots as there are pages, at most three million, with true rates and what visits find drawn
+pages at some of the slots), exact at how many of these slots the very page that brute force finds was given out;
+freshness is what a run comes to that begins in the steady state of the way itself and
+takes three times as many slots as there are pages, at most a million, with true rates and what visits find drawn
 from them, since a fast wrong pick is worth nothing. Times are CPU time of a pick
 and the page's return, in the tables by pages, by hosts and of what happens meanwhile less what it takes to read the
 clock; a machine that does other things at the same time makes both slower, and the worst most of all.
@@ -38,7 +39,7 @@ from tests.benchmarks.frontier_collection import START, Collection, collection, 
 
 BANDWIDTH = 500.0
 BRUTE_FORCE_SAMPLES = 12
-FRESHNESS_SLOTS = 3_000_000
+FRESHNESS_SLOTS = 1_000_000
 # Before memory is measured again.
 VISITS = 3_000
 # Of more pages what numpy alone picks is not run again: it picks what compiled code picks.
@@ -89,8 +90,12 @@ class _Beside:
         self.due = START + np.random.default_rng(2).random(wanted.size) * self.interval
 
     def settle(self) -> None:
-        """Let pages have been crawled when this way would have crawled them last."""
-        self.planner.pages.crawled_at[: self.due.size] = self.due - self.interval
+        """Let pages that were not crawled yet have been crawled when this way would have done so last."""
+        self._settle(self.due - self.interval)
+
+    def _settle(self, crawled_at: np.ndarray) -> None:
+        column = self.planner.pages.crawled_at[: crawled_at.size]
+        np.copyto(column, crawled_at, where=column < START)
 
     def crawled(self, page: int, now: float, changed: bool) -> None:
         self.planner.pages.crawled_at[page] = now
@@ -157,7 +162,7 @@ class ScrapyQueue(_Beside):
 
     def settle(self) -> None:
         n = self.planner.pages.n
-        self.planner.pages.crawled_at[:n] = START - np.arange(n, 0, -1) / self.planner.bandwidth
+        self._settle(START - np.arange(n, 0, -1) / self.planner.bandwidth)
 
     def pick(self, now: float) -> int:
         self.request = self.queue.pop()
@@ -210,6 +215,7 @@ class Row(NamedTuple):
     worst: float
     bytes_a_page: float
     worth: float
+    exact: str
     freshness: float
 
 
@@ -225,26 +231,26 @@ def beside(n: int, name: str, n_picks: int, n_warm: int) -> Row:
     memory = (resident() - before) / n - 8  # the truth is no part of what is measured
     if name == "brute-force numpy":
         n_picks, n_warm = max(5, min(n_picks, 20_000_000 // n)), 0
-    took, worth = np.empty(n_picks), []
+    took, worth, n_exact = np.empty(n_picks), [], 0
     now, rng = START, np.random.default_rng(4)
     looks = set(range(n_picks - 1, 0, -max(1, n_picks // BRUTE_FORCE_SAMPLES)))
     for slot in range(-n_warm, n_picks):
         now += 1 / BANDWIDTH
-        wanted = best(given.planner, now)[1] if slot in looks else None
+        wanted = best(given.planner, now) if slot in looks else None
         begin = time.thread_time()
         page = way.pick(now)
         picked = time.thread_time()
         if wanted is not None:
-            worth.append(given.planner.frontier.values.one(page).at(now) / wanted)
+            worth.append(given.planner.frontier.values.one(page).at(now) / wanted[1])
+            n_exact += page == wanted[0]
         changed = given.has_changed(page, now, rng)
         again = time.thread_time()
         way.crawled(page, now, changed)
         if slot >= 0:
             took[slot] = picked - begin + time.thread_time() - again
     speed = n_picks / took.sum(), float(np.median(took)), float(took.max())
-    del given, way
-    fresh = np.nan if is_as_ours(n, name) else freshness(n, name)
-    return Row(*speed, memory, float(np.mean(worth)), fresh)
+    fresh = np.nan if is_as_ours(n, name) else freshness(given, way, now)
+    return Row(*speed, memory, float(np.mean(worth)), f"{n_exact} of {len(worth)}", fresh)
 
 
 def is_as_ours(n: int, name: str) -> bool:
@@ -253,18 +259,14 @@ def is_as_ours(n: int, name: str) -> bool:
     return slow or name == "brute-force numpy"
 
 
-def freshness(n: int, name: str) -> float:
+def freshness(given: Collection, way: Way, now: float) -> float:
     """Return the importance-weighted share of time in which pages are fresh, in the last third of a run."""
-    make, crawl_value = WAYS[name]
-    prepare_compiled()
-    given = collection(n, BANDWIDTH, crawl_value)
-    use_compiled(name.endswith(COMPILED))
-    way: Way = make(given)
     if isinstance(way, _Beside):
         way.settle()
     rng = np.random.default_rng(4)
     pages, rate = given.planner.pages, given.change_rate
-    seen, now, slots = [], START, min(3 * n, FRESHNESS_SLOTS)
+    n = pages.n
+    seen, slots = [], min(3 * n, FRESHNESS_SLOTS)
     for slot in range(slots):
         now += 1 / BANDWIDTH
         page = way.pick(now)
@@ -278,7 +280,7 @@ def freshness(n: int, name: str) -> float:
 
 def print_beside(options: argparse.Namespace) -> None:
     """Print ours beside the others."""
-    names = "way", "picks/s", "median us", "worst ms", "bytes/page", "worth", "freshness", "to ours"
+    names = "way", "picks/s", "median us", "worst ms", "bytes/page", "worth", "exact", "freshness", "to ours"
     print(f"\n{'pages':>10}  {names[0]:<32}" + "".join(f"{name:>11}" for name in names[1:]))
     for n in options.pages:
         ours = None
@@ -287,8 +289,8 @@ def print_beside(options: argparse.Namespace) -> None:
             ours = ours or row.picks_per_second
             speed = f"{row.picks_per_second:>11,.0f}{row.median * 1e6:>11.1f}{row.worst * 1e3:>11.2f}"
             fresh = "as ours" if np.isnan(row.freshness) else f"{row.freshness:.3f}"
-            rest = f"{row.bytes_a_page:>11.0f}{row.worth:>11.2f}{fresh:>11}{row.picks_per_second / ours:>11.3f}"
-            print(f"{n:>10,}  {name:<32}{speed}{rest}", flush=True)
+            rest = f"{row.bytes_a_page:>11.0f}{row.worth:>11.2f}{row.exact:>11}{fresh:>11}"
+            print(f"{n:>10,}  {name:<32}{speed}{rest}{row.picks_per_second / ours:>11.3f}", flush=True)
 
 
 # -- by itself
@@ -439,37 +441,34 @@ def print_slices(options: argparse.Namespace) -> None:
     """Print what slots cost, learning included, while something happens to very many pages at once."""
     print(f"\n{'pages':>10}  {'meanwhile':<40}{COLUMNS}{'call ms':>11}")
     for n in options.pages:
-        for name, kind, took, call in alone(meanwhile, n, options.picks, options.warm):
-            print(f"{n:>10,}  {name:<34}{kind:<6}{told(took)}{call * 1e3:>11.1f}", flush=True)
+        for kind in ("numpy", "numba"):
+            for name, took, call in alone(meanwhile, n, kind == "numba", options.picks, options.warm):
+                print(f"{n:>10,}  {name:<34}{kind:<6}{told(took)}{call * 1e3:>11.1f}", flush=True)
 
 
-def meanwhile(n: int, picks: int, warm: int) -> list[tuple[str, str, np.ndarray, float]]:
-    """Return what happened, with which code, what slots took then, and the CPU seconds of the call that began it."""
+def meanwhile(n: int, compiled: bool, picks: int, warm: int) -> list[tuple[str, np.ndarray, float]]:
+    """Return what happened, what slots took then, and the CPU seconds of the call that began it."""
     prepare_compiled()  # ten million pages are made sooner by compiled code, if there is any
     given, found = collection(n, BANDWIDTH, signalled=1 / 3), []
     slots, planner = Slots(given), given.planner
     announced = np.flatnonzero(given.signal_rate > 0)[:1_000_000]
     settle(given)
-    for compiled in (False, True):
-        use_compiled(compiled)
-        slots.run(warm)
-        made = plan(planner.snapshot(), BANDWIDTH)
-        happenings: dict[str, Callable[[], Any]] = {
-            "nothing": lambda: None,
-            f"{announced.size:,} announcements": lambda: planner.signalled(announced, 0, slots.now),
-            "a snapshot": planner.snapshot,
-            "a new plan": lambda made=made: planner.adopt(made, slots.now),
-            "ten times the bandwidth": lambda: planner.set_bandwidth(10 * BANDWIDTH, slots.now),
-        }
-        for name, happen in happenings.items():
-            begin = time.thread_time()
-            happen()
-            call = time.thread_time() - begin
-            took, _ = slots.run(picks)
-            found.append((name, "numba" if compiled else "numpy", took, call))
-        while planner.work(slots.now):
-            pass
-        planner.set_bandwidth(BANDWIDTH, slots.now)
+    use_compiled(compiled)
+    slots.run(warm)
+    made = plan(planner.snapshot(), BANDWIDTH)
+    happenings: dict[str, Callable[[], Any]] = {
+        "nothing": lambda: None,
+        f"{announced.size:,} announcements": lambda: planner.signalled(announced, 0, slots.now),
+        "a snapshot": planner.snapshot,
+        "a new plan": lambda: planner.adopt(made, slots.now),
+        "ten times the bandwidth": lambda: planner.set_bandwidth(10 * BANDWIDTH, slots.now),
+    }
+    for name, happen in happenings.items():
+        begin = time.thread_time()
+        happen()
+        call = time.thread_time() - begin
+        took, _ = slots.run(picks)
+        found.append((name, took, call))
     return found
 
 
