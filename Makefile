@@ -3,6 +3,8 @@
 
 PYTHON ?= python3
 PYTEST_ARGUMENTS ?=
+# Which benchmarks `make bench` runs, such as BENCHMARKS='frontier store'; all when empty.
+BENCHMARKS ?=
 VENV := .venv
 BIN := $(VENV)/bin
 # Quiet twice: errors are shown, and warnings about a machine's own pip configuration are not.
@@ -17,7 +19,7 @@ unexport PYTHONPATH
 help:
 	@echo "make demo    keep a small living site fresh for a minute, beside one that is crawled in turn"
 	@echo "make test    style, types, layers and all tests"
-	@echo "make bench   the benchmarks, which take about half an hour on an idle machine"
+	@echo "make bench   the benchmarks, some hours on an idle machine; BENCHMARKS=frontier for one of them"
 	@echo "make lint    style, types and layers only"
 	@echo "make format  bring the code into the one format"
 	@echo "make clean   remove what was built (and .venv)"
@@ -39,7 +41,7 @@ format: $(VENV)/.for-tests
 	$(BIN)/ruff format .
 
 bench: $(VENV)/.for-tests
-	$(BIN)/python -m tests.benchmarks
+	$(BIN)/python -m tests.benchmarks $(BENCHMARKS)
 
 clean:
 	rm -rf $(VENV) build dist demo-output bench-output .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -1,5 +1,6 @@
 """The documents say what the code does: README's tables are generated or compared, links lead somewhere."""
 
+import ast
 import re
 from pathlib import Path
 
@@ -79,3 +80,18 @@ def test_the_change_log_has_a_heading_for_this_version() -> None:
 def test_every_module_says_what_it_is(path: Path) -> None:
     """A module opens with a docstring."""
     assert path.read_text().startswith('"""'), f"{path.name} does not open with a docstring"
+
+
+def test_each_method_of_the_frontier_says_what_it_costs() -> None:
+    """Those of `Pages` too: a docstring with O(...), as docs/frontier.md has it for the ones that a crawl calls."""
+    silent = []
+    for path in [*sorted((ROOT / "crawlsched/frontier").glob("*.py")), ROOT / "crawlsched/pages.py"]:
+        for name in ast.parse(path.read_text()).body:
+            if isinstance(name, ast.ClassDef) and not name.name.startswith("_"):
+                methods = [method for method in name.body if isinstance(method, ast.FunctionDef)]
+                silent += [
+                    f"{path.name}: {name.name}.{method.name}"
+                    for method in methods
+                    if not method.name.startswith("_") and "O(" not in (ast.get_docstring(method) or "")
+                ]
+    assert not silent

@@ -72,7 +72,7 @@ class Awake:
         self.clear()
 
     def clear(self) -> None:
-        """Take all pages out."""
+        """Take all pages out; O(1)."""
         self.pages: IndexArray = np.empty(0, np.intp)
         self.hosts: npt.NDArray[np.int32] = np.empty(0, np.int32)
         # Rows: when the parabola begins, value there, slope, half the curvature, 0 or -inf for a host that rests, two
@@ -179,15 +179,15 @@ class Awake:
         return bounds
 
     def host(self, row: int) -> int:
-        """Return the host of the page in a row."""
+        """Return the host of the page in a row; O(1)."""
         return self.hosts.item(row)
 
     def page(self, row: int) -> int:
-        """Return the page in a row."""
+        """Return the page in a row; O(1)."""
         return self.pages.item(row)
 
     def value(self, row: int) -> PageValue:
-        """Return the crawl value of the page in a row."""
+        """Return the crawl value of the page in a row; O(1)."""
         return self._values[self._batches.item(row)].one(self._rows.item(row))
 
     def best(self, now: float, enough: float = -np.inf) -> tuple[int, float, float, float, float]:

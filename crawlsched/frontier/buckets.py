@@ -70,7 +70,7 @@ class Buckets:
 
     @property
     def entries(self) -> int:
-        """Entries in all buckets, dead ones included."""
+        """Entries in all buckets, dead ones included; O(1)."""
         entries: int = self._kept.entries
         return entries + self._n_aside
 
@@ -116,6 +116,8 @@ class Buckets:
     def arrays(self, keys: Iterable[int], n: int, n_new: int | None = None) -> tuple[Any, Any, Any, Any] | None:
         """Return the arrays of `bucket_rows` for compiled code that takes from some buckets, and adds up to `n` pages.
 
+        Amortised O(n).
+
         These come into up to `n_new` new buckets; then `came` is to be told how many they were. None where the entries
         are not kept in such arrays.
         """
@@ -130,7 +132,7 @@ class Buckets:
         self._due += _PACE * n
 
     def living(self, key: int) -> int:
-        """Return how many entries of a bucket were added, less those that were said to have left it."""
+        """Return how many entries of a bucket were added, less those that were said to have left it; O(1)."""
         living: int = self._kept.living(key)
         return living
 

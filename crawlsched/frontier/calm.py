@@ -25,7 +25,7 @@ class Calm:
         self.suppose(LOWEST)
 
     def suppose(self, level: int) -> None:
-        """Suppose that the cutoff has been at this level for some time."""
+        """Suppose that the cutoff has been at this level for some time; O(1)."""
         self.level, self.drift = level, 0.0
         # The lowest cutoff of some turns, of those since, and how many these are.
         self._before, self._since, self._n_since = level, level, 0
@@ -40,10 +40,10 @@ class Calm:
         self.level = min(self._before, self._since)
 
     def at_most(self, level: int) -> None:
-        """Follow the cutoff down to a level."""
+        """Follow the cutoff down to a level; O(1)."""
         self.level = min(self.level, level)
 
     @property
     def comes_back(self) -> float:
-        """Which part of what it has above `level` the cutoff falls by in a tick, after a passing rise."""
+        """Which part of what it has above `level` the cutoff falls by in a tick, after a passing rise; O(1)."""
         return 1.0 / _CALM_TURNS

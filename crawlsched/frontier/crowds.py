@@ -98,11 +98,14 @@ class Crowds:
             self._thinned = max(self._thinned, min(_MOST_THINNED, int(before / ticks / self._picks) + 1))
 
     def owe(self) -> None:
-        """Count one more pick."""
+        """Count one more pick; O(1)."""
         self.owed += self._thinned
 
     def take(self) -> IndexArray:
-        """Take as many pages as are owed out of the highest crowded bed; a call for what is left of it costs little."""
+        """Take as many pages as are owed out of the highest crowded bed; a call for what is left of it costs little.
+
+        Amortised O(n).
+        """
         ladder, level, there = self.beds.pop()
         # Not more than there were: some may come back, and would be taken again and again.
         pages = ladder.take(level, min(self.owed, there))
@@ -112,7 +115,10 @@ class Crowds:
         return pages
 
     def some(self, most: int) -> IndexArray:
-        """Return as many pages of the highest crowded beds as are owed, or `most`, which stay there for now."""
+        """Return as many pages of the highest crowded beds as are owed, or `most`, which stay there for now.
+
+        Amortised O(n).
+        """
         n = min(self.owed, most)
         self.owed -= n
         found = []

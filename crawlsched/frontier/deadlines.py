@@ -65,7 +65,7 @@ class Deadlines:
         self.soon: list[tuple[float, int]] = []
 
     def of(self, page: int) -> float:
-        """Return when a page becomes overdue, POSIX seconds; inf without a longest crawl interval."""
+        """Return when a page becomes overdue, POSIX seconds; inf without a longest crawl interval. O(1)."""
         if self._max is None:
             return np.inf
         pages = self._eligibility.pages

@@ -29,7 +29,7 @@ class Eligibility(NamedTuple):
     min_crawl_interval: float
 
     def at(self, pages: IndexArray) -> FloatArray:
-        """Return the time from which each page may be crawled, POSIX seconds."""
+        """Return the time from which each page may be crawled, POSIX seconds; O(n)."""
         columns = self.pages
         eligible: FloatArray = np.maximum(
             columns.not_before[pages], columns.crawled_at[pages] + self.min_crawl_interval
@@ -37,7 +37,7 @@ class Eligibility(NamedTuple):
         return eligible
 
     def at_one(self, page: int) -> float:
-        """Return the same for one page."""
+        """Return the same for one page; O(1)."""
         columns = self.pages
         soonest: float = columns.crawled_at.item(page) + self.min_crawl_interval
         row = columns.rare.item(page)

@@ -121,7 +121,10 @@ class Filing:
             standing.compare_awake()
 
     def refile(self, pages: IndexArray, now: float) -> None:
-        """File those of some pages that are in the frontier and not in flight: their values have changed. As `file`."""
+        """File those of some pages that are in the frontier and not in flight: their values have changed. As `file`.
+
+        O(log n) a page.
+        """
         place = self._standing.place
         inside = pages[pages < place.size]
         inside = inside[place[inside] > IN_FLIGHT]
@@ -132,7 +135,7 @@ class Filing:
             self.file(inside, now, falling=inside.size > _MANY)
 
     def refile_one(self, page: int, now: float) -> None:
-        """Do what `refile` does for a single page."""
+        """Do what `refile` does for a single page; O(log n)."""
         if self._is_in(page):
             self.file_one(page, now)
 
@@ -203,7 +206,7 @@ class Filing:
         self._bar_many(pages, self._eligibility.at(pages), self._standing.now)
 
     def deadline_of(self, page: int) -> float:
-        """Return when a page becomes overdue, POSIX seconds; inf without a longest crawl interval."""
+        """Return when a page becomes overdue, POSIX seconds; inf without a longest crawl interval. O(1)."""
         return self._deadlines.of(page)
 
     # -- time passes

@@ -118,5 +118,5 @@ class Followers:
         return pages
 
     def leaders(self) -> list[int]:
-        """Return the pages that others stand behind."""
+        """Return the pages that others stand behind; O(their number)."""
         return list(self.queues)

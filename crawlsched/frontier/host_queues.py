@@ -77,7 +77,7 @@ class HostQueues:
         return bool(self.queues or self.unsorted)
 
     def inside(self, pages: IndexArray) -> npt.NDArray[np.bool_]:
-        """Return which pages are in."""
+        """Return which pages are in; O(n)."""
         self._make_room(pages)
         inside: npt.NDArray[np.bool_] = self._inside[pages]
         return inside
@@ -92,7 +92,7 @@ class HostQueues:
     # -- pages come and go
 
     def push(self, host: int, key: float, page: int) -> None:
-        """Put a page in, or move it to another key."""
+        """Put a page in, or move it to another key; O(log n)."""
         if page >= self._inside.size:
             self._make_room(np.array([page]))
         self._inside[page] = True
@@ -127,12 +127,12 @@ class HostQueues:
             heappush(self._hosts, (*entry[:2], host))
 
     def discard(self, page: int) -> None:
-        """Take a page out, if it is in."""
+        """Take a page out, if it is in; O(1)."""
         if page < self._inside.size:
             self._inside[page] = False
 
     def discard_many(self, pages: IndexArray) -> None:
-        """Take pages out, those that are in."""
+        """Take pages out, those that are in; O(n)."""
         self._inside[pages[pages < self._inside.size]] = False
 
     def _drop_first(self, queue: list[tuple[float, int, int]]) -> None:
@@ -149,7 +149,10 @@ class HostQueues:
     # -- the first page
 
     def first(self) -> tuple[float, int, int] | None:
-        """Return (key, page, host) of the first page whose host does not rest; None if there is none."""
+        """Return (key, page, host) of the first page whose host does not rest; None if there is none.
+
+        Amortised O(log n).
+        """
         if self.unsorted:
             self._sort()
         hosts = self._hosts
@@ -167,13 +170,13 @@ class HostQueues:
         return None
 
     def pop(self, host: int) -> None:
-        """Take out the first page of a host, which `first` has just returned."""
+        """Take out the first page of a host, which `first` has just returned; amortised O(log n)."""
         self._inside[self.queues[host][0][1]] = False
         heappop(self._hosts)
         self.host_returns(host)
 
     def host_returns(self, host: int) -> None:
-        """Put a host's first page into the queue of hosts."""
+        """Put a host's first page into the queue of hosts; amortised O(log n)."""
         if self.has_host(host):
             first = (*self.queues[host][0][:2], host)
             if not (self._hosts and self._hosts[0] == first):
@@ -206,7 +209,10 @@ class HostQueues:
         return [page for key, page in sorted(set(entries))[: 2 * n] if self._is_alive(key, page)][:n]
 
     def check(self) -> None:
-        """Raise `AssertionError` unless every page stands in a queue, and every host at work can be found."""
+        """Raise `AssertionError` unless every page stands in a queue, and every host at work can be found.
+
+        O(n log n).
+        """
         if self.unsorted:
             self._sort()
         found = {host: min(e[:2] for e in self._hosts if e[2] == host) for host in {e[2] for e in self._hosts}}

@@ -84,15 +84,15 @@ class Run:
         return int(self._pages.size) - self._at
 
     def head(self) -> tuple[float, int]:
-        """Return (-value, page) of the best page."""
+        """Return (-value, page) of the best page; O(1)."""
         return -self._values.item(self._at), self._pages.item(self._at)
 
     def top(self, n: int) -> IndexArray:
-        """Return the best `n` pages."""
+        """Return the best `n` pages; O(n)."""
         return self._pages[self._at : self._at + n].astype(np.intp)
 
     def take(self, n: int) -> IndexArray:
-        """Take the best `n` pages out."""
+        """Take the best `n` pages out; O(n)."""
         taken = self.top(n)
         self._at += taken.size
         return taken
@@ -174,12 +174,12 @@ class Ladder:
         self.sleepers -= 1
 
     def table(self) -> npt.NDArray[np.int64] | None:
-        """Return the table of the beds for `filing_rows.leave`; None where compiled code is not in use."""
+        """Return the table of the beds for `filing_rows.leave`; None where compiled code is not in use. O(1)."""
         arrays = self._beds.arrays((), 0)
         return None if arrays is None else arrays[2]
 
     def have_left(self, n: int) -> None:
-        """Count `n` pages less, whose beds know already."""
+        """Count `n` pages less, whose beds know already; O(1)."""
         self._is_bound = False
         self.sleepers -= n
 
@@ -199,7 +199,10 @@ class Ladder:
         return None
 
     def bound(self) -> tuple[float, int] | None:
-        """Return a key (-value, page) that is before those of all pages in the ladder; None if it is empty."""
+        """Return a key (-value, page) that is before those of all pages in the ladder; None if it is empty.
+
+        Amortised O(log(levels)).
+        """
         if not self._is_bound:
             self._bound, self._is_bound = self._find_bound(), True
         return self._bound
@@ -215,6 +218,8 @@ class Ladder:
 
     def open(self, least: int, most: float) -> tuple[IndexArray, int | None]:
         """Take out pages from the top: whole levels, as few as hold `least` pages, or the head of the best run.
+
+        Amortised O(1) a page, O(log(levels)) a level.
 
         Parameters
         ----------
@@ -237,7 +242,10 @@ class Ladder:
         return np.concatenate([self._beds.pop(level) for level in levels]), levels[-1]
 
     def coming(self, least: int, most: float) -> tuple[IndexArray, int | None]:
-        """Return what `open` would take out, and leave it where it is; None where it is nothing, or of a run."""
+        """Return what `open` would take out, and leave it where it is; None where it is nothing, or of a run.
+
+        O(1) a page, O(log(levels)) a level.
+        """
         levels = self._take_levels(least, most)
         for level in levels:
             heappush(self._order, -level)
@@ -263,7 +271,10 @@ class Ladder:
         return [] if highest is None else self._beds.crowded(above, highest, least)
 
     def next_bed(self) -> tuple[int, int] | None:
-        """Return the level that `open` begins with, and how many sleep there; None where it is none. As `highest`."""
+        """Return the level that `open` begins with, and how many sleep there; None where it is none. As `highest`.
+
+        Amortised O(log(levels)).
+        """
         level = self.highest()
         if level is None or (self._runs and -self._runs[0][0] >= value_at(level)):
             return None
@@ -304,7 +315,7 @@ class Ladder:
         return np.concatenate(found) if found else np.empty(0, np.intp)
 
     def top(self, n: int) -> IndexArray:
-        """Return up to `n` pages of the best run, some of which may have left it."""
+        """Return up to `n` pages of the best run, some of which may have left it; O(n)."""
         return self._runs[0][-1].top(n) if self._runs else np.empty(0, np.intp)
 
     def check(self, host: NumberColumn) -> int:

@@ -126,7 +126,7 @@ class Ladders:
     # -- the highest bed
 
     def note(self, ladder: Ladder) -> None:
-        """Let a ladder be found when its best pages are the best of all."""
+        """Let a ladder be found when its best pages are the best of all; amortised O(log(ladders))."""
         ladder.sweep()
         bound = ladder.bound()
         if bound is not None and bound != ladder.noted:
@@ -155,7 +155,7 @@ class Ladders:
         return None
 
     def host_returns(self, host: int) -> None:
-        """Let the ladder of a host that does not rest any more be found."""
+        """Let the ladder of a host that does not rest any more be found; amortised O(log(ladders))."""
         ladder = self.of_host.get(host)
         if ladder is not None:
             ladder.noted = None

@@ -49,12 +49,12 @@ class Look:
         return next(self._parts, True) is None
 
     def finish(self) -> None:
-        """Do all that is left."""
+        """Do all that is left; O(n log n)."""
         for _ in self._parts:
             pass
 
     def settle(self) -> None:
-        """Do all that is left, but for alarms."""
+        """Do all that is left, but for alarms; O(n log n)."""
         while not self._is_settled and self.go_on():
             pass
 

@@ -90,7 +90,7 @@ class Looks:
         self._waits = True
 
     def finish(self) -> None:
-        """Do what is left of the look that is going on."""
+        """Do what is left of the look that is going on; O(n log n)."""
         if self.look is not None:
             self.look.finish()
             self.look = None
@@ -104,6 +104,8 @@ class Looks:
 
     def go_on(self) -> bool:
         """Do one more part of the look that is going on, or find what to look at next; return whether there was any.
+
+        O(n).
 
         Not in a pick that has cost as much itself, but in the next one then, whatever that has cost.
         """

@@ -89,7 +89,7 @@ class RestingHosts:
         return hosts
 
     def set_aside(self, pages: IndexArray, hosts: HostArray) -> None:
-        """Keep pages that would be awake until their hosts return."""
+        """Keep pages that would be awake until their hosts return; O(n)."""
         for page, host in zip(pages.tolist(), hosts.tolist(), strict=True):
             self.awake.setdefault(host, set()).add(page)
             self._came.add(host)
@@ -104,7 +104,7 @@ class RestingHosts:
         return crowded
 
     def forget(self, page: int, host: int) -> None:
-        """Keep a page no longer."""
+        """Keep a page no longer; O(1)."""
         self.awake.get(host, set()).discard(page)
 
     def take(self, host: int) -> IndexArray:

@@ -100,7 +100,7 @@ class Found(NamedTuple):
         parabolas: FloatArray,
         times: tuple[float, float, float],
     ) -> Found:
-        """Return all of it; `times` are `after`, `until` and `lasts`."""
+        """Return all of it; `times` are `after`, `until` and `lasts`. O(n)."""
         after, until, _ = times
         return cls(pages, values, parabolas, levels_above(highest_within(parabolas, until - after)), *times)
 
@@ -218,7 +218,10 @@ class Standing:
 
     @property
     def at_once(self) -> float:
-        """How many pages may be looked at with one pick, where there is a choice; compiled code does without that."""
+        """How many pages may be looked at with one pick, where there is a choice; compiled code does without that.
+
+        O(1).
+        """
         return np.inf if ROWS.compiled else self.values.portion
 
     @property
@@ -230,12 +233,15 @@ class Standing:
         return 1 << self._coarse
 
     def set_cutoff(self, level: int) -> None:
-        """Let pages above a level be awake from now on."""
+        """Let pages above a level be awake from now on; O(1)."""
         self.cutoff = level
         self._value_at_cutoff = value_at(level)
 
     def come_down(self, level: int, host: int) -> None:
-        """Let pages above a level be awake from now on; that of a host that has a cutoff of its own, or -1, too."""
+        """Let pages above a level be awake from now on; that of a host that has a cutoff of its own, or -1, too.
+
+        O(1).
+        """
         self.set_cutoff(min(self.cutoff, level))
         self.calm.at_most(self.cutoff)
         if host >= 0:
@@ -281,13 +287,13 @@ class Standing:
             self.ladders.leave_one(page, place)
 
     def hand_over(self, pages: IndexArray) -> None:
-        """Let others take over from those of some pages that they stand behind."""
+        """Let others take over from those of some pages that they stand behind; O(n log(leaders))."""
         if self.followers:
             for page in pages[np.isin(pages, self.followers.leaders())].tolist():
                 self.hand_over_one(page)
 
     def hand_over_one(self, page: int) -> None:
-        """Do what `hand_over` does for a single page."""
+        """Do what `hand_over` does for a single page. As `put_one`, amortised: O(log(levels))."""
         if self.followers and (successor := self.followers.succeed(page, self.place)) is not None:
             self.put_one(successor)
 
@@ -349,7 +355,10 @@ class Standing:
 
     @property
     def near_cutoff(self) -> float:
-        """Of a crawl value that stays below this no more need be known: the cutoff, or less in case it comes down."""
+        """Of a crawl value that stays below this no more need be known: the cutoff, or less in case it comes down.
+
+        O(1).
+        """
         return value_at(self.cutoff - self._most_lower)
 
     def settle(self, found: Found, rows: IndexArray, falling: bool) -> Sleepers | None:
@@ -456,7 +465,7 @@ class Standing:
         self.calendar.set(pages, ring, self.rung)
 
     def put_one(self, page: int) -> None:
-        """Do what `put` does for a single page."""
+        """Do what `put` does for a single page; O(log(levels) + A)."""
         value = self.values.one(page)
         bound = value.bound(self.holds, rough=True)
         level = level_above(bound)
@@ -527,7 +536,7 @@ class Standing:
             self.put_one(page)
 
     def take_fresh(self) -> IndexArray:
-        """Take out and return the pages that were crawled in this tick."""
+        """Take out and return the pages that were crawled in this tick; O(n)."""
         if not self.fresh:
             return np.empty(0, np.intp)
         if ROWS.compiled:
@@ -540,20 +549,20 @@ class Standing:
         return fresh
 
     def still_fresh(self) -> IndexArray:
-        """Return the pages that were crawled in this tick, in any order, and leave them as they are."""
+        """Return the pages that were crawled in this tick, in any order, and leave them as they are; O(n)."""
         # A page that left and came back stands there twice.
         pages = np.array(list(set(self.fresh)), np.intp)
         fresh: IndexArray = pages[self.place[pages] == FRESH]
         return fresh
 
     def forget_fresh(self) -> None:
-        """Keep only those in mind as crawled in this tick that were not put where they belong meanwhile."""
+        """Keep only those in mind as crawled in this tick that were not put where they belong meanwhile; O(n)."""
         self.fresh = [page for page in self.fresh if self.place.item(page) == FRESH]
         self.fresh_at_most = max((self.values.soon_at_most(page, self.holds) for page in self.fresh), default=0.0)
         self._fresh_hold = self.holds if self.fresh else np.inf
 
     def put_fresh(self) -> None:
-        """Put the pages that were crawled in this tick where they belong."""
+        """Put the pages that were crawled in this tick where they belong; O(log n) a page."""
         pages = self.take_fresh()
         if pages.size:
             self.put(pages, falling=False)

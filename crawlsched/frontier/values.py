@@ -21,33 +21,41 @@ class PageValue(Protocol):
     """
 
     def at(self, now: float) -> float:
-        """Return the crawl value at a time."""
+        """Return the crawl value at a time; O(K), K rates or terms."""
 
     def exact(self, now: float) -> float:
-        """Return the crawl value by which two pages are compared whose values as `at` gives them leave a doubt."""
+        """Return the crawl value by which two pages are compared whose values as `at` gives them leave a doubt.
+
+        O(K).
+        """
 
     @property
     def doubt(self) -> float:
-        """How far `at` may be from `exact`, as a share of it: 0 where it is the same."""
+        """How far `at` may be from `exact`, as a share of it: 0 where it is the same; O(1)."""
 
     def bound(self, until: float, rough: bool = False) -> float:
-        """Return what the crawl value as `at` gives it does not exceed until a time.
+        """Return what the crawl value as `at` gives it does not exceed until a time; O(K).
 
         For a steady value it is the value itself. A rough bound may be higher than need be, for speed.
         """
 
     def parabola(self, after: float, until: float) -> tuple[float, float, float]:
-        """Return value, slope and half curvature of a parabola that the crawl value does not exceed until a time."""
+        """Return value, slope and half curvature of a parabola that the crawl value does not exceed until a time.
+
+        O(K).
+        """
 
     def crossing(self, value: float, after: float) -> float:
         """Return a time before which the crawl value is below `value`, at least `after`; inf if it is for ever.
+
+        O(K log T), T rows of a table.
 
         Until `after` the crawl value is below `value`.
         """
 
     @property
     def steady(self) -> bool:
-        """Whether the value is the same at all times."""
+        """Whether the value is the same at all times; O(1)."""
 
 
 class PageValues(Protocol):
@@ -58,21 +66,23 @@ class PageValues(Protocol):
     """
 
     def at(self, now: float) -> FloatArray:
-        """Return the crawl values at a time."""
+        """Return the crawl values at a time; O(K) a page."""
 
     def one(self, row: int) -> PageValue:
-        """Return the crawl value of one of the pages."""
+        """Return the crawl value of one of the pages; O(K)."""
 
     def some(self, rows: IndexArray) -> PageValues:
-        """Return those of some of the pages, which do not hold the others in memory."""
+        """Return those of some of the pages, which do not hold the others in memory; O(K) a page."""
 
     def one_at(self, row: int, now: float) -> tuple[float, float]:
-        """Return what `one(row).at(now)` gives, to the last bit, and the doubt that it leaves."""
+        """Return what `one(row).at(now)` gives, to the last bit, and the doubt that it leaves; O(K)."""
 
     def best(
         self, bounds: FloatArray, rows: npt.NDArray[np.int32], now: float
     ) -> tuple[int, float, float, float, float] | None:
         """Return what `awake_rows.highest` finds, and what `one_at` returns for the row that has the highest bound.
+
+        O(n + K).
 
         All in one call of compiled code; None where there is none for it.
 
@@ -89,11 +99,13 @@ class PageValues(Protocol):
     def prepare(self, after: float, above: float, by: float) -> bool:
         """Do a part of what `parabolas` with these arguments then goes on from, where that takes long in numpy.
 
+        O(K) a page.
+
         Return whether to ask for another part before `parabolas`.
         """
 
     def parabolas(self, after: float, until: float, above: float = -np.inf, by: float = np.inf) -> FloatArray:
-        """Return value v, slope s and half curvature c of parabolas that hold until a time, shape (3, n).
+        """Return value v, slope s and half curvature c of parabolas that hold until a time, shape (3, n); O(K) a page.
 
         No crawl value exceeds v + s d + c d² when d seconds have passed. For steady values v is the value itself, and
         both others are 0. Where a crawl value is surely not above `above` until `by`, or until then, v may be higher
@@ -101,34 +113,40 @@ class PageValues(Protocol):
         """
 
     def shortfalls(self, rows: IndexArray) -> FloatArray | None:
-        """Return how far some crawl values may be below the last `parabolas`, shape (2, m): g and h.
+        """Return how far some crawl values may be below the last `parabolas`, shape (2, m): g and h; O(1) a page.
 
         As long as those hold no crawl value is more than g + h d² below its parabola when d seconds have passed. None
         where that is not known.
         """
 
     def crossings(self, values: FloatArray, after: float, where: BoolArray) -> FloatArray:
-        """Return `PageValue.crossing` of the pages in `where`, with one of `values` for each of these."""
+        """Return `PageValue.crossing` of the pages in `where`, with one of `values` for each of these.
+
+        O(K log T) a page.
+        """
 
     @property
     def steady(self) -> BoolArray:
-        """Whether each value is the same at all times."""
+        """Whether each value is the same at all times; O(n)."""
 
 
 class CrawlValues(Protocol):
     """Where the frontier gets crawl values from."""
 
     def one(self, page: int) -> PageValue:
-        """Return the crawl value of a page as things stand."""
+        """Return the crawl value of a page as things stand; O(K)."""
 
     def signals_of(self, pages: IndexArray) -> Any:
-        """Return what is known of the announcements of pages, or None, where `many` is not to find that itself.
+        """Return what is known of the announcements of pages, or None, where `many` is not to find that itself; O(n).
 
         Without compiled code it takes as long as to find all the rest.
         """
 
     def many(self, pages: IndexArray, signals: Any = None) -> PageValues:
-        """Return the crawl values of pages as things stand, from `signals_of` if that was found just before."""
+        """Return the crawl values of pages as things stand, from `signals_of` if that was found just before.
+
+        O(K) a page.
+        """
 
     def soon_at_most(self, page: int, until: float) -> float:
         """Return what the crawl value of a page does not exceed until a time, found without looking at its rates; O(1).
@@ -137,10 +155,10 @@ class CrawlValues(Protocol):
         """
 
     def hears(self, page: int) -> bool:
-        """Whether one more ChangeSignal changes what a page is worth."""
+        """Whether one more ChangeSignal changes what a page is worth; O(1)."""
 
     def deciding(self, pages: IndexArray) -> list[npt.NDArray[Any]]:
-        """Return all that crawl values depend on, in arrays of shape (n,) or (n, k).
+        """Return all that crawl values depend on, in arrays of shape (n,) or (n, k); O(K) a page.
 
         Pages of one host with equal rows are worth the same at all times, to the last bit, until something happens to
         one of them.
@@ -148,11 +166,11 @@ class CrawlValues(Protocol):
 
     @property
     def portion(self) -> int:
-        """How many pages are looked at together: more are dealt with in several picks."""
+        """How many pages are looked at together: more are dealt with in several picks; O(1)."""
 
     @property
     def few(self) -> int:
-        """Up to how many pages are dealt with faster one by one than together."""
+        """Up to how many pages are dealt with faster one by one than together; O(1)."""
 
 
 def as_bytes(*columns: npt.NDArray[Any]) -> npt.NDArray[np.void]:
