@@ -9,9 +9,9 @@ import numpy as np
 
 from crawlsched.frontier import levels as scale
 from crawlsched.frontier.bucket_rows import LIVING, empty_table, find
-from crawlsched.frontier.ladder import FRESH, IN_FLIGHT, LOWEST
+from crawlsched.frontier.ladder import LOWEST
 
-__all__ = ["EXAMPLES", "belong", "leave", "take_fresh"]
+__all__ = ["EXAMPLES", "belong", "leave"]
 
 #: Calls are short, and come with every slot: to release the interpreter lock would let any other thread stop the crawl.
 KEEPS_LOCK = True
@@ -100,18 +100,6 @@ def belong(
     return n_asleep
 
 
-def take_fresh(place: Any, pages: Any) -> int:
-    """Put those of some pages first that have just been crawled, each once, and return how many; they are in flight."""
-    n_fresh = 0
-    for n in range(len(pages)):
-        page = pages[n]
-        if place[page] == FRESH:
-            place[page] = IN_FLIGHT
-            pages[n_fresh] = page
-            n_fresh += 1
-    return n_fresh
-
-
 def leave(table: Any, place: Any, pages: Any, own: int, others: Any) -> int:
     """Count those of some pages no longer that sleep in the shared ladder; set `others` to the rest, return how many.
 
@@ -145,6 +133,5 @@ _LIMITS = _INT[:0], 0, 0, False, 0, 0.0, 0.0
 #: Arguments of the functions that are called from outside, as numba is to compile them.
 EXAMPLES = {
     "belong": (np.ones((3, 2)), 0.5, _PAGES, _HALF, _HALF, *_LIMITS, np.zeros(2, bool), _PAGES.copy(), _PAGES.copy()),
-    "take_fresh": (_INT.copy(), np.arange(2)),
     "leave": (empty_table(4), _INT, np.arange(0), 0, np.arange(0)),
 }

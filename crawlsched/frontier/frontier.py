@@ -215,7 +215,7 @@ class Frontier(Filing):
         The same as `_best` finds, in a tenth of the time. Where it is None, hosts may rest now, and a bed may be open.
         """
         standing = self._standing
-        awake = standing.awake
+        awake, fresh = standing.awake, standing.fresh
         while True:
             ladder = self._ladders.highest()
             level = 0.0 if ladder is None else -ladder[0]
@@ -224,7 +224,7 @@ class Frontier(Filing):
                 self._open(ladder[2])
                 continue
             least = value * (1.0 - doubt) if doubt else value
-            if bound < 0.0 or least <= following or (standing.fresh and least <= standing.fresh_at_most):
+            if bound < 0.0 or least <= following or (fresh.pages and least <= fresh.at_most):
                 return None
             if least <= level and ladder is not None:
                 return None
@@ -305,7 +305,7 @@ class Frontier(Filing):
                         limit = best if not value.doubt else (best[0] * (1.0 - value.doubt), AFTER_ALL_PAGES)
                 else:
                     bounds[awake.rows_of(awake.host(row))] = -np.inf
-            if standing.fresh and (limit is None or -limit[0] <= standing.fresh_at_most):
+            if standing.fresh.pages and (limit is None or -limit[0] <= standing.fresh.at_most):
                 standing.put_fresh()
                 bounds = awake.bounds(now)
                 continue
@@ -347,8 +347,8 @@ class Frontier(Filing):
                 if host not in self._resting:
                     assert value <= bounds[page]
             elif level == FRESH:
-                assert page in standing.fresh
-                assert value <= standing.fresh_at_most
+                assert page in standing.fresh.pages
+                assert value <= standing.fresh.at_most
             elif level > OWN_LADDER // 2:
                 assert value < value_at(level - OWN_LADDER)
             elif level != RUNNING:

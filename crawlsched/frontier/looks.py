@@ -128,7 +128,8 @@ class Looks:
         left = (standing.until - standing.now) / (standing.ticks * standing.calendar.tick)
         if self._is_owed and left < _LATE:
             self._is_owed = False
-            self._again = self._divided(np.concatenate([standing.still_fresh(), standing.fading()]), _PORTIONS_AGAIN)
+            again = np.concatenate([standing.fresh.still(standing.place), standing.fading()])
+            self._again = self._divided(again, _PORTIONS_AGAIN)
         # The first ones are to be looked at in this turn, all of them before the next one ends.
         n_first = standing.calendar.n_ahead()
         n_all = n_first + standing.calendar.n_ahead(1) + sum(pages.size for pages in self._again)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +13,8 @@ from crawlsched.frontier.awake import PRECISE, Awake
 from crawlsched.frontier.calendar import Calendar
 from crawlsched.frontier.calm import Calm
 from crawlsched.frontier.followers import Followers
+from crawlsched.frontier.found import Found, Sleepers, highest_within
+from crawlsched.frontier.fresh import Fresh
 from crawlsched.frontier.ladder import AWAKE, BARRED, FRESH, IN_FLIGHT, LOWEST, OUT, OWN_LADDER, RUNNING
 from crawlsched.frontier.ladders import Ladders
 from crawlsched.frontier.levels import (
@@ -30,7 +32,7 @@ from crawlsched.frontier.values import CrawlValues, PageValues, as_bytes
 from crawlsched.growing import grown
 from crawlsched.pages import Pages
 
-__all__ = ["Found", "Standing", "highest_within"]
+__all__ = ["Standing"]
 
 IndexArray = npt.NDArray[np.intp]
 FloatArray = npt.NDArray[np.float64]
@@ -60,71 +62,6 @@ _NONE: npt.NDArray[np.int32] = np.empty(0, np.int32)
 _LEAST_RUN = 256
 # Up to so many pages that leave those awake are found one by one.
 _FEW = 4
-
-
-def highest_within(parabolas: FloatArray, left: float) -> FloatArray:
-    """Return what values do not exceed for so many seconds from where their parabolas, shape (3, n), begin."""
-    value, slope, curve = parabolas
-    highest: FloatArray = value + left * (slope + left * curve)
-    return highest
-
-
-class Found(NamedTuple):
-    """What a look at pages has found.
-
-    Attributes
-    ----------
-    pages : ndarray of int, shape (n,)
-    values : PageValues
-    parabolas : ndarray, shape (3, n)
-        Theirs from `after` until the time `lasts`.
-    levels : ndarray of int32, shape (n,)
-        Below which the values stay until the time `until`.
-    after, until, lasts : float
-        POSIX seconds.
-    """
-
-    pages: IndexArray
-    values: PageValues
-    parabolas: FloatArray
-    levels: LevelArray
-    after: float
-    until: float
-    lasts: float
-
-    @classmethod
-    def of(
-        cls,
-        pages: IndexArray,
-        values: PageValues,
-        parabolas: FloatArray,
-        times: tuple[float, float, float],
-    ) -> Found:
-        """Return all of it; `times` are `after`, `until` and `lasts`. O(n)."""
-        after, until, _ = times
-        return cls(pages, values, parabolas, levels_above(highest_within(parabolas, until - after)), *times)
-
-
-class Sleepers(NamedTuple):
-    """Pages that have gone to bed without alarms: their levels, values, which of those are theirs, and until when safe.
-
-    Attributes
-    ----------
-    pages : ndarray of int, shape (n,)
-    levels : ndarray of int, shape (n,)
-        Below which their values stay until their alarms ring.
-    values : PageValues
-    where : ndarray of bool, shape (m,)
-        Which of the values are theirs.
-    until : float
-        POSIX seconds. They are below their levels until then.
-    """
-
-    pages: IndexArray
-    levels: npt.NDArray[np.integer]
-    values: PageValues
-    where: BoolArray
-    until: float
 
 
 class Standing:
@@ -162,8 +99,8 @@ class Standing:
         The level above which pages are awake.
     calm : Calm
         Where the cutoff has been for some time: pages sleep in view of that, and not of a passing rise.
-    fresh_at_most : float
-        What no page's value exceeds in this turn that was crawled in it, or just before.
+    fresh : Fresh
+        The pages that were crawled in this turn.
     """
 
     def __init__(self, pages: Pages, values: CrawlValues, tick: float, now: float) -> None:
@@ -182,8 +119,7 @@ class Standing:
         self.calm = Calm()
         self._coarse = coarseness(0)
         self._were_kept = 0  # awake, when they were compared among each other for the last time but by a turn
-        self.fresh: list[int] = []  # some are elsewhere by now
-        self.fresh_at_most, self._fresh_hold = 0.0, np.inf
+        self.fresh = Fresh()
         self._n_looked_at = 0  # pages, in this turn
 
     def _places(self) -> LevelArray:
@@ -527,42 +463,20 @@ class Standing:
         at_most = self.values.soon_at_most(page, self.holds)
         if at_most < self._value_at_cutoff:
             self.place[page] = FRESH
-            if not self.fresh:
-                self._fresh_hold = self.holds
-            self.fresh.append(page)
-            if at_most > self.fresh_at_most:
-                self.fresh_at_most = at_most
+            self.fresh.add(page, at_most, self.holds)
         else:
             self.put_one(page)
 
     def take_fresh(self) -> IndexArray:
-        """Take out and return the pages that were crawled in this tick; O(n)."""
-        if not self.fresh:
-            return np.empty(0, np.intp)
-        if ROWS.compiled:
-            pages = np.array(self.fresh, np.intp)
-            fresh = pages[: ROWS.take_fresh(self.place, pages)]
-        else:
-            fresh = self.still_fresh()
-            self.place[fresh] = IN_FLIGHT
-        self.fresh, self.fresh_at_most, self._fresh_hold = [], 0.0, np.inf
-        return fresh
-
-    def still_fresh(self) -> IndexArray:
-        """Return the pages that were crawled in this tick, in any order, and leave them as they are; O(n)."""
-        # A page that left and came back stands there twice.
-        pages = np.array(list(set(self.fresh)), np.intp)
-        fresh: IndexArray = pages[self.place[pages] == FRESH]
-        return fresh
+        """Take out and return the pages that were crawled in this turn; O(n)."""
+        return self.fresh.take(self.place) if self.fresh.pages else np.empty(0, np.intp)
 
     def forget_fresh(self) -> None:
-        """Keep only those in mind as crawled in this tick that were not put where they belong meanwhile; O(n)."""
-        self.fresh = [page for page in self.fresh if self.place.item(page) == FRESH]
-        self.fresh_at_most = max((self.values.soon_at_most(page, self.holds) for page in self.fresh), default=0.0)
-        self._fresh_hold = self.holds if self.fresh else np.inf
+        """Keep only those in mind as crawled in this turn that were not put where they belong meanwhile; O(n)."""
+        self.fresh.forget(self.place, self.values, self.holds)
 
     def put_fresh(self) -> None:
-        """Put the pages that were crawled in this tick where they belong; O(log n) a page."""
+        """Put the pages that were crawled in this turn where they belong; O(log n) a page."""
         pages = self.take_fresh()
         if pages.size:
             self.put(pages, falling=False)
@@ -592,7 +506,7 @@ class Standing:
         pages = self.awake.ending(self.until)
         if pages.size:
             self.leave(pages, rung=True)
-        return pages if self._fresh_hold >= self.until else np.concatenate([pages, self.take_fresh()])
+        return pages if self.fresh.holds >= self.until else np.concatenate([pages, self.take_fresh()])
 
     def put_awake(self) -> None:
         """Put the pages that are awake where they belong now; O(A)."""

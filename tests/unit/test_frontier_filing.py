@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from crawlsched.crawl_value import use_compiled
-from crawlsched.frontier import calendar_rows, filing_rows
+from crawlsched.frontier import calendar_rows, filing_rows, fresh_rows
 from crawlsched.frontier.calendar import Calendar
 from crawlsched.frontier.calm import Calm
 from crawlsched.frontier.crowds import Crowds
@@ -170,7 +170,7 @@ def test_crowded_beds_are_found_by_key_or_row_by_row(highest: int) -> None:
 def test_pages_crawled_in_a_turn_are_taken_once_and_only_where_they_still_are() -> None:
     """One came back twice, and another has gone elsewhere."""
     place, crawled = np.array([FRESH, 7, FRESH, IN_FLIGHT], np.int32), np.array([2, 1, 0, 2, 3])
-    assert crawled[: filing_rows.take_fresh(place, crawled)].tolist() == [2, 0]
+    assert crawled[: fresh_rows.take_fresh(place, crawled)].tolist() == [2, 0]
     assert place.tolist() == [IN_FLIGHT, 7, IN_FLIGHT, IN_FLIGHT]
 
 

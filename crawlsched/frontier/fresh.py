@@ -1,0 +1,68 @@
+"""Pages that were crawled in this turn: they are worth next to nothing, and dealt with together when it ends."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from crawlsched.crawl_value.evaluation import Compilable
+from crawlsched.frontier import fresh_rows
+from crawlsched.frontier.ladder import FRESH, IN_FLIGHT
+from crawlsched.frontier.values import CrawlValues
+
+__all__ = ["Fresh"]
+
+IndexArray = npt.NDArray[np.intp]
+LevelArray = npt.NDArray[np.int32]
+
+#: `crawlsched.frontier.fresh_rows`.
+ROWS = Compilable(fresh_rows)
+
+
+class Fresh:
+    """Pages just crawled, and what none of them is worth more than.
+
+    Attributes
+    ----------
+    pages : list of int
+        Some are elsewhere by now, and one that left and came back stands here twice.
+    at_most : float
+        What no crawl value of them exceeds until `holds`.
+    holds : float
+        POSIX seconds; inf where there are none.
+    """
+
+    def __init__(self) -> None:
+        self.pages: list[int] = []
+        self.at_most, self.holds = 0.0, np.inf
+
+    def add(self, page: int, at_most: float, holds: float) -> None:
+        """Take a page that is worth no more than so much until a time; O(1)."""
+        if not self.pages:
+            self.holds = holds
+        self.pages.append(page)
+        if at_most > self.at_most:
+            self.at_most = at_most
+
+    def take(self, place: LevelArray) -> IndexArray:
+        """Take out and return those that are still here, as their places say; they are in flight then. O(n)."""
+        if ROWS.compiled:
+            pages = np.array(self.pages, np.intp)
+            fresh = pages[: ROWS.take_fresh(place, pages)]
+        else:
+            fresh = self.still(place)
+            place[fresh] = IN_FLIGHT
+        self.pages, self.at_most, self.holds = [], 0.0, np.inf
+        return fresh
+
+    def still(self, place: LevelArray) -> IndexArray:
+        """Return those that are still here, in any order, and leave them as they are; O(n)."""
+        pages = np.array(list(set(self.pages)), np.intp)
+        fresh: IndexArray = pages[place[pages] == FRESH]
+        return fresh
+
+    def forget(self, place: LevelArray, values: CrawlValues, holds: float) -> None:
+        """Keep only those that are still here, with bounds that hold until a time; O(n)."""
+        self.pages = [page for page in self.pages if place.item(page) == FRESH]
+        self.at_most = max((values.soon_at_most(page, holds) for page in self.pages), default=0.0)
+        self.holds = holds if self.pages else np.inf
