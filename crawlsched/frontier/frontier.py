@@ -244,32 +244,26 @@ class Frontier(Filing):
 
     def _work_off(self) -> None:
         """Do a part of what a falling cutoff makes necessary, or what the next tick would have too much of."""
-        if self._crowds.beds:
-            self._crowds.owe()
+        standing, crowds, portion = self._standing, self._crowds, self.values.portion
+        if crowds.beds:
+            crowds.owe()
         if self._has_looked:
             return  # such a pick has done enough
-        standing, crowds = self._standing, self._crowds
         if crowds.are_unforeseen(standing.at_once):
             crowds.foresee(standing.cutoff, standing.at_once)
-            return
-        if standing.at_once < np.inf:
-            portion = self.values.portion
-            if self._crowds.beds and self._crowds.owed >= _LAGGING * portion:
+        elif standing.at_once < np.inf:
+            if crowds.beds and crowds.owed >= _LAGGING * portion:
                 self._thin_out()
             elif self._n_picks_left <= 0 and not self._looks.go_on():
                 self._n_picks_left = _WORK_EVERY
-            return
-        if self._opening is not None:
+        elif self._opening is not None:
             self._open_part()
-            return
-        # Not a few with each pick: what is owed costs little more together.
-        is_owed = self._crowds.beds and self._crowds.owed >= max(OPENED, self.values.portion // 4)
-        if self._n_picks_left <= 0 and not is_owed:
-            self._n_picks_left = _WORK_EVERY * self._standing.ticks
+        elif crowds.beds and crowds.owed >= max(OPENED, portion // 4):
+            self._thin_out()  # not a few with each pick: what is owed costs little more together
+        elif self._n_picks_left <= 0:
+            self._n_picks_left = _WORK_EVERY * standing.ticks
             self._ring_ahead()
             self._open_soon()
-        elif is_owed:
-            self._thin_out()
 
     def _is_free(self, host: int, now: float, host_free_at: HostFreeAt, free: set[int]) -> bool:
         if host in free:
