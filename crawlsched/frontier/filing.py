@@ -346,7 +346,7 @@ class Filing:
 
     def rest_host(self, host: int, until: float) -> None:
         """Leave a host's pages out until a time, or until `release_host`; O(log hosts)."""
-        self._resting.rest(host, until)
+        self._resting.rest(host, until, self._standing.cutoff)
         self._standing.awake.rest(host, True)
 
     def release_host(self, host: int) -> None:

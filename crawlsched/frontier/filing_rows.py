@@ -35,6 +35,7 @@ def belong(
     hosts_low: Any,
     hosts_high: Any,
     cutoff_of_host: Any,
+    stays: Any,
     cutoff: int,
     calm: int,
     falling: bool,
@@ -56,10 +57,12 @@ def belong(
         The hosts of all pages; see `NumberColumn`.
     cutoff_of_host : ndarray of int32
         What a host's own cutoff has above `LOWEST`; of no host where none has one.
+    stays : ndarray of bool
+        By host, whether its own cutoff does not come back.
     cutoff, calm, falling, coarse, drift
         As in `Standing.put`.
     back : float
-        Which part of what it has above the level of the calm the cutoff falls by in a second; a host's own stays.
+        Which part of what it has above the level of the calm the cutoff falls by in a second.
     asleep : ndarray of bool, shape (n,)
     rows : ndarray of int, shape (n,)
         First those of the pages that belong to bed, in order, and then of those that belong awake, in reverse order.
@@ -79,7 +82,8 @@ def belong(
             if len(hosts_high) > 0:
                 host += np.int64(hosts_high[pages[n]]) << 16
             if cutoff_of_host[host] + LOWEST > cutoff:
-                limit, returns = cutoff_of_host[host] + LOWEST, 0.0
+                limit = cutoff_of_host[host] + LOWEST
+                returns = 0.0 if stays[host] else back
         asleep[n] = level <= limit
         if level > limit:
             rows[len(pages) - 1 - (n - n_asleep)] = n
@@ -129,7 +133,7 @@ def leave(table: Any, place: Any, pages: Any, own: int, others: Any) -> int:
 
 
 _INT, _PAGES, _HALF = np.zeros(2, np.int32), np.arange(2), np.zeros(2, np.uint16)
-_LIMITS = _INT[:0], 0, 0, False, 0, 0.0, 0.0
+_LIMITS = _INT[:0], np.zeros(2, bool), 0, 0, False, 0, 0.0, 0.0
 #: Arguments of the functions that are called from outside, as numba is to compile them.
 EXAMPLES = {
     "belong": (np.ones((3, 2)), 0.5, _PAGES, _HALF, _HALF, *_LIMITS, np.zeros(2, bool), _PAGES.copy(), _PAGES.copy()),

@@ -29,6 +29,9 @@ class RestingHosts:
         What the cutoff of a host has above the lowest level: 0 but for those that rested with too many pages awake.
     have_cutoffs : bool
         Whether a host ever had one of its own.
+    stays : ndarray of bool
+        By host, whether it still had its own cutoff when it began to rest once more: that has not come down to the
+        one of all, and will not soon, since the host has more pages than its rests leave slots for.
     awake : dict of int to set of int
         By host the pages that would be awake if it did not rest.
     order : list of tuple
@@ -39,6 +42,7 @@ class RestingHosts:
         self.until: dict[int, float] = {}
         self.rests: npt.NDArray[np.bool_] = np.zeros(0, np.bool_)
         self.cutoffs: npt.NDArray[np.int32] = np.zeros(0, np.int32)
+        self.stays: npt.NDArray[np.bool_] = np.zeros(0, np.bool_)
         self.have_cutoffs = False
         self.awake: dict[int, set[int]] = {}
         # The hosts to which pages came since `crowded` was called.
@@ -58,11 +62,13 @@ class RestingHosts:
         if most > self.rests.size:
             self.cutoffs = grown(self.cutoffs, most + most // 2)
             self.rests = grown(self.rests, most + most // 2)
+            self.stays = grown(self.stays, most + most // 2)
 
-    def rest(self, host: int, until: float) -> None:
-        """Let a host rest; O(log hosts)."""
+    def rest(self, host: int, until: float, cutoff: int) -> None:
+        """Let a host rest until a time, POSIX seconds, while the cutoff of all is at a level; O(log hosts)."""
         self.until[host] = until
         self.rests[host] = True
+        self.stays[host] = self.has_own_cutoff(host, cutoff)
         if until < np.inf:
             heappush(self.order, (until, host))
 

@@ -181,7 +181,7 @@ class Standing:
         self.set_cutoff(min(self.cutoff, level))
         self.calm.at_most(self.cutoff)
         if host >= 0:
-            self.resting.cutoffs[host] = level - LOWEST
+            self.resting.cutoffs[host] = 0
 
     def _level_of_best(self, levels: LevelArray) -> int:
         """Return the level above which the best few are, of whose values these are the levels."""
@@ -314,9 +314,11 @@ class Standing:
             Those that sleep now, if there are any.
         """
         pages, levels = found.pages[rows], found.levels[rows]
-        cutoffs = np.full(rows.size, self.cutoff, np.int32)
+        cutoffs, stays = np.full(rows.size, self.cutoff, np.int32), np.zeros(rows.size, bool)
         if self.resting.have_cutoffs:
-            np.maximum(cutoffs, self.resting.cutoffs[self._pages.host[pages]] + LOWEST, out=cutoffs)
+            hosts = self._pages.host[pages]
+            np.maximum(cutoffs, self.resting.cutoffs[hosts] + LOWEST, out=cutoffs)
+            stays = (cutoffs > self.cutoff) & self.resting.stays[hosts]
         awake = descending = levels > cutoffs
         asleep = ~awake
         if np.count_nonzero(awake) > self._most_awake:
@@ -327,7 +329,7 @@ class Standing:
             return None
         sleepers, where = pages[asleep], rows[asleep]
         descends = falling | descending[asleep]
-        beds = self._beds(levels[asleep], cutoffs[asleep], descends, found.parabolas[:, where])
+        beds = self._beds(levels[asleep], cutoffs[asleep], stays[asleep], descends, found.parabolas[:, where])
         self.ladders.put(sleepers, beds)
         there = np.zeros(found.pages.size, bool)
         there[where] = True
@@ -351,13 +353,17 @@ class Standing:
             awake &= ~self._stand_behind(pages, awake & ~steady)
         return awake, asleep
 
-    def _beds(self, levels: LevelArray, cutoffs: LevelArray, descends: BoolArray, parabolas: FloatArray) -> LevelArray:
+    def _beds(
+        self, levels: LevelArray, cutoffs: LevelArray, stays: BoolArray, descends: BoolArray, parabolas: FloatArray
+    ) -> LevelArray:
         """Return under which levels pages go to bed that stay below these for now, in view of where the cutoff is soon.
 
         Parameters
         ----------
         levels, cutoffs : ndarray of int32, shape (n,)
             The second ones come down to the calm level where pages are below it.
+        stays : ndarray of bool, shape (n,)
+            Whether that is a host's own, and does not come back.
         descends : ndarray of bool, shape (n,)
             Whether the cutoff is coming down to them faster than is known.
         parabolas : ndarray, shape (3, n)
@@ -368,7 +374,7 @@ class Standing:
         descends |= ~below & (calm.level == LOWEST)
         if not (descends.all() or (below.all() and calm.drift == 0.0)):
             value, slope, curve = parabolas
-            back = np.where(cutoffs > self.cutoff, 0.0, (cutoffs - float(calm.level)) * calm.comes_back)
+            back = np.where(stays, 0.0, (cutoffs - float(calm.level)) * calm.comes_back)
             drift = np.where(below, calm.drift, back) / self.calendar.tick
             aims = np.where(descends, cutoffs, meeting_levels(levels, cutoffs, (value, slope, curve), drift))
         return bed_levels(levels, cutoffs, descends, self._coarse, aims)
@@ -379,7 +385,17 @@ class Standing:
         found = asleep, rows, beds = np.empty(n, bool), np.empty(n, np.int64), np.empty(n, np.int64)
         calm, tick = int(self.calm.level), self.calendar.tick
         drifts = self.calm.drift / tick, self.calm.comes_back / tick
-        limits = host.low, host.high, cutoffs, int(self.cutoff), calm, falling, self._coarse, *drifts
+        limits = (
+            host.low,
+            host.high,
+            cutoffs,
+            self.resting.stays,
+            int(self.cutoff),
+            calm,
+            falling,
+            self._coarse,
+            *drifts,
+        )
         n_asleep = ROWS.belong(parabolas, self.until - self.now, pages, *limits, *found)
         if n - n_asleep > self._most_awake:
             return False

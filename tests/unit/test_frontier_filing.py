@@ -58,7 +58,8 @@ def test_each_page_has_the_bed_that_numpy_gives_it(
     column[pages] = hosts + 70_000 * many_hosts
     asleep, rows, beds = np.empty(n, bool), np.empty(n, np.int64), np.empty(n, np.int32)
     calm = at - fallen if calm_is_known else LOWEST
-    limits = own, at, calm, falling, coarse, drift, back
+    stays = rng.random(own.size) < 0.5
+    limits = own, stays, at, calm, falling, coarse, drift, back
     parabolas = np.stack([value, slope, curve])
     n_asleep = filing_rows.belong(parabolas, 0.5, pages, column.low, column.high, *limits, asleep, rows, beds)
 
@@ -70,7 +71,8 @@ def test_each_page_has_the_bed_that_numpy_gives_it(
     below = levels < calm
     cutoffs[below] = calm
     comes_down, aims = np.full(n_asleep, falling | (not calm_is_known)), cutoffs[asleep]
-    comes_back = np.where(cutoffs > at, 0.0, (cutoffs - float(calm)) * back)  # a host's own cutoff stays
+    own_stays = (cutoffs > at) & stays[column[pages]] if own_cutoffs else np.zeros(n, bool)
+    comes_back = np.where(own_stays, 0.0, (cutoffs - float(calm)) * back)
     drifts = np.where(below, drift, comes_back)[asleep]
     met = meeting_levels(levels[asleep], aims, (value[asleep], slope[asleep], curve[asleep]), drifts)
     aims = np.where(comes_down, aims, met)
