@@ -1,6 +1,6 @@
 """The frontier beside what people use instead, and by itself up to ten million pages.
 
-    python -m tests.benchmarks.bench_frontier [--pages 10000 100000 1000000 10000000] [--picks 3000] [--only TABLE]
+    python -m tests.benchmarks.bench_frontier [--pages 10000 100000 1000000 10000000] [--picks 10000] [--only TABLE]
         [--crawl-values posterior]
 
 Every way of choosing serves the same pages: each slot it gives out one page, which is crawled at once and comes back.
@@ -287,7 +287,7 @@ def print_beside(options: argparse.Namespace) -> None:
         for name in WAYS:
             row = alone(beside, n, name, options.picks, options.warm)
             ours = ours or row.picks_per_second
-            speed = f"{row.picks_per_second:>11,.0f}{row.median * 1e6:>11.1f}{row.worst * 1e3:>11.2f}"
+            speed = f"{row.picks_per_second:>11,.{0 if row.picks_per_second >= 10 else 2}f}{row.median * 1e6:>11.1f}{row.worst * 1e3:>11.2f}"
             fresh = "as ours" if np.isnan(row.freshness) else f"{row.freshness:.3f}"
             rest = f"{row.bytes_a_page:>11.0f}{row.worth:>11.2f}{row.exact:>11}{fresh:>11}"
             print(f"{n:>10,}  {name:<32}{speed}{rest}{row.picks_per_second / ours:>11.3f}", flush=True)
@@ -538,8 +538,8 @@ def main() -> None:
     """Print the tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--pages", type=int, nargs="+", default=[10_000, 100_000, 1_000_000, 10_000_000])
-    parser.add_argument("--picks", type=int, default=3000)
-    parser.add_argument("--warm", type=int, default=2000, help="picks before the measurement begins")
+    parser.add_argument("--picks", type=int, default=10_000)
+    parser.add_argument("--warm", type=int, default=10_000, help="picks before the measurement begins")
     parser.add_argument("--crawl-values", choices=SCALED, nargs="+", default=SCALED, help="of the table by pages")
     parser.add_argument("--only", choices=TABLES, nargs="+", default=TABLES)
     options = parser.parse_args()
