@@ -287,10 +287,12 @@ def print_beside(options: argparse.Namespace) -> None:
         for name in WAYS:
             row = alone(beside, n, name, options.picks, options.warm)
             ours = ours or row.picks_per_second
-            speed = f"{row.picks_per_second:>11,.{0 if row.picks_per_second >= 10 else 2}f}{row.median * 1e6:>11.1f}{row.worst * 1e3:>11.2f}"
+            digits = 0 if row.picks_per_second >= 10 else 2
+            times = f"{row.median * 1e6:>11.1f}{row.worst * 1e3:>11.2f}"
             fresh = "as ours" if np.isnan(row.freshness) else f"{row.freshness:.3f}"
             rest = f"{row.bytes_a_page:>11.0f}{row.worth:>11.2f}{row.exact:>11}{fresh:>11}"
-            print(f"{n:>10,}  {name:<32}{speed}{rest}{row.picks_per_second / ours:>11.3f}", flush=True)
+            speed = f"{row.picks_per_second:>11,.{digits}f}{times}{rest}{row.picks_per_second / ours:>11.3f}"
+            print(f"{n:>10,}  {name:<32}{speed}", flush=True)
 
 
 # -- by itself
