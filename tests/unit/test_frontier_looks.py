@@ -307,15 +307,19 @@ def test_after_a_passing_rise_of_the_cutoff_pages_sleep_until_they_meet_it_on_it
     level = cutoff - rise // 2
     levels, cutoffs = np.full(3, level, np.int32), np.full(3, cutoff, np.int32)
     parabolas = np.array([[value_at(level)] * 3, [0.0, back, 1e3 * back], [0.0] * 3])
-    beds = standing._beds(levels, cutoffs.copy(), np.zeros(3, bool), parabolas)
+    none = np.zeros(3, bool)
+    beds = standing._beds(levels, cutoffs.copy(), none, none.copy(), parabolas)
     way = (beds - level) / (cutoff - level)
     assert way == pytest.approx([7 / 64, 7 / 16, 7 / 8], abs=0.03)
     # Where the cutoff is coming down to them anyhow they wait for it.
-    beds = standing._beds(levels, cutoffs.copy(), np.ones(3, bool), parabolas)
+    beds = standing._beds(levels, cutoffs.copy(), none, ~none, parabolas)
     assert (beds - level) / (cutoff - level) == pytest.approx([1 / 8] * 3, abs=0.03)
-    # And so it is while it is not known where it has been.
+    # To a host's own, which does not come back, they rise.
+    beds = standing._beds(levels, cutoffs.copy(), ~none, none.copy(), parabolas)
+    assert (beds - level) / (cutoff - level) == pytest.approx([7 / 8] * 3, abs=0.03)
+    # While it is not known where it has been it may be coming down.
     standing.calm.suppose(LOWEST)
-    beds = standing._beds(levels, cutoffs.copy(), np.zeros(3, bool), parabolas)
+    beds = standing._beds(levels, cutoffs.copy(), none, none.copy(), parabolas)
     assert (beds - level) / (cutoff - level) == pytest.approx([1 / 8] * 3, abs=0.03)
 
 
