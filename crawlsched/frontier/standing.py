@@ -385,18 +385,9 @@ class Standing:
         found = asleep, rows, beds = np.empty(n, bool), np.empty(n, np.int64), np.empty(n, np.int64)
         calm, tick = int(self.calm.level), self.calendar.tick
         drifts = self.calm.drift / tick, self.calm.comes_back / tick
-        limits = (
-            host.low,
-            host.high,
-            cutoffs,
-            self.resting.stays,
-            int(self.cutoff),
-            calm,
-            falling,
-            self._coarse,
-            *drifts,
-        )
-        n_asleep = ROWS.belong(parabolas, self.until - self.now, pages, *limits, *found)
+        hosts = host.low, host.high, cutoffs, self.resting.stays
+        limits = int(self.cutoff), calm, falling, self._coarse, *drifts
+        n_asleep = ROWS.belong(parabolas, self.until - self.now, pages, *hosts, *limits, *found)
         if n - n_asleep > self._most_awake:
             return False
         if n_asleep < n:
