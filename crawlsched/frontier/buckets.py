@@ -116,10 +116,8 @@ class Buckets:
     def arrays(self, keys: Iterable[int], n: int, n_new: int | None = None) -> tuple[Any, Any, Any, Any] | None:
         """Return the arrays of `bucket_rows` for compiled code that takes from some buckets, and adds up to `n` pages.
 
-        Amortised O(n).
-
         These come into up to `n_new` new buckets; then `came` is to be told how many they were. None where the entries
-        are not kept in such arrays.
+        are not kept in such arrays. Amortised O(n).
         """
         if not isinstance(self._kept, CompactEntries):
             return None

@@ -83,7 +83,8 @@ def belong(
                 host += np.int64(hosts_high[pages[n]]) << 16
             if cutoff_of_host[host] + LOWEST > cutoff:
                 limit = cutoff_of_host[host] + LOWEST
-                returns = 0.0 if stays[host] else back
+                if stays[host]:
+                    returns = 0.0
         asleep[n] = level <= limit
         if level > limit:
             rows[len(pages) - 1 - (n - n_asleep)] = n

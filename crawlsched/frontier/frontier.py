@@ -244,11 +244,12 @@ class Frontier(Filing):
 
     def _work_off(self) -> None:
         """Do a part of what a falling cutoff makes necessary, or what the next tick would have too much of."""
-        standing, crowds, portion = self._standing, self._crowds, self.values.portion
+        standing, crowds = self._standing, self._crowds
         if crowds.beds:
             crowds.owe()
         if self._has_looked:
             return  # such a pick has done enough
+        portion = self.values.portion
         if crowds.are_unforeseen(standing.at_once):
             crowds.foresee(standing.cutoff, standing.at_once)
         elif standing.at_once < np.inf:

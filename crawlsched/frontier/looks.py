@@ -105,9 +105,7 @@ class Looks:
     def go_on(self) -> bool:
         """Do one more part of the look that is going on, or find what to look at next; return whether there was any.
 
-        O(n).
-
-        Not in a pick that has cost as much itself, but in the next one then, whatever that has cost.
+        Not in a pick that has cost as much itself, but in the next one then, whatever that has cost. O(n).
         """
         awake = self._standing.awake
         self._has_waited = awake.has_evaluated and not self._has_waited

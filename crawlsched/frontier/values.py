@@ -48,9 +48,7 @@ class PageValue(Protocol):
     def crossing(self, value: float, after: float) -> float:
         """Return a time before which the crawl value is below `value`, at least `after`; inf if it is for ever.
 
-        O(K log T), T rows of a table.
-
-        Until `after` the crawl value is below `value`.
+        Until `after` the crawl value is below `value`. O(K log T), T rows of a table.
         """
 
     @property
@@ -82,9 +80,7 @@ class PageValues(Protocol):
     ) -> tuple[int, float, float, float, float] | None:
         """Return what `awake_rows.highest` finds, and what `one_at` returns for the row that has the highest bound.
 
-        O(n + K).
-
-        All in one call of compiled code; None where there is none for it.
+        All in one call of compiled code; None where there is none for it. O(n + K).
 
         Parameters
         ----------
@@ -99,9 +95,7 @@ class PageValues(Protocol):
     def prepare(self, after: float, above: float, by: float) -> bool:
         """Do a part of what `parabolas` with these arguments then goes on from, where that takes long in numpy.
 
-        O(K) a page.
-
-        Return whether to ask for another part before `parabolas`.
+        Return whether to ask for another part before `parabolas`. O(K) a page.
         """
 
     def parabolas(self, after: float, until: float, above: float = -np.inf, by: float = np.inf) -> FloatArray:
