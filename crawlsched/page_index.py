@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from crawlsched.array_file import Parts
-from crawlsched.growing import inserted, let_go, zeros
+from crawlsched.columns.array_file import Parts
+from crawlsched.columns.growing import inserted, let_go, zeros
 
 __all__ = ["PageIndex"]
 

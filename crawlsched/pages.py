@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from crawlsched.growing import grown
-from crawlsched.number_column import NumberColumn
+from crawlsched.columns.growing import grown
+from crawlsched.columns.number_column import NumberColumn
 from crawlsched.rare_facts import Facts, RareColumn, RareFacts
 
 __all__ = ["ERROR", "FREE", "GONE", "LIVE", "MOVED", "NEW", "REFUSED", "STATE_NAMES", "Pages", "distinct"]
@@ -58,8 +58,8 @@ class Pages:
     """The columns of all pages; a page is a row number.
 
     Rows are given out in order and never reused, so that a number means one page for ever. Columns grow by a quarter
-    when they are full, in place (`crawlsched.growing`); what was not yet written to takes no memory. 33 bytes a page;
-    what few pages have, or many share, stands in `RareFacts` and can be read as if it were a column.
+    when they are full, in place (`crawlsched.columns.growing`); what was not yet written to takes no memory. 33 bytes a
+    page; what few pages have, or many share, stands in `RareFacts` and can be read as if it were a column.
 
     Parameters
     ----------
@@ -137,7 +137,7 @@ class Pages:
         return int(np.count_nonzero(self.state[: self.n]))
 
     def reserve(self, capacity: int) -> None:
-        """Make room for at least so many rows; O(1), and once in a long time O(n) (see `crawlsched.growing`).
+        """Make room for at least so many rows; O(1), and once in a long time O(n) (see `crawlsched.columns.growing`).
 
         Parameters
         ----------

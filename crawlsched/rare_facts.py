@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from crawlsched.growing import grown
-from crawlsched.number_column import NumberColumn
+from crawlsched.columns.growing import grown
+from crawlsched.columns.number_column import NumberColumn
 
 __all__ = ["Facts", "RareColumn", "RareFacts"]
 

@@ -85,7 +85,7 @@ def test_every_module_says_what_it_is(path: Path) -> None:
 def test_each_method_of_the_frontier_says_what_it_costs() -> None:
     """Those of `Pages` too: a docstring with O(...), as docs/frontier.md has it for the ones that a crawl calls."""
     silent = []
-    for path in [*sorted((ROOT / "crawlsched/frontier").glob("*.py")), ROOT / "crawlsched/pages.py"]:
+    for path in [*sorted((ROOT / "crawlsched/frontier").rglob("*.py")), ROOT / "crawlsched/pages/pages.py"]:
         for name in ast.parse(path.read_text()).body:
             if isinstance(name, ast.ClassDef) and not name.name.startswith("_"):
                 methods = [method for method in name.body if isinstance(method, ast.FunctionDef)]

@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 
+from crawlsched.columns.growing import grown
 from crawlsched.estimators.intervals import Intervals
 from crawlsched.estimators.observations import (
     FloatArray,
@@ -16,7 +17,6 @@ from crawlsched.estimators.observations import (
     check_observations,
     check_rows,
 )
-from crawlsched.growing import grown
 
 __all__ = ["Estimator"]
 

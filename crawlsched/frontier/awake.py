@@ -7,10 +7,10 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from crawlsched.columns.growing import inserted
 from crawlsched.crawl_value.evaluation import Compilable
 from crawlsched.frontier import awake_rows
 from crawlsched.frontier.values import PageValue, PageValues
-from crawlsched.growing import inserted
 
 __all__ = ["PRECISE", "Awake"]
 

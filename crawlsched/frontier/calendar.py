@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from crawlsched.columns.growing import grown
 from crawlsched.crawl_value.evaluation import Compilable
 from crawlsched.frontier import bucket_rows, calendar_rows
 from crawlsched.frontier.buckets import Buckets
 from crawlsched.frontier.calendar_rows import FURTHEST, LAST_TICK, NONE
-from crawlsched.growing import grown
 from crawlsched.pages import distinct
 
 __all__ = ["NONE", "Calendar"]

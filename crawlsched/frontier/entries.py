@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from crawlsched.columns.growing import grown
 from crawlsched.crawl_value.evaluation import Compilable
 from crawlsched.frontier import bucket_rows
 from crawlsched.frontier.bucket_rows import CHUNK, COUNT, EMPTY, KEY, LIVING
-from crawlsched.growing import grown
 from crawlsched.pages import distinct
 
 __all__ = ["ROWS", "CompactEntries", "PlainEntries"]
@@ -180,7 +180,7 @@ class CompactEntries:
     """Entries in chunks of one array, found by a hash table; see `bucket_rows`."""
 
     def __init__(self) -> None:
-        # What is never written to takes no memory, and to have more of it moves nothing (`crawlsched.growing`).
+        # What is never written to takes no memory, and to have more of it moves nothing (`crawlsched.columns.growing`).
         self._entries = np.zeros((4, CHUNK), np.uint32)
         self._before = np.zeros(4, np.int32)
         self._table = bucket_rows.empty_table(16)

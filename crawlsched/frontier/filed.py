@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from crawlsched.columns.growing import let_go
 from crawlsched.frontier.calendar import NONE
 from crawlsched.frontier.filing import Filing
 from crawlsched.frontier.ladder import BARRED, OUT, OWN_LADDER, RUNNING
-from crawlsched.growing import let_go
 
 __all__ = ["Filed", "file_anew", "filed", "put_back"]
 

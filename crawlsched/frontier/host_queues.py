@@ -9,7 +9,7 @@ from itertools import count
 import numpy as np
 import numpy.typing as npt
 
-from crawlsched.growing import grown
+from crawlsched.columns.growing import grown
 
 __all__ = ["HostQueues"]
 

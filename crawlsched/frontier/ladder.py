@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from crawlsched.columns.number_column import NumberColumn
 from crawlsched.frontier.buckets import Buckets
 from crawlsched.frontier.levels import value_at
-from crawlsched.number_column import NumberColumn
 from crawlsched.pages import distinct
 
 __all__ = [

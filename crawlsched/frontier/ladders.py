@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from crawlsched.columns.growing import grown
 from crawlsched.frontier.entries import ROWS
 from crawlsched.frontier.ladder import OWN_LADDER, RUNNING, Ladder, Run
-from crawlsched.growing import grown
 from crawlsched.pages import Pages
 
 __all__ = ["Ladders"]

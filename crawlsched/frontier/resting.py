@@ -7,8 +7,8 @@ from heapq import heappop, heappush
 import numpy as np
 import numpy.typing as npt
 
+from crawlsched.columns.growing import grown
 from crawlsched.frontier.ladder import LOWEST
-from crawlsched.growing import grown
 
 __all__ = ["RestingHosts"]
 

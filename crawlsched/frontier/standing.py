@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from crawlsched.columns.growing import grown
 from crawlsched.crawl_value.evaluation import Compilable
 from crawlsched.frontier import bucket_rows, filing_rows
 from crawlsched.frontier.awake import PRECISE, Awake
@@ -29,7 +30,6 @@ from crawlsched.frontier.levels import (
 )
 from crawlsched.frontier.resting import RestingHosts
 from crawlsched.frontier.values import CrawlValues, PageValues, as_bytes
-from crawlsched.growing import grown
 from crawlsched.pages import Pages
 
 __all__ = ["Standing"]

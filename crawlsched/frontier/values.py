@@ -78,14 +78,14 @@ class PageValues(Protocol):
     def best(
         self, bounds: FloatArray, rows: npt.NDArray[np.int32], now: float
     ) -> tuple[int, float, float, float, float] | None:
-        """Return what `awake_rows.highest` finds, and what `one_at` returns for the row that has the highest bound.
+        """Return what `candidate_loops.highest` finds, and what `one_at` returns for the row with the highest bound.
 
         All in one call of compiled code; None where there is none for it. O(n + K).
 
         Parameters
         ----------
         bounds : ndarray, shape (5, n)
-            As for `awake_rows.highest`.
+            As for `candidate_loops.highest`.
         rows : ndarray of int32, shape (n,)
             Which of the pages each bound belongs to.
         now : float

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from crawlsched.change_signals import FurtherRow
-from crawlsched.growing import grown
+from crawlsched.columns.growing import grown
 from crawlsched.pages import Pages
 
 __all__ = ["COLUMNS", "MOST_SOURCES", "Counted", "FurtherSources", "Heard"]

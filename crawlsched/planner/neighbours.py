@@ -8,8 +8,8 @@ from operator import itemgetter
 import numpy as np
 import numpy.typing as npt
 
+from crawlsched.columns.growing import grown
 from crawlsched.crawl_value.evaluation import Compilable
-from crawlsched.growing import grown
 from crawlsched.pages import LIVE, Pages
 from crawlsched.planner import neighbour_rows
 from crawlsched.planner.neighbour_rows import (

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from crawlsched.columns.growing import grown
 from crawlsched.estimators.page_precision import expected_evidence, judged
-from crawlsched.growing import grown
 from crawlsched.pages import Pages
 
 __all__ = ["COLUMNS", "OwnPrecision", "beta", "learned"]

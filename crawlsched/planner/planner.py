@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from crawlsched.columns.number_column import NumberColumn
 from crawlsched.frontier import Pick
 from crawlsched.in_parts import done_at_once
-from crawlsched.number_column import NumberColumn
 from crawlsched.pages import FREE
 from crawlsched.planner.aging import Aging
 from crawlsched.planner.explaining import explain

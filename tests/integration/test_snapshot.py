@@ -14,8 +14,8 @@ from random import Random
 import numpy as np
 import pytest
 
-from crawlsched.array_file import read_arrays, read_facts, write_arrays
 from crawlsched.collection import Collection, FoundPage
+from crawlsched.columns.array_file import read_arrays, read_facts, write_arrays
 from crawlsched.planner import plan
 from crawlsched.planner.co_changes import CoChanges, HostCoChanges
 from crawlsched.planner.knowledge import SLICE

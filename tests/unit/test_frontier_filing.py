@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from crawlsched.columns.number_column import NumberColumn
 from crawlsched.crawl_value import use_compiled
 from crawlsched.frontier import calendar_rows, filing_rows, fresh_rows
 from crawlsched.frontier.calendar import Calendar
@@ -17,7 +18,6 @@ from crawlsched.frontier.ladder import FRESH, IN_FLIGHT, LOWEST, OUT, Ladder
 from crawlsched.frontier.ladders import Ladders
 from crawlsched.frontier.levels import SHARE, STEPS, bed_levels, level_above, levels_above, meeting_levels
 from crawlsched.frontier.resting import RestingHosts
-from crawlsched.number_column import NumberColumn
 
 
 @settings(max_examples=40, deadline=None)

@@ -5,9 +5,9 @@ import mmap
 import numpy as np
 import pytest
 
-from crawlsched import growing
-from crawlsched.growing import grown, zeros
-from crawlsched.number_column import NumberColumn
+from crawlsched.columns import growing
+from crawlsched.columns.growing import grown, zeros
+from crawlsched.columns.number_column import NumberColumn
 from crawlsched.pages import Pages
 
 

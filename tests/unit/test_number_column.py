@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from crawlsched.number_column import NumberColumn
+from crawlsched.columns.number_column import NumberColumn
 from crawlsched.pages import Pages
 
 N = 6

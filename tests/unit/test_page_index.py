@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crawlsched import page_index
-from crawlsched.array_file import Parts
+from crawlsched.columns.array_file import Parts
 from crawlsched.page_index import PageIndex
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from crawlsched.growing import grown, zeros
+from crawlsched.columns.growing import grown, zeros
 
 __all__ = ["NumberColumn"]
 
@@ -101,7 +101,7 @@ class NumberColumn:
             self[page] = self._item(page) + 1
 
     def lengthen(self, size: int) -> None:
-        """Make room for so many pages; the new ones have `empty`, which takes no memory (`crawlsched.growing`)."""
+        """Make room for so many pages; the new ones have `empty`, which takes no memory (`columns.growing`)."""
         self._set_halves(grown(self.low, size), grown(self.high, size) if self.high.size else self.high)
 
     def everything(self, name: str, n: int) -> dict[str, Halves]:

@@ -12,7 +12,7 @@ from typing import IO, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from crawlsched.growing import zeros
+from crawlsched.columns.growing import zeros
 
 __all__ = ["Parts", "read_arrays", "read_facts", "write_arrays"]
 
