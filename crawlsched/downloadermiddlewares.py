@@ -16,7 +16,8 @@ from scrapy.http import Response
 from scrapy.utils.asyncio import run_in_thread
 
 from crawlsched.refresh import Body, Content, Fetched, ForSpider, NotForTheSpider, Refresher
-from crawlsched.visits import Outcome, Visit
+from crawlsched.store import Outcome
+from crawlsched.visits import Visit
 
 __all__ = ["RefreshMiddleware"]
 

@@ -14,8 +14,7 @@ from crawlsched.change_detection import (
     sketch_similarity,
 )
 from crawlsched.content_reading import Before, Content
-from crawlsched.store import PageFacts
-from crawlsched.visits import Outcome
+from crawlsched.store import Outcome, PageFacts
 
 __all__ = ["ChangeSize", "Verdict", "flaps_between", "judged", "kept_of", "rebaselined"]
 

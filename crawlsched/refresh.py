@@ -42,8 +42,8 @@ from crawlsched.retry_after import retry_after
 from crawlsched.settings import Settings
 from crawlsched.slot_clock import SlotClock
 from crawlsched.source_reading import SourceRead
-from crawlsched.store import PageFacts, Source
-from crawlsched.visits import Outcome, Visit, Visits
+from crawlsched.store import Outcome, PageFacts, Source
+from crawlsched.visits import Visit, Visits
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler

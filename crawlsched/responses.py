@@ -17,9 +17,9 @@ from crawlsched.probes import Probe, Probes
 from crawlsched.request_templates import RequestTemplate
 from crawlsched.retry_after import retry_after
 from crawlsched.siblings import sibling_of
-from crawlsched.store import TRACE_COLUMNS, PageFacts, host_of
+from crawlsched.store import TRACE_COLUMNS, Outcome, PageFacts, host_of
 from crawlsched.validators import seconds_since
-from crawlsched.visits import Outcome, Visit, Visits
+from crawlsched.visits import Visit, Visits
 from crawlsched.wrong_pages import Suspicion
 
 __all__ = ["Fetched", "ForSpider", "Responses"]

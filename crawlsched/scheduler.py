@@ -31,8 +31,8 @@ from crawlsched.refresh import NotForTheSpider, Refresher
 from crawlsched.request_templates import RequestTemplate, build_request, template_of
 from crawlsched.settings import parse_bandwidth
 from crawlsched.slot_clock import SlotClock
-from crawlsched.store import PageFacts
-from crawlsched.visits import Outcome, Visit
+from crawlsched.store import Outcome, PageFacts
+from crawlsched.visits import Visit
 
 __all__ = ["Scheduler"]
 

@@ -4,29 +4,14 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
-from enum import StrEnum
 from typing import TYPE_CHECKING
+
+from crawlsched.store import Outcome
 
 if TYPE_CHECKING:
     from crawlsched.probes import Probe
 
-__all__ = ["Outcome", "Visit", "Visits"]
-
-
-class Outcome(StrEnum):
-    """How a visit ended; each visit ends in exactly one of these."""
-
-    CHANGED = "changed"
-    UNCHANGED = "unchanged"
-    NOT_MODIFIED = "not_modified"
-    FLAPPING = "flapping"
-    PROBED = "probed"
-    WRONG = "wrong"
-    GONE = "gone"
-    MOVED = "moved"
-    ERROR = "error"
-    REFUSED = "refused"
-    DROPPED = "dropped"
+__all__ = ["Visit", "Visits"]
 
 
 class Visit:

@@ -4,6 +4,7 @@ from crawlsched.store.batch import Batch, Host, KeptText, NewPage, ObservationRo
 from crawlsched.store.commands import Command
 from crawlsched.store.lease import Lease, LeaseRow
 from crawlsched.store.models import SITE, TRACE_COLUMNS
+from crawlsched.store.outcome import Outcome
 from crawlsched.store.saving import Saved
 from crawlsched.store.store import Store, StoredPlan
 from crawlsched.store.tombstones import Tombstones, host_of
@@ -20,6 +21,7 @@ __all__ = [
     "LeaseRow",
     "NewPage",
     "ObservationRow",
+    "Outcome",
     "PageFacts",
     "Saved",
     "Source",

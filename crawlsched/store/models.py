@@ -23,6 +23,8 @@ from sqlalchemy import (
     text,
 )
 
+from crawlsched.store.outcome import Outcome
+
 __all__ = [
     "CONTENT_COLUMNS",
     "FINGERPRINT_SIZE",
@@ -38,10 +40,7 @@ __all__ = [
 FINGERPRINT_SIZE = 20
 
 #: The outcomes of a visit, as the column ``observations.outcome`` holds them.
-OUTCOMES = (
-    *("changed", "unchanged", "not_modified", "flapping", "probed", "wrong"),
-    *("gone", "moved", "error", "refused", "dropped"),
-)
+OUTCOMES = tuple(Outcome)
 
 #: The columns of `crawlsched.pages.Pages`, and what the planner has beside them, which are stored for each page, in the
 #: order in which they are written.

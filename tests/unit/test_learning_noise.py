@@ -15,8 +15,7 @@ from crawlsched.noise import NoiseMasks
 from crawlsched.probes import Probe, Probes
 from crawlsched.recipes import Recipes
 from crawlsched.settings import Settings
-from crawlsched.store import PageFacts
-from crawlsched.visits import Outcome
+from crawlsched.store import Outcome, PageFacts
 
 RECIPES = Recipes(Settings.from_scrapy({}))
 URL = "http://a/news/1"

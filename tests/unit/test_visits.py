@@ -3,7 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crawlsched.visits import Outcome, Visits
+from crawlsched.store import Outcome
+from crawlsched.visits import Visits
 
 
 def test_the_first_outcome_wins() -> None:
