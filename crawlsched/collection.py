@@ -19,8 +19,8 @@ from crawlsched.hosts import Hosts
 from crawlsched.kept_texts import TextBudget
 from crawlsched.noise import NoiseMasks
 from crawlsched.page_facts import FactsCache
-from crawlsched.page_index import PageIndex
 from crawlsched.pages import FREE, NEW
+from crawlsched.pages.page_index import PageIndex
 from crawlsched.planner import Plan, Planner, plan_in_force
 from crawlsched.request_templates import RequestTemplate
 from crawlsched.settings import Settings

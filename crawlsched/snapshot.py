@@ -9,7 +9,7 @@ from urllib.parse import quote
 from crawlsched import __version__
 from crawlsched.columns.array_file import read_arrays, read_facts, write_arrays
 from crawlsched.hosts import Hosts
-from crawlsched.page_index import PageIndex
+from crawlsched.pages.page_index import PageIndex
 from crawlsched.planner import (
     Plan,
     Planner,

@@ -24,7 +24,7 @@ from crawlsched.change_signals import (
     read_sitemap,
     robots_sitemaps,
 )
-from crawlsched.page_index import PageIndex
+from crawlsched.pages.page_index import PageIndex
 from crawlsched.store import Source, Store, host_of
 
 __all__ = ["MOST_PARTS", "ListedSitemap", "PartRead", "SourceRead", "UnknownEntry", "read_source"]

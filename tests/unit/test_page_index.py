@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crawlsched import page_index
 from crawlsched.columns.array_file import Parts
-from crawlsched.page_index import PageIndex
+from crawlsched.pages import page_index
+from crawlsched.pages.page_index import PageIndex
 
 
 def _name(number: int) -> bytes:

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crawlsched.pages import Pages
+from crawlsched.pages.rare_facts import Facts, RareFacts
 from crawlsched.planner import Planner
-from crawlsched.rare_facts import Facts, RareFacts
 
 NAMES = Facts._fields
 values = st.sampled_from([np.nan, 0.0, 5.0, 7.5])

@@ -12,7 +12,7 @@ from scrapy import Request
 from scrapy.utils.request import RequestFingerprinter
 
 from crawlsched.change_signals import parse_lastmod
-from crawlsched.page_index import PageIndex
+from crawlsched.pages.page_index import PageIndex
 from crawlsched.source_reading import SourceRead, read_source
 from crawlsched.store import Batch, Source, Store
 

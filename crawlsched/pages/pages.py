@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from crawlsched.columns.growing import grown
 from crawlsched.columns.number_column import NumberColumn
-from crawlsched.rare_facts import Facts, RareColumn, RareFacts
+from crawlsched.pages.rare_facts import Facts, RareColumn, RareFacts
 
 __all__ = ["ERROR", "FREE", "GONE", "LIVE", "MOVED", "NEW", "REFUSED", "STATE_NAMES", "Pages", "distinct"]
 

@@ -1,0 +1,29 @@
+"""Pages: what is kept of each known page, as columns of arrays."""
+
+from crawlsched.pages.pages import (
+    ERROR,
+    FREE,
+    GONE,
+    LIVE,
+    MOVED,
+    NEW,
+    REFUSED,
+    STATE_NAMES,
+    Pages,
+    check_importance,
+    distinct,
+)
+
+__all__ = [
+    "ERROR",
+    "FREE",
+    "GONE",
+    "LIVE",
+    "MOVED",
+    "NEW",
+    "REFUSED",
+    "STATE_NAMES",
+    "Pages",
+    "check_importance",
+    "distinct",
+]
