@@ -14,23 +14,23 @@ from numpy.typing import NDArray
 
 from crawlsched.aside import Aside
 from crawlsched.change_signals import part_number
+from crawlsched.content.kept_texts import TextBudget
+from crawlsched.content.noise_masks import NoiseMasks
+from crawlsched.content.site_templates import Sites
+from crawlsched.content.validators import ValidatorTrials
+from crawlsched.content.wrong_pages import WrongPages
 from crawlsched.crawl_value import prepare_compiled
 from crawlsched.hosts import Hosts
-from crawlsched.kept_texts import TextBudget
-from crawlsched.noise import NoiseMasks
 from crawlsched.page_facts import FactsCache
 from crawlsched.pages import FREE, NEW
 from crawlsched.pages.page_index import PageIndex
 from crawlsched.planner import Plan, Planner, plan_in_force
 from crawlsched.request_templates import RequestTemplate
 from crawlsched.settings import Settings
-from crawlsched.sites import Sites
 from crawlsched.snapshot import SnapshotFile, Unusable
 from crawlsched.sources import Sources
 from crawlsched.store import TRACE_COLUMNS, Host, KeptText, Lease, NewPage, PageFacts, Store, WriteBehind
 from crawlsched.unsaved import Unsaved
-from crawlsched.validators import ValidatorTrials
-from crawlsched.wrong_pages import WrongPages
 
 __all__ = ["Collection", "FoundPage", "give_memory_back", "load_pages", "planner_for"]
 

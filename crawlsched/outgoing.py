@@ -7,11 +7,11 @@ from dataclasses import replace
 from functools import partial
 
 from crawlsched.collection import Collection
-from crawlsched.content_reading import Body, Content, is_current, is_quick, read_content
-from crawlsched.judging import kept_of
-from crawlsched.noise import NoiseMasks
+from crawlsched.content.judging import kept_of
+from crawlsched.content.noise_masks import NoiseMasks
+from crawlsched.content.reading import Body, Content, is_current, is_quick, read_content
+from crawlsched.content.recipe_choice import Recipes, meant_for
 from crawlsched.probes import Probes
-from crawlsched.recipes import Recipes, meant_for
 from crawlsched.store import PageFacts
 from crawlsched.visits import Visit, Visits
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from random import Random
 
-from crawlsched.content_reading import Content
+from crawlsched.content.reading import Content
 
 __all__ = ["Probe", "Probes"]
 

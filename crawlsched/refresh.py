@@ -32,11 +32,11 @@ from crawlsched.announcing import Announcing
 from crawlsched.change_signals import absolute_sitemaps
 from crawlsched.collection import Collection
 from crawlsched.commands import obey
-from crawlsched.content_reading import Body, Content
+from crawlsched.content.reading import Body, Content
+from crawlsched.content.recipe_choice import Recipes
 from crawlsched.outgoing import Outgoing
 from crawlsched.planner import Plan, Snapshot
 from crawlsched.probes import Probes
-from crawlsched.recipes import Recipes
 from crawlsched.responses import Fetched, ForSpider, Responses
 from crawlsched.retry_after import retry_after
 from crawlsched.settings import Settings

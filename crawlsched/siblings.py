@@ -7,7 +7,7 @@ from collections.abc import Container
 import numpy as np
 
 from crawlsched.collection import Collection
-from crawlsched.content_reading import Content
+from crawlsched.content.reading import Content
 from crawlsched.pages import LIVE
 
 __all__ = ["sibling_of"]

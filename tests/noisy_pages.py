@@ -13,11 +13,11 @@ from random import Random
 
 from crawlsched.change_detection import Recipe
 from crawlsched.change_detection.visible_text import visible_text
-from crawlsched.content_reading import Body, Content, read_content
-from crawlsched.judging import judged, kept_of, rebaselined
-from crawlsched.noise import NoiseMasks
+from crawlsched.content.judging import judged, kept_of, rebaselined
+from crawlsched.content.noise_masks import NoiseMasks
+from crawlsched.content.reading import Body, Content, read_content
+from crawlsched.content.site_templates import Sites
 from crawlsched.probes import Probe, Probes
-from crawlsched.sites import Sites
 from crawlsched.store import PageFacts
 
 WORDS = [f"word{number:03d}" for number in range(997)]

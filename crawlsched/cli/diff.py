@@ -65,7 +65,7 @@ def _kept(store: "Store", page: int, url: str) -> "KeptText":
 
 
 def _lines(data: bytes) -> list[str]:
-    from crawlsched.kept_texts import unpacked
+    from crawlsched.content.kept_texts import unpacked
 
     return [line for line in _SENTENCE_END.split(unpacked(data)) if line]
 

@@ -67,7 +67,7 @@ def report(arguments: argparse.Namespace) -> dict[str, Any]:
 
 def _hosts(store: "Store") -> list[dict[str, Any]]:
     """Describe the hosts of which something was learned: what they serve in the place of pages, whose headers lie."""
-    from crawlsched.validators import standings
+    from crawlsched.content.validators import standings
 
     described = [
         {

@@ -43,7 +43,7 @@ def add_parser(commands: Any) -> None:
 
 def report(arguments: argparse.Namespace) -> dict[str, Any]:
     """Gather everything."""
-    from crawlsched.judging import flaps_between
+    from crawlsched.content.judging import flaps_between
 
     target = find_target(arguments)
     now = time.time()
@@ -83,8 +83,8 @@ def report(arguments: argparse.Namespace) -> dict[str, Any]:
 
 def _host_notes(store: "Store", url: str) -> dict[str, Any]:
     """What is thought of the host's validators."""
+    from crawlsched.content.validators import standings
     from crawlsched.store import host_of
-    from crawlsched.validators import standings
 
     counts = next((host.counts for host in store.host_rows() if host.host == host_of(url)), {})
     return {"validators": standings(counts.get("validators", {}))}

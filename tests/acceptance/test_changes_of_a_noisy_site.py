@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import pytest
 
-from crawlsched.validators import standings
+from crawlsched.content.validators import standings
 from tests.changing_site import HOSTS, LYING, PAGES_PER_HOST, WALLED
 from tests.crawling import _ROOT, Crawl, Project
 

@@ -19,8 +19,8 @@ from scrapy.utils.sitemap import Sitemap
 
 from crawlsched.change_detection import LivingBlocks, MainText, RawBytes, Selectors, VisibleText, page_blocks
 from crawlsched.change_signals import announcements, read_sitemap
-from crawlsched.content_reading import Before, Body, Content, read_content
-from crawlsched.noise import NoiseMasks
+from crawlsched.content.noise_masks import NoiseMasks
+from crawlsched.content.reading import Before, Body, Content, read_content
 from tests.noisy_pages import Counts, Judge, real_pages, visits_of_a_site, visits_of_real_pages
 
 URL = "https://www.example.com/sitemap.xml"

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from crawlsched.validators import Tally, standings
+from crawlsched.content.validators import Tally, standings
 from tests.crawling import _ROOT, Crawl, Project
 from tests.site import Site
 

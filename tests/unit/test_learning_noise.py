@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from crawlsched.change_detection import NoiseMask, page_blocks
-from crawlsched.content_reading import Body, Content, read_content
-from crawlsched.judging import flaps_between, judged, kept_of, rebaselined
-from crawlsched.noise import NoiseMasks
+from crawlsched.content.judging import flaps_between, judged, kept_of, rebaselined
+from crawlsched.content.noise_masks import NoiseMasks
+from crawlsched.content.reading import Body, Content, read_content
+from crawlsched.content.recipe_choice import Recipes
 from crawlsched.probes import Probe, Probes
-from crawlsched.recipes import Recipes
 from crawlsched.settings import Settings
 from crawlsched.store import Outcome, PageFacts
 

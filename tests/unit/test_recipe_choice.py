@@ -7,8 +7,8 @@ import logging
 import pytest
 
 from crawlsched.change_detection import LivingBlocks, MainText, Recipe, compare, recipe_from
-from crawlsched.kept_texts import packed, unpacked
-from crawlsched.recipes import Recipes
+from crawlsched.content.kept_texts import packed, unpacked
+from crawlsched.content.recipe_choice import Recipes
 from crawlsched.settings import Settings
 from crawlsched.store.tombstones import pattern
 

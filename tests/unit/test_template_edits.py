@@ -9,7 +9,7 @@ from random import Random
 import pytest
 
 from crawlsched.change_detection import LivingBlocks, TemplateEdits, recipe
-from crawlsched.sites import Sites
+from crawlsched.content.site_templates import Sites
 from tests.noisy_pages import Judge, edited, noisy, written
 
 Layout = Callable[[int, str], str]

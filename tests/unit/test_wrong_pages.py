@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crawlsched.change_detection import LivingBlocks
-from crawlsched.content_reading import Body, Content, read_content
-from crawlsched.judging import judged
-from crawlsched.noise import NoiseMasks
+from crawlsched.content.judging import judged
+from crawlsched.content.noise_masks import NoiseMasks
+from crawlsched.content.reading import Body, Content, read_content
+from crawlsched.content.wrong_pages import Suspicion, WrongPages, impossible_url
 from crawlsched.store import PageFacts
-from crawlsched.wrong_pages import Suspicion, WrongPages, impossible_url
 
 WALL = "<h1>Please log in</h1><p>To read on you need an account, which costs nothing at all."
 MASKS = NoiseMasks(read=lambda template: None)

@@ -20,9 +20,9 @@ from crawlsched.change_detection import (
     sketch,
 )
 from crawlsched.change_detection.content_kind import content_kind
-from crawlsched.kept_texts import packed
-from crawlsched.noise import NoiseMasks
-from crawlsched.sites import SeenPage, Sites
+from crawlsched.content.kept_texts import packed
+from crawlsched.content.noise_masks import NoiseMasks
+from crawlsched.content.site_templates import SeenPage, Sites
 
 __all__ = ["Before", "Body", "Content", "is_current", "is_quick", "read_content"]
 

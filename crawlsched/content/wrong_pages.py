@@ -9,8 +9,8 @@ from random import Random
 from urllib.parse import urljoin, urlsplit
 
 from crawlsched.change_detection import Fingerprint
-from crawlsched.content_reading import Content
-from crawlsched.judging import Verdict
+from crawlsched.content.judging import Verdict
+from crawlsched.content.reading import Content
 from crawlsched.store import PageFacts
 
 __all__ = ["Suspicion", "WrongPages", "impossible_url"]

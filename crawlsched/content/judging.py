@@ -13,7 +13,7 @@ from crawlsched.change_detection import (
     sketch_changed_share,
     sketch_similarity,
 )
-from crawlsched.content_reading import Before, Content
+from crawlsched.content.reading import Before, Content
 from crawlsched.store import Outcome, PageFacts
 
 __all__ = ["ChangeSize", "Verdict", "flaps_between", "judged", "kept_of", "rebaselined"]
