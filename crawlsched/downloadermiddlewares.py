@@ -17,7 +17,7 @@ from scrapy.utils.asyncio import run_in_thread
 
 from crawlsched.refresh import Body, Content, Fetched, ForSpider, NotForTheSpider, Refresher
 from crawlsched.store import Outcome
-from crawlsched.visits import Visit
+from crawlsched.visits.visits import Visit
 
 __all__ = ["RefreshMiddleware"]
 

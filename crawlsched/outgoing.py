@@ -11,9 +11,9 @@ from crawlsched.content.judging import kept_of
 from crawlsched.content.noise_masks import NoiseMasks
 from crawlsched.content.reading import Body, Content, is_current, is_quick, read_content
 from crawlsched.content.recipe_choice import Recipes, meant_for
-from crawlsched.probes import Probes
 from crawlsched.store import PageFacts
-from crawlsched.visits import Visit, Visits
+from crawlsched.visits.probes import Probes
+from crawlsched.visits.visits import Visit, Visits
 
 __all__ = ["Outgoing"]
 

@@ -36,14 +36,14 @@ from crawlsched.content.reading import Body, Content
 from crawlsched.content.recipe_choice import Recipes
 from crawlsched.outgoing import Outgoing
 from crawlsched.planner import Plan, Snapshot
-from crawlsched.probes import Probes
 from crawlsched.responses import Fetched, ForSpider, Responses
 from crawlsched.retry_after import retry_after
 from crawlsched.settings import Settings
 from crawlsched.slot_clock import SlotClock
 from crawlsched.source_reading import SourceRead
 from crawlsched.store import Outcome, PageFacts, Source
-from crawlsched.visits import Visit, Visits
+from crawlsched.visits.probes import Probes
+from crawlsched.visits.visits import Visit, Visits
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler

@@ -14,13 +14,13 @@ from crawlsched.content.judging import ChangeSize, Verdict, judged, rebaselined
 from crawlsched.content.reading import Content
 from crawlsched.content.validators import seconds_since
 from crawlsched.content.wrong_pages import Suspicion
-from crawlsched.deliveries import Deliveries
-from crawlsched.probes import Probe, Probes
 from crawlsched.request_templates import RequestTemplate
 from crawlsched.retry_after import retry_after
 from crawlsched.siblings import sibling_of
 from crawlsched.store import TRACE_COLUMNS, Outcome, PageFacts, host_of
-from crawlsched.visits import Visit, Visits
+from crawlsched.visits.deliveries import Deliveries
+from crawlsched.visits.probes import Probe, Probes
+from crawlsched.visits.visits import Visit, Visits
 
 __all__ = ["Fetched", "ForSpider", "Responses"]
 

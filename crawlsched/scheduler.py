@@ -32,7 +32,7 @@ from crawlsched.request_templates import RequestTemplate, build_request, templat
 from crawlsched.settings import parse_bandwidth
 from crawlsched.slot_clock import SlotClock
 from crawlsched.store import Outcome, PageFacts
-from crawlsched.visits import Visit
+from crawlsched.visits.visits import Visit
 
 __all__ = ["Scheduler"]
 

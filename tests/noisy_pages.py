@@ -17,8 +17,8 @@ from crawlsched.content.judging import judged, kept_of, rebaselined
 from crawlsched.content.noise_masks import NoiseMasks
 from crawlsched.content.reading import Body, Content, read_content
 from crawlsched.content.site_templates import Sites
-from crawlsched.probes import Probe, Probes
 from crawlsched.store import PageFacts
+from crawlsched.visits.probes import Probe, Probes
 
 WORDS = [f"word{number:03d}" for number in range(997)]
 # Modules of the standard library whose pages, as pydoc makes them, are real documents of up to 100 KB.

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crawlsched.deliveries import Deliveries
+from crawlsched.visits.deliveries import Deliveries
 
 
 def _deliveries() -> tuple[Deliveries, list[int], list[int]]:

@@ -13,9 +13,9 @@ from crawlsched.content.judging import flaps_between, judged, kept_of, rebaselin
 from crawlsched.content.noise_masks import NoiseMasks
 from crawlsched.content.reading import Body, Content, read_content
 from crawlsched.content.recipe_choice import Recipes
-from crawlsched.probes import Probe, Probes
 from crawlsched.settings import Settings
 from crawlsched.store import Outcome, PageFacts
+from crawlsched.visits.probes import Probe, Probes
 
 RECIPES = Recipes(Settings.from_scrapy({}))
 URL = "http://a/news/1"

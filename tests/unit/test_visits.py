@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crawlsched.store import Outcome
-from crawlsched.visits import Visits
+from crawlsched.visits.visits import Visits
 
 
 def test_the_first_outcome_wins() -> None:

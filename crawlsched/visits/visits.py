@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from crawlsched.store import Outcome
 
 if TYPE_CHECKING:
-    from crawlsched.probes import Probe
+    from crawlsched.visits.probes import Probe
 
 __all__ = ["Visit", "Visits"]
 
