@@ -11,11 +11,11 @@ from crawlsched.admission import Admission
 from crawlsched.change_signals import Problem
 from crawlsched.collection import Collection, FoundPage
 from crawlsched.planner import prospects
-from crawlsched.poll_value import Brought, poll_interval
 from crawlsched.settings import Settings
-from crawlsched.sitemap_indexes import SKIPPED_FOR, SitemapIndexes
-from crawlsched.source_reading import SourceRead, UnknownEntry, read_source
-from crawlsched.source_tally import tallied
+from crawlsched.sources.poll_value import Brought, poll_interval
+from crawlsched.sources.sitemap_indexes import SKIPPED_FOR, SitemapIndexes
+from crawlsched.sources.source_reading import SourceRead, UnknownEntry, read_source
+from crawlsched.sources.source_tally import tallied
 from crawlsched.store import Source, host_of
 
 __all__ = ["Announcing"]

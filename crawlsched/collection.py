@@ -28,7 +28,7 @@ from crawlsched.planner import Plan, Planner, plan_in_force
 from crawlsched.request_templates import RequestTemplate
 from crawlsched.settings import Settings
 from crawlsched.snapshot import SnapshotFile, Unusable
-from crawlsched.sources import Sources
+from crawlsched.sources.sources import Sources
 from crawlsched.store import TRACE_COLUMNS, Host, KeptText, Lease, NewPage, PageFacts, Store, WriteBehind
 from crawlsched.unsaved import Unsaved
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from crawlsched.exceptions import CrawlschedError
 from crawlsched.pinging import announce, known_pages
 from crawlsched.settings import parse_bandwidth
-from crawlsched.sources import POLLED_KINDS
+from crawlsched.sources.sources import POLLED_KINDS
 from crawlsched.store import Command
 
 if TYPE_CHECKING:

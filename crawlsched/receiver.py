@@ -17,7 +17,7 @@ from crawlsched.allowance import Allowance
 from crawlsched.change_signals.pings import MOST_URLS, PingRefused, callback_token, is_equal, is_signed, read_indexnow
 from crawlsched.connections import Connections
 from crawlsched.pinging import pinged
-from crawlsched.sources import POLLED_KINDS
+from crawlsched.sources.sources import POLLED_KINDS
 
 if TYPE_CHECKING:
     from aiohttp import web

@@ -40,7 +40,7 @@ from crawlsched.responses import Fetched, ForSpider, Responses
 from crawlsched.retry_after import retry_after
 from crawlsched.settings import Settings
 from crawlsched.slot_clock import SlotClock
-from crawlsched.source_reading import SourceRead
+from crawlsched.sources.source_reading import SourceRead
 from crawlsched.store import Outcome, PageFacts, Source
 from crawlsched.visits.probes import Probes
 from crawlsched.visits.visits import Visit, Visits

@@ -73,7 +73,7 @@ def _weight_of_part(plan: Plan, host: int, part: dict[str, Any]) -> float | None
 
 def _stated(tallies: dict[str, Any]) -> dict[str, Any]:
     """Return what was stated so far: how often, how alike, and how late."""
-    from crawlsched.source_tally import median_delay
+    from crawlsched.sources.source_tally import median_delay
 
     delay = median_delay(tallies)
     return {
@@ -125,7 +125,7 @@ def quality(visits: dict[str, Any], chosen: Any) -> dict[str, Any]:
 def _by_site(sources: list[Source], visits: dict[str, Any]) -> list[dict[str, Any]]:
     import numpy as np
 
-    from crawlsched.source_tally import together
+    from crawlsched.sources.source_tally import together
 
     found = []
     for host in sorted({source.host for source in sources if source.host}):

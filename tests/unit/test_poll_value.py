@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from crawlsched.crawl_value import greedy
 from crawlsched.planner import Planner, plan, prospects
-from crawlsched.poll_value import Brought, poll_interval
+from crawlsched.sources.poll_value import Brought, poll_interval
 
 HOUR = 3600.0
 

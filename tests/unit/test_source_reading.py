@@ -13,7 +13,7 @@ from scrapy.utils.request import RequestFingerprinter
 
 from crawlsched.change_signals import parse_lastmod
 from crawlsched.pages.page_index import PageIndex
-from crawlsched.source_reading import SourceRead, read_source
+from crawlsched.sources.source_reading import SourceRead, read_source
 from crawlsched.store import Batch, Source, Store
 
 MAP = "http://a.example/sitemap.xml"

@@ -7,8 +7,8 @@ import pytest
 
 from crawlsched.change_signals import newest_of_each
 from crawlsched.planner import Planner, plan
-from crawlsched.source_reading import PartRead, SourceRead
-from crawlsched.source_tally import median_delay, tallied, together
+from crawlsched.sources.source_reading import PartRead, SourceRead
+from crawlsched.sources.source_tally import median_delay, tallied, together
 
 NOON = 1_790_000_000.0 // 86_400 * 86_400 + 43_200
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from crawlsched.source_reading import MOST_PARTS, PartRead, SourceRead
+from crawlsched.sources.source_reading import MOST_PARTS, PartRead, SourceRead
 
 __all__ = ["Delay", "median_delay", "tallied", "together"]
 

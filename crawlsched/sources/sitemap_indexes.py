@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from crawlsched.sources import Sources
+from crawlsched.sources.sources import Sources
 from crawlsched.store import Source
 
 __all__ = ["SKIPPED_FOR", "SitemapIndexes"]
