@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from crawlsched.collection import Collection, FoundPage
-from crawlsched.request_templates import RequestTemplate
+from crawlsched.collection.collection import Collection, FoundPage
+from crawlsched.collection.request_templates import RequestTemplate
 from crawlsched.settings import Settings
 from crawlsched.store import host_of
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from crawlsched.admission import Admission
 from crawlsched.change_signals import Problem
-from crawlsched.collection import Collection, FoundPage
+from crawlsched.collection.collection import Collection, FoundPage
 from crawlsched.planner import prospects
 from crawlsched.settings import Settings
 from crawlsched.sources.poll_value import Brought, poll_interval

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
-from crawlsched.collection import Collection
+from crawlsched.collection.collection import Collection
 from crawlsched.content.judging import kept_of
 from crawlsched.content.noise_masks import NoiseMasks
 from crawlsched.content.reading import Body, Content, is_current, is_quick, read_content

@@ -30,7 +30,7 @@ from scrapy.utils.python import global_object_name
 from crawlsched.admission import Admission
 from crawlsched.announcing import Announcing
 from crawlsched.change_signals import absolute_sitemaps
-from crawlsched.collection import Collection
+from crawlsched.collection.collection import Collection
 from crawlsched.commands import obey
 from crawlsched.content.reading import Body, Content
 from crawlsched.content.recipe_choice import Recipes

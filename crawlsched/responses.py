@@ -9,12 +9,12 @@ from typing import Any, NamedTuple
 
 from scrapy import Request
 
-from crawlsched.collection import Collection, FoundPage
+from crawlsched.collection.collection import Collection, FoundPage
+from crawlsched.collection.request_templates import RequestTemplate
 from crawlsched.content.judging import ChangeSize, Verdict, judged, rebaselined
 from crawlsched.content.reading import Content
 from crawlsched.content.validators import seconds_since
 from crawlsched.content.wrong_pages import Suspicion
-from crawlsched.request_templates import RequestTemplate
 from crawlsched.retry_after import retry_after
 from crawlsched.siblings import sibling_of
 from crawlsched.store import TRACE_COLUMNS, Outcome, PageFacts, host_of

@@ -25,10 +25,10 @@ from scrapy.utils.misc import build_from_crawler, load_object
 from twisted.internet.defer import Deferred
 from twisted.python.failure import Failure
 
+from crawlsched.collection.request_templates import RequestTemplate, build_request, template_of
 from crawlsched.exceptions import CrawlschedError
 from crawlsched.pinging import announce, known_pages
 from crawlsched.refresh import NotForTheSpider, Refresher
-from crawlsched.request_templates import RequestTemplate, build_request, template_of
 from crawlsched.settings import parse_bandwidth
 from crawlsched.slot_clock import SlotClock
 from crawlsched.store import Outcome, PageFacts

@@ -6,7 +6,7 @@ from collections.abc import Container
 
 import numpy as np
 
-from crawlsched.collection import Collection
+from crawlsched.collection.collection import Collection
 from crawlsched.content.reading import Content
 from crawlsched.pages import LIVE
 

@@ -101,7 +101,7 @@ def planners(
     store: "Store", target: Target, now: float, pages: list[int] | None = None
 ) -> "Iterator[tuple[Planner, int]]":
     """Give a planner for each block of pages, in which they are numbered from 0, and how many there are."""
-    from crawlsched.collection import planner_for
+    from crawlsched.collection.collection import planner_for
 
     hosts: dict[str, int] = {}
     host_number = lambda name: hosts.setdefault(name, len(hosts))  # noqa: E731

@@ -14,7 +14,7 @@ from random import Random
 import numpy as np
 import pytest
 
-from crawlsched.collection import Collection, FoundPage
+from crawlsched.collection.collection import Collection, FoundPage
 from crawlsched.columns.array_file import read_arrays, read_facts, write_arrays
 from crawlsched.planner import plan
 from crawlsched.planner.co_changes import CoChanges, HostCoChanges
@@ -331,7 +331,7 @@ def test_a_snapshot_that_does_not_fit_is_not_used_and_the_log_says_why(folder, c
     """The pages are read from the store, as if there were none; and at its end the crawl leaves one that fits."""
     copy = Path(shutil.copytree(folder, folder.with_name("without")))
     happens(folder)
-    with caplog.at_level(logging.INFO, "crawlsched.collection"):
+    with caplog.at_level(logging.INFO, "crawlsched.collection.collection"):
         collection = opened(folder, ENDED)
     assert collection.snapshot_unusable.startswith(reason)
     (line,) = [record.getMessage() for record in caplog.records if "snapshot" in record.getMessage()]

@@ -1,6 +1,6 @@
 """Hosts: what they ask for is kept."""
 
-from crawlsched.hosts import Hosts
+from crawlsched.collection.hosts import Hosts
 
 
 def test_a_crawl_delay_counts_from_the_last_request() -> None:

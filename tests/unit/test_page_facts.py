@@ -1,6 +1,6 @@
 """The cache of page facts never loses what is not yet written."""
 
-from crawlsched.page_facts import FactsCache
+from crawlsched.collection.facts_cache import FactsCache
 from crawlsched.store import PageFacts
 
 

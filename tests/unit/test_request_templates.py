@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scrapy import FormRequest, Request, Spider
 from scrapy.http import JsonRequest
 
-from crawlsched.request_templates import build_request, template_of
+from crawlsched.collection.request_templates import build_request, template_of
 
 
 class _Spider(Spider):

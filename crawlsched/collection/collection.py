@@ -12,25 +12,25 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from crawlsched.aside import Aside
 from crawlsched.change_signals import part_number
+from crawlsched.collection.facts_cache import FactsCache
+from crawlsched.collection.hosts import Hosts
+from crawlsched.collection.request_templates import RequestTemplate
+from crawlsched.collection.side_thread import Aside
+from crawlsched.collection.snapshot_file import SnapshotFile, Unusable
+from crawlsched.collection.unsaved import Unsaved
 from crawlsched.content.kept_texts import TextBudget
 from crawlsched.content.noise_masks import NoiseMasks
 from crawlsched.content.site_templates import Sites
 from crawlsched.content.validators import ValidatorTrials
 from crawlsched.content.wrong_pages import WrongPages
 from crawlsched.crawl_value import prepare_compiled
-from crawlsched.hosts import Hosts
-from crawlsched.page_facts import FactsCache
 from crawlsched.pages import FREE, NEW
 from crawlsched.pages.page_index import PageIndex
 from crawlsched.planner import Plan, Planner, plan_in_force
-from crawlsched.request_templates import RequestTemplate
 from crawlsched.settings import Settings
-from crawlsched.snapshot import SnapshotFile, Unusable
 from crawlsched.sources.sources import Sources
 from crawlsched.store import TRACE_COLUMNS, Host, KeptText, Lease, NewPage, PageFacts, Store, WriteBehind
-from crawlsched.unsaved import Unsaved
 
 __all__ = ["Collection", "FoundPage", "give_memory_back", "load_pages", "planner_for"]
 

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 from urllib.parse import quote
 
 from crawlsched import __version__
+from crawlsched.collection.hosts import Hosts
 from crawlsched.columns.array_file import read_arrays, read_facts, write_arrays
-from crawlsched.hosts import Hosts
 from crawlsched.pages.page_index import PageIndex
 from crawlsched.planner import (
     Plan,
