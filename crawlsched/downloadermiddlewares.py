@@ -15,7 +15,7 @@ from scrapy.exceptions import IgnoreRequest
 from scrapy.http import Response
 from scrapy.utils.asyncio import run_in_thread
 
-from crawlsched.refresh import Body, Content, Fetched, ForSpider, NotForTheSpider, Refresher
+from crawlsched.refresh.refresher import Body, Content, Fetched, ForSpider, NotForTheSpider, Refresher
 from crawlsched.store import Outcome
 from crawlsched.visits.visits import Visit
 

@@ -23,7 +23,7 @@ from twisted.internet.task import LoopingCall
 
 from crawlsched.jobs import CrawlJobs
 from crawlsched.receiver import Receiver
-from crawlsched.refresh import Refresher
+from crawlsched.refresh.refresher import Refresher
 
 __all__ = ["Refresh"]
 

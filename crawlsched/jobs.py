@@ -29,7 +29,7 @@ from crawlsched.collection.hosts import Hosts
 from crawlsched.crawl_value import load_compiled
 from crawlsched.exceptions import CrawlschedError
 from crawlsched.planner import Plan, Planner, Snapshot, plan
-from crawlsched.refresh import Refresher
+from crawlsched.refresh.refresher import Refresher
 from crawlsched.settings import Settings
 from crawlsched.store import Store
 

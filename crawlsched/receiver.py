@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING
 from crawlsched.allowance import Allowance
 from crawlsched.change_signals.pings import MOST_URLS, PingRefused, callback_token, is_equal, is_signed, read_indexnow
 from crawlsched.connections import Connections
-from crawlsched.pinging import pinged
+from crawlsched.refresh.pings import pinged
 from crawlsched.sources.sources import POLLED_KINDS
 
 if TYPE_CHECKING:
     from aiohttp import web
 
-    from crawlsched.refresh import Refresher
+    from crawlsched.refresh.refresher import Refresher
 
 __all__ = ["Receiver"]
 

@@ -27,8 +27,8 @@ from twisted.python.failure import Failure
 
 from crawlsched.collection.request_templates import RequestTemplate, build_request, template_of
 from crawlsched.exceptions import CrawlschedError
-from crawlsched.pinging import announce, known_pages
-from crawlsched.refresh import NotForTheSpider, Refresher
+from crawlsched.refresh.pings import announce, known_pages
+from crawlsched.refresh.refresher import NotForTheSpider, Refresher
 from crawlsched.settings import parse_bandwidth
 from crawlsched.slot_clock import SlotClock
 from crawlsched.store import Outcome, PageFacts

@@ -9,7 +9,7 @@ from scrapy import Request
 from scrapy.crawler import Crawler
 from scrapy.http import Response
 
-from crawlsched.refresh import Refresher
+from crawlsched.refresh.refresher import Refresher
 
 __all__ = ["DeliveryMiddleware"]
 

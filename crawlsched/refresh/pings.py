@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
-    from crawlsched.refresh import Refresher
+    from crawlsched.refresh.refresher import Refresher
 
 __all__ = ["announce", "known_pages", "pinged"]
 

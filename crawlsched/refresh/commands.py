@@ -9,13 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crawlsched.exceptions import CrawlschedError
-from crawlsched.pinging import announce, known_pages
+from crawlsched.refresh.pings import announce, known_pages
 from crawlsched.settings import parse_bandwidth
 from crawlsched.sources.sources import POLLED_KINDS
 from crawlsched.store import Command
 
 if TYPE_CHECKING:
-    from crawlsched.refresh import Refresher
+    from crawlsched.refresh.refresher import Refresher
 
 __all__ = ["obey"]
 

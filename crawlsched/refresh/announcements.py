@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from crawlsched.admission import Admission
 from crawlsched.change_signals import Problem
 from crawlsched.collection.collection import Collection, FoundPage
 from crawlsched.planner import prospects
+from crawlsched.refresh.requested import Admission
 from crawlsched.settings import Settings
 from crawlsched.sources.poll_value import Brought, poll_interval
 from crawlsched.sources.sitemap_indexes import SKIPPED_FOR, SitemapIndexes

@@ -15,8 +15,8 @@ from crawlsched.content.judging import ChangeSize, Verdict, judged, rebaselined
 from crawlsched.content.reading import Content
 from crawlsched.content.validators import seconds_since
 from crawlsched.content.wrong_pages import Suspicion
-from crawlsched.retry_after import retry_after
-from crawlsched.siblings import sibling_of
+from crawlsched.refresh.retry_after import retry_after
+from crawlsched.refresh.siblings import sibling_of
 from crawlsched.store import TRACE_COLUMNS, Outcome, PageFacts, host_of
 from crawlsched.visits.deliveries import Deliveries
 from crawlsched.visits.probes import Probe, Probes

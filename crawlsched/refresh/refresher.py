@@ -2,13 +2,13 @@
 
 This is the table of contents of the system. Each flow is one method here; how it goes on stands in the module named.
 
-* *a request is made* by the spider: `requested` (`admission`)
-* *a slot ticks*: `next_page`, `next_source` (`outgoing`, `planner`, `sources`)
-* *a response arrives*: `reading` (`content_reading`, in a thread if it is large), then `crawled` (`responses`,
+* *a request is made* by the spider: `requested` (`requested`)
+* *a slot ticks*: `next_page`, `next_source` (`slots`, `planner`, `sources`)
+* *a response arrives*: `reading` (`content.reading`, in a thread if it is large), then `crawled` (`responses`,
   `judging`); without one: `failed`, `resolve`; through the spider: `deliveries`
-* *a visit is in doubt*: `next_probe` (`probes`), then as for any response; that teaches what is noise (`noise`), and
-  what is served in the place of pages (`wrong_pages`)
-* *ChangeSignals arrive*: `read_source` (in a thread), then `source_read` (`source_reading`, `announcing`)
+* *a visit is in doubt*: `next_probe` (`probes`), then as for any response; that teaches what is noise
+  (`noise_masks`), and what is served in the place of pages (`wrong_pages`)
+* *ChangeSignals arrive*: `read_source` (in a thread), then `source_read` (`source_reading`, `announcements`)
 * *re-planning*: `snapshot`, then `planner.plan` (in a thread, by `jobs`), then `adopt`
 """
 
@@ -27,17 +27,17 @@ from scrapy import Request
 from scrapy.exceptions import IgnoreRequest
 from scrapy.utils.python import global_object_name
 
-from crawlsched.admission import Admission
-from crawlsched.announcing import Announcing
 from crawlsched.change_signals import absolute_sitemaps
 from crawlsched.collection.collection import Collection
-from crawlsched.commands import obey
 from crawlsched.content.reading import Body, Content
 from crawlsched.content.recipe_choice import Recipes
-from crawlsched.outgoing import Outgoing
 from crawlsched.planner import Plan, Snapshot
-from crawlsched.responses import Fetched, ForSpider, Responses
-from crawlsched.retry_after import retry_after
+from crawlsched.refresh.announcements import Announcing
+from crawlsched.refresh.commands import obey
+from crawlsched.refresh.requested import Admission
+from crawlsched.refresh.responses import Fetched, ForSpider, Responses
+from crawlsched.refresh.retry_after import retry_after
+from crawlsched.refresh.slots import Outgoing
 from crawlsched.settings import Settings
 from crawlsched.slot_clock import SlotClock
 from crawlsched.sources.source_reading import SourceRead
