@@ -22,7 +22,7 @@ from scrapy.utils.httpobj import urlparse_cached
 from twisted.internet.task import LoopingCall
 
 from crawlsched.jobs import CrawlJobs
-from crawlsched.receiver import Receiver
+from crawlsched.receiver.receiver import Receiver
 from crawlsched.refresh.refresher import Refresher
 
 __all__ = ["Refresh"]

@@ -17,7 +17,7 @@ from urllib.parse import quote, urlsplit
 import pytest
 
 from crawlsched.change_signals.pings import subscription_form
-from crawlsched.connections import MOST_CONNECTIONS
+from crawlsched.receiver.connections import MOST_CONNECTIONS
 from tests.crawling import VISITING_SPIDER, Project
 from tests.site import Site
 

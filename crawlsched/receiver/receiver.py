@@ -13,9 +13,9 @@ import math
 from collections.abc import Awaitable, Callable, Iterator
 from typing import TYPE_CHECKING
 
-from crawlsched.allowance import Allowance
 from crawlsched.change_signals.pings import MOST_URLS, PingRefused, callback_token, is_equal, is_signed, read_indexnow
-from crawlsched.connections import Connections
+from crawlsched.receiver.allowance import Allowance
+from crawlsched.receiver.connections import Connections
 from crawlsched.refresh.pings import pinged
 from crawlsched.sources.sources import POLLED_KINDS
 
