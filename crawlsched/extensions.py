@@ -21,7 +21,7 @@ from scrapy.utils.defer import deferred_from_coro
 from scrapy.utils.httpobj import urlparse_cached
 from twisted.internet.task import LoopingCall
 
-from crawlsched.jobs import CrawlJobs
+from crawlsched.jobs.crawl_jobs import CrawlJobs
 from crawlsched.receiver.receiver import Receiver
 from crawlsched.refresh.refresher import Refresher
 

@@ -26,7 +26,7 @@ def report(arguments: argparse.Namespace) -> dict[str, Any]:
     target = find_target(arguments)
     store = open_store(target, read_only=False)
     # After the database was found: until then a sentence is enough, and this loads Scrapy.
-    from crawlsched.jobs import JobsProcess
+    from crawlsched.jobs.crawl_jobs import JobsProcess
 
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s: %(message)s")
     logging.getLogger("apscheduler").setLevel(logging.WARNING)
