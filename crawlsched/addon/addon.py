@@ -16,11 +16,11 @@ from scrapy.settings import SETTINGS_PRIORITIES, BaseSettings
 from scrapy.utils.misc import load_object
 from scrapy.utils.spider import DefaultSpider
 
-from crawlsched.downloadermiddlewares import RefreshMiddleware
-from crawlsched.extensions import Refresh
-from crawlsched.scheduler import Scheduler
+from crawlsched.addon.downloadermiddlewares import RefreshMiddleware
+from crawlsched.addon.extensions import Refresh
+from crawlsched.addon.scheduler import Scheduler
+from crawlsched.addon.spidermiddlewares import DeliveryMiddleware
 from crawlsched.settings import Settings
-from crawlsched.spidermiddlewares import DeliveryMiddleware
 
 __all__ = ["Addon"]
 
