@@ -16,7 +16,7 @@ from crawlsched.exceptions import CrawlschedError
 from crawlsched.setting_values import SECONDS_PER, format_bandwidth, parse_bandwidth
 
 if TYPE_CHECKING:
-    from crawlsched.planner.outlook import Outlook
+    from crawlsched.planner.reports.outlook import Outlook
     from crawlsched.store import Source, Store
 
 __all__ = ["add_parser", "report", "say"]
@@ -120,7 +120,7 @@ def _polls(source: "Source") -> float:
 
 def _look(store: "Store", target: Target, now: float, bandwidth: float) -> dict[str, Any]:
     """Look at all pages of which a fresh copy is wanted, or at an even sample of them."""
-    from crawlsched.planner.outlook import Outlook
+    from crawlsched.planner.reports.outlook import Outlook
 
     last = store.next_page()
     every = max(1, -(-last // _SAMPLE))

@@ -16,24 +16,24 @@ from crawlsched.estimators import Posterior
 from crawlsched.estimators.page_precision import expected_evidence
 from crawlsched.frontier import PICKS_PER_TICK, Frontier
 from crawlsched.pages import ERROR, FREE, GONE, LIVE, MOVED, REFUSED, Pages, check_importance, distinct
-from crawlsched.planner.ages import keep_found
-from crawlsched.planner.aging import Aging
-from crawlsched.planner.co_change_watch import CoChangeWatch, FoundCoChanges
-from crawlsched.planner.explanation import Observation
-from crawlsched.planner.exploration import Exploration
-from crawlsched.planner.further_sources import FurtherSources
-from crawlsched.planner.learning_rate import LearningRate
-from crawlsched.planner.listening import Listening
-from crawlsched.planner.neighbours import Neighbours
-from crawlsched.planner.own_precision import OwnPrecision, beta, learned
-from crawlsched.planner.page_values import PosteriorValues
-from crawlsched.planner.parameters import Parameters
-from crawlsched.planner.persistence import Persistence
-from crawlsched.planner.plan import Plan
-from crawlsched.planner.point_value import KnownRates, PointValues
-from crawlsched.planner.rounds import Rounds
-from crawlsched.planner.rules import RULES
-from crawlsched.planner.signal_learning import FIRST_PRECISION, FIRST_SIGNAL_RATE
+from crawlsched.planner.evidence.co_change_watch import CoChangeWatch, FoundCoChanges
+from crawlsched.planner.evidence.further_sources import FurtherSources
+from crawlsched.planner.evidence.neighbours import Neighbours
+from crawlsched.planner.evidence.page_ages import keep_found
+from crawlsched.planner.evidence.page_precision import OwnPrecision, beta, learned
+from crawlsched.planner.evidence.signal_counts import Listening
+from crawlsched.planner.models.likelihood_power import LearningRate
+from crawlsched.planner.models.rate_decay import Aging
+from crawlsched.planner.models.rate_stationarity import Persistence
+from crawlsched.planner.overrides.exploration import Exploration
+from crawlsched.planner.overrides.starvation import Rounds
+from crawlsched.planner.parameters.parameters import Parameters
+from crawlsched.planner.plans.plan import Plan
+from crawlsched.planner.plans.signal_learning import FIRST_PRECISION, FIRST_SIGNAL_RATE
+from crawlsched.planner.reports.explanation import Observation
+from crawlsched.planner.values.plug_in_values import KnownRates, PointValues
+from crawlsched.planner.values.posterior_values import PosteriorValues
+from crawlsched.planner.values.rules import RULES
 
 __all__ = ["DEFAULT_GRID", "Knowledge", "positive"]
 

@@ -11,15 +11,15 @@ import numpy.typing as npt
 
 from crawlsched.columns.number_column import NumberColumn
 from crawlsched.frontier import Pick
-from crawlsched.in_parts import done_at_once
 from crawlsched.pages import FREE
-from crawlsched.planner.aging import Aging
-from crawlsched.planner.explaining import explain
-from crawlsched.planner.explanation import Explanation
 from crawlsched.planner.knowledge import DEFAULT_GRID, Knowledge, positive
-from crawlsched.planner.learning_rate import LearningRate
-from crawlsched.planner.persistence import Persistence
-from crawlsched.planner.plan import Plan, Snapshot
+from crawlsched.planner.models.likelihood_power import LearningRate
+from crawlsched.planner.models.rate_decay import Aging
+from crawlsched.planner.models.rate_stationarity import Persistence
+from crawlsched.planner.plans.plan import Plan, Snapshot
+from crawlsched.planner.reports.explaining import explain
+from crawlsched.planner.reports.explanation import Explanation
+from crawlsched.planner.slices import done_at_once
 
 __all__ = ["DEFAULT_GRID", "Planner"]
 
@@ -43,7 +43,7 @@ class Planner(Knowledge):
         Crawls per second.
     crawl_value : str
         ``"posterior"``, the expectation over what is still possible, or one of the papers' rules with estimated (or,
-        by `set_rates`, known) rates, a name in `crawlsched.planner.rules.RULES`: ``"greedy"``, ...
+        by `set_rates`, known) rates, a name in `crawlsched.planner.values.rules.RULES`: ``"greedy"``, ...
     rates : array_like, optional
         Grid of change rates per second, increasing; `DEFAULT_GRID` by default.
     min_crawl_interval : float
@@ -52,10 +52,10 @@ class Planner(Knowledge):
         A page not crawled for longer goes before anything of value, seconds.
     max_crawl_rounds : float, optional
         A page of some importance that was not crawled for so many rounds, each as long as one crawl of every page
-        takes, goes before long, too (`crawlsched.planner.rounds`); None: what is not worth it never goes.
+        takes, goes before long, too (`crawlsched.planner.overrides.starvation`); None: what is not worth it never goes.
     exploration_rounds : float, optional
         For so many rounds counts what a visit teaches: by the posterior crawl value, pages go for that, too
-        (`crawlsched.planner.exploration`); None: only for their fresh copies.
+        (`crawlsched.planner.overrides.exploration`); None: only for their fresh copies.
     discovery_horizon : float
         How far ahead a first crawl counts, seconds.
     signal_delay : float

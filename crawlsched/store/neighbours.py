@@ -11,7 +11,7 @@ import numpy as np
 
 __all__ = ["packed", "unpacked"]
 
-_WIDTH = 4  # bytes a page, as `crawlsched.planner.neighbours` has them
+_WIDTH = 4  # bytes a page, as `crawlsched.planner.evidence.neighbours` has them
 _QUICKLY = 1  # most of it are repetitions
 _ROWS_AT_ONCE = 2**18
 

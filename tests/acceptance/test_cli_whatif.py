@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from crawlsched.cli import main, whatif
-from crawlsched.planner.outlook import Outlook
+from crawlsched.planner.reports.outlook import Outlook
 from crawlsched.store import Batch, Source, Store
 from tests.simulated import Simulated, crawl
 

@@ -34,7 +34,7 @@ from crawlsched.collection.collection import give_memory_back
 from crawlsched.crawl_value import prepare_compiled, use_compiled
 from crawlsched.pages.page_index import PageIndex
 from crawlsched.planner import Planner, plan
-from crawlsched.planner.keeping import planner_arrays
+from crawlsched.planner.state import planner_arrays
 from tests.benchmarks.frontier_collection import START, Collection, collection, pages_in_blocks
 
 BANDWIDTH = 500.0

@@ -17,7 +17,7 @@ from functools import partial
 import numpy as np
 
 import crawlsched.planner.knowledge as knowledge
-import crawlsched.planner.parameters as parameters
+import crawlsched.planner.parameters.parameters as parameters
 from crawlsched.crawl_value import prepare_compiled
 from crawlsched.estimators import Posterior
 from crawlsched.pages import LIVE

@@ -11,8 +11,8 @@ import numpy.typing as npt
 
 from crawlsched.crawl_value import elapsed_at_value
 from crawlsched.planner import Planner
-from crawlsched.planner.point_value import RULES, KnownRates
-from crawlsched.planner.posterior_value import Grid
+from crawlsched.planner.values.plug_in_values import RULES, KnownRates
+from crawlsched.planner.values.signalled import Grid
 
 __all__ = ["START", "Collection", "collection", "learned_rows", "pages_in_blocks"]
 

@@ -17,8 +17,8 @@ import pytest
 from crawlsched.collection.collection import Collection, FoundPage
 from crawlsched.columns.array_file import read_arrays, read_facts, write_arrays
 from crawlsched.planner import plan
-from crawlsched.planner.co_changes import CoChanges, HostCoChanges
 from crawlsched.planner.knowledge import SLICE
+from crawlsched.planner.parameters.co_changes import CoChanges, HostCoChanges
 from crawlsched.settings import Settings
 from crawlsched.store import Batch, Source, Store
 

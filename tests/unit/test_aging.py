@@ -9,9 +9,10 @@ import pytest
 from crawlsched.crawl_value import use_compiled
 from crawlsched.estimators import Posterior
 from crawlsched.pages import Pages
-from crawlsched.planner import DEFAULT_GRID, Plan, Planner, age_rows, ages, plan
-from crawlsched.planner.ages import Ages, keep_found, shifted
-from crawlsched.planner.aging import Aging, AgingLaw, best_law, first_aging_losses
+from crawlsched.planner import DEFAULT_GRID, Plan, Planner, plan
+from crawlsched.planner.evidence import page_age_loops, page_ages
+from crawlsched.planner.evidence.page_ages import Ages, keep_found, shifted
+from crawlsched.planner.models.rate_decay import Aging, AgingLaw, best_law, first_aging_losses
 
 DAY = 86_400.0
 LAW = AgingLaw(strength=9.0, half_age=10 * DAY)
@@ -77,13 +78,13 @@ def test_compiled_code_moves_probabilities_to_the_same_bits() -> None:
     weights, shifts = rng.dirichlet(np.full(32, 0.3), 500), rng.choice([0.0, 1.0, 3.0, 31.0, 50.0, np.pi], 500)
     shifts[:200] = rng.uniform(0, 35, 200)
     found = weights.copy()
-    age_rows.quicken(found, np.arange(500), shifts)
+    page_age_loops.quicken(found, np.arange(500), shifts)
     assert (found == shifted(weights, shifts)).all()
     pytest.importorskip("numba")
     compiled = weights.copy()
     use_compiled(True)
     try:
-        ages.ROWS.quicken(compiled, np.arange(500), shifts)
+        page_ages.ROWS.quicken(compiled, np.arange(500), shifts)
     finally:
         use_compiled(None)
     assert (compiled == found).all()

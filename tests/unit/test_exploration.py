@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from crawlsched.planner import Planner, plan
-from crawlsched.planner.knowledge_gradient import KnowledgeGradient
+from crawlsched.planner.overrides.knowledge_gradient import KnowledgeGradient
 from crawlsched.simulation import History, replay
 
 INTERVALS = np.geomspace(1e-3, 1e3, 56)

@@ -25,8 +25,9 @@ from crawlsched.frontier import (
     standing,
 )
 from crawlsched.pages import FREE
-from crawlsched.planner import Planner, page_values, plan, posterior_value
-from crawlsched.planner.co_changes import CoChanges, HostCoChanges
+from crawlsched.planner import Planner, plan
+from crawlsched.planner.parameters.co_changes import CoChanges, HostCoChanges
+from crawlsched.planner.values import posterior_values, signalled
 
 N_HOSTS = 4
 N_SOURCES = 2
@@ -263,8 +264,8 @@ class SmallLimits(Histories):
         (awake, "_MOST_BATCHES", 2),
         (standing, "_LEAST_RUN", 4),
         (crowds, "_CROWD", 2),
-        (page_values, "_PORTION", 3),
-        (posterior_value, "_SHARPENED", 1),
+        (posterior_values, "_PORTION", 3),
+        (signalled, "_SHARPENED", 1),
         (look, "_PUT", 2),
         (looks, "SOON", 1),
         (deadlines, "_MANY_OVERDUE", 1),

@@ -12,7 +12,8 @@ from crawlsched.crawl_value import use_compiled
 from crawlsched.frontier import crowds, filing, looks
 from crawlsched.frontier.ladder import Ladder
 from crawlsched.frontier.levels import SHARE
-from crawlsched.planner import Planner, page_values
+from crawlsched.planner import Planner
+from crawlsched.planner.values import posterior_values
 
 HAS_NUMBA = importlib.util.find_spec("numba") is not None
 N_PAGES = 3000
@@ -77,7 +78,7 @@ def test_a_cutoff_that_comes_down_to_crowds_of_announced_pages_and_others_picks_
     for module, name, value in (
         (filing, "OPENED", 4),
         (looks, "OPENED", 4),
-        (page_values, "_PORTION", 6),
+        (posterior_values, "_PORTION", 6),
     ):
         monkeypatch.setattr(module, name, value)
     taken = []
@@ -170,7 +171,7 @@ def test_with_numpy_alone_a_pick_looks_at_what_looks_have_no_time_for(monkeypatc
     """Where more pages of crowded beds are owed than some portions, they are looked at at once, and none is lost."""
     use_compiled(False)
     foresee_small_crowds(monkeypatch)
-    monkeypatch.setattr(page_values, "_PORTION", 6)
+    monkeypatch.setattr(posterior_values, "_PORTION", 6)
     planner, inside, now, n_looked_at = crowded(bandwidth=100.0), np.ones(N_PAGES, bool), 0.0, []
     frontier = planner.frontier
     standing, crowding = frontier._standing, frontier._crowds

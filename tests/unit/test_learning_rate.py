@@ -9,7 +9,7 @@ import pytest
 from crawlsched.crawl_value import use_compiled
 from crawlsched.estimators import Posterior
 from crawlsched.planner import DEFAULT_GRID, Plan, Planner, plan
-from crawlsched.planner.learning_rate import LEARNING_RATES, LearningRate, first_losses
+from crawlsched.planner.models.likelihood_power import LEARNING_RATES, LearningRate, first_losses
 
 DAY = 86_400.0
 

@@ -8,8 +8,8 @@ import pytest
 from crawlsched.crawl_value import use_compiled
 from crawlsched.pages import LIVE, Pages
 from crawlsched.planner import Plan, Planner, plan, plan_in_force, planner_arrays, planner_facts, restore_planner
-from crawlsched.planner.neighbour_rows import CHANGED, EVIDENCE, STRENGTH, UNCHANGED, heard_of, height
-from crawlsched.planner.neighbours import Neighbours
+from crawlsched.planner.evidence.neighbour_loops import CHANGED, EVIDENCE, STRENGTH, UNCHANGED, heard_of, height
+from crawlsched.planner.evidence.neighbours import Neighbours
 from crawlsched.simulation import History, replay
 
 DAY = 86_400.0

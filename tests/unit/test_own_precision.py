@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from crawlsched.estimators.page_precision import expected_evidence, expected_evidences, fit_strength, judged, log_gamma
 from crawlsched.pages import Pages
 from crawlsched.planner import Planner, plan
-from crawlsched.planner.own_precision import COLUMNS, OwnPrecision
+from crawlsched.planner.evidence.page_precision import COLUMNS, OwnPrecision
 
 HALF = 0.5 * (1.0 + np.polynomial.legendre.leggauss(400)[0])
 WEIGHTS = 0.5 * np.polynomial.legendre.leggauss(400)[1]

@@ -9,7 +9,7 @@ from crawlsched.estimators import Posterior
 from crawlsched.pages import LIVE
 from crawlsched.planner import DEFAULT_GRID, Plan, Planner, plan
 from crawlsched.planner.knowledge import RENEWAL
-from crawlsched.planner.persistence import Persistence, first_persistence_losses, rates_stay
+from crawlsched.planner.models.rate_stationarity import Persistence, first_persistence_losses, rates_stay
 
 DAY = 86_400.0
 PRIOR = np.full(DEFAULT_GRID.size, 1 / DEFAULT_GRID.size)

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from crawlsched.planner import DEFAULT_GRID, Plan, Planner, plan
-from crawlsched.planner.co_change_search import excess, find_co_changes
-from crawlsched.planner.co_change_watch import CoChangeWatch, FoundCoChanges
-from crawlsched.planner.co_changes import CoChanges, HostCoChanges
+from crawlsched.planner.evidence.co_change_search import excess, find_co_changes
+from crawlsched.planner.evidence.co_change_watch import CoChangeWatch, FoundCoChanges
+from crawlsched.planner.parameters.co_changes import CoChanges, HostCoChanges
 
 DAY = 86_400.0
 

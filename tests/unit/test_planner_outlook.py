@@ -14,8 +14,8 @@ from crawlsched.bandwidth import refresh_rates, refresh_rates_with_signals
 from crawlsched.bandwidth.announced import AnnouncedGain
 from crawlsched.freshness import expected_freshness
 from crawlsched.planner import Planner, plan
-from crawlsched.planner.outlook import Outlook
-from crawlsched.planner.point_value import RULES
+from crawlsched.planner.reports.outlook import Outlook
+from crawlsched.planner.values.plug_in_values import RULES
 from tests.simulated import HOUR, World
 
 NOW = 1e6
@@ -101,7 +101,7 @@ def test_its_demand_is_that_of_the_plan() -> None:
         pass
     outlook = looked_at(planner)
     thresholds, wanted = made.demand.T
-    from crawlsched.planner.outlook import _LEVELS
+    from crawlsched.planner.reports.outlook import _LEVELS
 
     ours = np.interp(thresholds, _LEVELS, outlook._wanted[:-1])
     told = (wanted > 0.05) & (wanted < 20)

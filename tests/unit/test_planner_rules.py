@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from crawlsched.crawl_value import greedy, greedy_cis, greedy_cis_plus, greedy_ncis
 from crawlsched.pages import Pages
 from crawlsched.planner import Planner
-from crawlsched.planner.point_value import PointValues
-from crawlsched.planner.rules import RULES
+from crawlsched.planner.values.plug_in_values import PointValues
+from crawlsched.planner.values.rules import RULES
 
 NOW = 1_000_000_000.0
 N = 40

@@ -13,16 +13,16 @@ from crawlsched.estimators import Posterior
 from crawlsched.frontier import PageValues
 from crawlsched.pages import Pages
 from crawlsched.planner import DEFAULT_GRID, Planner
-from crawlsched.planner.aging import AgingLaw
-from crawlsched.planner.co_changes import CoChanges, HostCoChanges
-from crawlsched.planner.gathered_values import GatheredValues
-from crawlsched.planner.own_precision import COLUMNS
-from crawlsched.planner.page_values import PosteriorValues
-from crawlsched.planner.parameters import Parameters
-from crawlsched.planner.point_value import KnownRates, PointValues
-from crawlsched.planner.posterior_value import ROWS, Grid, GrowingValue, SignalledValue, gain
-from crawlsched.planner.rules import RULES
-from crawlsched.planner.signal_groups import WHOLE_SITE, SignalGroup, SignalGroups
+from crawlsched.planner.evidence.page_precision import COLUMNS
+from crawlsched.planner.models.rate_decay import AgingLaw
+from crawlsched.planner.parameters.co_changes import CoChanges, HostCoChanges
+from crawlsched.planner.parameters.parameters import Parameters
+from crawlsched.planner.parameters.signal_groups import WHOLE_SITE, SignalGroup, SignalGroups
+from crawlsched.planner.values.compiled_batch import GatheredValues
+from crawlsched.planner.values.plug_in_values import KnownRates, PointValues
+from crawlsched.planner.values.posterior_values import PosteriorValues
+from crawlsched.planner.values.rules import RULES
+from crawlsched.planner.values.signalled import ROWS, Grid, GrowingValue, SignalledValue, gain
 
 GRID = Grid(DEFAULT_GRID)
 NOW = 1_000_000_000.0

@@ -12,7 +12,7 @@ import pytest
 from crawlsched.change_signals import attributed
 from crawlsched.pages import Pages
 from crawlsched.planner import Planner, plan
-from crawlsched.planner.further_sources import MOST_SOURCES, FurtherSources
+from crawlsched.planner.evidence.further_sources import MOST_SOURCES, FurtherSources
 
 FIRST, SECOND, THIRD = 0, 1, 2
 

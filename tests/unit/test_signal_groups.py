@@ -10,7 +10,7 @@ import pytest
 
 from crawlsched.change_signals import newest_of_each, part_number
 from crawlsched.planner import Plan, Planner, plan
-from crawlsched.planner.signal_groups import WHOLE_SITE, SignalGroup, SignalGroups
+from crawlsched.planner.parameters.signal_groups import WHOLE_SITE, SignalGroup, SignalGroups
 
 NEWS, SHOP = part_number("https://a/news/1"), part_number("https://a/shop/1")
 

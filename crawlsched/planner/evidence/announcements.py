@@ -1,0 +1,238 @@
+"""What is known of the announcements of pages: how often they come, what one is worth, and what there were."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import numpy as np
+import numpy.typing as npt
+
+from crawlsched.crawl_value.sources import merge_sources
+from crawlsched.estimators.page_precision import expected_evidence, expected_evidences
+from crawlsched.pages import Pages
+from crawlsched.planner.evidence.further_sources import FurtherSources
+from crawlsched.planner.evidence.page_precision import OwnPrecision, beta
+from crawlsched.planner.parameters.parameters import Parameters
+
+__all__ = ["SIGNALS_OF_A_RATE", "PageSignals"]
+
+FloatArray = npt.NDArray[np.float64]
+IndexArray = npt.NDArray[np.intp]
+BoolArray = npt.NDArray[np.bool_]
+
+#: A page's signal rate is its own count of signals with so many added at the rate of its source.
+SIGNALS_OF_A_RATE = 2.0
+# With less than this a signal tells nothing, and its page is treated as one without signals.
+_LEAST_WEIGHT = 1e-4
+
+
+class PageSignals:
+    """The announcements of pages as things stand, by the parameters in force; `PosteriorValues` adds crawl values.
+
+    Parameters
+    ----------
+    pages : Pages
+    parameters : Parameters
+        In force for all pages; while new ones are being adopted, those before for the pages that wait.
+    further : FurtherSources, optional
+        What sources beside its first one say of a page; nothing by default.
+    own_precision : OwnPrecision, optional
+        What visits found of the announcements of each page's first source; nothing by default.
+
+    Notes
+    -----
+    What is known of the first source of a page, on its site and in its part of it, is where its own precision begins.
+    """
+
+    def __init__(
+        self,
+        pages: Pages,
+        parameters: Parameters,
+        further: FurtherSources | None = None,
+        own_precision: OwnPrecision | None = None,
+    ) -> None:
+        self._pages = pages
+        self._further = FurtherSources(pages) if further is None else further
+        self._own = OwnPrecision(pages) if own_precision is None else own_precision
+        self.parameters = parameters
+        self._before = parameters
+        self._adopted_below: int | None = None
+        self._n_adopted = 0  # parameters, those that are being adopted among them
+
+    # -- which parameters are in force
+
+    def begin_adoption(self, parameters: Parameters) -> None:
+        """Let new parameters be in force for no page yet."""
+        self._before, self.parameters, self._adopted_below = self.parameters, parameters, 0
+        self._n_adopted += 1
+
+    def adopt_below(self, page: int | None) -> None:
+        """Let the new parameters be in force for pages below this number; None: for all."""
+        self._adopted_below = page
+        if page is None:
+            self._before = self.parameters
+
+    def parameters_of(self, page: int) -> Parameters:
+        """Return the parameters in force for a page."""
+        below = self._adopted_below
+        return self.parameters if below is None or page < below else self._before
+
+    def _by_parameters(self, pages: IndexArray) -> list[tuple[Parameters, BoolArray | None]]:
+        if self._adopted_below is None:
+            return [(self.parameters, None)]
+        new = pages < self._adopted_below
+        return [(p, part) for p, part in ((self.parameters, new), (self._before, ~new)) if part.any()]
+
+    # -- what is known of announcements
+
+    def signals(self, pages: IndexArray) -> tuple[FloatArray, FloatArray]:
+        """Return signal rates (per second) and signal weights (nats); 0 both for pages whose signals tell nothing.
+
+        The rate is counted per page, so it is 0 before the first announcement: a page that a source names and has never
+        announced is worth what it would be without the source.
+        """
+        rate, weight, _ = self.announcements(pages)
+        return rate, weight
+
+    def announcements(self, pages: IndexArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return what `signals` and `heard` return."""
+        columns = self._pages
+        rate, weight = np.zeros((2, pages.size))
+        sources, further = columns.source[pages], columns.further[pages]
+        heard: FloatArray = columns.n_signals[pages].astype(np.float64)
+        if sources.max(initial=-1) >= 0:
+            places = columns.host[pages], columns.part[pages]
+            total = columns.n_signals_total[pages].astype(np.float64)
+            time = columns.crawled_at[pages] - columns.signalled_since[pages]
+            counted = np.maximum(total - heard, 0.0)
+            for parameters, part in self._by_parameters(pages):
+                rows = (sources >= 0 if part is None else (sources >= 0) & part).nonzero()[0]
+                of_group, towards = parameters.signal_quality(sources[rows], *(place[rows] for place in places))
+                true, false = self._own.betas(pages[rows], of_group, parameters.signal_strength(sources[rows]))
+                # As `OwnPrecision.weight_one`.
+                weights = -np.log(false / (true + false))
+                several = ((heard[rows] > 1.0) & (further[rows] == 0)).nonzero()[0]
+                if several.size:
+                    chosen = rows[several]
+                    evidence = expected_evidences(true[several], false[several], heard[chosen])
+                    heard[chosen] = evidence / weights[several]
+                weights[weights < _LEAST_WEIGHT] = 0.0
+                weight[rows] = weights
+                live = ((weights > 0.0) & (towards > 0.0) & (total[rows] > 0.0)).nonzero()[0]
+                chosen = rows[live]
+                # Counted up to the last crawl: what has come since is evidence, and the rate must not change between
+                # events.
+                counts, since = counted[chosen] + SIGNALS_OF_A_RATE, np.maximum(time[chosen], 0.0)
+                since[~np.isfinite(since)] = 0.0
+                rate[chosen] = counts / (since + SIGNALS_OF_A_RATE / towards[live])
+        for row in further.nonzero()[0].tolist():
+            page = pages.item(row)
+            rate[row], weight[row], _ = self._of_several(page)
+            heard[row] = self.counted_one(page)
+        return rate, weight, heard
+
+    def signals_one(self, page: int) -> tuple[float, float]:
+        """Return what `signals` returns, to the last bit, for one page."""
+        columns = self._pages
+        if columns.further.item(page):
+            return self._of_several(page)[:2]
+        source = columns.source.item(page)
+        if source < 0:
+            return 0.0, 0.0
+        of_group, rate = self.source_quality_one(page, source)
+        weight = self._own.weight_one(page, of_group, self._strength_one(page, source))
+        if weight < _LEAST_WEIGHT:
+            return 0.0, 0.0
+        total = columns.n_signals_total.item(page)
+        if total == 0 or rate <= 0:
+            return 0.0, weight
+        time = max(columns.crawled_at.item(page) - columns.signalled_since.item(page), 0.0)
+        counted = max(float(total) - columns.n_signals.item(page), 0.0)
+        if not time < np.inf:
+            time = 0.0
+        return (counted + SIGNALS_OF_A_RATE) / (time + SIGNALS_OF_A_RATE / rate), weight
+
+    def source_quality_one(self, page: int, source: int) -> tuple[float, float]:
+        """Return what `Parameters.signal_quality` knows of a source and a page."""
+        columns = self._pages
+        return self.parameters_of(page).signal_quality_one(source, columns.host.item(page), columns.part.item(page))
+
+    def heard(self, pages: IndexArray) -> FloatArray:
+        """Return how many announcements, of the weight that `signals` gives, there were since the last crawl.
+
+        Their evidence by the weight of one: of several that is less than their number, since how far they can be
+        trusted is not known for certain.
+        """
+        return self.announcements(pages)[2]
+
+    def heard_one(self, page: int) -> float:
+        """Return what `heard` returns for one page."""
+        n = self.counted_one(page)
+        if n <= 1.0 or self._pages.source.item(page) < 0 or self._pages.further.item(page):
+            return n
+        own = page, *self.precision_one(page)
+        return self._own.evidence_one(*own, n) / self._own.weight_one(*own)
+
+    def is_silent(self, page: int) -> bool:
+        """Whether no source has announced a page since its last crawl."""
+        return not (self._pages.n_signals.item(page) or self._pages.further.item(page))
+
+    def counted(self, pages: IndexArray) -> FloatArray:
+        """Return how many announcements there were since the last crawl, where what each is worth is known for certain.
+
+        A whole number, unless several sources cover the page: then it is their evidence by its weight.
+        """
+        n: FloatArray = self._pages.n_signals[pages].astype(np.float64)
+        for row in np.flatnonzero(self._pages.further[pages]).tolist():
+            n[row] = self.counted_one(int(pages[row]))
+        return n
+
+    def counted_one(self, page: int) -> float:
+        """Return what `counted` returns for one page."""
+        if not self._pages.further.item(page):
+            return float(self._pages.n_signals.item(page))
+        _, weight, evidence = self._of_several(page)
+        return evidence / weight if weight > 0 else 0.0
+
+    def precision_one(self, page: int) -> tuple[float, float]:
+        """Return what is known of a page's first source: nats an announcement, and for how many of them that counts."""
+        return self.precision_of(page, self._pages.source.item(page))
+
+    def precision_of(self, page: int, source: int) -> tuple[float, float]:
+        """Return the same of any source of a page."""
+        return self.source_quality_one(page, source)[0], self._strength_one(page, source)
+
+    def _strength_one(self, page: int, source: int) -> float:
+        return self.parameters_of(page).signal_strength_one(source)
+
+    def _of_several(self, page: int) -> tuple[float, float, float]:
+        """Return signal rate, signal weight and evidence of a page that several sources cover."""
+        crawled_at = self._pages.crawled_at.item(page)
+        rates, weights, evidence = [], [], 0.0
+        for place, one in enumerate(self._further.counts(page)):
+            weight, rate = self.source_quality_one(page, one.source)
+            known = weight, self._strength_one(page, one.source)
+            if place == 0:
+                weight = self._own.weight_one(page, *known)
+                told = self._own.evidence_one(page, *known, one.n_signals)
+            else:
+                true, false = beta(*known)
+                true, false = true + one.true_signals, false + one.false_signals
+                weight, told = -float(np.log(false / (true + false))), expected_evidence(true, false, one.n_signals)
+            if weight < _LEAST_WEIGHT or one.n_signals_total == 0:
+                continue
+            time = max(crawled_at - one.signalled_since, 0.0) if crawled_at > -np.inf else 0.0
+            counted = max(one.n_signals_total - one.n_signals, 0) + SIGNALS_OF_A_RATE
+            rates.append(counted / (time + SIGNALS_OF_A_RATE / rate))
+            weights.append(weight)
+            evidence += told
+        if len(rates) <= 1:
+            return (rates[0], weights[0], evidence) if rates else (0.0, 0.0, 0.0)
+        return *_merged(tuple(rates), tuple(weights)), evidence
+
+
+@lru_cache(maxsize=8192)
+def _merged(rates: tuple[float, ...], weights: tuple[float, ...]) -> tuple[float, float]:
+    # Between two crawls of a page they stay as they are, and are asked for often.
+    rate, weight = merge_sources(rates, weights)
+    return float(rate), float(weight)

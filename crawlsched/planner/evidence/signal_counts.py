@@ -1,0 +1,120 @@
+"""Listening: which source counts for which page, and what each announcement adds to what is known."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from crawlsched.pages import FREE, Pages
+from crawlsched.planner.evidence.coincidence import Coincidence
+from crawlsched.planner.evidence.further_sources import FurtherSources, Heard
+from crawlsched.planner.values.posterior_values import PosteriorValues
+
+__all__ = ["Listening"]
+
+IndexArray = npt.NDArray[np.intp]
+
+_MOST = 0xFFFF
+
+
+class Listening:
+    """Count announcements, those of the same change once.
+
+    Parameters
+    ----------
+    pages : Pages
+    further : FurtherSources
+        Rows of the pages that more than one source covers.
+    values : PosteriorValues
+        Knows what an announcement of each source is worth.
+
+    Notes
+    -----
+    Announcements of several sources add up, κ_1 n_1 + κ_2 n_2, where each change is announced by one of them at most.
+    Where two announce the same change, counting both would be wrong. Two announcements of a page are of the same change
+    if neither source can have had it earlier: the second source, read at a time `at` and before that at `since`, and
+    the first announced it after `since`; and if the two sources come together clearly more often than by chance
+    (`Coincidence`). Such a pair counts once, for the source whose announcements are worth more; not at all, if a visit
+    came in between and has seen the change.
+    """
+
+    def __init__(self, pages: Pages, further: FurtherSources, values: PosteriorValues) -> None:
+        self._pages = pages
+        self._further = further
+        self._values = values
+        self.coincidence = Coincidence()
+
+    def cover(self, rows: IndexArray, source: int, now: float) -> None:
+        """A source names distinct pages: it counts for them from now on."""
+        columns = self._pages
+        rows = rows[columns.state[rows] != FREE]
+        current = columns.source[rows]
+        first = rows[current < 0]
+        columns.source[first] = source
+        columns.signalled_since[first] = now
+        columns.n_signals[first] = columns.n_signals_total[first] = 0
+        others = rows[(current >= 0) & (current != source)]
+        if others.size:
+            self._further.cover(others, source, now)
+
+    def take(self, rows: IndexArray, source: int, at: float, since: float) -> IndexArray:
+        """Count an announcement of each of some pages; return those whose crawl value has to be looked at.
+
+        Parameters
+        ----------
+        rows : ndarray of int
+            Distinct pages, covered by the source.
+        source : int
+        at : float
+            When the announcements were read, POSIX seconds.
+        since : float
+            Since when they may have been there to be read.
+        """
+        columns = self._pages
+        rows = rows[(columns.crawled_at[rows] <= at) & (columns.state[rows] != FREE)]
+        alone = columns.further[rows] == 0
+        simple = rows[alone & (columns.source[rows] == source) & (columns.n_signals[rows] < _MOST)]
+        columns.n_signals[simple] += 1
+        columns.n_signals_total[simple] += 1
+        for page in rows[~alone].tolist():
+            self._take_beside_others(page, source, at, since)
+        return rows
+
+    def announced_by(self, page: int, source: int) -> bool:
+        """Whether a source has announced a page since its last crawl."""
+        crawled_at = self._pages.crawled_at.item(page)
+        for one in self._further.of(page):
+            if one.source == source:
+                return one.n_signals > 0 or one.signalled_at > max(crawled_at, one.since)
+        return self._pages.source.item(page) == source and self._pages.n_signals.item(page) > 0
+
+    def _take_beside_others(self, page: int, source: int, at: float, since: float) -> None:
+        heard = self._further.of(page)
+        if all(one.source != source for one in heard):  # more sources name it than can count
+            return
+        twins = []
+        for other in heard:
+            if other.source != source:
+                together = other.signalled_at >= since
+                self.coincidence.compared(source, other.source, together, _chance(other, since, at))
+                if together and self.coincidence.is_of_the_same(source, other.source):
+                    twins.append(other)
+        self._further.announced(page, source, at)
+        if not twins:
+            self._further.count(page, source, 1)
+            return
+        # Those twins that a visit has not seen yet; none are left if it has seen them all, and so this change, too.
+        counted = [twin for twin in twins if twin.n_signals]
+        least = min(counted, key=lambda twin: self._weight(page, twin.source), default=None)
+        if least is not None and self._weight(page, least.source) < self._weight(page, source):
+            self._further.count(page, least.source, -1)
+            self._further.count(page, source, 1)
+
+    def _weight(self, page: int, source: int) -> float:
+        return self._values.source_quality_one(page, source)[0]
+
+
+def _chance(other: Heard, since: float, at: float) -> float:
+    """Return the probability that a source announced something in this time, if it does so at its usual rate."""
+    window = max(at - since, 0.0)
+    return float(-np.expm1(-other.n_heard * window / max(at - other.since, window, 1e-9)))

@@ -1,0 +1,84 @@
+"""Rounds: pages that their crawl value leaves alone are visited all the same, once in so many rounds."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from crawlsched.frontier import Frontier
+from crawlsched.pages import Pages
+from crawlsched.planner.overrides.out_of_turn import OutOfTurn
+
+__all__ = ["Rounds"]
+
+# One pick in so many may be of a page that has waited too long: as all pages go in sixteen rounds then, none waits much
+# longer than that beyond its time, and a sixteenth of the bandwidth is the most that it can cost.
+_SHARE = 16
+# Pages looked at before such a pick, if none has waited too long: some microseconds.
+_LOOKED_AT = 256
+
+
+class Rounds:
+    """Goes through all pages, a few at a time, and sends those that have waited for too many rounds.
+
+    Parameters
+    ----------
+    pages : Pages
+    longest : float
+        A page waits for so many rounds, each as long as one crawl of every page takes.
+
+    Notes
+    -----
+    A page's crawl value is bounded by μ E[1/Δ]: one of little importance, or one that was found changed at every visit,
+    can stay below the threshold forever, and what is believed of it is never put to the test again. The pages are gone
+    through in the order of their numbers, which takes a sixteenth of a round if none waits, and no memory of a page.
+    """
+
+    def __init__(self, pages: Pages, longest: float) -> None:
+        self._pages = pages
+        self._longest = longest
+        self._picks = 0
+        self._next = 0
+        self._n_live = self._n_rows = 0  # pages and rows when they were counted
+        self._out_of_turn = OutOfTurn(pages)
+
+    def before_pick(self, frontier: Frontier, bandwidth: float, now: float) -> None:
+        """Let a page that has waited for too long go next, if this is a pick for it; O(1)."""
+        self._picks += 1
+        if self._picks % _SHARE:
+            return
+        if self._out_of_turn.has_room(frontier):
+            patience = self._longest * self._count() / bandwidth
+            page = self._waiting(frontier, now - patience)
+            if page is not None:
+                self._out_of_turn.send(frontier, page)
+
+    def _count(self) -> int:
+        """Return how many pages there are, or were when all had been gone through, or were a hundredth fewer."""
+        if self._next == 0 or self._pages.n > 1.01 * self._n_rows:
+            self._n_live, self._n_rows = len(self._pages), self._pages.n
+        return self._n_live
+
+    def _waiting(self, frontier: Frontier, since: float) -> int | None:
+        """Return a page that was last crawled (or first seen, if never) before `since`."""
+        columns, begin = self._pages, self._next
+        part = slice(begin, min(begin + _LOOKED_AT, columns.n))
+        last = columns.crawled_at[part]
+        if not np.minimum.reduce(last, initial=np.inf) < since:
+            # As it is mostly: one look at them says that none waits, and none is new.
+            self._next = part.stop if part.stop < columns.n else 0
+            return None
+        never = last == -np.inf
+        if never.any():
+            # Such a page waits since it was found.
+            last = np.where(never, columns.first_seen[part], last)
+        for row in np.flatnonzero((last < since) & (columns.importance[part] > 0)).tolist():
+            page = begin + row
+            if self._out_of_turn.can_go(frontier, page):
+                self._next = page + 1
+                return page
+        self._next = part.stop if part.stop < columns.n else 0
+        return None
+
+    def sent(self, page: int) -> bool:
+        """Whether a page goes because it had waited for too long; it is forgotten then."""
+        return self._out_of_turn.sent(page)

@@ -1,0 +1,154 @@
+"""Parameters: what a plan says of the pages as a whole, as crawl values need it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from crawlsched.crawl_value import undiscovered_value
+from crawlsched.planner.models.rate_decay import AgingLaw
+from crawlsched.planner.parameters.co_changes import CoChanges
+from crawlsched.planner.parameters.signal_groups import SignalGroups
+
+__all__ = ["DOUBT", "FIRST_STRENGTH", "Parameters", "value_priors"]
+
+FloatArray = npt.NDArray[np.float64]
+IndexArray = npt.NDArray[np.intp]
+
+#: For how many announcements a source's precision counts beside a page's own, before pages have shown how they differ.
+FIRST_STRENGTH = 4.0
+#: How much fast rates are doubted in crawl values: their weight is divided by this power of rate / even rate.
+DOUBT = 0.5
+
+
+@dataclass(frozen=True, eq=False)
+class Parameters:
+    """Prior change rates by group of hosts, and what signals are worth by source.
+
+    Attributes
+    ----------
+    priors : ndarray, shape (G, K)
+        Probability of each rate of the grid before the first visit; row 0 for hosts without a group of their own.
+    group_of_host : ndarray of int, shape (H,)
+        Row of `priors` for each host; hosts beyond it have row 0.
+    signal_weights : ndarray, shape (S + 1,)
+        Nats that one ChangeSignal of each source takes off the log-probability of freshness; the last is for sources
+        not yet known.
+    signal_rates : ndarray, shape (S + 1,)
+        Signals per second and page of each source, which pages' own counts are drawn towards.
+    rates : ndarray, shape (K,)
+        The grid, changes per second.
+    discovery_horizon : float
+        Seconds.
+    co_changes : CoChanges
+        When pages of a host changed together; none by default.
+    even_rate : float
+        Crawls per second and page if all got the same; inf: not known.
+    signal_strengths : ndarray, shape (S + 1,)
+        For how many announcements these weights count where a page has evidence of its own; 4 by default.
+    signal_groups : SignalGroups
+        Sites, and parts of sites, whose announcements are worth something else than those of their source elsewhere.
+    learning_rate : float
+        Power of pages' own likelihoods, as `LearningRate` finds it.
+    aging : AgingLaw, optional
+        How much faster pages change that were found lately; not at all by default.
+    rates_stay : bool
+        Whether visits have shown that pages keep to their rates.
+    value_priors : ndarray, shape (G, K)
+        `priors` as crawl values take them: a rate r above the even rate R/n counts as if it were less likely by the
+        factor (r n/R)^(-1/2).
+
+    Notes
+    -----
+    A slow page that is taken for a fast one is not visited any more, and so the mistake is not found out; the other
+    mistake is found at the next visits. What a visit teaches has a value of its own where more than one rate is still
+    possible, and no more than the slow ones among them have to lose: where the posterior is sure, its weights stay as
+    they are. What it gave, and what else was tried, is in docs/learning.md.
+    """
+
+    priors: FloatArray
+    group_of_host: IndexArray
+    signal_weights: FloatArray
+    signal_rates: FloatArray
+    rates: FloatArray
+    discovery_horizon: float
+    co_changes: CoChanges = field(default_factory=CoChanges)
+    even_rate: float = np.inf
+    signal_groups: SignalGroups = field(default_factory=SignalGroups)
+    signal_strengths: FloatArray = None  # type: ignore[assignment]
+    learning_rate: float = 1.0
+    aging: AgingLaw | None = None
+    rates_stay: bool = False
+
+    def __post_init__(self) -> None:
+        if self.signal_strengths is None:
+            object.__setattr__(self, "signal_strengths", np.full(self.signal_weights.size, FIRST_STRENGTH))
+        # Of a page never crawled nothing but its group is known: one value for all of a group.
+        object.__setattr__(self, "new_values", undiscovered_value(self.priors, self.rates, self.discovery_horizon))
+
+        object.__setattr__(self, "value_priors", value_priors(self.priors, self.rates, self.even_rate))
+
+    new_values: FloatArray = None  # type: ignore[assignment]
+    value_priors: FloatArray = None  # type: ignore[assignment]
+
+    def group(self, host: int) -> int:
+        """Return the row of `priors` for a host."""
+        return self.group_of_host.item(host) if host < self.group_of_host.size else 0
+
+    def groups(self, hosts: npt.NDArray[np.int32]) -> IndexArray:
+        """Return the rows of `priors` for hosts."""
+        if not self.group_of_host.size:
+            return np.zeros(hosts.size, np.intp)
+        known = hosts < self.group_of_host.size
+        return np.where(known, self.group_of_host[np.where(known, hosts, 0)], 0)
+
+    def signal_quality(
+        self, sources: npt.NDArray[Any], hosts: npt.NDArray[Any], parts: npt.NDArray[Any]
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return what announcements of pages by sources (0 or more) are worth, by the finest group with evidence.
+
+        This is what is known of a page before its own announcements have shown anything: an announcement is true with
+        probability 1 - exp(-κ), and with γ announcements a second γ exp(-κ) of them are false.
+
+        Returns
+        -------
+        signal_weight : ndarray, shape (n,)
+            κ, nats per announcement.
+        signal_rate : ndarray, shape (n,)
+            γ, announcements per second.
+        """
+        at = np.minimum(sources, self.signal_weights.size - 1)
+        weights, rates = self.signal_weights[at], self.signal_rates[at]
+        groups = self.signal_groups
+        if len(groups):
+            rows = groups.rows(sources, hosts, parts)
+            own = rows >= 0
+            weights[own], rates[own] = groups.signal_weights[rows[own]], groups.signal_rates[rows[own]]
+        return weights, rates
+
+    def signal_quality_one(self, source: int, host: int, part: int) -> tuple[float, float]:
+        """Return what `signal_quality` returns for one page."""
+        group = self.signal_groups.of(source, host, part)
+        if group is not None:
+            return group.signal_weight, group.signal_rate
+        at = min(source, self.signal_weights.size - 1)
+        return self.signal_weights.item(at), self.signal_rates.item(at)
+
+    def signal_strength(self, sources: npt.NDArray[Any]) -> FloatArray:
+        """Return for how many announcements what `signal_quality` returns counts beside a page's own."""
+        strengths: FloatArray = self.signal_strengths[np.minimum(sources, self.signal_strengths.size - 1)]
+        return strengths
+
+    def signal_strength_one(self, source: int) -> float:
+        """Return what `signal_strength` returns for one page."""
+        return self.signal_strengths.item(min(source, self.signal_strengths.size - 1))
+
+
+def value_priors(priors: FloatArray, rates: FloatArray, even_rate: float) -> FloatArray:
+    """Return priors as crawl values take them; parameters and result as in `Parameters`."""
+    doubtful = priors * np.maximum(rates / even_rate, 1.0) ** -DOUBT
+    shares: FloatArray = doubtful / doubtful.sum(axis=1, keepdims=True)
+    return shares

@@ -1,0 +1,398 @@
+"""A plan: what all pages together teach, made by a pure function of a snapshot, anywhere, and adopted later."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from crawlsched.estimators import grid_id, learn_prior
+from crawlsched.estimators.log_weights import relative_likelihoods
+from crawlsched.planner.models.likelihood_power import LEARNING_RATES, best_learning_rate, first_losses
+from crawlsched.planner.models.rate_decay import best_law, first_aging_losses
+from crawlsched.planner.models.rate_stationarity import first_persistence_losses, rates_stay
+from crawlsched.planner.parameters.co_changes import CoChanges
+from crawlsched.planner.parameters.parameters import FIRST_STRENGTH, Parameters, value_priors
+from crawlsched.planner.parameters.signal_groups import SignalGroups
+from crawlsched.planner.plans.signal_learning import learn_signals
+from crawlsched.planner.plans.signal_strengths import learn_strengths
+from crawlsched.planner.values.signalled import Grid
+
+__all__ = ["Plan", "Snapshot", "plan"]
+
+FloatArray = npt.NDArray[np.float64]
+IndexArray = npt.NDArray[np.intp]
+
+# A host needs so many visited pages in the sample for a prior of its own; at most so many hosts get one.
+_LEAST_GROUP = 30
+_MOST_GROUPS = 512
+# Pages from which the demand curve is estimated, and its thresholds per factor of 10.
+_DEMAND_SAMPLE = 4096
+_DEMAND_POINTS_PER_DECADE = 10
+# Matrix products of so many operations are not shared among threads by OpenBLAS, which would let them spin for as long
+# again as they have worked, on processors that the crawl beside could use.
+_LARGEST_PRODUCT = 250_000
+
+
+@dataclass(frozen=True, eq=False)
+class Snapshot:
+    """Copies of what a plan needs, taken by the crawling thread.
+
+    Attributes
+    ----------
+    rates : ndarray, shape (K,)
+        The grid of change rates.
+    discovery_horizon : float
+        Seconds.
+    time : float
+        POSIX seconds.
+    n_pages : int
+        How many pages have been visited.
+    pages : ndarray of int, shape (n,)
+        Visited pages, all or an even sample, ascending.
+    log_likelihood : ndarray of uint8, shape (n, K)
+        Their compact rows.
+    hosts : ndarray of int, shape (n,)
+        Their hosts.
+    importance : ndarray, shape (n,)
+        Their weights.
+    sources, signalled_hosts, signalled_parts, n_signals_total, signalled_for : ndarray, shape (s,)
+        Of pages that a source covers, all or an even sample: the source, the page's host and part of it, the
+        announcements that the source made, and in how many seconds.
+    true_signals, false_signals : ndarray, shape (s,)
+        Of the same pages: how many announcements visits found true and false, as `OwnPrecision` counts them.
+    co_changes : CoChanges
+        When pages of a host changed together, as known until then.
+    learning_losses : ndarray, shape (3,), optional
+        How well each learning rate has foretold visits until then: `LearningRate.losses`; none were seen by default.
+    neighbour_losses : ndarray, shape (8, 8, 12), optional
+        What decides how far neighbours are trusted: `Neighbours.losses`; none were seen by default.
+    aging_losses : ndarray, shape (10,), optional
+        How well each law of aging has foretold visits: `Aging.losses`; none were seen by default.
+    persistence_losses : ndarray, shape (2,), optional
+        How well visits were foretold if rates may change, and if they stay: `Persistence.losses`; none were seen by
+        default.
+    known_since : float
+        When the collection was known for the most part, POSIX seconds; inf: not yet.
+    """
+
+    rates: FloatArray
+    discovery_horizon: float
+    time: float
+    n_pages: int
+    pages: IndexArray
+    log_likelihood: npt.NDArray[np.uint8]
+    hosts: npt.NDArray[np.int32]
+    importance: FloatArray
+    sources: npt.NDArray[np.int32]
+    signalled_hosts: npt.NDArray[np.int32]
+    signalled_parts: npt.NDArray[np.uint16]
+    n_signals_total: FloatArray
+    signalled_for: FloatArray
+    true_signals: FloatArray
+    false_signals: FloatArray
+    co_changes: CoChanges = field(default_factory=CoChanges)
+    learning_losses: FloatArray | None = None
+    neighbour_losses: FloatArray | None = None
+    aging_losses: FloatArray | None = None
+    persistence_losses: FloatArray | None = None
+    known_since: float = np.inf
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """What all pages together teach.
+
+    Attributes
+    ----------
+    time : float
+        When its snapshot was taken, POSIX seconds.
+    rates_id : str
+        The grid that `priors` belong to.
+    bandwidth : float
+        Crawls per second that it was made for.
+    n_pages : int
+        Visited pages that it was made from.
+    priors : ndarray, shape (G, K)
+        Probability of each rate: row 0 for the whole, the others for groups of pages.
+    group_hosts : tuple of int
+        The host that each row of `priors` after the first belongs to.
+    signal_weights, signal_rates : ndarray, shape (S + 1,)
+        By source: nats per announcement, announcements per second and page; the last for sources not yet known.
+    precision_intervals : ndarray, shape (S + 1, 2)
+        95 % intervals of the sources' precision.
+    threshold : float
+        Crawl value at which the bandwidth would be used up.
+    demand : ndarray, shape (D, 2)
+        Rows (threshold, crawls per second wanted at it).
+    co_changes : CoChanges
+        When pages of a host changed together.
+    signal_strengths : ndarray, shape (S + 1,)
+        For how many announcements what is known of each source counts beside what is known of a page.
+    signal_groups : SignalGroups
+        What announcements are worth on sites, and in parts of sites, that have evidence of their own.
+    learning_losses : ndarray, shape (3,)
+        What decides the power to which pages' own likelihoods are taken: `LearningRate.losses`.
+    neighbour_losses : ndarray, shape (8, 8, 12), optional
+        What decides how far neighbours are trusted: `Neighbours.losses`.
+    aging_losses : ndarray, shape (10,)
+        What decides whether pages change less as they get older: `Aging.losses`.
+    persistence_losses : ndarray, shape (2,)
+        What decides whether pages are taken to keep to their rates: `Persistence.losses`.
+    known_since : float
+        When the collection was known for the most part, POSIX seconds: pages found later are new; inf: not yet.
+    """
+
+    time: float
+    rates_id: str
+    bandwidth: float
+    n_pages: int
+    priors: FloatArray
+    group_hosts: tuple[int, ...]
+    signal_weights: FloatArray
+    signal_rates: FloatArray
+    precision_intervals: FloatArray
+    threshold: float
+    demand: FloatArray
+    co_changes: CoChanges = field(default_factory=CoChanges)
+    signal_groups: SignalGroups = field(default_factory=SignalGroups)
+    signal_strengths: FloatArray = None  # type: ignore[assignment]
+    learning_losses: FloatArray = field(default_factory=first_losses)
+    neighbour_losses: FloatArray | None = None
+    aging_losses: FloatArray = field(default_factory=first_aging_losses)
+    persistence_losses: FloatArray = field(default_factory=first_persistence_losses)
+    known_since: float = np.inf
+
+    @property
+    def learning_rate(self) -> float:
+        """Power to which pages' own likelihoods are taken."""
+        return best_learning_rate(self.learning_losses)
+
+    def __post_init__(self) -> None:
+        if self.signal_strengths is None:
+            object.__setattr__(self, "signal_strengths", np.full(self.signal_weights.size, FIRST_STRENGTH))
+
+    def parameters(self, rates: FloatArray, discovery_horizon: float) -> Parameters:
+        """Return the plan as crawl values need it.
+
+        Parameters
+        ----------
+        rates : ndarray, shape (K,)
+            The planner's grid, changes per second.
+        discovery_horizon : float
+            Seconds for which a first copy counts at least. It counts for as long as one crawl of every page takes, if
+            that is longer: a page that is crawled in its turn is worth 0.2985 of that when its turn has come, as no
+            greedy value exceeds 0.2985 times the time since the last crawl, and beside that a new page would wait
+            forever where pages take their turns once in many days.
+
+        Raises
+        ------
+        ValueError
+            If the plan was made for another grid of rates.
+        """
+        if grid_id(rates) != self.rates_id:
+            raise ValueError(
+                f"plan must be for the grid of rates {grid_id(rates)}, but it is for {self.rates_id}; make a new plan."
+            )
+        group_of_host = np.zeros(max(self.group_hosts, default=-1) + 1, np.intp)
+        group_of_host[list(self.group_hosts)] = np.arange(1, len(self.group_hosts) + 1)
+        weights, signal_rates = self.signal_weights, self.signal_rates
+        even_rate = self.bandwidth / max(self.n_pages, 1)
+        columns = self.priors, group_of_host, weights, signal_rates
+        signals = self.signal_groups, self.signal_strengths
+        known = *columns, rates, max(discovery_horizon, 1.0 / even_rate), self.co_changes, even_rate
+        aging = best_law(self.aging_losses, 1.0 / even_rate)
+        stay = rates_stay(self.persistence_losses)
+        return Parameters(*known, *signals, learning_rate=self.learning_rate, aging=aging, rates_stay=stay)
+
+    def to_dict(self, host_names: Sequence[str] | None = None) -> dict[str, Any]:
+        """Return the plan as plain numbers, lists and texts, as JSON can hold them.
+
+        Parameters
+        ----------
+        host_names : sequence of str, optional
+            Name of each host; with it the plan means the same to a process that numbers hosts otherwise.
+        """
+        data = {field.name: getattr(self, field.name) for field in fields(self)}
+        plain = {name: value.tolist() if isinstance(value, np.ndarray) else value for name, value in data.items()}
+        hosts: list[Any] = list(self.group_hosts)
+        # JSON knows no infinity.
+        plain["known_since"] = self.known_since if np.isfinite(self.known_since) else None
+        plain["co_changes"] = self.co_changes.to_list(host_names)
+        plain["signal_groups"] = self.signal_groups.to_list(host_names)
+        plain["group_hosts"] = hosts if host_names is None else [host_names[host] for host in hosts]
+        return plain
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any], host_number: Callable[[str], int] | None = None) -> Self:
+        """Return the plan that `to_dict` made plain.
+
+        Parameters
+        ----------
+        data : mapping
+        host_number : callable, optional
+            Number of the host with a name, where names were given to `to_dict`; without it, groups of hosts known by
+            name only fall back on the whole.
+
+        Raises
+        ------
+        ValueError
+            If something is missing.
+        """
+        # Plans of earlier versions know no groups, no strengths and no losses.
+        usual = [FIRST_STRENGTH] * len(data.get("signal_weights", ()))
+        losses = {"learning_losses": first_losses(), "neighbour_losses": None}
+        losses |= {"aging_losses": first_aging_losses(), "persistence_losses": first_persistence_losses()}
+        losses |= {"known_since": None}
+        data = {"signal_groups": [], "signal_strengths": usual, **losses, **data}
+        missing = [field.name for field in fields(cls) if field.name not in data]
+        if missing:
+            raise ValueError(f"data must hold what Plan.to_dict() returned, but {', '.join(missing)} is missing.")
+        given = {field.name: data[field.name] for field in fields(cls)}
+        arrays = "priors", "signal_weights", "signal_rates", "signal_strengths", "precision_intervals", "demand"
+        for name in (*arrays, "learning_losses", "aging_losses", "persistence_losses"):
+            given[name] = np.asarray(given[name], dtype=np.float64)
+        # Plans of earlier versions compared two smaller learning rates, too.
+        given["learning_losses"] = given["learning_losses"][-len(LEARNING_RATES) :]
+        given["known_since"] = np.inf if given["known_since"] is None else given["known_since"]
+        if given["neighbour_losses"] is not None:
+            given["neighbour_losses"] = np.asarray(given["neighbour_losses"], dtype=np.float64)
+        given["demand"] = given["demand"].reshape(-1, 2)
+        given["co_changes"] = CoChanges.from_list(given["co_changes"], host_number)
+        given["signal_groups"] = SignalGroups.from_list(given["signal_groups"], host_number)
+        priors, hosts = given["priors"], given["group_hosts"]
+        if any(isinstance(host, str) for host in hosts):
+            known = [] if host_number is None else list(range(len(hosts)))
+            given["priors"] = priors[[0, *(row + 1 for row in known)]]
+            hosts = [host_number(hosts[row]) for row in known] if host_number is not None else []
+        given["group_hosts"] = tuple(hosts)
+        return cls(**given)
+
+
+def plan(
+    snapshot: Snapshot,
+    bandwidth: float,
+    signal_observations: Mapping[str, npt.NDArray[Any]] | None = None,
+    previous: Plan | None = None,
+) -> Plan:
+    """Learn from all pages together: population priors, what signals are worth, the threshold and the demand curve.
+
+    Parameters
+    ----------
+    snapshot : Snapshot
+        What `Planner.snapshot` copied.
+    bandwidth : float
+        Crawls per second.
+    signal_observations : mapping, optional
+        Visits of pages that a source covers: arrays ``elapsed``, ``n_signals``, ``source``, ``changed``; and, for what
+        sites and parts of sites differ in, ``host`` (-1: not known) and ``part``, as `Planner.places` gives them.
+    previous : Plan, optional
+        The plan in force; what nothing is known about stays as it says.
+
+    Returns
+    -------
+    Plan
+
+    Notes
+    -----
+    It changes nothing, reads no clock, and works in numpy on blocks of rows, so that it can run in a thread beside the
+    crawl. Priors are learned as by `learn_prior`, for the whole and then for hosts with at least 30 visited pages,
+    shrunk towards the whole; a signal's weight is fitted per source and shrunk towards all sources together, then per
+    site of a source and per part of a site, each shrunk towards the larger. The demand curve leaves signals out:
+    announced pages count as if nothing had been announced.
+    """
+    if not 0 < bandwidth < np.inf:
+        raise ValueError(f"bandwidth must be crawls per second above 0 and finite, got {bandwidth!r}.")
+    losses = snapshot.learning_losses
+    if losses is None:
+        losses = first_losses() if previous is None else previous.learning_losses
+    nearby = snapshot.neighbour_losses
+    if nearby is None and previous is not None:
+        nearby = previous.neighbour_losses
+    aging = snapshot.aging_losses
+    if aging is None:
+        aging = first_aging_losses() if previous is None else previous.aging_losses
+    persistence = snapshot.persistence_losses
+    if persistence is None:
+        persistence = first_persistence_losses() if previous is None else previous.persistence_losses
+    learning_rate = best_learning_rate(losses)
+    priors, group_hosts = _learn_priors(snapshot, learning_rate)
+    learned = learn_signals(snapshot, signal_observations, previous)
+    threshold, demand = _demand(snapshot, priors, group_hosts, bandwidth, learning_rate)
+    return Plan(
+        time=snapshot.time,
+        rates_id=grid_id(snapshot.rates),
+        bandwidth=float(bandwidth),
+        n_pages=snapshot.n_pages,
+        priors=priors,
+        group_hosts=group_hosts,
+        signal_weights=learned.weights,
+        signal_rates=learned.rates,
+        precision_intervals=learned.precision_intervals,
+        threshold=threshold,
+        demand=demand,
+        co_changes=snapshot.co_changes,
+        signal_groups=learned.groups,
+        signal_strengths=learn_strengths(snapshot, learned),
+        learning_losses=losses,
+        neighbour_losses=nearby,
+        aging_losses=aging,
+        persistence_losses=persistence,
+        known_since=snapshot.known_since,
+    )
+
+
+def _learn_priors(snapshot: Snapshot, learning_rate: float) -> tuple[FloatArray, tuple[int, ...]]:
+    if not snapshot.pages.size:
+        return np.full((1, snapshot.rates.size), 1 / snapshot.rates.size), ()
+    whole = learn_prior(snapshot.log_likelihood, learning_rate=learning_rate)
+    visited = np.bincount(snapshot.hosts)
+    largest = np.argsort(-visited, kind="stable")[:_MOST_GROUPS]
+    grouped = np.sort(largest[visited[largest] >= _LEAST_GROUP])
+    # A single host is the whole.
+    if not grouped.size or np.count_nonzero(visited) == 1:
+        return whole[np.newaxis], ()
+    group_of_host = np.full(visited.size, -1)
+    group_of_host[grouped] = np.arange(grouped.size)
+    group = group_of_host[snapshot.hosts]
+    inside = np.flatnonzero(group >= 0)
+    of_groups = snapshot.log_likelihood[inside], group[inside], whole
+    learned = learn_prior(*of_groups, n_groups=grouped.size, learning_rate=learning_rate)
+    return np.vstack([whole, learned]), tuple(grouped.tolist())
+
+
+def _demand(
+    snapshot: Snapshot, priors: FloatArray, group_hosts: tuple[int, ...], bandwidth: float, learning_rate: float
+) -> tuple[float, FloatArray]:
+    """Return the threshold and the demand curve; each page is crawled whenever its value reaches the threshold."""
+    chosen = np.arange(0, snapshot.pages.size, max(1, snapshot.pages.size // _DEMAND_SAMPLE))
+    chosen = chosen[snapshot.importance[chosen] > 0]
+    if not chosen.size:
+        return 0.0, np.empty((0, 2))
+    grid = Grid(snapshot.rates)
+    even_rate = bandwidth / max(snapshot.n_pages, 1)
+    group_of_host = np.zeros(int(snapshot.hosts.max()) + 1, np.intp)
+    group_of_host[list(group_hosts)] = np.arange(1, len(group_hosts) + 1)
+    rows = value_priors(priors, snapshot.rates, even_rate)[group_of_host[snapshot.hosts[chosen]]]
+    likelihood = relative_likelihoods(snapshot.log_likelihood[chosen], learning_rate) * rows
+    likelihood /= likelihood.sum(axis=1, keepdims=True)
+    importance = snapshot.importance[chosen]
+    highest = float((np.vecdot(likelihood, 1 / snapshot.rates) * importance).max())
+    lowest = float((importance * np.vecdot(likelihood, grid.gain[grid.elapsed.searchsorted(1.0)])).min())
+    decades = max(1, int(np.ceil(np.log10(highest / max(lowest, highest * 1e-12)))))
+    levels = np.geomspace(highest, highest * 10.0**-decades, decades * _DEMAND_POINTS_PER_DECADE)
+    # How often each page is crawled is how soon it reaches the threshold; those that never do are not crawled.
+    rate_of_cell = np.append(1 / grid.elapsed, 0.0)
+    wanted = np.zeros(levels.size)
+    block = max(1, _LARGEST_PRODUCT // grid.gain.size)
+    for start in range(0, chosen.size, block):
+        values = likelihood[start : start + block] @ grid.gain.T
+        thresholds = levels / importance[start : start + block, np.newaxis]
+        cells = [row.searchsorted(aims) for row, aims in zip(values, thresholds, strict=True)]
+        wanted += rate_of_cell.take(cells).sum(axis=0)
+    wanted *= snapshot.n_pages / chosen.size
+    threshold = float(levels[min(int(wanted.searchsorted(bandwidth)), levels.size - 1)])
+    return threshold, np.column_stack([levels, wanted])

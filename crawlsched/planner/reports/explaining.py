@@ -1,0 +1,100 @@
+"""How a planner explains a page."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from crawlsched.frontier import PageValue
+from crawlsched.pages import STATE_NAMES
+from crawlsched.planner.parameters.signal_groups import WHOLE_SITE
+from crawlsched.planner.reports.explanation import Explanation
+
+if TYPE_CHECKING:
+    from crawlsched.planner.planner import Planner
+
+__all__ = ["explain"]
+
+
+def explain(planner: Planner, page: int, now: float) -> Explanation:
+    """Return why a page is crawled when it is."""
+    pages, frontier, rows = planner.pages, planner.frontier, np.array([page])
+    weights = planner.values.weights(rows)[0]
+    signal_rate, signal_weight = (float(column[0]) for column in planner.values.signals(rows))
+    unsignalled = float(weights @ planner.posterior.rates)
+    announced = float(-signal_rate * np.expm1(-signal_weight))
+    crawled_at, n_signals = pages.crawled_at.item(page), planner.values.heard_one(page)
+    elapsed = now - crawled_at
+    prior, together = planner.values.prior_one(page), planner.values.co_change_evidence_one(page)
+    pace = planner.values.paces(rows).item()
+    low, high = (planner.posterior.quantile(page, q, prior) * pace + announced for q in (0.05, 0.95))
+    value = frontier.values.one(page)
+    crawl_value = value.at(now)
+    reached = crawl_value >= planner.threshold
+    return Explanation(
+        page=page,
+        state=STATE_NAMES[pages.state.item(page)],
+        importance=pages.importance.item(page),
+        change_rate=unsignalled + announced,
+        change_rate_interval=(low, high),
+        unsignalled_change_rate=unsignalled,
+        signal_rate=signal_rate,
+        signal_weight=signal_weight,
+        precision=float(-np.expm1(-signal_weight)),
+        precision_of=_learned_from(planner, page),
+        recall=announced / (unsignalled + announced),
+        elapsed=elapsed,
+        n_signals=sum(one.n_signals for one in planner.further.counts(page)) or pages.n_signals.item(page),
+        co_change_evidence=together,
+        expected_freshness=_freshness(planner, weights, elapsed, signal_weight * n_signals + together),
+        crawl_value=crawl_value,
+        threshold=planner.threshold,
+        wake_time=now if reached else _wake_time(value, planner.threshold, now),
+        next_allowed=max(pages.not_before.item(page), crawled_at + planner.min_crawl_interval),
+        deadline=frontier.deadline_of(page),
+        binds=_what_binds(planner, page, now),
+    )
+
+
+def _learned_from(planner: Planner, page: int) -> str:
+    pages, groups = planner.pages, planner.values.parameters_of(page).signal_groups
+    group = groups.of(pages.source.item(page), pages.host.item(page), pages.part.item(page))
+    if group is None:
+        return "source"
+    return "site" if group.part == WHOLE_SITE else "part"
+
+
+def _freshness(planner: Planner, weights: npt.NDArray[np.float64], elapsed: float, evidence: float) -> float:
+    if elapsed == np.inf:
+        return 0.0
+    return float(weights @ np.exp(-planner.posterior.rates * elapsed) * np.exp(-evidence))
+
+
+def _wake_time(value: PageValue, threshold: float, now: float) -> float:
+    """Return when a crawl value reaches a threshold; crossing times are lower bounds, each closer than the last."""
+    time = now
+    for _ in range(60):
+        later = value.crossing(threshold, time)
+        if later == np.inf or later - time <= 1e-6 * max(later - now, 1e-3):
+            return float(later)
+        if value.at(later) >= threshold:
+            return float(later)
+        time = later
+    return float(time)
+
+
+def _what_binds(planner: Planner, page: int, now: float) -> str:
+    pages, frontier = planner.pages, planner.frontier
+    if planner.in_flight(page):
+        return "in_flight"
+    if frontier.is_forced(page):
+        return "forced"
+    if pages.not_before.item(page) > now:
+        return "not_before"
+    if pages.crawled_at.item(page) + planner.min_crawl_interval > now:
+        return "min_interval"
+    if frontier.is_resting(pages.host.item(page)):
+        return "host"
+    return "overdue" if frontier.deadline_of(page) <= now else "value"

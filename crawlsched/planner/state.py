@@ -1,0 +1,125 @@
+"""What a planner knows as arrays, so that a crawl can begin where the last one ended without reading its store."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from crawlsched.frontier import Filed, file_anew, filed, put_back
+from crawlsched.pages import FREE
+from crawlsched.planner.plans.plan import Plan
+
+if TYPE_CHECKING:
+    from crawlsched.planner.planner import Planner
+
+__all__ = ["plan_in_force", "planner_arrays", "planner_facts", "plans_in_turn", "restore_planner"]
+
+
+def plan_in_force(planner: Planner) -> Plan | None:
+    """Return the plan adopted last, with the co-changes found since; None if there was none."""
+    if planner.plan is None:
+        return None
+    return replace(planner.plan, co_changes=planner._newest_parameters.co_changes)
+
+
+def plans_in_turn(planner: Planner) -> tuple[Plan | None, ...]:
+    """Return the plan in force; or the one that is being adopted, after the one still in force for the other pages.
+
+    None stands for what a planner supposes before its first plan.
+    """
+    before, coming, values = planner._plan_before, planner._plan_coming, planner.values
+    if planner._rule != "posterior" or coming is None or values._adopted_below is None:
+        return (plan_in_force(planner),)
+    if before is not None:
+        before = replace(before, co_changes=values._before.co_changes)
+    return before, replace(coming, co_changes=values.parameters.co_changes)
+
+
+def planner_facts(planner: Planner) -> dict[str, Any]:
+    """Return what says whether a planner can go on with the arrays of this one, and from where, as JSON can hold it."""
+    frontier = planner._frontier
+    facts = {
+        "grid": planner.grid,
+        "n_pages": planner.pages.n,
+        "time": planner._now if frontier is not None else None,
+        "threshold": planner.threshold,
+        "rules": _rules(planner),
+    }
+    if frontier is not None:
+        where = filed(frontier, 0)  # of no page: the arrays are large, and `planner_arrays` has them
+        facts |= {
+            "n_filed": _n_filed(planner),
+            "n_adopted": planner.values._adopted_below,
+            **{name: getattr(where, name) for name in Filed._fields[2:]},
+        }
+    return facts
+
+
+def planner_arrays(planner: Planner) -> dict[str, npt.NDArray[Any]]:
+    """Return the columns of all pages, their posterior, what others say of them, and where each is filed; views."""
+    n = planner.pages.n
+    arrays = {f"pages.{name}": array for name, array in planner.pages.everything().items()}
+    arrays |= {f"further.{name}": array for name, array in planner.further.table().items()}
+    arrays["own_precision"] = planner.own_precision.roots[:n]
+    arrays["neighbours"] = planner.neighbours.heard[:n]
+    arrays["posterior"] = planner.posterior.codes(n)
+    if planner._frontier is not None:
+        where = filed(planner._frontier, n)
+        arrays |= {"filed.place": where.place, "filed.alarm": where.alarm}
+    return arrays
+
+
+def restore_planner(
+    planner: Planner,
+    facts: Mapping[str, Any],
+    arrays: Mapping[str, npt.NDArray[Any]],
+    now: float,
+) -> None:
+    """Take over what `planner_facts` and `planner_arrays` returned, into a planner without pages.
+
+    Parameters
+    ----------
+    planner : Planner
+        `plans_in_turn` are in force, the second, if there is one, for as many pages as had adopted it.
+    facts, arrays : mapping
+    now : float
+        POSIX seconds, not before the arrays were taken.
+    """
+    now = planner._at(now)
+    planner.pages.restore(_named("pages.", arrays))
+    planner.further.restore(_named("further.", arrays))
+    planner.own_precision.restore(arrays["own_precision"])
+    planner.neighbours.restore(arrays["neighbours"])
+    planner.posterior.set_codes(arrays["posterior"])
+    planner.threshold = facts["threshold"]
+    if "filed.place" not in arrays:
+        return
+    if facts["n_filed"] and facts["rules"] == _rules(planner):
+        numbers = [facts[name] for name in Filed._fields[2:]]
+        put_back(planner.frontier, Filed(arrays["filed.place"], arrays["filed.alarm"], *numbers), now)
+        return
+    file_anew(planner.frontier, np.flatnonzero(planner.pages.state[: planner.pages.n] != FREE), now)
+
+
+def _rules(planner: Planner) -> list[Any]:
+    """Return what else decides where a page is filed."""
+    longest, horizon = planner.max_crawl_interval, planner.discovery_horizon
+    return [planner._rule, planner.min_crawl_interval, longest, horizon]
+
+
+def _n_filed(planner: Planner) -> int:
+    """Return how many pages are filed by `plans_in_turn`: all or none; by the papers' rules none count as such."""
+    if planner._rule != "posterior":
+        return 0
+    values, in_turn = planner.values, plans_in_turn(planner)
+    # Co-changes found before the first plan are in no plan, and go with the crawl.
+    oldest = values.parameters if len(in_turn) == 1 else values._before
+    return 0 if in_turn[0] is None and oldest.co_changes else planner.pages.n
+
+
+def _named(prefix: str, arrays: Mapping[str, npt.NDArray[Any]]) -> dict[str, npt.NDArray[Any]]:
+    return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}

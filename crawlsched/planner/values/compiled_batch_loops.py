@@ -1,0 +1,334 @@
+"""What is known of pages, page by page, made into what they are worth, as numba compiles it.
+
+`announcements`, `posterior_values` and `signalled` have the same for numpy, which needs a hundred calls for what
+stands here in one loop.
+"""
+
+from __future__ import annotations
+
+import math
+from math import expm1, inf, log
+from typing import Any
+
+import numpy as np
+
+from crawlsched.estimators.page_precision import expected_evidence
+from crawlsched.frontier.awake_rows import highest
+from crawlsched.planner.values.plug_in_loops import tangent_wait
+from crawlsched.planner.values.posterior_loops import growing_crossing, growing_terms, signalled_bounds, signalled_terms
+
+__all__ = [
+    "EXAMPLES",
+    "GROWING",
+    "SIGNALLED",
+    "STEADY",
+    "best",
+    "crossings",
+    "kinds_of",
+    "parabolas",
+    "signals_known",
+    "value_of_one",
+]
+
+#: Calls are short, and come with every slot: to release the interpreter lock would let any other thread stop the crawl.
+KEEPS_LOCK = True
+
+#: Kinds of page values: one that does not change, one without announcements, and one with.
+STEADY, GROWING, SIGNALLED = range(3)
+
+# As in `announcements` and `page_precision`, where they are explained.
+_SIGNALS_OF_A_RATE = 2.0
+_LEAST_WEIGHT = 1e-4
+_EXTREME = 1e-6
+_STEPS = 4096.0
+_PARTS = 0x10000 + 1
+# As in `signalled`.
+_SLACK = 1.0 + 1e-10
+_SLACK_PER_SECOND = 1e-14
+_DOUBT = 1e-12
+# As close as that, relatively, to the time for which the value is known, a tangent there is off by less than that of
+# the wait.
+_CLOSE = 1e-3
+# Up to there a parabola over a value with announcements is nearly a straight line, and nothing comes closer.
+_CURVED = 0.05
+
+
+def _row_of_group(keys: Any, n_hosts: int, source: Any, host: Any, part: Any) -> int:
+    """Return the row of a page's finest group, -1 if it has none, as `SignalGroups.rows`."""
+    if host < n_hosts:
+        for which in (np.int64(part), np.int64(-1)):
+            key = (np.int64(source) * n_hosts + host) * _PARTS + which + 1
+            low, high = 0, len(keys)
+            while low < high:
+                middle = (low + high) >> 1
+                if keys[middle] < key:
+                    low = middle + 1
+                else:
+                    high = middle
+            if low < len(keys) and keys[low] == key:
+                return low
+    return -1
+
+
+def _number(low: Any, high: Any, page: Any) -> int:
+    """Return how far a number of a `NumberColumn` is above the least."""
+    number = np.int64(low[page])
+    if len(high):
+        number += np.int64(high[page]) << 16
+    return number  # type: ignore[return-value]
+
+
+def signals_known(
+    pages: Any,
+    chosen: Any,
+    sources: Any,
+    sources_high: Any,
+    hosts: Any,
+    hosts_high: Any,
+    totals: Any,
+    totals_high: Any,
+    rare: Any,
+    rare_high: Any,
+    parts: Any,
+    n_signals: Any,
+    crawled_at: Any,
+    since: Any,
+    own_roots: Any,
+    weights: Any,
+    rates: Any,
+    strengths: Any,
+    keys: Any,
+    n_hosts: int,
+    group_weights: Any,
+    group_rates: Any,
+    found: Any,
+) -> None:
+    """Set signal rate, signal weight and evidence, shape (3, n), of the chosen pages that have one source at most.
+
+    As `PageSignals.signals` and `heard`; all columns are by page but `chosen`, which has rows of `pages`, and `since`,
+    which is by rare fact; four in two halves, as `NumberColumn` says. What is not chosen, or has no source, stays as it
+    is.
+    """
+    for at in range(len(chosen)):
+        n = chosen[at]
+        page = pages[n]
+        source = _number(sources, sources_high, page) - 1
+        if source < 0:
+            continue
+        kind = min(source, len(weights) - 1)
+        weight, rate = weights[kind], rates[kind]
+        if len(keys):
+            row = _row_of_group(keys, n_hosts, source, _number(hosts, hosts_high, page), parts[page])
+            if row >= 0:
+                weight, rate = group_weights[row], group_rates[row]
+        strength = strengths[min(source, len(strengths) - 1)]
+        mean = min(max(-expm1(-weight), _EXTREME), 1.0 - _EXTREME)
+        true, false = strength * mean, strength * (1.0 - mean)
+        if page < len(own_roots):
+            root, other = own_roots[page, 0] / _STEPS, own_roots[page, 1] / _STEPS
+            true, false = true + root * root, false + other * other
+        weight = -log(false / (true + false))
+        if weight < _LEAST_WEIGHT:
+            found[0, n] = found[1, n] = found[2, n] = 0.0
+            continue
+        heard, total = float(n_signals[page]), float(_number(totals, totals_high, page))
+        if total == 0.0 or rate <= 0.0:
+            rate = 0.0
+        else:
+            time = crawled_at[page] - since[_number(rare, rare_high, page)]
+            if not (time > 0.0 and time < inf):
+                time = 0.0
+            counted = max(total - heard, 0.0)
+            rate = (counted + _SIGNALS_OF_A_RATE) / (time + _SIGNALS_OF_A_RATE / rate)
+        found[0, n], found[1, n] = rate, weight
+        found[2, n] = expected_evidence(true, false, heard) if heard > 1.0 else weight * heard
+
+
+def kinds_of(pages: Any, crawled_at: Any, importance: Any, signals: Any, of_pages: Any, kinds: Any) -> tuple[int, int]:
+    """Set when pages were last crawled and the kinds of their values; return how many are steady, and how many silent.
+
+    `crawled_at` is by page; `signals` has the shape (3, n), all others have (n,). A page without announcements that
+    count is silent, steady or not.
+    """
+    n_steady = n_silent = 0
+    for n in range(len(pages)):
+        of_pages[n] = crawled_at[pages[n]]
+        kinds[n] = SIGNALLED
+        if signals[0, n] <= 0.0 or signals[1, n] == 0.0:
+            kinds[n] = GROWING
+            n_silent += 1
+        if of_pages[n] == -inf or importance[n] == 0.0:
+            kinds[n] = STEADY
+            n_steady += 1
+    return n_steady, n_silent
+
+
+def terms_of_one(
+    kind: int, steady: float, weights: Any, rates: Any, elapsed: float, importance: float, signals: Any, n: int
+) -> tuple[float, float, float]:
+    """Return crawl value, slope in time and a bound on the slope's slope."""
+    if kind == STEADY:
+        return steady, 0.0, 0.0
+    if kind == GROWING:
+        value, curvature = growing_terms(weights, rates, elapsed)
+        curvature *= importance
+        return max(value * importance, 0.0), curvature * elapsed, curvature
+    value, slope, curvature = signalled_terms(weights, rates, elapsed, signals[2, n], signals[0, n], signals[1, n])
+    return max(value, 0.0) * importance, slope * importance, curvature * importance
+
+
+def value_of_one(
+    kinds: Any,
+    steady: Any,
+    weights: Any,
+    rates: Any,
+    crawled_at: Any,
+    importance: Any,
+    signals: Any,
+    n: int,
+    now: float,
+) -> float:
+    """Return the crawl value of one page, as `terms_of_one` has it."""
+    elapsed = max(now - crawled_at[n], 0.0)
+    value: float = terms_of_one(kinds[n], steady[n], weights[n], rates, elapsed, importance[n], signals, n)[0]
+    return value
+
+
+def best(
+    kinds: Any,
+    steady: Any,
+    weights: Any,
+    rates: Any,
+    crawled_at: Any,
+    importance: Any,
+    signals: Any,
+    bounds: Any,
+    rows: Any,
+    now: float,
+) -> tuple[int, float, float, float, float]:
+    """Return `candidate_loops.highest`, the crawl value of that page, and the doubt that it leaves.
+
+    `rows` has the number of the page, among the others, of each bound.
+    """
+    row, bound, following = highest(bounds, now)
+    if bound < 0.0:
+        return row, bound, following, 0.0, 0.0
+    n = rows[row]
+    value = value_of_one(kinds, steady, weights, rates, crawled_at, importance, signals, n, now)
+    return row, bound, following, value, _DOUBT if kinds[n] == SIGNALLED else 0.0
+
+
+def parabolas(
+    kinds: Any,
+    steady: Any,
+    weights: Any,
+    rates: Any,
+    crawled_at: Any,
+    importance: Any,
+    signals: Any,
+    after: float,
+    until: float,
+    above: float,
+    terms: Any,
+    found: Any,
+) -> None:
+    """Set `terms_of_one` at a time, shape (3, n), and value, slope and half curvature of parabolas above the values.
+
+    Where a value is surely not above `above` until then, the first two may be higher than need be.
+    """
+    left = until - after
+    for n in range(len(kinds)):
+        elapsed = max(after - crawled_at[n], 0.0)
+        value = slope = curvature = 0.0
+        is_needed = kinds[n] != SIGNALLED or above <= 0.0
+        if not is_needed:
+            value, slope, curvature = signalled_bounds(
+                weights[n], rates, elapsed, signals[2, n], signals[0, n], signals[1, n]
+            )
+            value, slope, curvature = value * importance[n], slope * importance[n], curvature * importance[n]
+            is_needed = value + left * (slope + 0.5 * left * curvature) > above
+        if is_needed:
+            value, slope, curvature = terms_of_one(
+                kinds[n], steady[n], weights[n], rates, elapsed, importance[n], signals, n
+            )
+        terms[0, n], terms[1, n], terms[2, n] = value, slope, curvature
+        if kinds[n] != STEADY:
+            value = value * _SLACK + importance[n] * (until - crawled_at[n]) * _SLACK_PER_SECOND
+        found[0, n], found[1, n], found[2, n] = value, slope * _SLACK, curvature * (0.5 * _SLACK)
+
+
+def crossings(
+    kinds: Any,
+    weights: Any,
+    rates: Any,
+    crawled_at: Any,
+    importance: Any,
+    signals: Any,
+    terms: Any,
+    at: float,
+    table: Any,
+    gains: Any,
+    slopes: Any,
+    aims: Any,
+    chosen: Any,
+    after: float,
+    found: Any,
+) -> None:
+    """Set times before which the values of the chosen pages are below `aims`; `terms` are those at the time `at`."""
+    for k in range(len(chosen)):
+        n = chosen[k]
+        if kinds[n] == STEADY:
+            found[k] = inf
+            continue
+        start, scale = crawled_at[n], importance[n]
+        value, slope, curvature = terms[0, n] / scale, terms[1, n] / scale, terms[2, n] / scale
+        aim, elapsed = aims[k] / scale, max(at - start, 0.0)
+        if kinds[n] == GROWING:
+            wait = _growing_wait(weights[n], rates, elapsed, value, curvature, table, gains, slopes, aim, after - start)
+        else:
+            wait = elapsed + tangent_wait(aim, value, slope, curvature)
+            if signals[2, n] == 0.0 and curvature * (wait - elapsed) > _CURVED * slope:
+                # Before the first announcement the value is at most what it were if none ever came.
+                wait = max(wait, growing_crossing(weights[n], rates, table, gains, slopes, aim, after - start))
+        found[k] = max(after, start + wait)
+
+
+def _growing_wait(
+    weights: Any,
+    rates: Any,
+    elapsed: float,
+    value: float,
+    curvature: float,
+    table: Any,
+    gains: Any,
+    slopes: Any,
+    aim: float,
+    since: float,
+) -> float:
+    """Return `growing_crossing`, by a tangent where the value is known if the level is near."""
+    if value >= aim:
+        return since
+    if curvature > 0.0:
+        rise = 2.0 * (aim - value) / curvature
+        if rise <= 2.0 * _CLOSE * elapsed * elapsed:
+            return math.sqrt(elapsed * elapsed + rise) * (1.0 - 1e-9)
+    wait: float = growing_crossing(weights, rates, table, gains, slopes, aim, since)
+    return wait
+
+
+_ROW, _ROWS, _THREE, _INT = np.full(2, 0.5), np.full((2, 2), 0.5), np.full((3, 2), 0.5), np.arange(2)
+_UINT16 = _INT.astype(np.uint16)
+_KINDS = np.arange(2).astype(np.uint8)
+_KNOWN = _KINDS, _ROW, _ROWS, _ROW, _ROW, _ROW, _THREE
+#: Arguments of the functions that are called from outside, as numba is to compile them.
+EXAMPLES = {
+    "signals_known": (
+        *(_INT, _INT, *[_UINT16] * 10, _ROW, _ROW),
+        *(_UINT16.reshape(1, 2), _ROW, _ROW, _ROW, _INT, 1, _ROW, _ROW, _THREE.copy()),
+    ),
+    "kinds_of": (_INT, _ROW, _ROW, _THREE, _ROW.copy(), _KINDS.copy()),
+    "value_of_one": (*_KNOWN, 0, 1.0),
+    "best": (*_KNOWN, np.zeros((5, 2)), np.zeros(2, np.int32), 1.0),
+    "parabolas": (*_KNOWN, 1.0, 2.0, 0.0, _THREE.copy(), _THREE.copy()),
+    "crossings": (_KINDS, *_KNOWN[2:], _THREE, 1.0, _ROW, _ROWS, _ROWS, _ROW, _INT, 1.0, _ROW.copy()),
+}

@@ -1,0 +1,440 @@
+"""Crawl values by the papers' rules, as if one number for each of a page's rates were the truth."""
+
+from __future__ import annotations
+
+from math import exp, inf, nan
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from crawlsched.crawl_value.evaluation import ELEMENTS, Compilable, evaluate
+from crawlsched.frontier import PageValue, awake_rows
+from crawlsched.pages import Pages
+from crawlsched.planner.values import plug_in_loops
+from crawlsched.planner.values.plug_in_loops import HIGHEST, N_ROWS
+from crawlsched.planner.values.posterior_values import PosteriorValues
+from crawlsched.planner.values.rules import RULES, Rule
+from crawlsched.planner.values.signalled import SteadyValue, highest_gain, shortfalls
+
+__all__ = ["KnownRates", "PointValue", "PointValues", "RuleValues"]
+
+FloatArray = npt.NDArray[np.float64]
+IndexArray = npt.NDArray[np.intp]
+BoolArray = npt.NDArray[np.bool_]
+
+# Values and slopes are right to 1e-13 or so; bounds stay clear of that.
+_SLACK = 1.0 + 1e-10
+# Up to so many pages plain Python is faster than numpy.
+_FEW = 32
+# So many pages at once keep a pick below a millisecond: without announcements, with, and compiled.
+_PORTION_GREEDY, _PORTION, _PORTION_COMPILED = 288, 96, 512
+
+_NONE_KNOWN = np.empty((0, 6))
+
+#: `crawlsched.planner.values.plug_in_loops`: what compiled code can do faster.
+ROWS = Compilable(plug_in_loops, awake_rows)
+
+
+class KnownRates:
+    """The rates of pages where they are known.
+
+    Parameters
+    ----------
+    rule : Rule
+        Sees them in its own way.
+
+    Attributes
+    ----------
+    columns : ndarray, shape (n, 6)
+        By page what `Rule.heard` returned, nan where rates are not known.
+    """
+
+    def __init__(self, rule: Rule) -> None:
+        self._rule = rule
+        # What is known of a page stands side by side: it is looked at as a whole, page after page.
+        self.columns: FloatArray = np.full((0, 6), np.nan)
+
+    def set(self, pages: IndexArray, *rates: FloatArray) -> None:
+        """Set change rate, recall and false signal rate of distinct pages, ascending."""
+        for name, column, most in zip(
+            ("change_rate", "recall", "false_signal_rate"), rates, (1e300, 1.0, 1e300), strict=True
+        ):
+            if not ((column >= 0) & (column <= most)).all():
+                raise ValueError(
+                    f"{name} must be between 0 and {most:g}, got {column[~((column >= 0) & (column <= most))][0]!r}."
+                )
+        if pages.size and int(pages[-1]) >= self.columns.shape[0]:
+            longer = np.full((int(pages[-1]) + 1 + self.columns.shape[0] // 2, 6), np.nan)
+            longer[: self.columns.shape[0]] = self.columns
+            self.columns = longer
+        self.columns[pages] = self._rule.heard(np.stack(rates)).T
+
+    def get(self, pages: IndexArray) -> FloatArray:
+        """Return what `Rule.heard` returned, shape (6, n); nan where rates are not known."""
+        inside = pages < self.columns.shape[0]
+        if inside.all():
+            return np.ascontiguousarray(self.columns[pages].T)
+        found = np.full((6, pages.size), np.nan)
+        found[:, inside] = self.columns[pages[inside]].T
+        return found
+
+    def one(self, page: int) -> list[float] | None:
+        """Return the same for one page; None if its rates are not known."""
+        if page >= self.columns.shape[0]:
+            return None
+        found: list[float] = self.columns[page].tolist()
+        return None if found[0] != found[0] else found
+
+    def weight_one(self, page: int) -> float:
+        """Return what an announcement of one page weighs, nats; nan if its rates are not known."""
+        return self.columns.item(page, 5) if page < self.columns.shape[0] else nan
+
+
+class _HasKnownRates(Protocol):
+    known_rates: KnownRates | None
+
+
+class PointValues:
+    """Crawl values by one of the papers' rules, with known rates or else with the posterior's means.
+
+    Parameters
+    ----------
+    pages : Pages
+    estimates : PosteriorValues
+        Where rates come from that are not known.
+    rule : str
+        A name in `RULES`.
+    known : object
+        Has `known_rates`.
+    """
+
+    def __init__(self, pages: Pages, estimates: PosteriorValues, rule: str, known: _HasKnownRates) -> None:
+        self._pages = pages
+        self._estimates = estimates
+        self._rule = RULES[rule]
+        self._known = known
+
+    def soon_at_most(self, page: int, until: float) -> float:
+        """Return what the crawl value of a page does not exceed until a time, inf if it is not known; O(1)."""
+        columns = self._pages
+        crawled_at, importance = columns.crawled_at.item(page), columns.importance.item(page)
+        if crawled_at == -inf:
+            return inf
+        if importance == 0.0 or not (columns.n_signals.item(page) or columns.further.item(page)):
+            at_most: float = importance * highest_gain(until - crawled_at)
+            return at_most
+        # Announced pages are worth something, but most of them not enough: to see so takes a single value.
+        known = self._known.known_rates
+        seen = None if known is None or columns.further.item(page) else known.one(page)
+        if seen is None:
+            return inf
+        _, _, _, alpha, gamma, kappa = seen
+        stale = alpha * max(until - crawled_at, 0.0) + kappa * columns.n_signals.item(page)
+        value: float = ELEMENTS.element_terms(stale, alpha, gamma, kappa, self._rule.max_terms)[0]
+        return float(value * importance * _SLACK)
+
+    def hears(self, page: int) -> bool:
+        """Whether one more ChangeSignal changes what a page is worth."""
+        known = self._known.known_rates
+        weight = nan if known is None else known.weight_one(page)
+        # After the first certain announcement no other adds anything.
+        return not (weight <= 0.0 or (weight == inf and self._pages.n_signals.item(page) > 0))
+
+    def deciding(self, pages: IndexArray) -> list[npt.NDArray[Any]]:
+        """Return all that the crawl values of pages depend on beside their host; see `CrawlValues`."""
+        columns = self._estimates.deciding(pages)
+        known = self._known.known_rates
+        return columns if known is None else [*columns, known.get(pages).T]
+
+    @property
+    def portion(self) -> int:
+        """How many pages are looked at in a third of a millisecond or so."""
+        if ROWS.compiled:
+            return _PORTION_COMPILED
+        return _PORTION_GREEDY if self._rule is RULES["greedy"] else _PORTION
+
+    @property
+    def few(self) -> int:
+        """Up to how many pages are dealt with faster one by one than together."""
+        return _FEW
+
+    def one(self, page: int) -> PageValue:
+        """Return the crawl value of a page as things stand."""
+        known = self._known.known_rates
+        seen = None if known is None else known.one(page)
+        if seen is None:
+            return self.many(np.array([page])).one(0)
+        columns = self._pages
+        return _point_value(
+            self._rule,
+            seen,
+            self._estimates.counted_one(page),
+            columns.crawled_at.item(page),
+            columns.importance.item(page),
+            self._estimates.parameters.discovery_horizon,
+        )
+
+    def signals_of(self, pages: IndexArray) -> None:
+        """Return None: what is known of announcements stands beside the other rates."""
+
+    def many(self, pages: IndexArray, signals: None = None) -> RuleValues:
+        """Return the crawl values of pages as things stand."""
+        if ROWS.compiled:
+            known, horizon = self._known.known_rates, self._estimates.parameters.discovery_horizon
+            of, columns = self._pages, np.empty((N_ROWS, pages.size))
+            rates = _NONE_KNOWN if known is None else known.columns
+            counts = of.crawled_at, of.n_signals, of.further
+            if ROWS.gather_from(rates, of.importance, pages, *counts, horizon, columns) == 0:
+                return RuleValues(self._rule, columns, horizon)
+        # By these rules an announcement is worth what it is, be it estimated or known; n of them n times that.
+        return self.supposing(pages, self._pages.crawled_at[pages], self._estimates.counted(pages))
+
+    def supposing(self, pages: IndexArray, crawled_at: FloatArray, n_signals: npt.NDArray[Any]) -> RuleValues:
+        """Return the crawl values of pages if they had last been crawled then, and announced so often since."""
+        known, horizon = self._known.known_rates, self._estimates.parameters.discovery_horizon
+        columns = np.empty((N_ROWS, pages.size))
+        rates = _NONE_KNOWN if known is None else known.columns
+        if ROWS.compiled:
+            since = n_signals.astype(np.float64)
+            unknown = ROWS.gather(rates, self._pages.importance, pages, crawled_at, since, horizon, columns)
+        else:
+            columns[:6] = np.nan if known is None else known.get(pages)
+            columns[6], columns[7], columns[8] = n_signals, crawled_at, self._pages.importance[pages]
+            columns[9] = columns[8] / (columns[0] + 1 / horizon)
+            unknown = np.count_nonzero(np.isnan(columns[0]))
+        if unknown:
+            rows = np.flatnonzero(np.isnan(columns[0]))
+            columns[:6, rows] = self._rule.heard(self._estimated(pages[rows]))
+            columns[9, rows] = columns[8, rows] / (columns[0, rows] + 1 / horizon)
+        return RuleValues(self._rule, columns, horizon)
+
+    def _estimated(self, pages: IndexArray) -> FloatArray:
+        weights = self._estimates.weights(pages)
+        unsignalled = (weights * self._estimates.parameters.rates).sum(axis=1)
+        signal_rate, signal_weight = self._estimates.signals(pages)
+        # An announcement says nothing of a page without a copy: its value waits for the first visit.
+        signal_rate[self._pages.crawled_at[pages] == -np.inf] = 0.0
+        false = signal_rate * np.exp(-signal_weight)
+        change_rate = unsignalled + signal_rate - false
+        return np.stack([change_rate, (signal_rate - false) / change_rate, false])
+
+
+class RuleValues:
+    """The values of several pages by a rule; see `crawlsched.frontier.PageValues`.
+
+    Parameters
+    ----------
+    rule : Rule
+    columns : ndarray, shape (10, n)
+        All that values depend on, as in `plug_in_loops`.
+    horizon : float
+        How far ahead a first crawl counts, seconds.
+    """
+
+    def __init__(self, rule: Rule, columns: FloatArray, horizon: float) -> None:
+        self._rule = rule
+        self._max_terms = rule.max_terms
+        self._columns = columns
+        self._horizon = horizon
+        # Of the last parabolas without compiled code: when they begin, values, slopes and bounds on the slopes' slopes.
+        self._known: tuple[float, tuple[FloatArray, FloatArray, FloatArray]] | None = None
+        self._until = -inf  # they hold
+
+    @property
+    def steady(self) -> BoolArray:
+        """Whether each value is the same at all times."""
+        steady: BoolArray = (self._columns[7] == -np.inf) | (self._columns[8] == 0.0)
+        return steady
+
+    def at(self, now: float) -> FloatArray:
+        """Return the crawl values at a time."""
+        return self._terms(now)[0]
+
+    def _terms(self, now: float) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return crawl value, its slope in time, and a bound on the slope's slope."""
+        if ROWS.compiled:
+            found = np.empty((3, self._columns.shape[1]))
+            ROWS.point_terms(self._columns, self._max_terms, now, found)
+            return found[0], found[1], found[2]
+        # V rises by μ α exp(-y) ψ(y) a second, y = α τ + κ n (Lemma 4 of the noisy-signals paper; of the sums up to
+        # term j too, where ψ is that of these terms), and ψ, the mean time until y is reached, by at most one second
+        # a second: while no announcement comes the slope rises by at most μ α exp(-y) a second.
+        _, _, _, alpha, gamma, kappa, n_signals, crawled_at, importance, new = self._columns
+        never = crawled_at == -np.inf
+        elapsed = np.maximum(now - np.where(never, now, crawled_at), 0.0)
+        with np.errstate(under="ignore", over="ignore"):
+            stale = alpha * elapsed + np.where(n_signals > 0.0, kappa, 0.0) * n_signals
+            value, slope = _evaluated(stale, alpha, gamma, kappa, self._max_terms)
+            value = np.minimum(np.where(never, new, value * importance), HIGHEST)
+            growth = np.where(self.steady, 0.0, alpha * importance)
+            return value, np.where(growth > 0.0, slope, 0.0) * growth, np.exp(-stale) * growth
+
+    def one(self, row: int) -> PageValue:
+        """Return the crawl value of one of the pages."""
+        *seen, n_signals, crawled_at, importance, _ = self._columns[:, row].tolist()
+        return _point_value(self._rule, seen, n_signals, crawled_at, importance, self._horizon)
+
+    def some(self, rows: IndexArray) -> RuleValues:
+        """Return the crawl values of some of the pages."""
+        return RuleValues(self._rule, self._columns.take(rows, axis=1), self._horizon)
+
+    def one_at(self, row: int, now: float) -> tuple[float, float]:
+        """Return the crawl value of one of the pages, which leaves no doubt."""
+        if ROWS.compiled:
+            return ROWS.point_value(self._columns, self._max_terms, row, now), 0.0
+        return self.one(row).at(now), 0.0
+
+    def best(
+        self, bounds: FloatArray, rows: npt.NDArray[np.int32], now: float
+    ) -> tuple[int, float, float, float, float] | None:
+        """Return which bound is the highest, and the value of its page, by compiled code; None without it."""
+        if not ROWS.compiled:
+            return None
+        found: tuple[int, float, float, float, float]
+        found = ROWS.point_best(self._columns, self._max_terms, bounds, rows, now)
+        return found
+
+    def prepare(self, after: float, above: float, by: float) -> bool:
+        """Return False: `parabolas` takes no longer than the rest of what is done with a page."""
+        return False
+
+    def parabolas(self, after: float, until: float, above: float = -inf, by: float = inf) -> FloatArray:
+        """Return value, slope and half curvature of parabolas that no crawl value exceeds, shape (3, n)."""
+        if ROWS.compiled:
+            found = np.empty((3, self._columns.shape[1]))
+            ROWS.point_parabolas(self._columns, self._max_terms, after, _SLACK, found)
+            return found
+        self._known = after, self._terms(after)
+        self._until = until
+        value, slope, curvature = self._known[1]
+        found = np.empty((3, value.size))
+        found[0] = np.where(self.steady, value, value * _SLACK)
+        np.multiply(slope, _SLACK, out=found[1])
+        np.multiply(curvature, 0.5 * _SLACK, out=found[2])
+        return found
+
+    def shortfalls(self, rows: IndexArray) -> FloatArray | None:
+        """Return how far some crawl values may be below the last parabolas; None of compiled code."""
+        if self._known is None:
+            return None
+        after, terms = self._known
+        value, slope, curvature = (term[rows] for term in terms)
+        # ψ never falls (see `_terms`), so that the slope falls by no more than exp(-y) does.
+        return shortfalls(value, slope, curvature, slope * self._columns[3, rows], self._until - after)
+
+    def crossings(self, values: FloatArray, after: float, where: BoolArray) -> FloatArray:
+        """Return times before which the crawl values of the pages in `where` are below `values`."""
+        if ROWS.compiled:
+            found = np.empty(values.size)
+            ROWS.point_crossings(self._columns, self._max_terms, np.flatnonzero(where), values, after, found)
+            return found
+        times = np.full(where.size, np.inf)
+        aims = np.ones(where.size)
+        aims[where] = values
+        grows = where & ~self.steady
+        # A tangent (see `_terms`) where the value is known reaches the level too early. To come closer takes another
+        # evaluation, which in numpy costs more than the looks that it saves.
+        start, terms = (after, self._terms(after)) if self._known is None else self._known
+        value, slope, curvature = (column[grows] for column in terms)
+        missing = np.maximum(aims[grows] - value, 0.0)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            rise = slope + np.sqrt(slope * slope + 2.0 * curvature * missing)
+            wait = np.where(rise > 0.0, 2.0 * missing / rise * (1 - 1e-9), np.inf)
+        times[grows] = np.maximum(start + np.where(missing > 0.0, wait, 0.0), after)
+        return times[where]
+
+
+def _evaluated(
+    stale: FloatArray, alpha: FloatArray, gamma: FloatArray, kappa: FloatArray, max_terms: float
+) -> tuple[FloatArray, FloatArray]:
+    """Return values and their derivatives by y; of few pages one by one, which is faster than numpy."""
+    if ELEMENTS.compiled:
+        value, slope = np.empty((2, stale.size))
+        ELEMENTS.many_terms(stale, alpha, gamma, kappa, max_terms, value, slope)
+        return value, slope
+    if stale.size > _FEW:
+        return evaluate(stale, alpha, gamma, kappa, max_terms)
+    columns = zip(stale.tolist(), alpha.tolist(), gamma.tolist(), kappa.tolist(), strict=True)
+    terms = np.array([ELEMENTS.element_terms(*column, max_terms) for column in columns]).reshape(-1, 2)
+    return terms[:, 0], terms[:, 1]
+
+
+def _point_value(
+    rule: Rule, seen: list[float], n_signals: float, crawled_at: float, importance: float, horizon: float
+) -> PageValue:
+    if crawled_at == -inf:
+        return SteadyValue(min(importance / (seen[0] + 1 / horizon), HIGHEST))
+    if importance == 0.0:
+        return SteadyValue(0.0)
+    change_rate, _, _, alpha, gamma, kappa = seen
+    evidence = kappa * n_signals if n_signals else 0.0
+    return PointValue(change_rate, alpha, gamma, kappa, rule.max_terms, evidence, crawled_at, importance)
+
+
+class PointValue:
+    """The value of one page by a rule; see `crawlsched.frontier.PageValue`.
+
+    Parameters
+    ----------
+    change_rate, unsignalled_change_rate, signal_rate, signal_weight : float
+        As the rule sees them.
+    max_terms : float
+        Terms of the sum to use.
+    evidence : float
+        Nats that announcements since the last crawl take off the log-probability of freshness.
+    crawled_at : float
+        POSIX seconds.
+    importance : float
+        Above 0.
+    """
+
+    __slots__ = ("_change_rate", "_crawled_at", "_evidence", "_importance", "_natural")
+    steady = False
+    doubt = 0.0
+
+    def __init__(
+        self,
+        change_rate: float,
+        unsignalled_change_rate: float,
+        signal_rate: float,
+        signal_weight: float,
+        max_terms: float,
+        evidence: float,
+        crawled_at: float,
+        importance: float,
+    ) -> None:
+        self._change_rate = change_rate
+        self._natural = unsignalled_change_rate, signal_rate, signal_weight, max_terms
+        self._evidence = evidence
+        self._crawled_at = crawled_at
+        self._importance = importance
+
+    def at(self, now: float) -> float:
+        """Return the crawl value at a time."""
+        stale = self._natural[0] * max(now - self._crawled_at, 0.0) + self._evidence
+        value: float = ELEMENTS.element_terms(stale, *self._natural)[0] * self._importance
+        return min(value, HIGHEST)
+
+    def exact(self, now: float) -> float:
+        """Return the crawl value: compiled or not, it is the same to the last bit."""
+        return self.at(now)
+
+    def bound(self, until: float, rough: bool = False) -> float:
+        """Return what the crawl value does not exceed until a time."""
+        return self.at(until) * _SLACK
+
+    def parabola(self, after: float, until: float) -> tuple[float, float, float]:
+        """Return value, slope and half curvature of a parabola that the crawl value does not exceed."""
+        alpha, importance = self._natural[0], self._importance
+        stale = alpha * max(after - self._crawled_at, 0.0) + self._evidence
+        value, slope = ELEMENTS.element_terms(stale, *self._natural)
+        growth = alpha * importance * _SLACK
+        rise = slope * growth if growth > 0.0 else 0.0
+        return min(value * importance, HIGHEST) * _SLACK, rise, 0.5 * exp(-stale) * growth
+
+    def crossing(self, value: float, after: float) -> float:
+        """Return a time before which the crawl value is below `value`."""
+        stale = self._natural[0] * max(after - self._crawled_at, 0.0) + self._evidence
+        wait: float = ROWS.point_crossing(self._change_rate, *self._natural, stale, value / self._importance)
+        return after + wait

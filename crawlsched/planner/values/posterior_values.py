@@ -1,0 +1,449 @@
+"""Crawl values of pages as things stand: the one place where what is known of a page becomes what it is worth."""
+
+from __future__ import annotations
+
+from math import inf
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from crawlsched.estimators import Posterior
+from crawlsched.frontier import PageValue, PageValues
+from crawlsched.pages import Pages
+from crawlsched.planner.evidence.announcements import PageSignals
+from crawlsched.planner.evidence.further_sources import FurtherSources
+from crawlsched.planner.evidence.neighbours import Neighbours
+from crawlsched.planner.evidence.page_ages import Ages
+from crawlsched.planner.evidence.page_precision import OwnPrecision
+from crawlsched.planner.parameters.parameters import Parameters
+from crawlsched.planner.values.compiled_batch import ROWS as GATHERED
+from crawlsched.planner.values.compiled_batch import GatheredValues
+from crawlsched.planner.values.compiled_batch_loops import STEADY
+from crawlsched.planner.values.signalled import (
+    ROWS,
+    Grid,
+    GrowingValue,
+    GrowingValues,
+    SignalledValue,
+    SignalledValues,
+    SteadyValue,
+    highest_gain,
+)
+
+__all__ = ["MixedValues", "PosteriorValues", "Signals"]
+
+FloatArray = npt.NDArray[np.float64]
+IndexArray = npt.NDArray[np.intp]
+BoolArray = npt.NDArray[np.bool_]
+
+# Evidence that a co-change is taken to bring where no source tells: it only says how often there are further ones.
+_CO_CHANGE_WEIGHT = 1.0
+# What decides a page's crawl value, beside its host and its posterior.
+_DECIDING = ("crawled_at", "importance", "source", "n_signals", "n_signals_total", "signalled_since", "part")
+# Up to so many pages compiled code is faster one by one: a call for several takes as long as four of them.
+_FEW_COMPILED = 3
+# So many pages at once keep a pick below a millisecond; compiled, one with announcements counts for six without.
+_PORTION, _PORTION_COMPILED, _COSTS_MORE = 96, 256, 5.0
+# How many of the pages looked at have announcements is known from so many calls.
+_CALLS = 8
+
+
+class Signals(NamedTuple):
+    """What is known of the announcements of some pages.
+
+    Attributes
+    ----------
+    rows : ndarray of int, shape (m,)
+        Those of them that were ever announced.
+    rate, weight, heard : ndarray, shape (m,)
+        Of these, as `PageSignals.announcements`.
+    """
+
+    rows: IndexArray
+    rate: FloatArray
+    weight: FloatArray
+    heard: FloatArray
+
+
+class PosteriorValues(PageSignals):
+    """The posterior crawl value (design, section 4): the expectation of the crawl value over what is still possible.
+
+    Parameters
+    ----------
+    pages : Pages
+    posterior : Posterior
+        A row per page.
+    parameters : Parameters
+        In force for all pages; while `adopted` is not None only for those before it.
+    further, own_precision
+        As for `PageSignals`.
+    neighbours : Neighbours, optional
+        What visits to the pages next in number say of a page; nothing by default.
+    """
+
+    def __init__(
+        self,
+        pages: Pages,
+        posterior: Posterior,
+        parameters: Parameters,
+        further: FurtherSources | None = None,
+        own_precision: OwnPrecision | None = None,
+        neighbours: Neighbours | None = None,
+    ) -> None:
+        super().__init__(pages, parameters, further, own_precision)
+        self._posterior = posterior
+        self._grid = Grid(posterior.rates)
+        self.ages = Ages(pages)
+        rates = posterior.rates
+        self._log_ratio = float(np.log(rates[-1] / rates[0])) / max(rates.size - 1, 1) or 1.0
+        self._signalled_share = 0.0  # of the pages looked at in the last calls, those with announcements
+        self._neighbours = Neighbours(pages) if neighbours is None else neighbours
+
+    # -- what is known of a page
+
+    def weights(self, pages: IndexArray) -> FloatArray:
+        """Return the posterior probabilities of the rates that pages have at present, shape (n, K)."""
+        return self._weighted(pages, "priors")
+
+    def value_weights(self, pages: IndexArray) -> FloatArray:
+        """Return what each rate counts for in the crawl values of pages, shape (n, K)."""
+        return self._weighted(pages, "value_priors")
+
+    def _weighted(self, pages: IndexArray, name: str) -> FloatArray:
+        weights = np.empty((pages.size, self._grid.rates.size))
+        for parameters, part in self._by_parameters(pages):
+            rows = pages if part is None else pages[part]
+            groups = parameters.groups(self._pages.host[rows])
+            found = self._posterior.weights_many(rows, getattr(parameters, name), groups, parameters.learning_rate)
+            if parameters.aging is not None:
+                self.ages.quicken(found, rows, parameters.aging, parameters.even_rate, self._log_ratio)
+            if part is None:
+                return found
+            weights[part] = found
+        return weights
+
+    def prior_one(self, page: int) -> FloatArray:
+        """Return the prior probabilities of the rates for one page, shape (K,)."""
+        parameters = self.parameters_of(page)
+        prior: FloatArray = parameters.priors[parameters.group(self._pages.host.item(page))]
+        return prior
+
+    def weights_one(self, page: int) -> FloatArray:
+        """Return the posterior probabilities of the rates for one page when it is old, shape (K,)."""
+        return self._posterior.weights_one(page, self.prior_one(page), self.parameters_of(page).learning_rate)
+
+    def value_weights_one(self, page: int) -> FloatArray:
+        """Return what each rate counts for in the crawl value of one page, shape (K,)."""
+        parameters = self.parameters_of(page)
+        prior = parameters.value_priors[parameters.group(self._pages.host.item(page))]
+        weights = self._posterior.weights_one(page, prior, parameters.learning_rate)
+        if parameters.aging is not None and self._pages.rare.item(page):
+            self.ages.quicken_one(weights, page, parameters.aging, parameters.even_rate, self._log_ratio)
+        return weights
+
+    def paces(self, pages: IndexArray) -> FloatArray:
+        """Return how many times as often as when they are old pages change at present, shape (n,); see `Ages`."""
+        paces = np.ones(pages.size)
+        for parameters, part in self._by_parameters(pages):
+            if parameters.aging is not None:
+                rows = np.arange(pages.size) if part is None else np.flatnonzero(part)
+                paces[rows] = self.ages.paces(pages[rows], parameters.aging, parameters.even_rate)
+        return paces
+
+    # -- what pages around a page say of it
+
+    def co_change_evidence(self, pages: IndexArray) -> FloatArray:
+        """Return what was found on pages around them since takes off the log-probability that pages are fresh, nats."""
+        evidence = self._neighbours.evidence_of(pages)
+        for parameters, part in self._by_parameters(pages):
+            if parameters.co_changes:
+                rows = np.arange(pages.size) if part is None else np.flatnonzero(part)
+                columns = self._pages.host[pages[rows]], self._pages.crawled_at[pages[rows]]
+                evidence[rows] += parameters.co_changes.evidence(*columns)
+        return evidence
+
+    def co_change_evidence_one(self, page: int) -> float:
+        """Return what `co_change_evidence` returns for one page."""
+        found, nearby = self.parameters_of(page).co_changes, self._neighbours.evidence_one(page)
+        if not found.hosts:
+            return nearby
+        return nearby + found.evidence_one(self._pages.host.item(page), self._pages.crawled_at.item(page))
+
+    def _co_change_rate(self, pages: IndexArray) -> FloatArray:
+        """Return how often co-changes reach pages, per second: what a fresh copy has to expect of them."""
+        rates, slowest = np.empty(pages.size), self._grid.rates.item(0)
+        for parameters, part in self._by_parameters(pages):
+            rows = np.arange(pages.size) if part is None else np.flatnonzero(part)
+            rates[rows] = parameters.co_changes.rates(self._pages.host[pages[rows]], slowest)
+        return rates
+
+    # -- what a page is worth
+
+    def soon_at_most(self, page: int, until: float) -> float:
+        """Return what the crawl value of a page does not exceed until a time, inf if it is not known; O(1)."""
+        pages = self._pages
+        crawled_at = pages.crawled_at.item(page)
+        # As `is_silent`, without the call: this is asked at each visit.
+        if crawled_at == -inf or pages.n_signals.item(page) or pages.further.item(page):
+            return inf
+        if self.co_change_evidence_one(page) > 0.0:
+            return inf
+        at_most: float = pages.importance.item(page) * highest_gain(until - crawled_at)
+        return at_most
+
+    def hears(self, page: int) -> bool:
+        """Whether one more ChangeSignal changes what a page is worth."""
+        return self._pages.source.item(page) >= 0
+
+    def deciding(self, pages: IndexArray) -> list[npt.NDArray[Any]]:
+        """Return all that the crawl values of pages depend on beside their host; see `CrawlValues`."""
+        columns = self._pages
+        below = self._adopted_below
+        return [
+            self._posterior._columns["log_likelihood"][pages],
+            # Which parameters are in force: they are the same ones also when the others have followed.
+            np.full(pages.size, self._n_adopted) if below is None else self._n_adopted - (pages >= below),
+            *(getattr(columns, name)[pages] for name in _DECIDING),
+            *self._own.columns(pages).values(),
+            self._neighbours.evidence_of(pages),
+            self.paces(pages),
+            # What further sources say stands elsewhere: such a page is like no other.
+            np.where(columns.further[pages] > 0, pages + 1, 0),
+        ]
+
+    @property
+    def portion(self) -> int:
+        """How many pages are looked at in a third of a millisecond or so."""
+        if ROWS.compiled:
+            return int(_PORTION_COMPILED / (1.0 + _COSTS_MORE * self._signalled_share))
+        return _PORTION
+
+    @property
+    def few(self) -> int:
+        """Up to how many pages are dealt with faster one by one than together."""
+        return _FEW_COMPILED if ROWS.compiled else 1
+
+    def one(self, page: int) -> PageValue:
+        """Return the crawl value of a page as things stand; O(K)."""
+        pages = self._pages
+        crawled_at, importance = pages.crawled_at.item(page), pages.importance.item(page)
+        if crawled_at == -np.inf:
+            parameters = self.parameters_of(page)
+            return SteadyValue(parameters.new_values.item(parameters.group(pages.host.item(page))) * importance)
+        if importance == 0.0:
+            return SteadyValue(0.0)
+        weights = self.value_weights_one(page)
+        rate = weight = 0.0
+        if pages.source.item(page) >= 0:
+            rate, weight = self.signals_one(page)
+        together = self.co_change_evidence_one(page)
+        if together > 0.0 or (weight > 0 and rate > 0):
+            evidence = weight * self.heard_one(page) + together
+            if not (weight > 0 and rate > 0):
+                rate, weight = self._co_change_rate(np.array([page])).item(0), _CO_CHANGE_WEIGHT
+            return SignalledValue(self._grid, weights, crawled_at, importance, evidence, rate, weight)
+        return GrowingValue(self._grid, weights, crawled_at, importance)
+
+    def signals_of(self, pages: IndexArray) -> Signals:
+        """Return what is known of the announcements of pages, for `many`."""
+        # Few pages have ever been announced; of the others nothing counts but their changes.
+        columns = self._pages
+        rows: IndexArray = ((columns.n_signals_total[pages] > 0) | (columns.further[pages] > 0)).nonzero()[0]
+        if not rows.size:
+            return Signals(rows, *np.empty((3, 0)))
+        return Signals(rows, *self.announcements(pages[rows]))
+
+    def many(self, pages: IndexArray, signals: Signals | None = None) -> PageValues:
+        """Return the crawl values of pages as things stand; O(K) a page."""
+        if GATHERED.compiled:
+            return self._gathered(pages)
+        if signals is None:
+            signals = self.signals_of(pages)
+        heard = np.zeros(pages.size)
+        heard[signals.rows] = signals.heard
+        together = self.co_change_evidence(pages)
+        return self.supposing(pages, self._pages.crawled_at[pages], heard, together, signals)
+
+    def _gathered(self, pages: IndexArray) -> PageValues:
+        """Return what `many` returns, by compiled code."""
+        columns, n = self._pages, pages.size
+        importance = columns.importance[pages].astype(np.float64)
+        signals, together = self._signals_gathered(pages), self.co_change_evidence(pages)
+        if together.any():
+            rate, weight, evidence = signals
+            reached = together > 0.0
+            evidence[reached] += together[reached]
+            alone = np.flatnonzero(reached & ((rate <= 0.0) | (weight == 0.0)))
+            rate[alone], weight[alone] = self._co_change_rate(pages[alone]), _CO_CHANGE_WEIGHT
+        crawled_at, kinds = np.empty(n), np.empty(n, np.uint8)
+        known = columns.crawled_at, importance, signals
+        n_steady, n_silent = GATHERED.kinds_of(pages, *known, crawled_at, kinds)
+        values = self._steady_values(pages, kinds == STEADY, importance) if n_steady else np.zeros(n)
+        if n_steady == n:
+            return MixedValues(kinds == STEADY, values, [])
+        self._signalled_share += (1.0 - n_silent / n - self._signalled_share) / _CALLS
+        weights = self.value_weights(pages)
+        return GatheredValues(self.one, self._grid, pages, kinds, values, weights, crawled_at, importance, signals)
+
+    def _signals_gathered(self, pages: IndexArray) -> FloatArray:
+        """Return signal rates, signal weights and the evidence of announcements since the last crawl, shape (3, n)."""
+        columns, found = self._pages, np.zeros((3, pages.size))
+        if not pages.size or columns.source[pages].max() < 0:
+            return found
+        numbers = columns.source, columns.host, columns.n_signals_total, columns.rare
+        halves = [half for number in numbers for half in (number.low, number.high)]
+        of_pages = *halves, columns.part, columns.n_signals, columns.crawled_at
+        since = (columns.rare_facts.columns["signalled_since"],)
+        for parameters, part in self._by_parameters(pages):
+            chosen = np.arange(pages.size) if part is None else np.flatnonzero(part)
+            known = parameters.signal_weights, parameters.signal_rates, parameters.signal_strengths
+            groups = parameters.signal_groups.columns
+            GATHERED.signals_known(pages, chosen, *of_pages, *since, self._own.roots, *known, *groups, found)
+        for row in np.flatnonzero(columns.further[pages]).tolist():
+            found[:, row] = self._of_several(int(pages[row]))
+        return found
+
+    def supposing(
+        self,
+        pages: IndexArray,
+        crawled_at: FloatArray,
+        n_signals: npt.NDArray[Any],
+        together: FloatArray | None = None,
+        signals: Signals | None = None,
+    ) -> PageValues:
+        """Return the crawl values of pages if they had last been crawled then, and announced so often since.
+
+        `together` is the evidence of co-changes since, nats; none by default. `signals` is what `signals_of` returns,
+        if that is known already.
+        """
+        importance = self._pages.importance[pages].astype(np.float64)
+        rate, weight = np.zeros((2, pages.size))
+        if signals is None:
+            signals = self.signals_of(pages)
+        rate[signals.rows], weight[signals.rows] = signals.rate, signals.weight
+        steady = (crawled_at == -np.inf) | (importance == 0.0)
+        reached = np.zeros(pages.size, bool) if together is None else together > 0.0
+        if not (steady.any() or weight.any() or reached.any()):
+            return GrowingValues(self._grid, self.value_weights(pages), crawled_at, importance)
+        silent = (rate <= 0) | (weight <= 0)
+        signalled = ~(silent & ~reached | steady)
+        growing = ~(steady | signalled)
+        weights = self.value_weights(pages)
+        parts: list[tuple[BoolArray, GrowingValues | SignalledValues]] = []
+        if growing.any():
+            chosen = weights[growing], crawled_at[growing], importance[growing]
+            parts.append((growing, GrowingValues(self._grid, *chosen)))
+        if signalled.any():
+            evidence = weight[signalled] * n_signals[signalled]
+            if together is not None:
+                evidence += together[signalled]
+                silent &= reached
+                rate[silent], weight[silent] = self._co_change_rate(pages[silent]), _CO_CHANGE_WEIGHT
+            if signalled.all():
+                return SignalledValues(self._grid, weights, crawled_at, importance, evidence, rate, weight)
+            chosen = weights[signalled], crawled_at[signalled], importance[signalled]
+            noisy = SignalledValues(self._grid, *chosen, evidence, rate[signalled], weight[signalled])
+            parts.append((signalled, noisy))
+        return MixedValues(steady, self._steady_values(pages, steady, importance), parts)
+
+    def _steady_values(self, pages: IndexArray, steady: BoolArray, importance: FloatArray) -> FloatArray:
+        values = np.zeros(pages.size)
+        if steady.any():
+            hosts = self._pages.host[pages]
+            for parameters, part in self._by_parameters(pages):
+                rows = np.flatnonzero(steady if part is None else steady & part)
+                values[rows] = parameters.new_values[parameters.groups(hosts[rows])] * importance[rows]
+        return values
+
+
+def _rows_within(part: BoolArray, rows: IndexArray) -> IndexArray:
+    """Return where rows of a part stand among all of that part."""
+    within: IndexArray = (part.cumsum() - 1)[rows]
+    return within
+
+
+class MixedValues:
+    """Crawl values of several pages of different kinds.
+
+    Parameters
+    ----------
+    steady : ndarray of bool, shape (n,)
+        Pages whose value does not change.
+    values : ndarray, shape (n,)
+        Their values.
+    parts : list of (ndarray of bool, shape (n,), page values)
+        The values of all other pages.
+    """
+
+    def __init__(
+        self, steady: BoolArray, values: FloatArray, parts: list[tuple[BoolArray, GrowingValues | SignalledValues]]
+    ) -> None:
+        self.steady = steady
+        self._values = values
+        self._parts = parts
+
+    def at(self, now: float) -> FloatArray:
+        """Return the crawl values at a time."""
+        values = self._values.copy()
+        for part, members in self._parts:
+            values[part] = members.at(now)
+        return values
+
+    def one(self, row: int) -> PageValue:
+        """Return the crawl value of one of the pages."""
+        for part, members in self._parts:
+            if part[row]:
+                return members.one(int(np.count_nonzero(part[:row])))
+        return SteadyValue(self._values.item(row))
+
+    def some(self, rows: IndexArray) -> MixedValues:
+        """Return the crawl values of some of the pages."""
+        parts: list[tuple[BoolArray, GrowingValues | SignalledValues]] = []
+        for part, members in self._parts:
+            chosen = part[rows]
+            if chosen.any():
+                parts.append((chosen, members.some(_rows_within(part, rows[chosen]))))
+        return MixedValues(self.steady[rows], self._values[rows], parts)
+
+    def one_at(self, row: int, now: float) -> tuple[float, float]:
+        """Return the crawl value of one of the pages, and the doubt that it leaves."""
+        value = self.one(row)
+        return value.at(now), value.doubt
+
+    def best(self, bounds: FloatArray, rows: npt.NDArray[np.int32], now: float) -> None:
+        """Return None: there is no compiled code for it."""
+
+    def prepare(self, after: float, above: float, by: float) -> bool:
+        """Do a part of what `parabolas` with these arguments then goes on from; return whether to do another one."""
+        return any(members.prepare(after, above, by) for _, members in self._parts)
+
+    def parabolas(self, after: float, until: float, above: float = -inf, by: float = inf) -> FloatArray:
+        """Return value, slope and half curvature of parabolas that no crawl value exceeds, shape (3, n)."""
+        found = np.zeros((3, self._values.size))
+        found[0] = self._values
+        for part, members in self._parts:
+            found[:, part] = members.parabolas(after, until, above, by)
+        return found
+
+    def shortfalls(self, rows: IndexArray) -> FloatArray | None:
+        """Return how far some crawl values may be below the last parabolas; None of compiled code."""
+        found = np.zeros((2, rows.size))
+        for part, members in self._parts:
+            chosen = part[rows]
+            if chosen.any():
+                if (given := members.shortfalls(_rows_within(part, rows[chosen]))) is None:
+                    return None
+                found[:, chosen] = given
+        return found
+
+    def crossings(self, values: FloatArray, after: float, where: BoolArray) -> FloatArray:
+        """Return times before which the crawl values of the pages in `where` are below `values`."""
+        times = np.full(where.size, np.inf)
+        aims = np.zeros(where.size)
+        aims[where] = values
+        for part, members in self._parts:
+            chosen = part & where
+            if chosen.any():
+                times[chosen] = members.crossings(aims[chosen], after, where[part])
+        return times[where]

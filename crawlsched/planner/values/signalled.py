@@ -1,0 +1,696 @@
+"""The posterior crawl value of pages, as the frontier asks for it: now, its bounds, and when it reaches a level."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from math import inf, sqrt
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from crawlsched.crawl_value import bounds
+from crawlsched.crawl_value.bounds import noisy_bounds
+from crawlsched.crawl_value.elements import element_terms
+from crawlsched.crawl_value.evaluation import COMPILED_FROM, Compilable
+from crawlsched.crawl_value.terms import noisy_terms
+from crawlsched.planner.values import posterior_loops
+from crawlsched.planner.values.plug_in_loops import tangent_wait
+
+__all__ = [
+    "DOUBT",
+    "Grid",
+    "GrowingValue",
+    "GrowingValues",
+    "SignalledValue",
+    "SignalledValues",
+    "SteadyValue",
+    "highest_gain",
+    "shortfalls",
+]
+
+FloatArray = npt.NDArray[np.float64]
+BoolArray = npt.NDArray[np.bool_]
+IndexArray = npt.NDArray[np.intp]
+
+# Values are sums with an error of some units in the last place of (elapsed * importance); bounds stay clear of that.
+_SLACK = 1.0 + 1e-10
+_SLACK_PER_SECOND = 1e-14
+_SLACK_BELOW = 4e-10
+# Rates that add less than this share to a crawl value are none the worse for bounds that are a sixth too high.
+_NOTHING = 1e-13
+# So many values are found with one pick.
+_SHARPENED = 12
+# Up to so many values plain Python is faster than numpy.
+_FEW_ELEMENTS = 40
+#: Compiled values with signals agree with numpy's to about 1e-14 of themselves.
+DOUBT = 1e-12
+
+# (1 - (1 + x) exp(-x)) / x is nowhere more than 0.2985: no rate makes a page worth more in so short a time.
+_STEEPEST = 0.3
+
+#: `crawlsched.planner.values.posterior_loops`: what decides picks, and all that compiled code can do faster.
+ROWS = Compilable(posterior_loops, bounds)
+
+
+class Grid:
+    """A grid of change rates, with what makes crossing times quick: crawl values on a grid of elapsed times.
+
+    Parameters
+    ----------
+    rates : ndarray, shape (K,)
+        Changes per second, increasing.
+
+    Attributes
+    ----------
+    elapsed : ndarray, shape (T,)
+        Seconds, in equal ratios, from far below a second to far beyond any crawl.
+    gain : ndarray, shape (T, K)
+        Crawl value after that time of a page of importance 1 and that rate: (1 - (1 + r τ) exp(-r τ)) / r.
+    slope : ndarray, shape (T, K)
+        Its derivative by τ²/2: r exp(-r τ), which falls as τ grows.
+    """
+
+    def __init__(self, rates: FloatArray) -> None:
+        self.rates: FloatArray = np.array(rates)  # never read-only: numba would compile everything once more for that
+        self._rates_as_list: list[float] = rates.tolist()
+        self.elapsed: FloatArray = np.geomspace(1e-3, 1e11, 384)
+        self.gain = gain(self.elapsed[:, np.newaxis], rates)
+        self.slope: FloatArray = rates * np.exp(-rates * self.elapsed[:, np.newaxis])
+
+    def beside(self, weights: FloatArray) -> tuple[Any, Any]:
+        """Return weights and rates as `ROWS` takes them: lists of plain floats are faster, unless it is compiled."""
+        return (weights, self.rates) if ROWS.compiled else (weights.tolist(), self._rates_as_list)
+
+
+def gain(elapsed: FloatArray | float, rates: FloatArray) -> FloatArray:
+    """Return the GREEDY crawl value of importance 1, (1 - (1 + x) exp(-x)) / r with x = r τ.
+
+    Its rounding error is below 1e-15 τ, whatever the rate.
+    """
+    return gain_and_slope(elapsed, rates)[0]
+
+
+def gain_and_slope(elapsed: FloatArray | float, rates: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return `gain`, and exp(-x) - 1: the slope by τ²/2 is r exp(-x)."""
+    # Beyond x = 40 nothing is left of exp(-x), and x itself would only add its rounding.
+    minus_x = np.maximum(rates * -elapsed, -40.0)
+    lost = np.expm1(minus_x)
+    # 1 - (1 + x) e^-x = -(e^-x - 1) - x (e^-x - 1) - x; no exponential is subtracted from 1.
+    value = lost * minus_x
+    value -= lost
+    value += minus_x
+    value /= rates
+    return value, lost
+
+
+def _with_slack(
+    values: FloatArray, slope: FloatArray, curvature: FloatArray, weighted_elapsed: FloatArray
+) -> FloatArray:
+    """Return value, slope and half curvature of parabolas that rounding cannot lift a crawl value above."""
+    found = np.empty((3, values.size))
+    np.multiply(values, _SLACK, out=found[0])
+    found[0] += weighted_elapsed * _SLACK_PER_SECOND
+    np.multiply(slope, _SLACK, out=found[1])
+    np.multiply(curvature, 0.5 * _SLACK, out=found[2])
+    return found
+
+
+def shortfalls(
+    value: FloatArray,
+    slope: FloatArray,
+    curvature: FloatArray,
+    sinking: FloatArray,
+    lasting: float,
+    weighted_elapsed: FloatArray | float = 0.0,
+) -> FloatArray:
+    """Return how far crawl values may be below their parabolas; see `crawlsched.frontier.PageValues`.
+
+    Parameters
+    ----------
+    value, slope, curvature : ndarray, shape (n,)
+        Crawl value, its slope in time, and a bound on the slope's slope, when the parabolas begin.
+    sinking : ndarray, shape (n,)
+        How fast the slope may fall at most, from then on.
+    lasting : float
+        Seconds for which the parabolas hold.
+    weighted_elapsed : ndarray, shape (n,), optional
+        As for their slack.
+    """
+    found = np.empty((2, value.size))
+    # The slack is added to parabolas, and as much may be missing from the values.
+    np.multiply(slope, lasting, out=found[0])
+    found[0] += value
+    found[0] *= _SLACK_BELOW
+    found[0] += 4.0 * _SLACK_PER_SECOND * weighted_elapsed
+    np.add(curvature, sinking, out=found[1])
+    found[1] *= 0.5 * _SLACK
+    return found
+
+
+def highest_gain(elapsed: float) -> float:
+    """Return what no crawl value of importance 1 exceeds if nothing was announced since the crawl, whatever the rates.
+
+    The value of a page with announcements to come is at most that of one without, of the same unsignalled change rate.
+    """
+    return _STEEPEST * elapsed if elapsed > 0.0 else 0.0
+
+
+class SteadyValue:
+    """A crawl value that does not depend on time: of a page never crawled, or of no importance."""
+
+    __slots__ = ("_value",)
+    steady = True
+    doubt = 0.0
+
+    def __init__(self, value: float) -> None:
+        self._value = value
+
+    def at(self, now: float) -> float:
+        """Return the crawl value."""
+        return self._value
+
+    def exact(self, now: float) -> float:
+        """Return the crawl value."""
+        return self._value
+
+    def bound(self, until: float, rough: bool = False) -> float:
+        """Return the crawl value."""
+        return self._value
+
+    def parabola(self, after: float, until: float) -> tuple[float, float, float]:
+        """Return the crawl value, and 0 twice."""
+        return self._value, 0.0, 0.0
+
+    def crossing(self, value: float, after: float) -> float:
+        """Return inf."""
+        return inf
+
+
+class GrowingValue:
+    """The posterior crawl value of one page without ChangeSignals, V(τ) = μ Σ w_k (1 - (1 + r_k τ) exp(-r_k τ)) / r_k.
+
+    Parameters
+    ----------
+    grid : Grid
+    weights : ndarray, shape (K,)
+        Posterior probability of each rate.
+    crawled_at : float
+        POSIX seconds.
+    importance : float
+        Above 0.
+    """
+
+    __slots__ = ("_crawled_at", "_grid", "_importance", "_weights")
+    steady = False
+    doubt = 0.0
+
+    def __init__(self, grid: Grid, weights: FloatArray, crawled_at: float, importance: float) -> None:
+        self._grid = grid
+        self._weights = weights
+        self._crawled_at = crawled_at
+        self._importance = importance
+
+    def at(self, now: float) -> float:
+        """Return the crawl value."""
+        elapsed = now - self._crawled_at
+        if elapsed <= 0:
+            return 0.0
+        value: float = ROWS.growing_value(*self._grid.beside(self._weights), elapsed) * self._importance
+        return value if value > 0 else 0.0
+
+    def exact(self, now: float) -> float:
+        """Return the crawl value: compiled or not, it is the same to the last bit."""
+        return self.at(now)
+
+    def bound(self, until: float, rough: bool = False) -> float:
+        """Return what the crawl value does not exceed until then."""
+        return self.at(until) * _SLACK + self._importance * max(until - self._crawled_at, 0.0) * _SLACK_PER_SECOND
+
+    def parabola(self, after: float, until: float) -> tuple[float, float, float]:
+        """Return value, slope and half curvature of a parabola that the crawl value does not exceed."""
+        elapsed = max(after - self._crawled_at, 0.0)
+        value, curvature = ROWS.growing_terms(*self._grid.beside(self._weights), elapsed)
+        slack = self._importance * max(until - self._crawled_at, 0.0) * _SLACK_PER_SECOND
+        value, curvature = value * self._importance * _SLACK + slack, curvature * self._importance * _SLACK
+        return value, curvature * elapsed, 0.5 * curvature
+
+    def crossing(self, value: float, after: float) -> float:
+        """Return a time before which the crawl value is below `value`; O(T K), compiled O(K log T)."""
+        grid, weights, aim = self._grid, self._weights, value / self._importance
+        if ROWS.compiled:
+            table, since = (grid.elapsed, grid.gain, grid.slope), float(after - self._crawled_at)
+            wait: float = ROWS.growing_crossing(weights, grid.rates, *table, aim, since)
+            return max(after, self._crawled_at + wait)
+        # As `posterior_loops.growing_crossing`: by a tangent to V as a function of τ²/2.
+        values = grid.gain @ weights
+        cell = int(values.searchsorted(aim))
+        if cell == 0:
+            return after
+        if cell == values.size:
+            return inf
+        below = grid.elapsed.item(cell - 1)
+        rise = 2.0 * (aim - values.item(cell - 1)) / float(grid.slope[cell - 1].dot(weights))
+        elapsed = sqrt(below * below + rise)
+        # A second tangent, where the first one reaches the level: among ten million pages the per mille that the table
+        # is off would be a thousand ticks, in each of which the page would be looked at again.
+        reached, lost = gain_and_slope(elapsed, grid.rates)
+        lost += 1.0
+        lost *= grid.rates
+        missing, slope = aim - float(np.vecdot(weights, reached)), float(np.vecdot(weights, lost))
+        if missing > 0.0 < slope:
+            elapsed = sqrt(elapsed * elapsed + 2.0 * missing / slope)
+        return max(after, self._crawled_at + elapsed * (1 - 1e-9))
+
+
+class GrowingValues:
+    """`GrowingValue` for many pages at once.
+
+    Parameters
+    ----------
+    grid : Grid
+    weights : ndarray, shape (n, K)
+    crawled_at, importance : ndarray, shape (n,)
+    """
+
+    def __init__(self, grid: Grid, weights: FloatArray, crawled_at: FloatArray, importance: FloatArray) -> None:
+        self._grid = grid
+        self._weights = weights
+        self._crawled_at = crawled_at
+        self._importance = importance
+        self.steady: BoolArray = np.zeros(crawled_at.size, bool)
+        # Of the last parabolas: when they begin, `_terms` there, and until when they hold.
+        self._known: tuple[float, FloatArray, FloatArray, FloatArray | None] | None = None
+        self._until = -inf
+
+    def at(self, now: float) -> FloatArray:
+        """Return the crawl values."""
+        elapsed = np.maximum(now - self._crawled_at, 0.0)
+        # One dot product per page and not a matrix product, whose rounding depends on how many pages there are.
+        values = np.vecdot(self._weights, gain(elapsed[:, np.newaxis], self._grid.rates)) * self._importance
+        positive: FloatArray = np.maximum(values, 0.0)
+        return positive
+
+    def one(self, row: int) -> GrowingValue:
+        """Return the crawl value of one of the pages."""
+        return GrowingValue(self._grid, self._weights[row], self._crawled_at.item(row), self._importance.item(row))
+
+    def some(self, rows: IndexArray) -> GrowingValues:
+        """Return the crawl values of some of the pages."""
+        return GrowingValues(self._grid, self._weights[rows], self._crawled_at[rows], self._importance[rows])
+
+    def one_at(self, row: int, now: float) -> tuple[float, float]:
+        """Return the crawl value of one of the pages, and the doubt that it leaves."""
+        return self.one(row).at(now), 0.0
+
+    def best(self, bounds: FloatArray, rows: npt.NDArray[np.int32], now: float) -> None:
+        """Return None: there is no compiled code for it."""
+
+    def prepare(self, after: float, above: float, by: float) -> bool:
+        """Do what `parabolas` with these arguments then goes on from; return whether that was still to be done."""
+        before = self._known
+        return self._know(after) is not before
+
+    def parabolas(self, after: float, until: float, above: float = -inf, by: float = inf) -> FloatArray:
+        """Return value, slope and half curvature of parabolas that no crawl value exceeds, shape (3, n)."""
+        # The tangent of V as a function of τ²/2, in which it is concave.
+        elapsed = np.maximum(after - self._crawled_at, 0.0)
+        (_, value, curvature, _), self._until = self._know(after), until
+        curvature = curvature * self._importance
+        return _with_slack(
+            value * self._importance, curvature * elapsed, curvature, self._importance * (until - self._crawled_at)
+        )
+
+    def _know(self, after: float) -> tuple[float, FloatArray, FloatArray, FloatArray | None]:
+        """Return a time and `_terms` there, which are kept."""
+        if self._known is None or self._known[0] != after:
+            self._known = after, *self._terms(after)
+        return self._known
+
+    def _terms(self, now: float) -> tuple[FloatArray, FloatArray, FloatArray | None]:
+        """Return crawl values, and their slopes by τ²/2, per unit of importance; and r exp(-r τ) of numpy."""
+        rates, elapsed = self._grid.rates, np.maximum(now - self._crawled_at, 0.0)
+        if ROWS.compiled:
+            value, curvature = np.empty((2, elapsed.size))
+            ROWS.growing_many(self._weights, rates, elapsed, value, curvature)
+            return value, curvature, None
+        values, lost = gain_and_slope(elapsed[:, np.newaxis], rates)
+        lost += 1.0
+        lost *= rates
+        return np.vecdot(self._weights, values), np.vecdot(self._weights, lost), lost
+
+    def shortfalls(self, rows: IndexArray) -> FloatArray | None:
+        """Return how far some crawl values may be below the last parabolas; O(K) a page, None of compiled code."""
+        if self._known is None:
+            return None
+        after, value, curvature, fading = self._known
+        if fading is None:
+            return None
+        crawled_at, importance = self._crawled_at[rows], self._importance[rows]
+        elapsed = np.maximum(after - crawled_at, 0.0)
+        # The slope at τ + d is Σ w r (τ + d) exp(-r τ - r d), at least Σ w r τ exp(-r τ) (1 - r d).
+        sinking = np.vecdot(self._weights[rows], fading[rows] * self._grid.rates) * (elapsed * importance)
+        curvature = curvature[rows] * importance
+        terms = value[rows] * importance, curvature * elapsed, curvature, sinking
+        return shortfalls(*terms, self._until - after, importance * (self._until - crawled_at))
+
+    def crossings(self, values: FloatArray, after: float, where: BoolArray) -> FloatArray:
+        """Return times before which the crawl values of some pages are below `values`; O(1) a page after parabolas."""
+        grid, start, aim = self._grid, self._crawled_at[where], values / self._importance[where]
+        if ROWS.compiled:
+            wait = np.empty(aim.size)
+            table = grid.elapsed, grid.gain, grid.slope
+            ROWS.growing_crossings(self._weights[where], grid.rates, *table, aim, after - start, wait)
+            return np.maximum(start + wait, after)
+        # A tangent to V as a function of τ²/2 where the value is known reaches the level too early, and never too late.
+        # To come closer takes another evaluation, which in numpy costs more than the looks that it saves.
+        at, value, curvature, _ = self._known or (after, *self._terms(after))
+        elapsed = np.maximum(at - start, 0.0)
+        with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+            missing = aim - value[where] - elapsed * _SLACK_PER_SECOND
+            elapsed = np.sqrt(elapsed * elapsed + 2.0 * np.where(missing > 0, missing / curvature[where], 0.0))
+        time: FloatArray = np.maximum(start + elapsed * (1 - 1e-9), after)
+        return time
+
+
+class SignalledValue:
+    """The posterior crawl value of one page with ChangeSignals; the grid is one of unsignalled change rates α.
+
+    Parameters
+    ----------
+    grid : Grid
+    weights : ndarray, shape (K,)
+        Posterior probability of each rate.
+    crawled_at : float
+        POSIX seconds.
+    importance : float
+        Above 0.
+    evidence : float
+        Signal weight times the number of signals since the last crawl, nats.
+    signal_rate : float
+        Signals per second, above 0.
+    signal_weight : float
+        Nats, above 0.
+    """
+
+    __slots__ = ("_bounds", "_crawled_at", "_importance", "_natural", "_of_time", "_plain", "_terms_of_time")
+    steady = False
+
+    def __init__(
+        self,
+        grid: Grid,
+        weights: FloatArray,
+        crawled_at: float,
+        importance: float,
+        evidence: float,
+        signal_rate: float,
+        signal_weight: float,
+    ) -> None:
+        # As if no signal were ever to come; without one so far the value is at most that.
+        self._plain = GrowingValue(grid, weights, crawled_at, importance)
+        self._crawled_at = crawled_at
+        self._importance = importance
+        self._natural = evidence, signal_rate, signal_weight
+        self._of_time = -inf
+        self._terms_of_time = 0.0, 0.0, 0.0
+        self._bounds = -inf, (0.0, 0.0, 0.0)  # of a time
+
+    @property
+    def doubt(self) -> float:
+        """How far `at` may be from `exact`, as a share of it; 0 if it is the same."""
+        return DOUBT if ROWS.compiled else 0.0
+
+    def _terms(self, now: float) -> tuple[float, float, float]:
+        """Return crawl value, its slope in time, and a bound on the slope's slope."""
+        if now != self._of_time:
+            if ROWS.compiled:
+                grid, weights, importance = self._plain._grid, self._plain._weights, self._importance
+                elapsed = max(now - self._crawled_at, 0.0)
+                value, slope, curvature = ROWS.signalled_terms(weights, grid.rates, elapsed, *self._natural)
+                self._terms_of_time = max(value, 0.0) * importance, slope * importance, curvature * importance
+            else:
+                self._terms_of_time = self._exact_terms(now)
+            self._of_time = now
+        return self._terms_of_time
+
+    def _exact_terms(self, now: float) -> tuple[float, float, float]:
+        weights = self._plain._weights.tobytes()
+        return _by_numpy(self._plain._grid, weights, now, self._crawled_at, self._importance, *self._natural)
+
+    def at(self, now: float) -> float:
+        """Return the crawl value."""
+        return self._terms(now)[0]
+
+    def exact(self, now: float) -> float:
+        """Return the crawl value as it is without compiled code."""
+        return self._exact_terms(now)[0]
+
+    def bound(self, until: float, rough: bool = False) -> float:
+        """Return what the crawl value does not exceed until then; a rough bound costs little."""
+        if rough and not self._natural[0]:
+            return self._plain.bound(until)
+        value = self._bounds_at(until)[0] if rough else self.at(until)
+        return value * _SLACK + self._importance * max(until - self._crawled_at, 0.0) * _SLACK_PER_SECOND
+
+    def _bounds_at(self, now: float) -> tuple[float, float, float]:
+        """Return `_terms`, or if they are not known what they do not exceed."""
+        if now == self._of_time:
+            return self._terms_of_time
+        if now != self._bounds[0]:
+            elapsed, scale = max(now - self._crawled_at, 0.0), self._importance
+            known = self._plain._grid.beside(self._plain._weights)
+            value, slope, curvature = ROWS.signalled_bounds(*known, elapsed, *self._natural)
+            self._bounds = now, (value * scale, slope * scale, curvature * scale)
+        return self._bounds[1]
+
+    def parabola(self, after: float, until: float) -> tuple[float, float, float]:
+        """Return value, slope and half curvature of a parabola that the crawl value does not exceed."""
+        value, slope, curvature = self._terms(after)
+        slack = self._importance * max(until - self._crawled_at, 0.0) * _SLACK_PER_SECOND
+        return value * _SLACK + slack, slope * _SLACK, curvature * (0.5 * _SLACK)
+
+    def crossing(self, value: float, after: float) -> float:
+        """Return a time before which the crawl value is below `value`; as `GrowingValue` before the first signal."""
+        if not self._natural[0]:
+            return self._plain.crossing(value, after)
+        return after + tangent_wait(value, *self._bounds_at(after))
+
+
+@lru_cache(maxsize=256)
+def _by_numpy(grid: Grid, weights: bytes, now: float, *columns: float) -> tuple[float, float, float]:
+    """Return the terms of one `SignalledValue`; pages of which the same is known are often compared by the thousand."""
+    arrays = (np.array([x]) for x in columns)
+    one = SignalledValues(grid, np.frombuffer(weights)[np.newaxis], *arrays)
+    terms = one.terms_by_numpy(now)
+    value, slope, curvature = (float(term) for term in terms[:3, 0])
+    return value, slope, curvature
+
+
+class _Bounds(NamedTuple):
+    """What the terms of pages do not exceed for importance 1, and what that is made of where they are to be summed.
+
+    Attributes
+    ----------
+    found : ndarray, shape (4, n)
+        As of `SignalledValues.terms_by_numpy`.
+    rows : ndarray of int, shape (m,)
+        Which pages might be worth enough that more has to be known of them.
+    stale, value, slope : ndarray, shape (m, K)
+        Of these, by rate: minus the log-probability of freshness, and bounds of the value and its derivative by it.
+    loose : ndarray of int, shape (2, l)
+        In which of these rows, and for which rates, the bounds are not yet the value and its derivative themselves.
+    """
+
+    found: FloatArray
+    rows: IndexArray
+    stale: FloatArray
+    value: FloatArray
+    slope: FloatArray
+    loose: IndexArray
+
+
+class SignalledValues:
+    """`SignalledValue` for many pages at once; parameters are the same, one per page."""
+
+    def __init__(
+        self,
+        grid: Grid,
+        weights: FloatArray,
+        crawled_at: FloatArray,
+        importance: FloatArray,
+        evidence: FloatArray,
+        signal_rate: FloatArray,
+        signal_weight: FloatArray,
+    ) -> None:
+        self._grid = grid
+        self._weights = weights
+        self._crawled_at = crawled_at
+        self._importance = importance
+        self._evidence = evidence
+        self._signal_rate = signal_rate
+        self._signal_weight = signal_weight
+        self.steady: BoolArray = np.zeros(crawled_at.size, bool)
+        # Of the last parabolas: when they begin, `_terms` there, and until when they hold.
+        self._known: tuple[float, FloatArray] | None = None
+        self._until = -inf
+        # By the arguments of `prepare`.
+        self._prepared: tuple[tuple[float, ...], _Bounds] | None = None
+
+    def at(self, now: float) -> FloatArray:
+        """Return the crawl values."""
+        values: FloatArray = self._terms(now)[0]
+        return values
+
+    def one(self, row: int) -> SignalledValue:
+        """Return the crawl value of one of the pages."""
+        columns = self._crawled_at, self._importance, self._evidence, self._signal_rate, self._signal_weight
+        return SignalledValue(self._grid, self._weights[row], *(column.item(row) for column in columns))
+
+    def some(self, rows: IndexArray) -> SignalledValues:
+        """Return the crawl values of some of the pages."""
+        columns = self._crawled_at, self._importance, self._evidence, self._signal_rate, self._signal_weight
+        return SignalledValues(self._grid, self._weights[rows], *(column[rows] for column in columns))
+
+    def one_at(self, row: int, now: float) -> tuple[float, float]:
+        """Return the crawl value of one of the pages, and the doubt that it leaves."""
+        value = self.one(row)
+        return value.at(now), value.doubt
+
+    def best(self, bounds: FloatArray, rows: npt.NDArray[np.int32], now: float) -> None:
+        """Return None: there is no compiled code for it."""
+
+    def prepare(self, after: float, above: float, by: float) -> bool:
+        """Do a part of what `parabolas` with these arguments then goes on from; return whether to do another one."""
+        if above <= 0.0:
+            return False
+        bounds = self._prepared_for(after, above, by)
+        bounds = self._bounds_above(above, after, by) if bounds is None else self._sharpened(bounds, _SHARPENED)
+        self._prepared = (after, above, by), bounds
+        return bounds.loose.size > 0
+
+    def _prepared_for(self, *arguments: float) -> _Bounds | None:
+        """Return what `prepare` has left of the bounds for these arguments of it; None if that is nothing."""
+        return self._prepared[1] if self._prepared is not None and self._prepared[0] == arguments else None
+
+    def parabolas(self, after: float, until: float, above: float = -inf, by: float = inf) -> FloatArray:
+        """Return value, slope and half curvature of parabolas that no crawl value exceeds, shape (3, n)."""
+        terms = self._terms_above(above, after, min(until, by)) if above > 0.0 else self._terms(after)
+        self._known, self._until = (after, terms), until
+        return _with_slack(terms[0], terms[1], terms[2], self._importance * (until - self._crawled_at))
+
+    def shortfalls(self, rows: IndexArray) -> FloatArray | None:
+        """Return how far some crawl values may be below the last parabolas; None of compiled code."""
+        if self._known is None or self._known[1].shape[0] < 4:
+            return None
+        after, terms = self._known
+        value, slope, curvature, sinking = terms.take(rows, axis=1)
+        lasting, weighted_elapsed = self._until - after, self._importance[rows] * (self._until - self._crawled_at[rows])
+        return shortfalls(value, slope, curvature, sinking, lasting, weighted_elapsed)
+
+    def crossings(self, values: FloatArray, after: float, where: BoolArray) -> FloatArray:
+        """Return times before which the crawl values of some pages are below `values`; O(1) a page after parabolas."""
+        return self._tangents(values, after, np.flatnonzero(where))
+
+    def _tangents(self, values: FloatArray, after: float, rows: IndexArray) -> FloatArray:
+        # The slope of V is μ Σ w α exp(-α ι) ψ(ι) (Lemma 4 of the noisy-signals paper), and ψ grows by at most one
+        # second a second: after d seconds V has grown by at most slope d + curvature d²/2, curvature μ Σ w α exp(-α ι).
+        # So it is from where they are known already, too.
+        start, terms = after, None
+        if self._known is not None and self._known[0] <= after:
+            start, terms = self._known
+        value, slope, curvature = (self._terms(after) if terms is None else terms)[:3, rows]
+        missing = np.maximum(values - value, 0.0)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            wait = 2.0 * missing / (slope + np.sqrt(slope * slope + 2.0 * curvature * missing))
+        time: FloatArray = np.maximum(start + np.where(missing > 0, wait, 0.0) * (1 - 1e-9), after)
+        return time
+
+    def _terms(self, now: float) -> FloatArray:
+        """Return crawl values, slopes in time, bounds on the slopes' slopes, and of numpy a fourth row."""
+        if ROWS.compiled:
+            found = np.empty((3, self._crawled_at.size))
+            elapsed = np.maximum(now - self._crawled_at, 0.0)
+            columns = elapsed, self._evidence, self._signal_rate, self._signal_weight
+            ROWS.signalled_many(self._weights, self._grid.rates, *columns, found)
+            np.maximum(found[0], 0.0, out=found[0])
+            found *= self._importance
+            return found
+        return self.terms_by_numpy(now)
+
+    def _terms_above(self, above: float, now: float, by: float) -> FloatArray:
+        """Return `_terms`, where crawl values are surely not above a value by then only what these do not exceed."""
+        bounds = self._prepared_for(now, above, by) or self._bounds_above(above, now, by)
+        self._prepared = None  # it is not kept any longer than it is of use
+        if bounds.rows.size:
+            self._sum(self._sharpened(bounds, bounds.loose.size))
+        found = bounds.found
+        found *= self._importance
+        return found
+
+    def _bounds_above(self, above: float, now: float, by: float) -> _Bounds:
+        """Return bounds of `_terms`, and in which rows they might be above a value by then."""
+        rates, found = self._grid.rates, np.empty((4, self._crawled_at.size))
+        stale = np.maximum(now - self._crawled_at, 0.0)[:, np.newaxis] * rates
+        stale += self._evidence[:, np.newaxis]
+        natural = self._signal_rate[:, np.newaxis], self._signal_weight[:, np.newaxis]
+        value, slope, loose = noisy_bounds(stale, rates, *natural)
+        found[0], found[1] = np.vecdot(self._weights, value), np.vecdot(self._weights, slope * rates)
+        found[2], found[3] = np.vecdot(self._weights, np.exp(-stale) * rates), inf
+        left, scale = by - now, self._importance
+        rows = ((found[0] + left * (found[1] + 0.5 * left * found[2])) * scale > above).nonzero()[0]
+        value, slope, weights = value[rows], slope[rows], self._weights[rows]
+        count = loose[rows] & (weights * value > _NOTHING * found[0, rows, np.newaxis])
+        return _Bounds(found, rows, stale[rows], value, slope, np.array(count.nonzero()))
+
+    def _sharpened(self, bounds: _Bounds, most: int) -> _Bounds:
+        """Return the same, with the exact values of up to so many rates that count in the place of loose bounds."""
+        rows, rates = bounds.loose[:, :most]
+        of_page = bounds.rows[rows]
+        elements = bounds.stale[rows, rates], self._grid.rates[rates], self._signal_rate[of_page]
+        columns = *elements, self._signal_weight[of_page]
+        if rows.size > _FEW_ELEMENTS:
+            bounds.value[rows, rates], bounds.slope[rows, rates] = noisy_terms(*columns)
+        elif rows.size:
+            each = zip(*(column.tolist() for column in columns), strict=True)
+            terms = [element_terms(y, a, g, k, inf) for y, a, g, k in each]
+            bounds.value[rows, rates], bounds.slope[rows, rates] = np.array(terms).T
+        return bounds._replace(loose=bounds.loose[:, most:])
+
+    def _sum(self, bounds: _Bounds) -> None:
+        """Make what is found of pages tight, in the rows of which all that counts is known by rate."""
+        found, rows, slope = bounds.found, bounds.rows, bounds.slope
+        rates, weights = self._grid.rates, self._weights[rows]
+        slope *= rates
+        found[0, rows], found[1, rows] = np.vecdot(weights, bounds.value), np.vecdot(weights, slope)
+        # ψ never falls, so that after d seconds w α exp(-α ι) ψ(ι) is at least 1 - α d times what it was.
+        slope *= rates
+        found[3, rows] = np.vecdot(weights, slope)
+
+    def terms_by_numpy(self, now: float) -> FloatArray:
+        """Return the same without compiled code, and how fast the slopes may fall from then on; shape (4, n)."""
+        rates, size = self._grid.rates, self._grid.rates.size
+        found: FloatArray = np.empty((4, self._crawled_at.size))
+        # Always few enough for the same code, so that a page's value does not depend on how many are asked for.
+        block = (COMPILED_FROM - 1) // size
+        for start in range(0, self._crawled_at.size, block):
+            part = slice(start, start + block)
+            elapsed = np.maximum(now - self._crawled_at[part], 0.0)
+            stale = elapsed[:, np.newaxis] * rates
+            stale += self._evidence[part, np.newaxis]
+            alpha = np.broadcast_to(rates, stale.shape).ravel()
+            gamma, kappa = self._signal_rate[part].repeat(size), self._signal_weight[part].repeat(size)
+            value, slope = noisy_terms(stale.ravel(), alpha, gamma, kappa)
+            weights, shape, sums = self._weights[part], stale.shape, found[:, part]
+            np.maximum(np.vecdot(weights, value.reshape(shape)), 0.0, out=sums[0])
+            slope = slope.reshape(shape)
+            slope *= rates
+            sums[1] = np.vecdot(weights, slope)
+            np.negative(stale, out=stale)
+            fading = np.exp(stale, out=stale)
+            fading *= rates
+            sums[2] = np.vecdot(weights, fading)
+            # ψ never falls, so that after d seconds w α exp(-α ι) ψ(ι) is at least 1 - α d times what it was.
+            slope *= rates
+            sums[3] = np.vecdot(weights, slope)
+        found *= self._importance
+        return found
