@@ -1,8 +1,8 @@
 """The frontier: the page with the highest crawl value among all that may be crawled now, exactly, at every slot."""
 
-from crawlsched.frontier.filed import Filed, file_anew, filed, put_back
-from crawlsched.frontier.filing import PICKS_PER_TICK
 from crawlsched.frontier.frontier import Frontier, Pick
+from crawlsched.frontier.membership import PICKS_PER_TICK
+from crawlsched.frontier.state import Filed, file_anew, filed, put_back
 from crawlsched.frontier.values import CrawlValues, PageValue, PageValues
 
 __all__ = [

@@ -7,11 +7,11 @@ from heapq import heappop, heappush
 import numpy as np
 import numpy.typing as npt
 
-from crawlsched.frontier.calendar import Calendar
-from crawlsched.frontier.eligible import Eligibility
-from crawlsched.frontier.host_queues import HostQueues
-from crawlsched.frontier.ladder import IN_FLIGHT
-from crawlsched.frontier.standing import Standing
+from crawlsched.frontier.hosts.host_queues import HostQueues
+from crawlsched.frontier.placement import Standing
+from crawlsched.frontier.sleeping.level_queue import IN_FLIGHT
+from crawlsched.frontier.timers.eligibility import Eligibility
+from crawlsched.frontier.timers.timing_wheel import Calendar
 
 __all__ = ["Deadlines"]
 

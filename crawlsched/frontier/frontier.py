@@ -8,8 +8,9 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from crawlsched.frontier.filing import Filing
-from crawlsched.frontier.ladder import (
+from crawlsched.frontier.evaluation.evaluation_queue import OPENED
+from crawlsched.frontier.membership import Filing
+from crawlsched.frontier.sleeping.level_queue import (
     AFTER_ALL_PAGES,
     AWAKE,
     BARRED,
@@ -19,8 +20,7 @@ from crawlsched.frontier.ladder import (
     OWN_LADDER,
     RUNNING,
 )
-from crawlsched.frontier.levels import value_at
-from crawlsched.frontier.looks import OPENED
+from crawlsched.frontier.sleeping.levels import value_at
 from crawlsched.frontier.values import PageValue
 
 __all__ = ["Frontier", "Pick"]

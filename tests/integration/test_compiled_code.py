@@ -13,7 +13,7 @@ from tests.site import Site
 SPIDER = """
 import scrapy
 from crawlsched import collection
-from crawlsched.frontier.entries import ROWS
+from crawlsched.frontier.buckets.entries import ROWS
 
 collection._WORTH_COMPILING = 5
 

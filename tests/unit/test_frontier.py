@@ -11,19 +11,12 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from crawlsched.crawl_value import use_compiled
-from crawlsched.frontier import (
-    awake,
-    buckets,
-    calendar,
-    calm,
-    crowds,
-    deadlines,
-    filing,
-    frontier,
-    look,
-    looks,
-    standing,
-)
+from crawlsched.frontier import cutoff, deadlines, frontier, membership, placement
+from crawlsched.frontier.buckets import buckets
+from crawlsched.frontier.candidates import candidates
+from crawlsched.frontier.evaluation import evaluation, evaluation_queue
+from crawlsched.frontier.sleeping import crowded_levels
+from crawlsched.frontier.timers import timing_wheel
 from crawlsched.pages import FREE
 from crawlsched.planner import Planner, plan
 from crawlsched.planner.parameters.co_changes import CoChanges, HostCoChanges
@@ -256,29 +249,29 @@ class SmallLimits(Histories):
     """The same with limits so small that ladders, runs, cutoffs and sweeps are used even by some dozen pages."""
 
     limits = (
-        (standing, "_MOST_AWAKE", 6),
-        (standing, "_KEPT_AWAKE", 2),
-        (standing, "_MOST_ASIDE", 5),
-        (calm, "_CALM_TURNS", 2),
-        (standing, "_PORTIONS", 0.1),
-        (awake, "_MOST_BATCHES", 2),
-        (standing, "_LEAST_RUN", 4),
-        (crowds, "_CROWD", 2),
+        (placement, "_MOST_AWAKE", 6),
+        (placement, "_KEPT_AWAKE", 2),
+        (placement, "_MOST_ASIDE", 5),
+        (cutoff, "_CALM_TURNS", 2),
+        (placement, "_PORTIONS", 0.1),
+        (candidates, "_MOST_BATCHES", 2),
+        (placement, "_LEAST_RUN", 4),
+        (crowded_levels, "_CROWD", 2),
         (posterior_values, "_PORTION", 3),
         (signalled, "_SHARPENED", 1),
-        (look, "_PUT", 2),
-        (looks, "SOON", 1),
+        (evaluation, "_PUT", 2),
+        (evaluation_queue, "SOON", 1),
         (deadlines, "_MANY_OVERDUE", 1),
-        (filing, "_MANY", 6),
-        (filing, "_CROWDED", 2),
-        (filing, "_PART", 2),
-        (filing, "OPENED", 2),
-        (looks, "OPENED", 2),
+        (membership, "_MANY", 6),
+        (membership, "_CROWDED", 2),
+        (membership, "_PART", 2),
+        (membership, "OPENED", 2),
+        (evaluation_queue, "OPENED", 2),
         (frontier, "OPENED", 2),
-        (crowds, "_MOST_THINNED", 2),
-        (crowds, "_LOOKED_FOR_EVERY", 1),
-        (calendar, "_EPOCH", 3),
-        (calendar, "_MANY", 2),
+        (crowded_levels, "_MOST_THINNED", 2),
+        (crowded_levels, "_LOOKED_FOR_EVERY", 1),
+        (timing_wheel, "_EPOCH", 3),
+        (timing_wheel, "_MANY", 2),
         (buckets, "_LEAST_DEAD", 0),
         (buckets, "_WHOLE", 4),
         (buckets, "_FEW", 1),

@@ -11,10 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from crawlsched.crawl_value import use_compiled
-from crawlsched.frontier import buckets, calendar
-from crawlsched.frontier.buckets import Buckets
-from crawlsched.frontier.calendar import Calendar
-from crawlsched.frontier.entries import CompactEntries, PlainEntries
+from crawlsched.frontier.buckets import buckets
+from crawlsched.frontier.buckets.buckets import Buckets
+from crawlsched.frontier.buckets.entries import CompactEntries, PlainEntries
+from crawlsched.frontier.timers import timing_wheel
+from crawlsched.frontier.timers.timing_wheel import Calendar
 
 HAS_NUMBA = importlib.util.find_spec("numba") is not None
 
@@ -39,9 +40,9 @@ def test_every_alarm_rings_in_its_tick_and_none_that_was_taken_back(
     """Whatever is set, moved, taken back: each alarm rings in the tick of its time, or if that is past in the next."""
     rng = np.random.default_rng(seed)
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(calendar, "_EPOCH", epoch)
-        patched.setattr(calendar, "_AT_ONCE", 7)
-        patched.setattr(calendar, "_MANY", 10)
+        patched.setattr(timing_wheel, "_EPOCH", epoch)
+        patched.setattr(timing_wheel, "_AT_ONCE", 7)
+        patched.setattr(timing_wheel, "_MANY", 10)
         patched.setattr(buckets, "_LEAST_DEAD", least_dead)
         patched.setattr(buckets, "_WHOLE", 5)
         use_compiled(compiled and HAS_NUMBA)
@@ -140,7 +141,7 @@ def test_no_tick_gathers_many_more_alarms_than_ring_in_it(monkeypatch: pytest.Mo
         due = pages.due(tick + 0.5)
         assert due.size < 60
         rung += due.size
-        assert pages._buckets.entries < 10 * 3 * calendar._EPOCH
+        assert pages._buckets.entries < 10 * 3 * timing_wheel._EPOCH
     assert rung == pytest.approx(10 * 6_000, rel=0.05)
     assert sum(gathered) == pytest.approx(10 * 6_000, rel=0.05)
     assert max(gathered) < 60
@@ -152,7 +153,7 @@ def test_alarms_beyond_the_buckets_are_known_and_those_of_pages_that_come_meanwh
     if compiled:
         pytest.importorskip("numba")
     use_compiled(compiled)
-    epoch = calendar._EPOCH
+    epoch = timing_wheel._EPOCH
     pages = Calendar(tick=1.0, start=0.0)
     pages.reserve(10)
     pages.set(np.arange(10), 10.0 * epoch + np.arange(10)[::-1], 0.5)

@@ -9,9 +9,11 @@ import numpy as np
 import pytest
 
 from crawlsched.crawl_value import use_compiled
-from crawlsched.frontier import crowds, filing, looks
-from crawlsched.frontier.ladder import Ladder
-from crawlsched.frontier.levels import SHARE
+from crawlsched.frontier import membership
+from crawlsched.frontier.evaluation import evaluation_queue
+from crawlsched.frontier.sleeping import crowded_levels
+from crawlsched.frontier.sleeping.level_queue import Ladder
+from crawlsched.frontier.sleeping.levels import SHARE
 from crawlsched.planner import Planner
 from crawlsched.planner.values import posterior_values
 
@@ -51,8 +53,8 @@ def crowded(bandwidth: float) -> Planner:
 def foresee_small_crowds(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let beds of four pages be crowded, and be found from afar and often, but not be opened ahead."""
     for name, value in (("_CROWD", 4), ("_FORESEEN", 4000), ("_LOOKED_FOR_EVERY", 32)):
-        monkeypatch.setattr(crowds, name, value)
-    for module in (looks, filing):
+        monkeypatch.setattr(crowded_levels, name, value)
+    for module in (evaluation_queue, membership):
         monkeypatch.setattr(module, "SOON", -1)
 
 
@@ -76,8 +78,8 @@ def test_a_cutoff_that_comes_down_to_crowds_of_announced_pages_and_others_picks_
     use_compiled(compiled)
     foresee_small_crowds(monkeypatch)
     for module, name, value in (
-        (filing, "OPENED", 4),
-        (looks, "OPENED", 4),
+        (membership, "OPENED", 4),
+        (evaluation_queue, "OPENED", 4),
         (posterior_values, "_PORTION", 6),
     ):
         monkeypatch.setattr(module, name, value)
@@ -106,9 +108,9 @@ def test_a_cutoff_that_comes_down_to_crowds_of_announced_pages_and_others_picks_
 def test_a_crowded_bed_is_opened_in_parts_before_a_pick_needs_it(monkeypatch: pytest.MonkeyPatch) -> None:
     """With compiled code: some of its pages at a time until none is left there; picks are as brute force has them."""
     use_compiled(True)
-    monkeypatch.setattr(crowds, "_CROWD", N_PAGES)  # none is thinned out
+    monkeypatch.setattr(crowded_levels, "_CROWD", N_PAGES)  # none is thinned out
     for name, value in (("_CROWDED", 4), ("_PART", 3), ("SOON", N_PAGES), ("OPENED", 4)):
-        monkeypatch.setattr(filing, name, value)
+        monkeypatch.setattr(membership, name, value)
     planner = crowded(bandwidth=100.0)
     frontier, inside, now, n_opened = planner.frontier, np.ones(N_PAGES, bool), 0.0, 0
     standing = frontier._standing
@@ -143,22 +145,22 @@ def test_of_a_crowded_bed_no_more_pages_are_looked_at_than_there_are(
     foresee_small_crowds(monkeypatch)
     planner, left, taken = crowded(bandwidth=100.0), [0], []
     name = "take" if compiled else "some"
-    foresee, take = crowds.Crowds.foresee, getattr(crowds.Crowds, name)
+    foresee, take = crowded_levels.Crowds.foresee, getattr(crowded_levels.Crowds, name)
 
-    def foreseeing(self: crowds.Crowds, cutoff: int, most: float) -> None:
+    def foreseeing(self: crowded_levels.Crowds, cutoff: int, most: float) -> None:
         foresee(self, cutoff, most)
         assert all(level < cutoff - SHARE for _, level, _ in self.beds)
         left[0] = sum(n for _, _, n in self.beds)
 
-    def taking(self: crowds.Crowds, *most: int) -> np.ndarray:
+    def taking(self: crowded_levels.Crowds, *most: int) -> np.ndarray:
         pages: np.ndarray = take(self, *most)
         assert np.unique(pages).size == pages.size
         left[0] -= pages.size
         taken.append(pages.size)
         return pages
 
-    monkeypatch.setattr(crowds.Crowds, "foresee", foreseeing)
-    monkeypatch.setattr(crowds.Crowds, name, taking)
+    monkeypatch.setattr(crowded_levels.Crowds, "foresee", foreseeing)
+    monkeypatch.setattr(crowded_levels.Crowds, name, taking)
     now = 0.0
     for _ in range(450):
         now += 0.01

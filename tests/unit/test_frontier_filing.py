@@ -9,15 +9,17 @@ from hypothesis import strategies as st
 
 from crawlsched.columns.number_column import NumberColumn
 from crawlsched.crawl_value import use_compiled
-from crawlsched.frontier import calendar_rows, filing_rows, fresh_rows
-from crawlsched.frontier.calendar import Calendar
-from crawlsched.frontier.calm import Calm
-from crawlsched.frontier.crowds import Crowds
-from crawlsched.frontier.entries import CompactEntries, PlainEntries
-from crawlsched.frontier.ladder import FRESH, IN_FLIGHT, LOWEST, OUT, Ladder
-from crawlsched.frontier.ladders import Ladders
-from crawlsched.frontier.levels import SHARE, STEPS, bed_levels, level_above, levels_above, meeting_levels
-from crawlsched.frontier.resting import RestingHosts
+from crawlsched.frontier import placement_loops
+from crawlsched.frontier.buckets.entries import CompactEntries, PlainEntries
+from crawlsched.frontier.candidates import just_crawled_loops
+from crawlsched.frontier.cutoff import Calm
+from crawlsched.frontier.hosts.resting import RestingHosts
+from crawlsched.frontier.sleeping.crowded_levels import Crowds
+from crawlsched.frontier.sleeping.level_queue import FRESH, IN_FLIGHT, LOWEST, OUT, Ladder
+from crawlsched.frontier.sleeping.level_queues import Ladders
+from crawlsched.frontier.sleeping.levels import SHARE, STEPS, bed_levels, level_above, levels_above, meeting_levels
+from crawlsched.frontier.timers import timing_wheel_loops
+from crawlsched.frontier.timers.timing_wheel import Calendar
 
 
 @settings(max_examples=40, deadline=None)
@@ -61,7 +63,7 @@ def test_each_page_has_the_bed_that_numpy_gives_it(
     stays = rng.random(own.size) < 0.5
     limits = own, stays, at, calm, falling, coarse, drift, back
     parabolas = np.stack([value, slope, curve])
-    n_asleep = filing_rows.belong(parabolas, 0.5, pages, column.low, column.high, *limits, asleep, rows, beds)
+    n_asleep = placement_loops.belong(parabolas, 0.5, pages, column.low, column.high, *limits, asleep, rows, beds)
 
     levels = levels_above(value + 0.5 * (slope + 0.5 * curve))
     cutoffs = np.maximum(at, own[column[pages]] + LOWEST) if own_cutoffs else np.full(n, at)
@@ -120,7 +122,7 @@ def test_each_alarm_is_set_to_the_tick_that_numpy_sets_it_to(seed: int) -> None:
         alarm, new, current = pages._alarm.copy(), np.empty(90, np.int64), pages.number(now)
         before, near, kept = len(pages), pages._n_near, CompactEntries()
         known = 3.0, 0.5, current, pages._gathered, pages._near, pages._nearer
-        n_new, n_unset, n_near = calendar_rows.set_alarms(*kept.arrays(90), alarm, some, times, *known, new)
+        n_new, n_unset, n_near = timing_wheel_loops.set_alarms(*kept.arrays(90), alarm, some, times, *known, new)
         same = alarm[some] == pages._alarm[some]
         pages.set(some, times, now)
         assert alarm.tolist() == pages._alarm.tolist()
@@ -138,7 +140,7 @@ def test_the_alarms_of_an_epoch_are_gathered_into_the_buckets_that_numpy_puts_th
     """Of a part of the pages, those that ring after one tick and up to another."""
     alarm = np.random.default_rng(seed).integers(0, 30, 200).astype(np.uint32)
     kept, new = CompactEntries(), np.empty(120, np.int64)
-    n_new, n_found = calendar_rows.gather(*kept.arrays(120), alarm, 50, 170, 7, 19, np.empty(50, np.int64), new)
+    n_new, n_found = timing_wheel_loops.gather(*kept.arrays(120), alarm, 50, 170, 7, 19, np.empty(50, np.int64), new)
     near = 50 + np.flatnonzero((alarm[50:170] > 7) & (alarm[50:170] <= 19))
     assert n_found == near.size == kept.entries
     assert sorted(new[:n_new].tolist()) == np.unique(alarm[near]).tolist()
@@ -151,7 +153,7 @@ def test_pages_that_ring_are_each_found_once_and_have_no_alarm_then() -> None:
     kept, alarm = CompactEntries(), np.array([5, 9, 5, 6, 5, 0], np.uint32)
     kept.add(np.array([5, 5, 5, 5, 5, 6, 9]), np.array([0, 1, 2, 0, 5, 3, 1]))
     found = np.empty(6, np.int64)
-    n_found = calendar_rows.ring(*kept.arrays(0), alarm, np.array([5, 6]), found)
+    n_found = timing_wheel_loops.ring(*kept.arrays(0), alarm, np.array([5, 6]), found)
     assert sorted(found[:n_found].tolist()) == [0, 2, 3]
     assert alarm.tolist() == [0, 9, 0, 0, 5, 0]
     assert kept.all_keys() == [9]
@@ -172,7 +174,7 @@ def test_crowded_beds_are_found_by_key_or_row_by_row(highest: int) -> None:
 def test_pages_crawled_in_a_turn_are_taken_once_and_only_where_they_still_are() -> None:
     """One came back twice, and another has gone elsewhere."""
     place, crawled = np.array([FRESH, 7, FRESH, IN_FLIGHT], np.int32), np.array([2, 1, 0, 2, 3])
-    assert crawled[: fresh_rows.take_fresh(place, crawled)].tolist() == [2, 0]
+    assert crawled[: just_crawled_loops.take_fresh(place, crawled)].tolist() == [2, 0]
     assert place.tolist() == [IN_FLIGHT, 7, IN_FLIGHT, IN_FLIGHT]
 
 

@@ -5,7 +5,7 @@ import random
 import numpy as np
 import pytest
 
-from crawlsched.frontier.host_queues import HostQueues
+from crawlsched.frontier.hosts.host_queues import HostQueues
 
 
 @pytest.mark.parametrize("seed", range(60))

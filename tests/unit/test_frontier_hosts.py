@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from crawlsched.crawl_value import use_compiled
-from crawlsched.frontier import standing
-from crawlsched.frontier.ladder import OWN_LADDER
+from crawlsched.frontier import placement
+from crawlsched.frontier.sleeping.level_queue import OWN_LADDER
 from crawlsched.planner import Planner
 
 N_PAGES = 3000
@@ -76,7 +76,7 @@ def test_while_hosts_rest_the_best_page_of_the_others_goes(
 ) -> None:
     """One has half of all pages and rests for long, forty share the others and rest for a while after each visit."""
     for name, value in limits.items():
-        monkeypatch.setattr(standing, name, value)
+        monkeypatch.setattr(placement, name, value)
     use_compiled(compiled)
     rng = np.random.default_rng(11)
     planner = collection(np.where(rng.random(N_PAGES) < 0.5, 0, rng.integers(1, 41, N_PAGES)), rng)
@@ -103,14 +103,14 @@ def test_where_all_hosts_rest_no_page_goes_until_the_first_of_them_returns(compi
     frontier._check(crawl.now)
     assert crawl.n_none > 200
     assert sorted(frontier._ladders.of_host) == [0, 1, 2]
-    looked_at, put = [], standing.Standing.look_at
+    looked_at, put = [], placement.Standing.look_at
 
-    def counted(self: standing.Standing, pages: np.ndarray, signals: object = None) -> object:
+    def counted(self: placement.Standing, pages: np.ndarray, signals: object = None) -> object:
         looked_at.append(pages.size)
         return put(self, pages, signals)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(standing.Standing, "look_at", counted)
+        patch.setattr(placement.Standing, "look_at", counted)
         crawl.pick(300)
     assert sum(looked_at) < 300 * 32
 
@@ -140,14 +140,14 @@ def test_a_host_of_which_too_many_pages_wait_pushes_its_own_cutoff_up_and_not_th
     crawl, frontier = Crawl(planner, {0: 0.05}, 0.0), planner.frontier
     crawl.pick(200)
     rises = []
-    keep_best = standing.Standing._keep_best
+    keep_best = placement.Standing._keep_best
 
-    def watched(self: standing.Standing, *arguments: object) -> object:
+    def watched(self: placement.Standing, *arguments: object) -> object:
         before, kept = self.cutoff, keep_best(self, *arguments)  # type: ignore[arg-type]
         rises.append(self.cutoff - before)
         return kept
 
-    monkeypatch.setattr(standing.Standing, "_keep_best", watched)
+    monkeypatch.setattr(placement.Standing, "_keep_best", watched)
     n_stays = 0
     for _ in range(12):
         crawl.pick(50)

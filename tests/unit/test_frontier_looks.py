@@ -10,12 +10,12 @@ import pytest
 
 from crawlsched.crawl_value import use_compiled
 from crawlsched.frontier import Frontier, filed
-from crawlsched.frontier.awake import Awake
-from crawlsched.frontier.ladder import IN_FLIGHT, LOWEST, RUNNING
-from crawlsched.frontier.levels import LN2, STEPS, level_above, value_at
-from crawlsched.frontier.look import Look
-from crawlsched.frontier.looks import SOON, Looks
-from crawlsched.frontier.standing import Standing
+from crawlsched.frontier.candidates.candidates import Awake
+from crawlsched.frontier.evaluation.evaluation import Look
+from crawlsched.frontier.evaluation.evaluation_queue import SOON, Looks
+from crawlsched.frontier.placement import Standing
+from crawlsched.frontier.sleeping.level_queue import IN_FLIGHT, LOWEST, RUNNING
+from crawlsched.frontier.sleeping.levels import LN2, STEPS, level_above, value_at
 from crawlsched.planner import Planner
 from tests.benchmarks.bench_frontier import BANDWIDTH, Slots
 from tests.benchmarks.frontier_collection import collection

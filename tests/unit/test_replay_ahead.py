@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from crawlsched.crawl_value import greedy, use_compiled
-from crawlsched.frontier.calendar import Calendar
+from crawlsched.frontier.timers.timing_wheel import Calendar
 from crawlsched.planner.values import plug_in_values
 from crawlsched.simulation import History, replay
 

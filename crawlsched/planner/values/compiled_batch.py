@@ -11,7 +11,8 @@ import numpy.typing as npt
 from crawlsched.crawl_value import bounds as bounds_of_elements
 from crawlsched.crawl_value.evaluation import Compilable
 from crawlsched.estimators import page_precision
-from crawlsched.frontier import PageValue, awake_rows
+from crawlsched.frontier import PageValue
+from crawlsched.frontier.candidates import candidate_loops
 from crawlsched.planner.values import compiled_batch_loops, plug_in_loops, posterior_loops
 from crawlsched.planner.values.compiled_batch_loops import SIGNALLED, STEADY
 from crawlsched.planner.values.signalled import DOUBT, Grid
@@ -24,7 +25,9 @@ BoolArray = npt.NDArray[np.bool_]
 ByteArray = npt.NDArray[np.uint8]
 
 #: `crawlsched.planner.values.compiled_batch_loops`.
-ROWS = Compilable(compiled_batch_loops, page_precision, awake_rows, plug_in_loops, bounds_of_elements, posterior_loops)
+ROWS = Compilable(
+    compiled_batch_loops, page_precision, candidate_loops, plug_in_loops, bounds_of_elements, posterior_loops
+)
 
 
 class GatheredValues:

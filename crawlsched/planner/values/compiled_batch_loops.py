@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from crawlsched.estimators.page_precision import expected_evidence
-from crawlsched.frontier.awake_rows import highest
+from crawlsched.frontier.candidates.candidate_loops import highest
 from crawlsched.planner.values.plug_in_loops import tangent_wait
 from crawlsched.planner.values.posterior_loops import growing_crossing, growing_terms, signalled_bounds, signalled_terms
 

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from crawlsched.crawl_value.elements import element_terms
-from crawlsched.frontier.awake_rows import highest
+from crawlsched.frontier.candidates.candidate_loops import highest
 
 __all__ = [
     "EXAMPLES",

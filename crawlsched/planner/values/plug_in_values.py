@@ -9,7 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from crawlsched.crawl_value.evaluation import ELEMENTS, Compilable, evaluate
-from crawlsched.frontier import PageValue, awake_rows
+from crawlsched.frontier import PageValue
+from crawlsched.frontier.candidates import candidate_loops
 from crawlsched.pages import Pages
 from crawlsched.planner.values import plug_in_loops
 from crawlsched.planner.values.plug_in_loops import HIGHEST, N_ROWS
@@ -33,7 +34,7 @@ _PORTION_GREEDY, _PORTION, _PORTION_COMPILED = 288, 96, 512
 _NONE_KNOWN = np.empty((0, 6))
 
 #: `crawlsched.planner.values.plug_in_loops`: what compiled code can do faster.
-ROWS = Compilable(plug_in_loops, awake_rows)
+ROWS = Compilable(plug_in_loops, candidate_loops)
 
 
 class KnownRates:

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from crawlsched.frontier import levels as scale
-from crawlsched.frontier.bucket_rows import LIVING, empty_table, find
-from crawlsched.frontier.ladder import LOWEST
+from crawlsched.frontier.buckets.bucket_loops import LIVING, empty_table, find
+from crawlsched.frontier.sleeping import levels as scale
+from crawlsched.frontier.sleeping.level_queue import LOWEST
 
 __all__ = ["EXAMPLES", "belong", "leave"]
 
@@ -111,7 +111,7 @@ def leave(table: Any, place: Any, pages: Any, own: int, others: Any) -> int:
     Parameters
     ----------
     table : ndarray
-        Of the shared ladder's beds; see `bucket_rows`.
+        Of the shared ladder's beds; see `bucket_loops`.
     place : ndarray of int32
         By page, where it stands.
     pages : ndarray of int, shape (n,)

@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from crawlsched.columns.number_column import NumberColumn
-from crawlsched.frontier.buckets import Buckets
-from crawlsched.frontier.levels import value_at
+from crawlsched.frontier.buckets.buckets import Buckets
+from crawlsched.frontier.sleeping.levels import value_at
 from crawlsched.pages import distinct
 
 __all__ = [
@@ -174,7 +174,7 @@ class Ladder:
         self.sleepers -= 1
 
     def table(self) -> npt.NDArray[np.int64] | None:
-        """Return the table of the beds for `filing_rows.leave`; None where compiled code is not in use. O(1)."""
+        """Return the table of the beds for `placement_loops.leave`; None where compiled code is not in use. O(1)."""
         arrays = self._beds.arrays((), 0)
         return None if arrays is None else arrays[2]
 

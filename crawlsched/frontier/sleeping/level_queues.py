@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from crawlsched.columns.growing import grown
-from crawlsched.frontier.entries import ROWS
-from crawlsched.frontier.ladder import OWN_LADDER, RUNNING, Ladder, Run
+from crawlsched.frontier.buckets.entries import ROWS
+from crawlsched.frontier.sleeping.level_queue import OWN_LADDER, RUNNING, Ladder, Run
 from crawlsched.pages import Pages
 
 __all__ = ["Ladders"]

@@ -8,13 +8,13 @@ from itertools import count
 import numpy as np
 import numpy.typing as npt
 
-from crawlsched.frontier.crowds import Crowds
 from crawlsched.frontier.deadlines import Deadlines
-from crawlsched.frontier.eligible import Eligibility
-from crawlsched.frontier.host_queues import HostQueues
-from crawlsched.frontier.ladder import BARRED, IN_FLIGHT, OUT, Ladder
-from crawlsched.frontier.looks import OPENED, SOON, WOKEN, Looks
-from crawlsched.frontier.standing import Standing
+from crawlsched.frontier.evaluation.evaluation_queue import OPENED, SOON, WOKEN, Looks
+from crawlsched.frontier.hosts.host_queues import HostQueues
+from crawlsched.frontier.placement import Standing
+from crawlsched.frontier.sleeping.crowded_levels import Crowds
+from crawlsched.frontier.sleeping.level_queue import BARRED, IN_FLIGHT, OUT, Ladder
+from crawlsched.frontier.timers.eligibility import Eligibility
 from crawlsched.frontier.values import CrawlValues
 from crawlsched.pages import Pages
 

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from crawlsched.columns.growing import inserted
 from crawlsched.crawl_value.evaluation import Compilable
-from crawlsched.frontier import awake_rows
+from crawlsched.frontier.candidates import candidate_loops
 from crawlsched.frontier.values import PageValue, PageValues
 
 __all__ = ["PRECISE", "Awake"]
@@ -31,8 +31,8 @@ _MOST_BATCHES = 32
 #: A crawl value is told as well as that.
 PRECISE = 1e-7
 
-#: `crawlsched.frontier.awake_rows`.
-ROWS = Compilable(awake_rows)
+#: `crawlsched.frontier.candidates.candidate_loops`.
+ROWS = Compilable(candidate_loops)
 
 
 class _Single(NamedTuple):

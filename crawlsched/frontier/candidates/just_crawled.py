@@ -6,8 +6,8 @@ import numpy as np
 import numpy.typing as npt
 
 from crawlsched.crawl_value.evaluation import Compilable
-from crawlsched.frontier import fresh_rows
-from crawlsched.frontier.ladder import FRESH, IN_FLIGHT
+from crawlsched.frontier.candidates import just_crawled_loops
+from crawlsched.frontier.sleeping.level_queue import FRESH, IN_FLIGHT
 from crawlsched.frontier.values import CrawlValues
 
 __all__ = ["Fresh"]
@@ -15,8 +15,8 @@ __all__ = ["Fresh"]
 IndexArray = npt.NDArray[np.intp]
 LevelArray = npt.NDArray[np.int32]
 
-#: `crawlsched.frontier.fresh_rows`.
-ROWS = Compilable(fresh_rows)
+#: `crawlsched.frontier.candidates.just_crawled_loops`.
+ROWS = Compilable(just_crawled_loops)
 
 
 class Fresh:

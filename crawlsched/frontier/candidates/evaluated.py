@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from crawlsched.frontier.levels import levels_above
+from crawlsched.frontier.sleeping.levels import levels_above
 from crawlsched.frontier.values import PageValues
 
 __all__ = ["Found", "Sleepers", "highest_within"]

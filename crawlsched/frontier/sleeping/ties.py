@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from crawlsched.frontier.ladder import BEHIND, RUNNING
+from crawlsched.frontier.sleeping.level_queue import BEHIND, RUNNING
 
 __all__ = ["Followers"]
 

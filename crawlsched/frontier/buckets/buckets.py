@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from crawlsched.frontier.entries import ROWS, CompactEntries, PlainEntries
+from crawlsched.frontier.buckets.entries import ROWS, CompactEntries, PlainEntries
 from crawlsched.pages import distinct
 
 __all__ = ["Buckets"]
@@ -114,7 +114,7 @@ class Buckets:
         return new
 
     def arrays(self, keys: Iterable[int], n: int, n_new: int | None = None) -> tuple[Any, Any, Any, Any] | None:
-        """Return the arrays of `bucket_rows` for compiled code that takes from some buckets, and adds up to `n` pages.
+        """Return the arrays of `bucket_loops` for compiled code that takes from some buckets, and adds up to `n` pages.
 
         These come into up to `n_new` new buckets; then `came` is to be told how many they were. None where the entries
         are not kept in such arrays. Amortised O(n).

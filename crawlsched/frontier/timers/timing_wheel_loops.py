@@ -1,4 +1,4 @@
-"""Alarms in the buckets of a calendar, one by one, as numba compiles it; `calendar` has the same for numpy."""
+"""Alarms in the buckets of a calendar, one by one, as numba compiles it; `timing_wheel` has the same for numpy."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from crawlsched.frontier import bucket_rows
-from crawlsched.frontier.bucket_rows import COUNT, discard, find, pop_all, put
+from crawlsched.frontier.buckets import bucket_loops
+from crawlsched.frontier.buckets.bucket_loops import COUNT, discard, find, pop_all, put
 
 __all__ = ["EXAMPLES", "FURTHEST", "LAST_TICK", "NONE", "gather", "ring", "set_alarms"]
 
@@ -132,7 +132,7 @@ def gather(
 _ALARM, _PAGE, _TICKS = np.zeros(2, np.uint32), np.arange(2), np.array([3])
 #: Arguments of the functions that are called from outside, as numba is to compile them.
 EXAMPLES = {
-    "set_alarms": (*bucket_rows.example(), _ALARM, _PAGE, np.full(2, 0.5), 0.5, 0.5, 1, 0, 9, 9, _PAGE.copy()),
-    "gather": (*bucket_rows.example(), _ALARM, 0, 2, 4, 9, _PAGE.copy(), _PAGE.copy()),
-    "ring": (*bucket_rows.example(), _ALARM, _TICKS[:0], _PAGE.copy()),
+    "set_alarms": (*bucket_loops.example(), _ALARM, _PAGE, np.full(2, 0.5), 0.5, 0.5, 1, 0, 9, 9, _PAGE.copy()),
+    "gather": (*bucket_loops.example(), _ALARM, 0, 2, 4, 9, _PAGE.copy(), _PAGE.copy()),
+    "ring": (*bucket_loops.example(), _ALARM, _TICKS[:0], _PAGE.copy()),
 }

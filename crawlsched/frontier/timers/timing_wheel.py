@@ -10,9 +10,10 @@ import numpy.typing as npt
 
 from crawlsched.columns.growing import grown
 from crawlsched.crawl_value.evaluation import Compilable
-from crawlsched.frontier import bucket_rows, calendar_rows
-from crawlsched.frontier.buckets import Buckets
-from crawlsched.frontier.calendar_rows import FURTHEST, LAST_TICK, NONE
+from crawlsched.frontier.buckets import bucket_loops
+from crawlsched.frontier.buckets.buckets import Buckets
+from crawlsched.frontier.timers import timing_wheel_loops
+from crawlsched.frontier.timers.timing_wheel_loops import FURTHEST, LAST_TICK, NONE
 from crawlsched.pages import distinct
 
 __all__ = ["NONE", "Calendar"]
@@ -34,8 +35,8 @@ _MANY = 128
 # So often `ahead` goes for what rings in a tick.
 _TIMES_AHEAD = 3
 _NOBODY: IndexArray = np.empty(0, np.intp)
-#: `crawlsched.frontier.calendar_rows`.
-ROWS = Compilable(calendar_rows, bucket_rows)
+#: `crawlsched.frontier.timers.timing_wheel_loops`.
+ROWS = Compilable(timing_wheel_loops, bucket_loops)
 
 
 def _alarm_of(tick: Any) -> tuple[Any, Any]:

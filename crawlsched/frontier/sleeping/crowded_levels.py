@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from crawlsched.frontier.ladder import LOWEST, Ladder
-from crawlsched.frontier.ladders import Ladders
-from crawlsched.frontier.levels import SHARE
-from crawlsched.frontier.resting import RestingHosts
+from crawlsched.frontier.hosts.resting import RestingHosts
+from crawlsched.frontier.sleeping.level_queue import LOWEST, Ladder
+from crawlsched.frontier.sleeping.level_queues import Ladders
+from crawlsched.frontier.sleeping.levels import SHARE
 
 __all__ = ["Crowds"]
 

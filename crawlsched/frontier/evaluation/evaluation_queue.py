@@ -7,10 +7,10 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
-from crawlsched.frontier.crowds import Crowds
-from crawlsched.frontier.ladder import BARRED
-from crawlsched.frontier.look import Look
-from crawlsched.frontier.standing import Standing
+from crawlsched.frontier.evaluation.evaluation import Look
+from crawlsched.frontier.placement import Standing
+from crawlsched.frontier.sleeping.crowded_levels import Crowds
+from crawlsched.frontier.sleeping.level_queue import BARRED
 
 __all__ = ["OPENED", "SOON", "WOKEN", "Looks"]
 

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 
-from crawlsched.frontier.found import Found
-from crawlsched.frontier.ladder import AWAKE, FRESH, RUNNING
-from crawlsched.frontier.standing import Standing
+from crawlsched.frontier.candidates.evaluated import Found
+from crawlsched.frontier.placement import Standing
+from crawlsched.frontier.sleeping.level_queue import AWAKE, FRESH, RUNNING
 from crawlsched.pages import distinct
 
 __all__ = ["Look"]

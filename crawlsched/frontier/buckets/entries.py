@@ -10,8 +10,8 @@ import numpy.typing as npt
 
 from crawlsched.columns.growing import grown
 from crawlsched.crawl_value.evaluation import Compilable
-from crawlsched.frontier import bucket_rows
-from crawlsched.frontier.bucket_rows import CHUNK, COUNT, EMPTY, KEY, LIVING
+from crawlsched.frontier.buckets import bucket_loops
+from crawlsched.frontier.buckets.bucket_loops import CHUNK, COUNT, EMPTY, KEY, LIVING
 from crawlsched.pages import distinct
 
 __all__ = ["ROWS", "CompactEntries", "PlainEntries"]
@@ -22,8 +22,8 @@ ColumnArray = npt.NDArray[np.uint32]
 # Up to so many entries, most of which come into buckets of their own, are put in faster than they are sorted.
 _ONE_BY_ONE = 1024
 
-#: `crawlsched.frontier.bucket_rows`.
-ROWS = Compilable(bucket_rows)
+#: `crawlsched.frontier.buckets.bucket_loops`.
+ROWS = Compilable(bucket_loops)
 
 
 class PlainEntries:
@@ -177,13 +177,13 @@ def _alive(pages: IndexArray, column: ColumnArray, low: Any, high: Any) -> Index
 
 
 class CompactEntries:
-    """Entries in chunks of one array, found by a hash table; see `bucket_rows`."""
+    """Entries in chunks of one array, found by a hash table; see `bucket_loops`."""
 
     def __init__(self) -> None:
         # What is never written to takes no memory, and to have more of it moves nothing (`crawlsched.columns.growing`).
         self._entries = np.zeros((4, CHUNK), np.uint32)
         self._before = np.zeros(4, np.int32)
-        self._table = bucket_rows.empty_table(16)
+        self._table = bucket_loops.empty_table(16)
         self._numbers = np.array([-1, 0, 0, 0, 0])
 
     def _make_room(self, n: int, n_new: int) -> None:
@@ -192,7 +192,7 @@ class CompactEntries:
             size = used + n + used // 4 + 4
             self._entries, self._before = grown(self._entries, size), grown(self._before, size)
         if 2 * (n_keys + n_new) > len(self._table):
-            longer = bucket_rows.empty_table(1 << (2 * (n_keys + n_new)).bit_length())
+            longer = bucket_loops.empty_table(1 << (2 * (n_keys + n_new)).bit_length())
             ROWS.move_over(self._table, longer)
             self._table = longer
 
@@ -256,7 +256,7 @@ class CompactEntries:
     def sweep_some(
         self, keys: IndexArray, column: ColumnArray, lows: IndexArray, highs: IndexArray, largest: int, most: int
     ) -> tuple[int, int]:
-        """Do the same for some buckets, as `bucket_rows.sweep_some`; return for how many keys, of how many entries.
+        """Do the same for some buckets, as `bucket_loops.sweep_some`; return for how many keys, of how many entries.
 
         O(keys and entries).
         """

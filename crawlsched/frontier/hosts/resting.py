@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from crawlsched.columns.growing import grown
-from crawlsched.frontier.ladder import LOWEST
+from crawlsched.frontier.sleeping.level_queue import LOWEST
 
 __all__ = ["RestingHosts"]
 

@@ -1,4 +1,4 @@
-"""The highest bounds of the pages that are awake, as numba compiles it; see `awake`."""
+"""The highest bounds of the pages that are awake, as numba compiles it; see `candidates`."""
 
 from __future__ import annotations
 

@@ -9,16 +9,16 @@ import numpy.typing as npt
 
 from crawlsched.columns.growing import grown
 from crawlsched.crawl_value.evaluation import Compilable
-from crawlsched.frontier import bucket_rows, filing_rows
-from crawlsched.frontier.awake import PRECISE, Awake
-from crawlsched.frontier.calendar import Calendar
-from crawlsched.frontier.calm import Calm
-from crawlsched.frontier.followers import Followers
-from crawlsched.frontier.found import Found, Sleepers, highest_within
-from crawlsched.frontier.fresh import Fresh
-from crawlsched.frontier.ladder import AWAKE, BARRED, FRESH, IN_FLIGHT, LOWEST, OUT, OWN_LADDER, RUNNING
-from crawlsched.frontier.ladders import Ladders
-from crawlsched.frontier.levels import (
+from crawlsched.frontier import placement_loops
+from crawlsched.frontier.buckets import bucket_loops
+from crawlsched.frontier.candidates.candidates import PRECISE, Awake
+from crawlsched.frontier.candidates.evaluated import Found, Sleepers, highest_within
+from crawlsched.frontier.candidates.just_crawled import Fresh
+from crawlsched.frontier.cutoff import Calm
+from crawlsched.frontier.hosts.resting import RestingHosts
+from crawlsched.frontier.sleeping.level_queue import AWAKE, BARRED, FRESH, IN_FLIGHT, LOWEST, OUT, OWN_LADDER, RUNNING
+from crawlsched.frontier.sleeping.level_queues import Ladders
+from crawlsched.frontier.sleeping.levels import (
     bed_level,
     bed_levels,
     coarseness,
@@ -28,7 +28,8 @@ from crawlsched.frontier.levels import (
     value_at,
     values_at,
 )
-from crawlsched.frontier.resting import RestingHosts
+from crawlsched.frontier.sleeping.ties import Followers
+from crawlsched.frontier.timers.timing_wheel import Calendar
 from crawlsched.frontier.values import CrawlValues, PageValues, as_bytes
 from crawlsched.pages import Pages
 
@@ -39,8 +40,8 @@ FloatArray = npt.NDArray[np.float64]
 BoolArray = npt.NDArray[np.bool_]
 LevelArray = npt.NDArray[np.int32]
 
-#: `crawlsched.frontier.filing_rows`.
-ROWS = Compilable(filing_rows, bucket_rows)
+#: `crawlsched.frontier.placement_loops`.
+ROWS = Compilable(placement_loops, bucket_loops)
 
 # Levels are crossed a little later than they are said to be, so that rounding makes no page late.
 _SLACK = 1e-9
@@ -77,7 +78,7 @@ class Standing:
     Attributes
     ----------
     place : ndarray of int32
-        By page, where it stands; see `ladder`.
+        By page, where it stands; see `level_queue`.
     now, until : float
         POSIX seconds: the time, and when the turn ends.
     holds : float
