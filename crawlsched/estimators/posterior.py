@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from crawlsched.crawl_value.evaluation import Compilable
-from crawlsched.estimators import rows
+from crawlsched.estimators import posterior_loops
 from crawlsched.estimators.estimator import Columns, Estimator
 from crawlsched.estimators.log_weights import (
     KNOWN,
@@ -34,8 +34,8 @@ from crawlsched.estimators.renewal import Renewal
 
 __all__ = ["Posterior"]
 
-#: `crawlsched.estimators.rows`.
-ROWS = Compilable(rows)
+#: `crawlsched.estimators.posterior_loops`.
+ROWS = Compilable(posterior_loops)
 
 # Rows worked on at once: their intermediate arrays stay in the cache.
 _SLICE = 8192
