@@ -16,7 +16,7 @@ class SideBySide(LoadScopeScheduling):
 
     def _split_scope(self, nodeid: str) -> str:
         path = nodeid.partition("::")[0]
-        if path.startswith(("tests/migrations/", "tests/integration/test_store", "tests/integration/test_write")):
+        if path.startswith(("tests/migrations/", "tests/integration/store/")):
             return "databases"
         return "crawls" if path.startswith(("tests/integration/", "tests/acceptance/")) else path
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import aiohttp
 import pytest
 
-EXAMPLE_PROJECT = Path(__file__).parents[2] / "example_project"
+EXAMPLE_PROJECT = Path(__file__).parents[3] / "example_project"
 
 
 @pytest.fixture(autouse=True, scope="module")

@@ -39,7 +39,7 @@ sys.stdin.read()
 
 
 def start(script, url, now=NOW):
-    environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])}
+    environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[3])}
     arguments = [sys.executable, "-c", script, url, str(now)]
     return subprocess.Popen(arguments, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 

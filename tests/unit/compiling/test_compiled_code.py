@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 pytest.importorskip("numba")
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 CALLED = "def twice(x):\n    return {factor} * x\n"
 CALLING = "from constants import STEP\n\n\ndef stepped(x):\n    return twice(x) + STEP\n"
 RUN = """

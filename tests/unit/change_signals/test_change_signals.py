@@ -202,7 +202,7 @@ def test_a_change_signal_names_its_kind() -> None:
 
 # Documents
 
-DOCS = Path(__file__).parents[2] / "docs"
+DOCS = Path(__file__).parents[3] / "docs"
 
 
 @pytest.mark.parametrize("name", ["change_signals.md", "change_detection.md"])

@@ -19,7 +19,7 @@ from crawlsched.frontier.sleeping.levels import LN2, STEPS, level_above, value_a
 from crawlsched.planner import Planner
 from tests.benchmarks.bench_frontier import BANDWIDTH, Slots
 from tests.benchmarks.frontier_collection import collection
-from tests.unit.test_frontier_crowds import crowded, pick_the_best
+from tests.unit.frontier.test_frontier_crowds import crowded, pick_the_best
 
 # At least so many make a look; more, where many terms are to be summed.
 PARTS = 6

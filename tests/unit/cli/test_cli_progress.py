@@ -15,7 +15,7 @@ import pytest
 from crawlsched.cli import progress
 from crawlsched.cli.progress import shown_progress
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 
 
 def test_a_run_that_is_soon_done_shows_nothing(capsys: pytest.CaptureFixture[str]) -> None:

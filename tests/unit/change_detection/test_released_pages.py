@@ -16,7 +16,7 @@ import pytest
 from crawlsched.change_detection import LivingBlocks, Recipe, page_blocks, recipe, sketch, sketch_similarity
 from tests.noisy_pages import Judge
 
-PAGES = Path(__file__).parents[1] / "fixtures" / "released_pages"
+PAGES = Path(__file__).parents[2] / "fixtures" / "released_pages"
 #: In the article of the newer release words are others: one of `front` (what a command is to be called with), a few of
 #: the others. Release numbers and years are not in articles.
 EDITED = {"alembic": ("front", "commands", "script", "tutorial"), "mako": ()}

@@ -16,7 +16,7 @@ from aiohttp import web
 from tests.crawling import Project
 from tests.site import Site
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 # Edits so far apart that visits come between them which find nothing: without these nobody could tell announced changes
 # from pages that change all the time.
 N_PAGES, EDIT_INTERVAL, SECONDS = 40, 16.0, 45

@@ -427,7 +427,7 @@ KILLED = """
 import sys
 sys.path[:0] = [sys.argv[2]]
 from pathlib import Path
-from tests.integration.test_snapshot import ENDED, crawl, opened
+from tests.integration.collection.test_snapshot import ENDED, crawl, opened
 collection = opened(Path(sys.argv[1]), ENDED)
 assert collection.snapshot_unusable == ""
 crawl(collection, ENDED, 100)
@@ -440,7 +440,7 @@ sys.stdin.read()
 
 def test_after_kill_9_the_snapshot_before_is_not_used(folder):
     """What the killed crawl had written is in the store alone, and counts."""
-    root = Path(__file__).parents[2]
+    root = Path(__file__).parents[3]
     process = subprocess.Popen(
         [sys.executable, "-c", KILLED, str(folder), str(root)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )

@@ -292,7 +292,7 @@ def test_the_loss_of_the_lease_stops_the_writing(store, caplog):
 def test_kill_9_loses_nothing_that_was_committed(database_url):
     """A writing process killed in the middle, three times over: every finished batch is there, none in part."""
     Store.open(database_url, "spider", upgrade=True).close()
-    environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])}
+    environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[3])}
     store = Store.open(database_url, "spider")
     finished = -1
     for attempt in range(3):
