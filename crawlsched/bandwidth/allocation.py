@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from crawlsched.bandwidth.arguments import FloatArray
+from crawlsched.columns.array_types import FloatArray
 
 __all__ = ["Allocation", "SignalAllocation"]
 

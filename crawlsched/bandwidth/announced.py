@@ -8,11 +8,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from crawlsched.bandwidth.allocation import SignalAllocation
-from crawlsched.bandwidth.arguments import FloatArray, not_negative, page_arrays, positive_number
+from crawlsched.bandwidth.arguments import not_negative, page_arrays, positive_number
 from crawlsched.bandwidth.crawl_interval import doubt_at_interval, mean_interval
 from crawlsched.bandwidth.division import blocks, divide
 from crawlsched.bandwidth.gain import Pages
 from crawlsched.bandwidth.limits import Limits
+from crawlsched.columns.array_types import FloatArray
 from crawlsched.crawl_value import elapsed_at_value, noisy_value
 from crawlsched.crawl_value.inverse import LARGEST_SHARE, inverse_residual_one
 from crawlsched.crawl_value.rules import natural_parameters

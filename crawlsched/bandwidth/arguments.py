@@ -1,14 +1,11 @@
 """Arguments: what callers pass, checked once and turned into float64 arrays of one shape."""
 
-from typing import TypeAlias
-
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-__all__ = ["FloatArray", "IntArray", "not_negative", "page_arrays", "positive_number"]
+from crawlsched.columns.array_types import FloatArray, IndexArray
 
-FloatArray: TypeAlias = NDArray[np.float64]
-IntArray: TypeAlias = NDArray[np.intp]
+__all__ = ["FloatArray", "IndexArray", "not_negative", "page_arrays", "positive_number"]
 
 
 def page_arrays(**arguments: ArrayLike) -> list[FloatArray]:

@@ -8,8 +8,8 @@ import math
 
 import numpy as np
 
-from crawlsched.bandwidth.arguments import FloatArray, IntArray
 from crawlsched.bandwidth.threshold_search import narrowed
+from crawlsched.columns.array_types import FloatArray, IndexArray
 
 __all__ = ["doubt_at_interval", "mean_interval"]
 
@@ -89,7 +89,7 @@ def _doubt_of_several(interval: FloatArray, alpha: FloatArray, gamma: FloatArray
     low = np.maximum(np.maximum(level - kappa, kappa), alpha * interval) * (1.0 - 1e-12)
     high = np.maximum(level, low) * (1.0 + 1e-12)
 
-    def shortfall(log_doubt: FloatArray, which: IntArray) -> FloatArray:
+    def shortfall(log_doubt: FloatArray, which: IndexArray) -> FloatArray:
         found = mean_interval(np.exp(log_doubt), alpha[which], gamma[which], kappa[which])
         return np.asarray((interval[which] - found) / (interval[which] + found))
 
@@ -151,7 +151,7 @@ def _expected_announcements(doubt: FloatArray, kappa: FloatArray, c: FloatArray,
     return begin + np.bincount(page, weights=terms, minlength=doubt.size)
 
 
-def _enumerated(counts: FloatArray) -> tuple[IntArray, FloatArray]:
+def _enumerated(counts: FloatArray) -> tuple[IndexArray, FloatArray]:
     """List each index as often as its count says, and number its occurrences from 0."""
     whole = counts.astype(np.intp)
     index = np.repeat(np.arange(whole.size), whole)

@@ -16,10 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crawlsched.bandwidth.allocation import Allocation
-from crawlsched.bandwidth.arguments import FloatArray, IntArray
 from crawlsched.bandwidth.gain import Gain
 from crawlsched.bandwidth.limits import Limits
 from crawlsched.bandwidth.threshold_search import bracket_thresholds
+from crawlsched.columns.array_types import FloatArray, IndexArray
 
 __all__ = ["blocks", "divide", "host_limited", "relative_duality_gap", "total_rate", "within"]
 
@@ -130,7 +130,7 @@ class _Division:
     minimum_rate: FloatArray
     maximum_rate: FloatArray
     budgets: FloatArray
-    groups: IntArray | None = None
+    groups: IndexArray | None = None
 
     def best(self) -> tuple[FloatArray, FloatArray]:
         """Give the best rates, and the threshold of each group."""
@@ -189,7 +189,7 @@ class _Division:
         """Bracket the thresholds of the groups to be searched."""
         groups = np.flatnonzero(searched)
 
-        def demand(some: FloatArray, which: IntArray) -> FloatArray:
+        def demand(some: FloatArray, which: IndexArray) -> FloatArray:
             thresholds = np.full(spare.size, np.finfo(np.float64).max)  # nothing wanted by the others
             thresholds[groups[which]] = some
             return self.excess(thresholds)[groups[which]]

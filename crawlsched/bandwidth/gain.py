@@ -2,11 +2,11 @@
 
 from typing import Protocol, Self, TypeAlias
 
-from crawlsched.bandwidth.arguments import FloatArray, IntArray
+from crawlsched.columns.array_types import FloatArray, IndexArray
 
 __all__ = ["Gain", "Pages"]
 
-Pages: TypeAlias = slice | IntArray
+Pages: TypeAlias = slice | IndexArray
 
 
 class Gain(Protocol):

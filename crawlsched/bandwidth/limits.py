@@ -5,7 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from crawlsched.bandwidth.arguments import FloatArray, IntArray, not_negative
+from crawlsched.bandwidth.arguments import not_negative
+from crawlsched.columns.array_types import FloatArray, IndexArray
 
 __all__ = ["Limits"]
 
@@ -16,7 +17,7 @@ class Limits:
 
     minimum_rate: FloatArray
     maximum_rate: FloatArray
-    hosts: IntArray | None = None
+    hosts: IndexArray | None = None
     host_caps: FloatArray | None = None
 
     @classmethod
@@ -77,7 +78,7 @@ def _per_page(name: str, value: ArrayLike, n_pages: int) -> FloatArray:
     return np.broadcast_to(array, (n_pages,))
 
 
-def _checked_hosts(hosts: ArrayLike, host_caps: ArrayLike, n_pages: int) -> tuple[IntArray, FloatArray]:
+def _checked_hosts(hosts: ArrayLike, host_caps: ArrayLike, n_pages: int) -> tuple[IndexArray, FloatArray]:
     caps = np.asarray(host_caps, dtype=np.float64)
     numbers = np.asarray(hosts)
     if caps.ndim != 1:

@@ -6,12 +6,13 @@ from math import ceil
 import numpy as np
 from numpy.typing import ArrayLike
 
-from crawlsched.bandwidth.arguments import FloatArray, IntArray, not_negative, page_arrays
+from crawlsched.bandwidth.arguments import not_negative, page_arrays
+from crawlsched.columns.array_types import FloatArray, IndexArray
 
 __all__ = ["low_discrepancy_schedule"]
 
 
-def low_discrepancy_schedule(rates: ArrayLike, n_slots: int) -> IntArray:
+def low_discrepancy_schedule(rates: ArrayLike, n_slots: int) -> IndexArray:
     """Give each slot a page, so that after any number of slots every page has had its share to within one crawl.
 
     Parameters
@@ -69,7 +70,7 @@ def low_discrepancy_schedule(rates: ArrayLike, n_slots: int) -> IntArray:
     return crawled[order]
 
 
-def _earliest_deadlines_first(shares: FloatArray, n_slots: int) -> IntArray:
+def _earliest_deadlines_first(shares: FloatArray, n_slots: int) -> IndexArray:
     """Schedule pages whose shares add up to 1."""
     order = np.zeros(n_slots, dtype=np.intp)
     if shares.size == 1:

@@ -7,10 +7,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from crawlsched.bandwidth.allocation import Allocation
-from crawlsched.bandwidth.arguments import FloatArray, not_negative, page_arrays, positive_number
+from crawlsched.bandwidth.arguments import not_negative, page_arrays, positive_number
 from crawlsched.bandwidth.division import host_limited, relative_duality_gap, within
 from crawlsched.bandwidth.gain import Pages
 from crawlsched.bandwidth.limits import Limits
+from crawlsched.columns.array_types import FloatArray
 
 __all__ = ["poisson_crawl_rates"]
 

@@ -11,7 +11,7 @@ from itertools import count
 
 import numpy as np
 
-from crawlsched.bandwidth.arguments import FloatArray, IntArray
+from crawlsched.columns.array_types import FloatArray, IndexArray
 
 __all__ = ["bracket_thresholds", "narrowed"]
 
@@ -21,7 +21,7 @@ _LARGEST_LOG = 700.0
 # Interpolation has long ended by then; if rounding has kept it from ending, only halving is left.
 _PATIENCE = 60
 
-Function = Callable[[FloatArray, IntArray], FloatArray]
+Function = Callable[[FloatArray, IndexArray], FloatArray]
 
 
 def bracket_thresholds(
@@ -57,7 +57,7 @@ def bracket_thresholds(
     Advances in Engineering Software 28, 1997): inverse quadratic interpolation where it can be trusted, else halving.
     """
 
-    def surplus(log_threshold: FloatArray, which: IntArray) -> FloatArray:
+    def surplus(log_threshold: FloatArray, which: IndexArray) -> FloatArray:
         # (demand - target) / (demand + target): -1 at no demand, 1 at infinite demand, and close to half
         # the logarithm of demand/target in between, which is nearly linear in the logarithm of the threshold.
         return 1.0 - 2.0 * target[which] / (demand(np.exp(log_threshold), which) + target[which])

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from crawlsched.crawl_value.integrals import Array
+from crawlsched.columns.array_types import FloatArray
 
 
 def elapsed_seconds(value: ArrayLike) -> Any:
@@ -72,7 +72,7 @@ def _checked(name: str, value: ArrayLike, low: float, high: float, allowed: str)
             return float(value)
         raise ValueError(f"{name} must be {allowed}, but {value!r} was given.")
     try:
-        array: Array = np.asarray(value, dtype=np.float64)
+        array: FloatArray = np.asarray(value, dtype=np.float64)
     except (TypeError, ValueError):
         raise ValueError(f"{name} must be {allowed}, but {value!r} was given.") from None
     # Not a number is neither: every comparison with it is false.

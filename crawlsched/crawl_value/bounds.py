@@ -26,7 +26,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from crawlsched.crawl_value.integrals import Array
+from crawlsched.columns.array_types import FloatArray
 
 __all__ = ["element_bounds", "noisy_bounds"]
 
@@ -38,7 +38,9 @@ _LEAST_WEIGHT, _LEAST_RATIO = 0.05, 0.01
 _LIMIT_FROM = 32.0
 
 
-def noisy_bounds(y: Array, alpha: Array, gamma: Array, kappa: Array) -> tuple[Array, Array, NDArray[np.bool_]]:
+def noisy_bounds(
+    y: FloatArray, alpha: FloatArray, gamma: FloatArray, kappa: FloatArray
+) -> tuple[FloatArray, FloatArray, NDArray[np.bool_]]:
     """Return what the crawl value per unit of importance, and its derivative with respect to y, do not exceed.
 
     But by rounding: 1e-11 of themselves. Arrays are broadcast; gamma and kappa are above 0 and finite. The third array
@@ -86,7 +88,7 @@ def noisy_bounds(y: Array, alpha: Array, gamma: Array, kappa: Array) -> tuple[Ar
     return value, np.exp(-y) * np.where(beyond, (y + overshot) / rate, mean_time), beyond & (y < _LIMIT_FROM)
 
 
-def _second_term(s: Array, c: Array) -> tuple[Array, Array]:
+def _second_term(s: FloatArray, c: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return E[(exp(-T) - exp(-s))^+] and P(T < s) for T ~ Gamma(2, rate c)."""
     x = c * s
     stays, none = np.exp(-s), np.exp(-x)

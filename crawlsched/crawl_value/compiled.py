@@ -20,8 +20,8 @@ import numba
 import numpy as np
 from numba.core.options import DefaultOptions
 
+from crawlsched.columns.array_types import FloatArray
 from crawlsched.crawl_value import elements
-from crawlsched.crawl_value.integrals import Array
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -147,7 +147,9 @@ def _content(code: CodeType) -> list[Any]:
 ELEMENTS = compiled_functions(elements)
 
 
-def noisy_terms(y: Array, alpha: Array, gamma: Array, kappa: Array, max_terms: float = math.inf) -> tuple[Array, Array]:
+def noisy_terms(
+    y: FloatArray, alpha: FloatArray, gamma: FloatArray, kappa: FloatArray, max_terms: float = math.inf
+) -> tuple[FloatArray, FloatArray]:
     """`terms.noisy_terms`, compiled."""
     value, slope = np.empty(y.shape), np.empty(y.shape)
     columns = (np.ascontiguousarray(part) for part in (y, alpha, gamma, kappa))

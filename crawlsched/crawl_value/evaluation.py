@@ -6,8 +6,8 @@ from collections.abc import Callable
 from types import FunctionType, ModuleType
 from typing import Any
 
+from crawlsched.columns.array_types import FloatArray
 from crawlsched.crawl_value import elements
-from crawlsched.crawl_value.integrals import Array
 from crawlsched.crawl_value.terms import noisy_terms
 
 # Below this many values the compiled code would save less than it takes to load it once, and a crawling thread, which
@@ -168,7 +168,9 @@ def _switch_all() -> None:
         functions._switch()
 
 
-def evaluate(y: Array, alpha: Array, gamma: Array, kappa: Array, max_terms: float = math.inf) -> tuple[Array, Array]:
+def evaluate(
+    y: FloatArray, alpha: FloatArray, gamma: FloatArray, kappa: FloatArray, max_terms: float = math.inf
+) -> tuple[FloatArray, FloatArray]:
     """Crawl value per unit of importance, and its derivative with respect to y, of flat arrays of equal length."""
     if _choice or (_choice is None and y.size >= COMPILED_FROM):
         compiled = _compiled()

@@ -9,9 +9,8 @@ differ by at least a fifth, and the power series elsewhere.
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from crawlsched.columns.array_types import FloatArray
 
 # exp(-40) * 41 is 2e-16: beyond it a crawl value equals its limit to rounding. It also keeps every exp() finite.
 LARGEST_EXPONENT = 40.0
@@ -28,7 +27,7 @@ RESIDUAL_COEFFICIENTS = [1.0 / math.factorial(k + 2) for k in range(10)]
 _BLOCK = 16384  # elements: a handful of temporaries of this size stay in the second-level cache
 
 
-def residual_one(y: Array) -> Array:
+def residual_one(y: FloatArray) -> FloatArray:
     """R^1(y) = 1 - (1 + y) exp(-y), the integral of s exp(-s) from 0 to y."""
     y = np.asarray(y, dtype=np.float64)
     if y.size <= _BLOCK:
@@ -40,7 +39,7 @@ def residual_one(y: Array) -> Array:
     return out
 
 
-def _residual_one(y: Array) -> Array:
+def _residual_one(y: FloatArray) -> FloatArray:
     y = np.minimum(y, LARGEST_EXPONENT)
     negative = np.expm1(-y)
     value = np.asarray(-negative - y * (1.0 + negative))
@@ -61,7 +60,7 @@ def _residual_one(y: Array) -> Array:
     return value
 
 
-def first_signal_integral(y: Array, ratio: Array, missed: Array | None = None) -> Array:
+def first_signal_integral(y: FloatArray, ratio: FloatArray, missed: FloatArray | None = None) -> FloatArray:
     """Integral from 0 to y of exp(-u) (1 - exp(-ratio u)) / ratio du, for ratio > 0 and y up to 40.
 
     It is the whole crawl value (times alpha / mu) where one announcement is enough to reach the threshold, with
@@ -91,7 +90,7 @@ def first_signal_integral(y: Array, ratio: Array, missed: Array | None = None) -
     return closed
 
 
-def shifted_exponential_integral(power: Array, length: Array) -> Array:
+def shifted_exponential_integral(power: FloatArray, length: FloatArray) -> FloatArray:
     """Integral from 0 to length of exp(-power l) (1 - exp(-l)) dl, for power > -1."""
     power, length = np.broadcast_arrays(np.asarray(power, np.float64), np.asarray(length, np.float64))
     scaled = power * length

@@ -5,9 +5,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from crawlsched.columns.array_types import FloatArray
 from crawlsched.crawl_value import arguments
 from crawlsched.crawl_value.evaluation import evaluate
-from crawlsched.crawl_value.integrals import LARGEST_EXPONENT, Array
+from crawlsched.crawl_value.integrals import LARGEST_EXPONENT
 from crawlsched.crawl_value.rules import evidence_of, natural_parameters
 
 _MOST_STEPS = 60
@@ -96,8 +97,14 @@ def elapsed_at_value(
 
 
 def _elapsed(
-    target: Array, mu: Array, delta: Array, evidence: Array, alpha: Array, gamma: Array, kappa: Array
-) -> Array:
+    target: FloatArray,
+    mu: FloatArray,
+    delta: FloatArray,
+    evidence: FloatArray,
+    alpha: FloatArray,
+    gamma: FloatArray,
+    kappa: FloatArray,
+) -> FloatArray:
     elapsed = np.where(target > 0.0, np.inf, 0.0)
     # What the value is of its limit mu / delta; at 1 it is never reached (a limit of 0 / 0 has nothing to reach).
     limit = np.where(delta > 0.0, mu, 0.0)
@@ -113,7 +120,7 @@ def _elapsed(
     return elapsed
 
 
-def inverse_residual_one(share: Array) -> Array:
+def inverse_residual_one(share: FloatArray) -> FloatArray:
     """Solve 1 - (1 + z) exp(-z) = share for z, with 0 <= share < 1."""
     # z - log(1 + z) = s: for small s a power series in sqrt(2 s) (that of Lambert's W at its branch point), for large
     # s two steps of z = s + log(1 + z); then two of Halley's, except where the series is exact.
@@ -130,7 +137,9 @@ def inverse_residual_one(share: Array) -> Array:
     return z
 
 
-def _noisy_elapsed(share: Array, delta: Array, evidence: Array, alpha: Array, gamma: Array, kappa: Array) -> Array:
+def _noisy_elapsed(
+    share: FloatArray, delta: FloatArray, evidence: FloatArray, alpha: FloatArray, gamma: FloatArray, kappa: FloatArray
+) -> FloatArray:
     elapsed = np.full(share.shape, np.inf)
     reached = np.zeros(share.shape, dtype=bool)
     announced = np.flatnonzero(evidence > 0.0)
@@ -144,7 +153,9 @@ def _noisy_elapsed(share: Array, delta: Array, evidence: Array, alpha: Array, ga
     return elapsed
 
 
-def _staleness_at(share: Array, delta: Array, evidence: Array, alpha: Array, gamma: Array, kappa: Array) -> Array:
+def _staleness_at(
+    share: FloatArray, delta: FloatArray, evidence: FloatArray, alpha: FloatArray, gamma: FloatArray, kappa: FloatArray
+) -> FloatArray:
     """Solve V(y) = share / delta for y = alpha tau + kappa n, which lies between the evidence and 40."""
     goal = inverse_residual_one(share)
     low, high = evidence.copy(), np.full(share.shape, LARGEST_EXPONENT)
@@ -166,14 +177,18 @@ def _staleness_at(share: Array, delta: Array, evidence: Array, alpha: Array, gam
     return y
 
 
-def _first_guess(share: Array, goal: Array, delta: Array, gamma: Array, kappa: Array, alpha: Array) -> Array:
+def _first_guess(
+    share: FloatArray, goal: FloatArray, delta: FloatArray, gamma: FloatArray, kappa: FloatArray, alpha: FloatArray
+) -> FloatArray:
     # Without announcements y = goal. Where the next one would do, V is the first term, 1 - exp(-y) per gamma / mu once
     # announcements are likely to have come (alpha / gamma is how long that takes, on the scale of y).
     first = -np.log1p(-np.minimum(share * (gamma / delta), LARGEST_SHARE))
     return np.where(first < kappa, first + np.minimum(alpha / gamma, goal), goal)
 
 
-def _newton_step(y: Array, reached: Array, slope: Array, goal: Array, low: Array, high: Array) -> Array:
+def _newton_step(
+    y: FloatArray, reached: FloatArray, slope: FloatArray, goal: FloatArray, low: FloatArray, high: FloatArray
+) -> FloatArray:
     # In log y and log z(V): for a page crawled just now V is a power of y, of z always the square.
     z = inverse_residual_one(reached)
     steepness = slope * y / np.maximum(z * z * np.exp(-z), 1e-300)

@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from crawlsched.columns.array_types import FloatArray
 from crawlsched.crawl_value import arguments
 from crawlsched.crawl_value.evaluation import evaluate
-from crawlsched.crawl_value.integrals import Array
 
 
 def noisy_value(
@@ -109,7 +109,7 @@ def log_staleness(elapsed: Any, alpha: Any, evidence: Any) -> Any:
     return np.multiply(alpha, elapsed) + evidence
 
 
-def _flat(part: Any, shape: tuple[int, ...]) -> Array:
+def _flat(part: Any, shape: tuple[int, ...]) -> FloatArray:
     array = np.asarray(part, dtype=np.float64)
     if array.shape != shape:
         array = np.broadcast_to(array, shape)

@@ -5,8 +5,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from crawlsched.columns.array_types import FloatArray
 from crawlsched.crawl_value import arguments
-from crawlsched.crawl_value.integrals import LARGEST_EXPONENT, Array, first_signal_integral
+from crawlsched.crawl_value.integrals import LARGEST_EXPONENT, first_signal_integral
 from crawlsched.crawl_value.noisy import log_staleness
 from crawlsched.crawl_value.rules import evidence_of, natural_parameters
 from crawlsched.crawl_value.terms import (
@@ -159,7 +160,7 @@ def merge_sources(signal_rate: ArrayLike, signal_weight: ArrayLike) -> tuple[Any
     return np.where(silent, 0.0, gamma)[()], np.where(silent, 0.0, kappa)[()]
 
 
-def _value(y: Array, alpha: Array, gammas: Array, kappas: Array) -> Array:
+def _value(y: FloatArray, alpha: FloatArray, gammas: FloatArray, kappas: FloatArray) -> FloatArray:
     heard = (kappas > NEGLIGIBLE) & (gammas > np.maximum(NEGLIGIBLE * alpha, LEAST_RATE)[:, None])
     gammas = np.where(heard, gammas, 0.0)
     gamma = gammas.sum(axis=-1)
@@ -178,7 +179,7 @@ def _value(y: Array, alpha: Array, gammas: Array, kappas: Array) -> Array:
     return value
 
 
-def _later(y: Array, c: Array, shares: Array, steps: Array) -> Array:
+def _later(y: FloatArray, c: FloatArray, shares: FloatArray, steps: FloatArray) -> FloatArray:
     """exp(y) gamma / mu times the terms of all combinations of one announcement or more."""
     page = np.arange(y.size)
     rest, n, log_weight = y, np.zeros(y.size), np.zeros(y.size)
@@ -200,11 +201,11 @@ def _later(y: Array, c: Array, shares: Array, steps: Array) -> Array:
     some = n > 0.0
     page, n, rest, log_weight = page[some], n[some], np.maximum(rest[some], 0.0), log_weight[some]
     weight = np.exp(log_weight + _log_factorial(n))
-    later: Array = np.bincount(page, weights=weight * _gain(n, rest, c[page]), minlength=y.size).astype(np.float64)
+    later: FloatArray = np.bincount(page, weights=weight * _gain(n, rest, c[page]), minlength=y.size).astype(np.float64)
     return later
 
 
-def _gain(i: Array, rest: Array, c: Array) -> Array:
+def _gain(i: FloatArray, rest: FloatArray, c: FloatArray) -> FloatArray:
     """E[(exp(rest - T) - 1)^+] with T ~ Gamma(i + 1, rate c), for i >= 1."""
     x = c * rest
     sure = x >= certain_from(i)
@@ -214,10 +215,10 @@ def _gain(i: Array, rest: Array, c: Array) -> Array:
     return gain
 
 
-def _missed(kappa: Array) -> Array:
+def _missed(kappa: FloatArray) -> FloatArray:
     # kappa - 1 + exp(-kappa), without cancellation for small kappa
     return np.asarray(0.5 * kappa * kappa - cubic_residual(kappa))
 
 
-def _log_factorial(k: Array) -> Array:
+def _log_factorial(k: FloatArray) -> FloatArray:
     return np.asarray(stirling(k) + k * np.log(np.maximum(k, 1.0)) - k)

@@ -23,7 +23,8 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from crawlsched.crawl_value.integrals import LARGEST_EXPONENT, Array, first_signal_integral, residual_one
+from crawlsched.columns.array_types import FloatArray
+from crawlsched.crawl_value.integrals import LARGEST_EXPONENT, first_signal_integral, residual_one
 
 NEGLIGIBLE = 1e-100  # announcements rarer or weaker than this (relative, nats) change no digit: they are left out
 LEAST_RATE = 1e-200  # announcements rarer than this (a second) are left out
@@ -37,12 +38,12 @@ ABOVE = 24.0
 BELOW = 8.0
 
 _nodes, _weights = np.polynomial.legendre.leggauss(40)
-NODES: Array = (_nodes + 1.0) / 2.0
-WEIGHTS: Array = _weights / 2.0
+NODES: FloatArray = (_nodes + 1.0) / 2.0
+WEIGHTS: FloatArray = _weights / 2.0
 
 # lgamma(i + 1) - (i log i - i) for small i; Stirling's series is used above.
 STIRLING_FROM = 32
-STIRLING: Array = np.array(
+STIRLING: FloatArray = np.array(
     [0.0] + [math.lgamma(i + 1.0) - (i * math.log(i) - i) for i in range(1, STIRLING_FROM)], dtype=np.float64
 )
 _PAIRS = 4096  # (element, term) pairs per block of quadrature: 40 nodes each, about 1.3 MB a temporary
@@ -56,7 +57,9 @@ EPSILON = 2.0**-52
 _CUBIC_SERIES_BELOW = 0.05
 
 
-def noisy_terms(y: Array, alpha: Array, gamma: Array, kappa: Array, max_terms: float = math.inf) -> tuple[Array, Array]:
+def noisy_terms(
+    y: FloatArray, alpha: FloatArray, gamma: FloatArray, kappa: FloatArray, max_terms: float = math.inf
+) -> tuple[FloatArray, FloatArray]:
     """Crawl value per unit of importance, of the first `max_terms` terms, and its derivative with respect to y.
 
     All arrays are flat and of equal length. The derivative exp(-y) psi is for searches: it may lack some digits.
@@ -70,7 +73,9 @@ def noisy_terms(y: Array, alpha: Array, gamma: Array, kappa: Array, max_terms: f
     return value, slope
 
 
-def _block(y: Array, alpha: Array, gamma: Array, kappa: Array, max_terms: float) -> tuple[Array, Array]:
+def _block(
+    y: FloatArray, alpha: FloatArray, gamma: FloatArray, kappa: FloatArray, max_terms: float
+) -> tuple[FloatArray, FloatArray]:
     y = np.minimum(y, LARGEST_EXPONENT)
     plain = (gamma <= NEGLIGIBLE * alpha) | (gamma <= LEAST_RATE)
     if max_terms == math.inf:
@@ -87,7 +92,7 @@ def _block(y: Array, alpha: Array, gamma: Array, kappa: Array, max_terms: float)
     return value, slope
 
 
-def _without_signals(y: Array, alpha: Array) -> tuple[Array, Array]:
+def _without_signals(y: FloatArray, alpha: FloatArray) -> tuple[FloatArray, FloatArray]:
     # R^1(y) / alpha; 0 for a page that never changes and shows no sign of a change, inf with a sign of one.
     still = alpha <= 0.0
     rate = np.where(still, 1.0, alpha)
@@ -95,7 +100,9 @@ def _without_signals(y: Array, alpha: Array) -> tuple[Array, Array]:
     return np.where(still, endless, residual_one(y) / rate), np.where(still, endless, y * np.exp(-y) / rate)
 
 
-def _with_signals(y: Array, alpha: Array, gamma: Array, kappa: Array, max_terms: float) -> tuple[Array, Array]:
+def _with_signals(
+    y: FloatArray, alpha: FloatArray, gamma: FloatArray, kappa: FloatArray, max_terms: float
+) -> tuple[FloatArray, FloatArray]:
     c = gamma / np.maximum(alpha, gamma / LARGEST_RATIO)
     needed = y / kappa  # announcements that would do without any time passing
     fresh = np.exp(-y)
@@ -132,7 +139,7 @@ def _with_signals(y: Array, alpha: Array, gamma: Array, kappa: Array, max_terms:
     return value, slope
 
 
-def _last_term(needed: Array, smoothness: Array) -> Array:
+def _last_term(needed: FloatArray, smoothness: FloatArray) -> FloatArray:
     # Largest i with smoothness (needed - i) > i + 1 - 8.2 sqrt(i + 1): later announcements do not come in time.
     root = (WIDTH + np.sqrt(WIDTH**2 + 4.0 * (1.0 + smoothness) * smoothness * (needed + 1.0))) / (
         2.0 * (1.0 + smoothness)
@@ -140,20 +147,22 @@ def _last_term(needed: Array, smoothness: Array) -> Array:
     return np.minimum(np.floor(needed), np.floor(root * root))
 
 
-def _n_certain(needed: Array, smoothness: Array) -> Array:
+def _n_certain(needed: FloatArray, smoothness: FloatArray) -> FloatArray:
     # How many i have smoothness (needed - i) >= i + 1 + 8.2 sqrt(i + 1) + 24: these announcements surely come in time.
     excess = np.maximum(smoothness * (needed + 1.0) - ABOVE, 0.0)
     root = (np.sqrt(WIDTH**2 + 4.0 * (1.0 + smoothness) * excess) - WIDTH) / (2.0 * (1.0 + smoothness))
     return np.minimum(np.floor(root * root), np.floor(needed) + 1.0)
 
 
-def _n_oscillations(needed: Array, smoothness: Array) -> Array:
+def _n_oscillations(needed: FloatArray, smoothness: FloatArray) -> FloatArray:
     # The k-th decays as (1 + (2 pi k / smoothness)^2)^(-needed / 2), see `_settled`; k - 1/2 covers a small smoothness.
     exponent = SETTLED_EXPONENT / needed
     return np.floor(0.5 + smoothness / (2.0 * np.pi) * np.sqrt(np.expm1(exponent) + exponent / smoothness))
 
 
-def _later_terms(y: Array, kappa: Array, c: Array, certain: Array, last: Array) -> tuple[Array, Array]:
+def _later_terms(
+    y: FloatArray, kappa: FloatArray, c: FloatArray, certain: FloatArray, last: FloatArray
+) -> tuple[FloatArray, FloatArray]:
     """exp(y) gamma / mu times the terms i = 1 .. last, and the same of psi: certain ones at once, open ones singly."""
     certain = np.minimum(certain, last + 1.0)
     gain, announcements = np.zeros(y.shape), np.maximum(certain - 1.0, 0.0)
@@ -173,15 +182,15 @@ def _later_terms(y: Array, kappa: Array, c: Array, certain: Array, last: Array) 
     return gain, announcements
 
 
-def enumerate_counts(count: NDArray[np.intp]) -> tuple[NDArray[np.intp], Array]:
+def enumerate_counts(count: NDArray[np.intp]) -> tuple[NDArray[np.intp], FloatArray]:
     """Each element as often as its count, beside 0, 1, 2, ... within it."""
     element = np.repeat(np.arange(count.size), count)
     starts = np.repeat(np.cumsum(count) - count, count)
-    before: Array = np.asarray(np.arange(element.size) - starts, dtype=np.float64)
+    before: FloatArray = np.asarray(np.arange(element.size) - starts, dtype=np.float64)
     return element, before
 
 
-def _certain_terms(y: Array, kappa: Array, c: Array, n: Array) -> Array:
+def _certain_terms(y: FloatArray, kappa: FloatArray, c: FloatArray, n: FloatArray) -> FloatArray:
     # sum over i = 1 .. n of expm1(d_i), d_i = s_i - (i + 1) log(1 + 1/c), which fall by eta: around their mean,
     # sum = n (exp(mean) R - 1) with R = sinh(n eta / 2) / (n sinh(eta / 2)) >= 1.
     per_term = np.log1p(1.0 / c)
@@ -192,7 +201,7 @@ def _certain_terms(y: Array, kappa: Array, c: Array, n: Array) -> Array:
     return np.asarray(n * (np.expm1(mean) + np.exp(mean) * excess))
 
 
-def _sinch_minus_one(z: Array) -> Array:
+def _sinch_minus_one(z: FloatArray) -> FloatArray:
     square = np.minimum(z * z, 1.0)
     series = square * SINCH_COEFFICIENTS[-1]
     for coefficient in SINCH_COEFFICIENTS[-2::-1]:
@@ -202,7 +211,7 @@ def _sinch_minus_one(z: Array) -> Array:
     return np.where(z > 1.0, np.sinh(large) / large - 1.0, series)
 
 
-def open_terms(i: Array, x: Array, c: Array) -> tuple[Array, Array]:
+def open_terms(i: FloatArray, x: FloatArray, c: FloatArray) -> tuple[FloatArray, FloatArray]:
     """E[(exp((x - v) / c) - 1)^+] and P(v < x) for v ~ Gamma(i + 1), i >= 1, by quadrature where both have mass."""
     gains, probabilities = np.empty(i.shape), np.empty(i.shape)
     for start in range(0, i.size, _PAIRS):
@@ -211,7 +220,7 @@ def open_terms(i: Array, x: Array, c: Array) -> tuple[Array, Array]:
     return gains, probabilities
 
 
-def _open_terms(i: Array, x: Array, c: Array) -> tuple[Array, Array]:
+def _open_terms(i: FloatArray, x: FloatArray, c: FloatArray) -> tuple[FloatArray, FloatArray]:
     shape = i + 1.0
     spread = WIDTH * np.sqrt(shape)
     shrink = c / (1.0 + c)  # exp(-v / c) times the density of v is a Gamma density shrunk by this
@@ -236,15 +245,15 @@ def _open_terms(i: Array, x: Array, c: Array) -> tuple[Array, Array]:
     return width * np.vecdot(density, WEIGHTS), probabilities
 
 
-def certain_from(i: Array) -> Array:
+def certain_from(i: FloatArray) -> FloatArray:
     """The x from which a Gamma(i + 1) variable is below x with certainty, to rounding."""
     return i + 1.0 + WIDTH * np.sqrt(i + 1.0) + ABOVE
 
 
-def stirling(i: Array) -> Array:
+def stirling(i: FloatArray) -> FloatArray:
     """lgamma(i + 1) - (i log i - i), which is 0 at i = 0."""
     if i.size and i.max() < STIRLING_FROM:
-        few: Array = STIRLING[i.astype(np.intp)]
+        few: FloatArray = STIRLING[i.astype(np.intp)]
         return few
     large = np.maximum(i, STIRLING_FROM)
     inverse = 1.0 / (large * large)
@@ -253,8 +262,14 @@ def stirling(i: Array) -> Array:
 
 
 def _settled(
-    y: Array, alpha: Array, gamma: Array, kappa: Array, c: Array, fresh: Array, oscillations: Array
-) -> tuple[Array, Array]:
+    y: FloatArray,
+    alpha: FloatArray,
+    gamma: FloatArray,
+    kappa: FloatArray,
+    c: FloatArray,
+    fresh: FloatArray,
+    oscillations: FloatArray,
+) -> tuple[FloatArray, FloatArray]:
     # psi(u) = u / D + gamma kappa^2 / (2 D^2) + oscillations, D = alpha + gamma kappa, and V is the integral of
     # exp(-u) psi(u). `start` is what the integral up to infinity has beyond the straight line: 1/Delta - its integral.
     smoothness = c * kappa
@@ -275,7 +290,7 @@ def _settled(
     return value / rate, fresh * interval / rate
 
 
-def cubic_residual(kappa: Array) -> Array:
+def cubic_residual(kappa: FloatArray) -> FloatArray:
     """kappa^2 / 2 - kappa + 1 - exp(-kappa), which is kappa^3 / 6 to first order."""
     value = np.asarray(0.5 * kappa * kappa - kappa - np.expm1(-kappa))
     small = kappa <= _CUBIC_SERIES_BELOW
@@ -288,7 +303,9 @@ def cubic_residual(kappa: Array) -> Array:
     return value
 
 
-def _oscillations(k: Array, smoothness: Array, kappa: Array, needed: Array) -> tuple[Array, Array]:
+def _oscillations(
+    k: FloatArray, smoothness: FloatArray, kappa: FloatArray, needed: FloatArray
+) -> tuple[FloatArray, FloatArray]:
     # Roots x of x / smoothness + 1 = exp(-x), one complex pair for each k: x = 2 pi i k - log(1 + x / smoothness).
     turn = 2j * np.pi * k
     x = turn - np.log(1.0 + turn / smoothness)

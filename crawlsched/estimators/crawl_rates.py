@@ -6,8 +6,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from crawlsched.columns.array_types import FloatArray, IndexArray
 from crawlsched.estimators.naive import ratio
-from crawlsched.estimators.observations import FloatArray, IndexArray, per_page
+from crawlsched.estimators.observations import per_page
 
 __all__ = ["check_crawl_rate", "crawl_rates"]
 

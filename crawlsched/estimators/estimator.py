@@ -7,16 +7,10 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 
+from crawlsched.columns.array_types import FloatArray, IndexArray
 from crawlsched.columns.growing import grown
 from crawlsched.estimators.intervals import Intervals
-from crawlsched.estimators.observations import (
-    FloatArray,
-    IndexArray,
-    Observations,
-    check_n_pages,
-    check_observations,
-    check_rows,
-)
+from crawlsched.estimators.observations import Observations, check_n_pages, check_observations, check_rows
 
 __all__ = ["Estimator"]
 

@@ -6,8 +6,9 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from crawlsched.columns.array_types import FloatArray, IndexArray
 from crawlsched.estimators.estimator import Columns, Estimator
-from crawlsched.estimators.observations import FloatArray, IndexArray, Observations, check_rows
+from crawlsched.estimators.observations import Observations, check_rows
 from crawlsched.estimators.probabilities import check_prior, posterior_probabilities, visit_log_likelihood
 
 __all__ = ["FrequencyClasses"]

@@ -5,16 +5,9 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from crawlsched.columns.array_types import FloatArray, IndexArray
 from crawlsched.estimators.estimator import Columns, Estimator
-from crawlsched.estimators.observations import (
-    FloatArray,
-    IndexArray,
-    Observations,
-    check_observations,
-    check_positive,
-    check_rows,
-    per_page,
-)
+from crawlsched.estimators.observations import Observations, check_observations, check_positive, check_rows, per_page
 
 __all__ = ["GammaPosterior"]
 

@@ -1,12 +1,10 @@
 """Intervals between visits, as many per page as there were: rows of different lengths in one array."""
 
 import numpy as np
-import numpy.typing as npt
+
+from crawlsched.columns.array_types import FloatArray, IndexArray
 
 __all__ = ["Intervals", "sums"]
-
-FloatArray = npt.NDArray[np.float64]
-IndexArray = npt.NDArray[np.intp]
 
 
 class Intervals:

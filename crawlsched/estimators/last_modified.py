@@ -5,9 +5,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from crawlsched.columns.array_types import FloatArray, IndexArray
 from crawlsched.estimators.estimator import Columns, Estimator
 from crawlsched.estimators.naive import ratio
-from crawlsched.estimators.observations import FloatArray, IndexArray, Observations, check_rows
+from crawlsched.estimators.observations import Observations, check_rows
 
 __all__ = ["LastModified"]
 

@@ -6,10 +6,11 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from crawlsched.columns.array_types import FloatArray, IndexArray
 from crawlsched.estimators.crawl_rates import check_crawl_rate, crawl_rates
 from crawlsched.estimators.estimator import Columns, Estimator
 from crawlsched.estimators.naive import ratio
-from crawlsched.estimators.observations import FloatArray, IndexArray, Observations, check_n_pages
+from crawlsched.estimators.observations import Observations, check_n_pages
 
 __all__ = ["LawOfLargeNumbers"]
 

@@ -6,6 +6,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from crawlsched.columns.array_types import FloatArray
+
 __all__ = [
     "CODES",
     "KNOWN",
@@ -24,7 +26,6 @@ __all__ = [
     "to_steps",
 ]
 
-FloatArray = npt.NDArray[np.float64]
 
 #: A stored step is 1/2048 nat (a factor of 1.0005); 65535 of them reach down to e^-32.
 STEPS_PER_NAT = 2048.0

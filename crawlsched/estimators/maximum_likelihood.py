@@ -4,9 +4,10 @@ from typing import ClassVar
 
 import numpy as np
 
+from crawlsched.columns.array_types import FloatArray, IndexArray
 from crawlsched.estimators.estimator import Columns, Estimator
 from crawlsched.estimators.intervals import sums
-from crawlsched.estimators.observations import FloatArray, IndexArray, Observations
+from crawlsched.estimators.observations import Observations
 
 __all__ = ["MaximumLikelihood"]
 

@@ -2,8 +2,9 @@
 
 import numpy as np
 
+from crawlsched.columns.array_types import FloatArray, IndexArray
 from crawlsched.estimators.estimator import Columns, Estimator
-from crawlsched.estimators.observations import FloatArray, IndexArray, Observations
+from crawlsched.estimators.observations import Observations
 
 __all__ = ["Naive", "ratio"]
 

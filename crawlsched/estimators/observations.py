@@ -5,10 +5,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from crawlsched.columns.array_types import FloatArray, IndexArray
+
 __all__ = ["Observations", "check_n_pages", "check_observations", "check_positive", "check_rows", "per_page"]
 
-FloatArray = npt.NDArray[np.float64]
-IndexArray = npt.NDArray[np.intp]
 
 # Shorter and longer times than these count as these, so that no sum and no quotient of them leaves float64.
 _SHORTEST = 1e-9

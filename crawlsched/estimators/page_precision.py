@@ -7,9 +7,10 @@ from math import log
 import numpy as np
 import numpy.typing as npt
 
+from crawlsched.columns.array_types import FloatArray
+
 __all__ = ["expected_evidence", "expected_evidences", "fit_strength", "judged"]
 
-FloatArray = npt.NDArray[np.float64]
 
 # So many announcements are taken factor by factor, further ones by Stirling's series, good to 1e-10 from there on.
 _FACTORS = 32

@@ -5,13 +5,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from crawlsched.columns.array_types import FloatArray
 from crawlsched.estimators.log_weights import relative_likelihoods
 from crawlsched.estimators.observations import check_rows
 from crawlsched.estimators.probabilities import TINY, check_prior
 
 __all__ = ["learn_prior"]
 
-FloatArray = npt.NDArray[np.float64]
 
 # Rows worked on at once: their intermediate arrays stay in the cache.
 _SLICE = 8192

@@ -5,6 +5,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from crawlsched.columns.array_types import FloatArray, IndexArray
 from crawlsched.crawl_value.evaluation import Compilable
 from crawlsched.estimators import posterior_loops
 from crawlsched.estimators.estimator import Columns, Estimator
@@ -19,15 +20,7 @@ from crawlsched.estimators.log_weights import (
     relative_likelihoods,
     to_steps,
 )
-from crawlsched.estimators.observations import (
-    FloatArray,
-    IndexArray,
-    Observations,
-    check_observations,
-    check_positive,
-    check_rows,
-    per_page,
-)
+from crawlsched.estimators.observations import Observations, check_observations, check_positive, check_rows, per_page
 from crawlsched.estimators.probabilities import TINY, check_prior, posterior_probabilities, visit_log_likelihood
 from crawlsched.estimators.rate_grid import DEFAULT_RATES, check_rates, grid_id
 from crawlsched.estimators.renewal import Renewal

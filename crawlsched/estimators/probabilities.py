@@ -5,11 +5,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from crawlsched.columns.array_types import FloatArray
 from crawlsched.estimators.log_weights import decoded, relative_likelihoods
 
 __all__ = ["TINY", "check_prior", "posterior_probabilities", "visit_log_likelihood"]
 
-FloatArray = npt.NDArray[np.float64]
 
 #: Below this a sum of likelihoods may have lost digits to underflow.
 TINY = 1e-200

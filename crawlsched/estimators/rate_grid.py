@@ -5,9 +5,10 @@ import hashlib
 import numpy as np
 import numpy.typing as npt
 
+from crawlsched.columns.array_types import FloatArray
+
 __all__ = ["DEFAULT_RATES", "DEFAULT_RATES_ID", "check_rates", "grid_id"]
 
-FloatArray = npt.NDArray[np.float64]
 
 DAY = 86_400.0
 

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from crawlsched.columns.array_types import FloatArray, IndexArray
 from crawlsched.estimators.probabilities import TINY
 
 __all__ = ["Renewal"]
 
-FloatArray = npt.NDArray[np.float64]
-IndexArray = npt.NDArray[np.intp]
 
 # A new rate lies within this factor of the old one, above or below it, except for the share below.
 _FARTHEST = 10.0

@@ -9,11 +9,11 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
+
+from crawlsched.columns.array_types import FloatArray
 
 __all__ = ["Evidence", "maximize", "maximize_scale", "regularized", "weight_interval"]
 
-FloatArray = npt.NDArray[np.float64]
 
 #: exp(-36) is the rounding error of 1 - exp(-36): a heavier announcement cannot be told from a certain one.
 MAX_SIGNAL_WEIGHT = 36.0

@@ -6,13 +6,13 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
+from crawlsched.columns.array_types import FloatArray
 from crawlsched.estimators.observations import check_n_pages, check_rows, per_page
 from crawlsched.estimators.signal_fit import SignalFit, fit_evidence
 from crawlsched.estimators.signal_likelihood import MAX_SIGNAL_WEIGHT, Evidence
 
 __all__ = ["DIMENSIONLESS_EDGES", "ELAPSED_EDGES", "SignalQuality"]
 
-FloatArray = npt.NDArray[np.float64]
 
 #: Cells of elapsed time in ratios of 4, from a second to two years: within one, the mean stands for all.
 ELAPSED_EDGES: FloatArray = np.power(4.0, np.arange(1, 14))

@@ -4,7 +4,8 @@ import warnings
 
 import numpy as np
 
-from crawlsched.estimators.observations import FloatArray, check_positive
+from crawlsched.columns.array_types import FloatArray
+from crawlsched.estimators.observations import check_positive
 
 __all__ = ["OutsideTheorem", "check_initial", "check_momentum_steps", "check_steps", "step_size"]
 

@@ -5,9 +5,10 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from crawlsched.columns.array_types import FloatArray, IndexArray
 from crawlsched.estimators.crawl_rates import check_crawl_rate, crawl_rates
 from crawlsched.estimators.estimator import Columns, Estimator
-from crawlsched.estimators.observations import FloatArray, IndexArray, Observations, check_n_pages
+from crawlsched.estimators.observations import Observations, check_n_pages
 from crawlsched.estimators.step_sizes import check_initial, check_steps, step_size
 
 __all__ = ["StochasticApproximation"]

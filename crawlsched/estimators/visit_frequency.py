@@ -5,7 +5,7 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from crawlsched.estimators.observations import FloatArray
+from crawlsched.columns.array_types import FloatArray
 
 __all__ = [
     "BEST_FREQUENCY_RATIO",

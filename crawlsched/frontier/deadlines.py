@@ -5,8 +5,8 @@ from __future__ import annotations
 from heapq import heappop, heappush
 
 import numpy as np
-import numpy.typing as npt
 
+from crawlsched.columns.array_types import IndexArray
 from crawlsched.frontier.hosts.host_queues import HostQueues
 from crawlsched.frontier.placement import Standing
 from crawlsched.frontier.sleeping.level_queue import IN_FLIGHT
@@ -15,8 +15,6 @@ from crawlsched.frontier.timers.timing_wheel import Calendar
 
 __all__ = ["Deadlines"]
 
-IndexArray = npt.NDArray[np.intp]
-FloatArray = npt.NDArray[np.float64]
 
 # More pages than this that are overdue at once are kept in arrays.
 _MANY_OVERDUE = 256

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from crawlsched.columns.array_types import IndexArray
 from crawlsched.frontier.evaluation.evaluation_queue import OPENED
 from crawlsched.frontier.membership import Filing
 from crawlsched.frontier.sleeping.level_queue import (
@@ -25,7 +25,6 @@ from crawlsched.frontier.values import PageValue
 
 __all__ = ["Frontier", "Pick"]
 
-IndexArray = npt.NDArray[np.intp]
 HostFreeAt = Callable[[int, float], float]
 
 # After so many picks some pages are looked at before their alarms ring; in turns of k ticks k times as many. Without

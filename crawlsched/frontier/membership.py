@@ -6,8 +6,8 @@ from heapq import heappop, heappush
 from itertools import count
 
 import numpy as np
-import numpy.typing as npt
 
+from crawlsched.columns.array_types import FloatArray, IndexArray
 from crawlsched.frontier.deadlines import Deadlines
 from crawlsched.frontier.evaluation.evaluation_queue import OPENED, SOON, WOKEN, Looks
 from crawlsched.frontier.hosts.host_queues import HostQueues
@@ -20,8 +20,6 @@ from crawlsched.pages import Pages
 
 __all__ = ["PICKS_PER_TICK", "Filing"]
 
-IndexArray = npt.NDArray[np.intp]
-FloatArray = npt.NDArray[np.float64]
 
 #: About so many picks make a tick.
 PICKS_PER_TICK = 32

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from crawlsched.columns.array_types import BoolArray, FloatArray, IndexArray, LevelArray
 from crawlsched.columns.growing import grown
 from crawlsched.crawl_value.evaluation import Compilable
 from crawlsched.frontier import placement_loops
@@ -35,10 +36,6 @@ from crawlsched.pages import Pages
 
 __all__ = ["Standing"]
 
-IndexArray = npt.NDArray[np.intp]
-FloatArray = npt.NDArray[np.float64]
-BoolArray = npt.NDArray[np.bool_]
-LevelArray = npt.NDArray[np.int32]
 
 #: `crawlsched.frontier.placement_loops`.
 ROWS = Compilable(placement_loops, bucket_loops)

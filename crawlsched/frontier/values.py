@@ -7,11 +7,9 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["CrawlValues", "PageValue", "PageValues", "as_bytes"]
+from crawlsched.columns.array_types import BoolArray, FloatArray, IndexArray
 
-IndexArray = npt.NDArray[np.intp]
-FloatArray = npt.NDArray[np.float64]
-BoolArray = npt.NDArray[np.bool_]
+__all__ = ["CrawlValues", "PageValue", "PageValues", "as_bytes"]
 
 
 class PageValue(Protocol):

@@ -9,12 +9,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from crawlsched.columns.array_types import LevelArray
 from crawlsched.columns.growing import grown
 from crawlsched.columns.number_column import NumberColumn
 
 __all__ = ["Facts", "RareColumn", "RareFacts"]
 
-RowArray = npt.NDArray[np.int32]
 
 # So many of the facts given last are remembered, so that who comes next with the same can share the row.
 _REMEMBERED = 4096
@@ -102,7 +102,7 @@ class RareFacts:
         self._users[row] += n
         return row
 
-    def give_many(self, columns: dict[str, npt.NDArray[Any]]) -> RowArray:
+    def give_many(self, columns: dict[str, npt.NDArray[Any]]) -> LevelArray:
         """Return rows for pages with these facts, by name; equal ones share theirs. O(n log n)."""
         bits = np.stack([_bits(columns[name]) for name in Facts._fields])
         rows = np.zeros(bits.shape[1], np.int32)

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from crawlsched.change_signals import FurtherRow
+from crawlsched.columns.array_types import FloatArray, IndexArray
 from crawlsched.estimators import Posterior
 from crawlsched.estimators.page_precision import expected_evidence
 from crawlsched.frontier import PICKS_PER_TICK, Frontier
@@ -37,8 +38,6 @@ from crawlsched.planner.values.rules import RULES
 
 __all__ = ["DEFAULT_GRID", "Knowledge", "positive"]
 
-IndexArray = npt.NDArray[np.intp]
-FloatArray = npt.NDArray[np.float64]
 
 DAY = 86_400.0
 #: 32 change rates per second in equal ratios of 1.75, from once in three years to once in 3 seconds: the range of real

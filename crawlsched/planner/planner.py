@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from crawlsched.columns.array_types import IndexArray
 from crawlsched.columns.number_column import NumberColumn
 from crawlsched.frontier import Pick
 from crawlsched.pages import FREE
@@ -23,7 +24,6 @@ from crawlsched.planner.slices import done_at_once
 
 __all__ = ["DEFAULT_GRID", "Planner"]
 
-IndexArray = npt.NDArray[np.intp]
 
 # Pages whose likelihoods a snapshot copies at most.
 _SAMPLE = 100_000

@@ -7,7 +7,8 @@ from typing import Protocol
 
 import numpy as np
 
-from crawlsched.simulation.history import FloatArray, IndexArray, Window
+from crawlsched.columns.array_types import FloatArray, IndexArray
+from crawlsched.simulation.history import Window
 from crawlsched.simulation.rates import Rates
 from crawlsched.simulation.truth import Visit
 

@@ -7,12 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from crawlsched.columns.array_types import FloatArray, IndexArray
 from crawlsched.exceptions import CrawlschedError
 
 __all__ = ["History", "ReplayError", "Window"]
-
-FloatArray = npt.NDArray[np.float64]
-IndexArray = npt.NDArray[np.intp]
 
 
 class ReplayError(CrawlschedError, ValueError):

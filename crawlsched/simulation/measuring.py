@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from crawlsched.simulation.history import FloatArray, History, IndexArray, Window
+from crawlsched.columns.array_types import FloatArray, IndexArray
+from crawlsched.simulation.history import History, Window
 
 __all__ = ["fresh_spans", "freshness"]
 

@@ -8,8 +8,8 @@ from typing import Protocol
 import numpy as np
 
 from crawlsched.bandwidth import harmonic_rates, poisson_crawl_rates, refresh_rates
+from crawlsched.columns.array_types import FloatArray, IndexArray
 from crawlsched.simulation.arm import NO_PAGE, Setting, Turns
-from crawlsched.simulation.history import FloatArray, IndexArray
 from crawlsched.simulation.rates import Rates
 from crawlsched.simulation.truth import Visit
 

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from crawlsched.columns.array_types import FloatArray, IndexArray
 from crawlsched.crawl_value import prepare_compiled
 from crawlsched.pages import LIVE
 from crawlsched.planner import DEFAULT_GRID, Observation, Plan, Planner, plan
 from crawlsched.settings import Settings
 from crawlsched.simulation.arm import NO_PAGE, Setting
-from crawlsched.simulation.history import FloatArray, IndexArray
 from crawlsched.simulation.rates import rate_grid
 from crawlsched.simulation.truth import Visit
 

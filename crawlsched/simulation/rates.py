@@ -7,6 +7,7 @@ from typing import Protocol
 
 import numpy as np
 
+from crawlsched.columns.array_types import FloatArray, IndexArray
 from crawlsched.estimators import (
     BiasReduced,
     Estimator,
@@ -23,7 +24,6 @@ from crawlsched.estimators import (
     UniformPrior,
     learn_prior,
 )
-from crawlsched.simulation.history import FloatArray, IndexArray
 from crawlsched.simulation.truth import Visit
 
 __all__ = ["ESTIMATORS", "GivenRates", "LearnedRates", "Rates", "rate_grid"]

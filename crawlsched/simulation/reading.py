@@ -12,7 +12,8 @@ from typing import IO, cast
 import numpy as np
 import numpy.typing as npt
 
-from crawlsched.simulation.history import FloatArray, History, IndexArray, ReplayError
+from crawlsched.columns.array_types import FloatArray, IndexArray
+from crawlsched.simulation.history import History, ReplayError
 
 __all__ = ["open_text", "read_changes", "read_history"]
 

@@ -10,8 +10,9 @@ from time import perf_counter
 import numpy as np
 import numpy.typing as npt
 
+from crawlsched.columns.array_types import FloatArray, IndexArray
 from crawlsched.simulation.arm import NO_PAGE, Arm
-from crawlsched.simulation.history import FloatArray, History, IndexArray, ReplayError, Window
+from crawlsched.simulation.history import History, ReplayError, Window
 from crawlsched.simulation.measuring import freshness
 from crawlsched.simulation.policies import make_arm
 from crawlsched.simulation.slots import slot_times

@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import numpy as np
 
+from crawlsched.columns.array_types import FloatArray, IndexArray
 from crawlsched.simulation.arm import NO_PAGE, Setting, Turns
-from crawlsched.simulation.history import FloatArray, IndexArray
 from crawlsched.simulation.truth import Visit
 
 __all__ = ["AdaptiveIntervals", "RoundRobin", "nutch_interval", "same_interval", "stormcrawler_interval"]

@@ -9,7 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from crawlsched.simulation.history import FloatArray, History
+from crawlsched.columns.array_types import FloatArray
+from crawlsched.simulation.history import History
 
 __all__ = ["Truth", "Visit"]
 

@@ -8,13 +8,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from crawlsched.columns.array_types import ColumnArray, IndexArray
 from crawlsched.frontier.buckets.entries import ROWS, CompactEntries, PlainEntries
 from crawlsched.pages import distinct
 
 __all__ = ["Buckets"]
 
-IndexArray = npt.NDArray[np.intp]
-ColumnArray = npt.NDArray[np.uint32]
 
 # Buckets are swept when more than a quarter of all entries are dead, five times as fast as entries come in: so at most
 # two fifths of them are ever dead, and no call does more than a few times its own work.

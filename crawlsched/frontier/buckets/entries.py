@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from crawlsched.columns.array_types import ColumnArray, IndexArray
 from crawlsched.columns.growing import grown
 from crawlsched.crawl_value.evaluation import Compilable
 from crawlsched.frontier.buckets import bucket_loops
@@ -16,8 +17,6 @@ from crawlsched.pages import distinct
 
 __all__ = ["ROWS", "CompactEntries", "PlainEntries"]
 
-IndexArray = npt.NDArray[np.intp]
-ColumnArray = npt.NDArray[np.uint32]
 
 # Up to so many entries, most of which come into buckets of their own, are put in faster than they are sorted.
 _ONE_BY_ONE = 1024

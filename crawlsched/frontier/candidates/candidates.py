@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from crawlsched.columns.array_types import BoolArray, FloatArray, IndexArray
 from crawlsched.columns.growing import inserted
 from crawlsched.crawl_value.evaluation import Compilable
 from crawlsched.frontier.candidates import candidate_loops
@@ -14,9 +15,6 @@ from crawlsched.frontier.values import PageValue, PageValues
 
 __all__ = ["PRECISE", "Awake"]
 
-IndexArray = npt.NDArray[np.intp]
-FloatArray = npt.NDArray[np.float64]
-BoolArray = npt.NDArray[np.bool_]
 
 _OUT = -np.inf
 # Value, slope and half the curvature of a page that has left.

@@ -7,15 +7,11 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from crawlsched.columns.array_types import BoolArray, FloatArray, IndexArray, LevelArray
 from crawlsched.frontier.sleeping.levels import levels_above
 from crawlsched.frontier.values import PageValues
 
 __all__ = ["Found", "Sleepers", "highest_within"]
-
-IndexArray = npt.NDArray[np.intp]
-FloatArray = npt.NDArray[np.float64]
-BoolArray = npt.NDArray[np.bool_]
-LevelArray = npt.NDArray[np.int32]
 
 
 def highest_within(parabolas: FloatArray, left: float) -> FloatArray:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from crawlsched.columns.array_types import IndexArray, LevelArray
 from crawlsched.crawl_value.evaluation import Compilable
 from crawlsched.frontier.candidates import just_crawled_loops
 from crawlsched.frontier.sleeping.level_queue import FRESH, IN_FLIGHT
@@ -12,8 +12,6 @@ from crawlsched.frontier.values import CrawlValues
 
 __all__ = ["Fresh"]
 
-IndexArray = npt.NDArray[np.intp]
-LevelArray = npt.NDArray[np.int32]
 
 #: `crawlsched.frontier.candidates.just_crawled_loops`.
 ROWS = Compilable(just_crawled_loops)

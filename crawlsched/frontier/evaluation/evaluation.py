@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-import numpy.typing as npt
 
+from crawlsched.columns.array_types import BoolArray, IndexArray
 from crawlsched.frontier.candidates.evaluated import Found
 from crawlsched.frontier.placement import Standing
 from crawlsched.frontier.sleeping.level_queue import AWAKE, FRESH, RUNNING
@@ -14,8 +14,6 @@ from crawlsched.pages import distinct
 
 __all__ = ["Look"]
 
-IndexArray = npt.NDArray[np.intp]
-BoolArray = npt.NDArray[np.bool_]
 
 # So many pages at most go to bed with one pick.
 _PUT = 80

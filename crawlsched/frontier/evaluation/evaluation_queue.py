@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-import numpy.typing as npt
 
+from crawlsched.columns.array_types import IndexArray
 from crawlsched.frontier.evaluation.evaluation import Look
 from crawlsched.frontier.placement import Standing
 from crawlsched.frontier.sleeping.crowded_levels import Crowds
@@ -14,7 +14,6 @@ from crawlsched.frontier.sleeping.level_queue import BARRED
 
 __all__ = ["OPENED", "SOON", "WOKEN", "Looks"]
 
-IndexArray = npt.NDArray[np.intp]
 
 #: So many pages at least are looked at when a ladder is opened, since numpy needs some to be worth its while.
 OPENED = 48

@@ -9,12 +9,11 @@ from itertools import count
 import numpy as np
 import numpy.typing as npt
 
+from crawlsched.columns.array_types import FloatArray, IndexArray
 from crawlsched.columns.growing import grown
 
 __all__ = ["HostQueues"]
 
-IndexArray = npt.NDArray[np.intp]
-FloatArray = npt.NDArray[np.float64]
 
 # Stands for no stretch in entries of single pages.
 _SINGLE = -1

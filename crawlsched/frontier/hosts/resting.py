@@ -7,13 +7,11 @@ from heapq import heappop, heappush
 import numpy as np
 import numpy.typing as npt
 
+from crawlsched.columns.array_types import IndexArray, LevelArray
 from crawlsched.columns.growing import grown
 from crawlsched.frontier.sleeping.level_queue import LOWEST
 
 __all__ = ["RestingHosts"]
-
-IndexArray = npt.NDArray[np.intp]
-HostArray = npt.NDArray[np.int32]
 
 
 class RestingHosts:
@@ -56,7 +54,7 @@ class RestingHosts:
     def __contains__(self, host: int) -> bool:
         return host in self.until
 
-    def make_room(self, hosts: HostArray) -> None:
+    def make_room(self, hosts: LevelArray) -> None:
         """Make room for these hosts; amortised O(n)."""
         most = int(hosts.max()) + 1 if hosts.size else 0
         if most > self.rests.size:
@@ -94,7 +92,7 @@ class RestingHosts:
                 hosts.append(host)
         return hosts
 
-    def set_aside(self, pages: IndexArray, hosts: HostArray) -> None:
+    def set_aside(self, pages: IndexArray, hosts: LevelArray) -> None:
         """Keep pages that would be awake until their hosts return; O(n)."""
         for page, host in zip(pages.tolist(), hosts.tolist(), strict=True):
             self.awake.setdefault(host, set()).add(page)

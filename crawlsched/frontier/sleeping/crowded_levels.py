@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from crawlsched.columns.array_types import IndexArray
 from crawlsched.frontier.hosts.resting import RestingHosts
 from crawlsched.frontier.sleeping.level_queue import LOWEST, Ladder
 from crawlsched.frontier.sleeping.level_queues import Ladders
@@ -12,7 +12,6 @@ from crawlsched.frontier.sleeping.levels import SHARE
 
 __all__ = ["Crowds"]
 
-IndexArray = npt.NDArray[np.intp]
 
 # Beds with more sleepers than this are thinned out when the cutoff will be there in so many ticks.
 _CROWD = 128

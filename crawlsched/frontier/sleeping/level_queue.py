@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from crawlsched.columns.array_types import FloatArray, IndexArray, LevelArray
 from crawlsched.columns.number_column import NumberColumn
 from crawlsched.frontier.buckets.buckets import Buckets
 from crawlsched.frontier.sleeping.levels import value_at
@@ -45,9 +46,6 @@ AWAKE = OUT + 4
 BEHIND = OUT + 5
 OWN_LADDER = 2**28
 
-IndexArray = npt.NDArray[np.intp]
-FloatArray = npt.NDArray[np.float64]
-LevelArray = npt.NDArray[np.int32]
 
 #: Levels begin here: what stands above `RUNNING` sleeps.
 LOWEST = -(2**30)

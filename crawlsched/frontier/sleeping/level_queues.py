@@ -10,16 +10,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from crawlsched.columns.array_types import FloatArray, IndexArray, LevelArray
 from crawlsched.columns.growing import grown
 from crawlsched.frontier.buckets.entries import ROWS
 from crawlsched.frontier.sleeping.level_queue import OWN_LADDER, RUNNING, Ladder, Run
 from crawlsched.pages import Pages
 
 __all__ = ["Ladders"]
-
-IndexArray = npt.NDArray[np.intp]
-FloatArray = npt.NDArray[np.float64]
-LevelArray = npt.NDArray[np.int32]
 
 
 class Ladders:

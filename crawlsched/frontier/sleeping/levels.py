@@ -7,6 +7,8 @@ from math import exp2, log, log2
 import numpy as np
 import numpy.typing as npt
 
+from crawlsched.columns.array_types import FloatArray, LevelArray
+
 __all__ = [
     "BED_BITS",
     "BOTTOM",
@@ -23,8 +25,6 @@ __all__ = [
     "values_at",
 ]
 
-FloatArray = npt.NDArray[np.float64]
-LevelArray = npt.NDArray[np.int32]
 
 #: Steps per factor of two: neighbouring levels differ by 5e-6, so that even among ten million pages only some hundred
 # have their values within the eight steps in which all sleep under one level. More would not fit beside each other in

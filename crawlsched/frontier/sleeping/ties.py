@@ -7,13 +7,10 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from crawlsched.columns.array_types import BoolArray, IndexArray, LevelArray
 from crawlsched.frontier.sleeping.level_queue import BEHIND, RUNNING
 
 __all__ = ["Followers"]
-
-IndexArray = npt.NDArray[np.intp]
-BoolArray = npt.NDArray[np.bool_]
-PlaceArray = npt.NDArray[np.int32]
 
 
 class _Queue(NamedTuple):
@@ -43,7 +40,7 @@ class Followers:
     def __bool__(self) -> bool:
         return bool(self.queues)
 
-    def gather(self, pages: IndexArray, alike: npt.NDArray[np.void], place: PlaceArray) -> BoolArray:
+    def gather(self, pages: IndexArray, alike: npt.NDArray[np.void], place: LevelArray) -> BoolArray:
         """Let pages stand behind the first of those that they are alike; O(n log n).
 
         Parameters
@@ -80,7 +77,7 @@ class Followers:
             true[row] = self.queues[pages.item(row)].alike == alike[row].tobytes()
         return true
 
-    def _stand(self, pages: IndexArray, alike: bytes, place: PlaceArray) -> None:
+    def _stand(self, pages: IndexArray, alike: bytes, place: LevelArray) -> None:
         behind = [pages[1:]]
         for page in pages.tolist() if self.queues else ():
             queue = self.queues.pop(page, None)
@@ -88,14 +85,14 @@ class Followers:
                 behind.append(queue.pages[place[queue.pages] == queue.place].astype(np.intp))
         self._lead(pages.item(0), np.sort(np.concatenate(behind)).astype(np.uint32), alike, place)
 
-    def _lead(self, page: int, behind: npt.NDArray[np.uint32], alike: bytes, place: PlaceArray) -> None:
+    def _lead(self, page: int, behind: npt.NDArray[np.uint32], alike: bytes, place: LevelArray) -> None:
         if self._next_place == RUNNING:
             raise OverflowError("The frontier has no number left for one more queue of equal pages; start it again.")
         place[behind] = self._next_place
         self.queues[page] = _Queue(self._next_place, behind, alike)
         self._next_place += 1
 
-    def succeed(self, page: int, place: PlaceArray) -> int | None:
+    def succeed(self, page: int, place: LevelArray) -> int | None:
         """Return who takes over from a page that leaves, and let the others stand behind; amortised O(1)."""
         queue = self.queues.pop(page, None)
         if queue is None:
@@ -109,7 +106,7 @@ class Followers:
                 return successor
         return None
 
-    def behind(self, page: int, place: PlaceArray) -> IndexArray:
+    def behind(self, page: int, place: LevelArray) -> IndexArray:
         """Return who stands behind a page, ascending; O(n)."""
         queue = self.queues.get(page)
         if queue is None:

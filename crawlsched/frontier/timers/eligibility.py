@@ -5,14 +5,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from crawlsched.columns.array_types import FloatArray, IndexArray
 from crawlsched.pages import Pages
 
 __all__ = ["Eligibility"]
-
-IndexArray = npt.NDArray[np.intp]
-FloatArray = npt.NDArray[np.float64]
 
 
 class Eligibility(NamedTuple):

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from crawlsched.columns.array_types import BoolArray, FloatArray, IndexArray
 from crawlsched.columns.growing import grown
 from crawlsched.crawl_value.evaluation import Compilable
 from crawlsched.frontier.buckets import bucket_loops
@@ -18,9 +19,6 @@ from crawlsched.pages import distinct
 
 __all__ = ["NONE", "Calendar"]
 
-IndexArray = npt.NDArray[np.intp]
-FloatArray = npt.NDArray[np.float64]
-BoolArray = npt.NDArray[np.bool_]
 
 # In so many ticks all alarms are gone through once. Fewer: less is in buckets, and more alarms are looked at in a tick.
 _EPOCH = 4096

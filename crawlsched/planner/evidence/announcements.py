@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import lru_cache
 
 import numpy as np
-import numpy.typing as npt
 
+from crawlsched.columns.array_types import BoolArray, FloatArray, IndexArray
 from crawlsched.crawl_value.sources import merge_sources
 from crawlsched.estimators.page_precision import expected_evidence, expected_evidences
 from crawlsched.pages import Pages
@@ -16,9 +16,6 @@ from crawlsched.planner.parameters.parameters import Parameters
 
 __all__ = ["SIGNALS_OF_A_RATE", "PageSignals"]
 
-FloatArray = npt.NDArray[np.float64]
-IndexArray = npt.NDArray[np.intp]
-BoolArray = npt.NDArray[np.bool_]
 
 #: A page's signal rate is its own count of signals with so many added at the rate of its source.
 SIGNALS_OF_A_RATE = 2.0

@@ -7,12 +7,11 @@ from collections.abc import Generator
 import numpy as np
 import numpy.typing as npt
 
+from crawlsched.columns.array_types import BoolArray, FloatArray
 from crawlsched.planner.slices import done_at_once
 
 __all__ = ["LEAST_EXPECTED", "LEAST_GAIN", "co_change_search", "excess", "find_co_changes"]
 
-FloatArray = npt.NDArray[np.float64]
-BoolArray = npt.NDArray[np.bool_]
 
 #: Nats that a co-change has to explain: chance gives as much once in e^10 searches, and one page cannot, since a moment
 #: lies between two visits of a page only once.

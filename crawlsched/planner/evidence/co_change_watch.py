@@ -10,12 +10,12 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from crawlsched.columns.array_types import FloatArray
 from crawlsched.planner.evidence.co_change_search import LEAST_EXPECTED, co_change_search
 from crawlsched.planner.parameters.co_changes import HostCoChanges
 
 __all__ = ["CoChangeWatch", "FoundCoChanges"]
 
-FloatArray = npt.NDArray[np.float64]
 
 # Visits that are kept.
 _VISITS = 8192

@@ -8,12 +8,12 @@ import numpy as np
 import numpy.typing as npt
 
 from crawlsched.change_signals import FurtherRow
+from crawlsched.columns.array_types import IndexArray
 from crawlsched.columns.growing import grown
 from crawlsched.pages import Pages
 
 __all__ = ["COLUMNS", "MOST_SOURCES", "Counted", "FurtherSources", "Heard"]
 
-IndexArray = npt.NDArray[np.intp]
 
 #: So many sources count for one page; what others say of it is not heard.
 MOST_SOURCES = 8

@@ -8,6 +8,7 @@ from operator import itemgetter
 import numpy as np
 import numpy.typing as npt
 
+from crawlsched.columns.array_types import FloatArray, IndexArray
 from crawlsched.columns.growing import grown
 from crawlsched.crawl_value.evaluation import Compilable
 from crawlsched.pages import LIVE, Pages
@@ -28,8 +29,6 @@ from crawlsched.planner.evidence.neighbour_loops import (
 
 __all__ = ["Neighbours"]
 
-FloatArray = npt.NDArray[np.float64]
-IndexArray = npt.NDArray[np.intp]
 
 #: `crawlsched.planner.evidence.neighbour_loops`.
 ROWS = Compilable(neighbour_loops)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from math import floor, inf, log2, nan
 
 import numpy as np
-import numpy.typing as npt
 
+from crawlsched.columns.array_types import FloatArray, IndexArray
 from crawlsched.crawl_value.evaluation import Compilable
 from crawlsched.pages import Pages
 from crawlsched.planner.evidence import page_age_loops
@@ -14,8 +14,6 @@ from crawlsched.planner.models.rate_decay import AgingLaw
 
 __all__ = ["Ages", "keep_found", "shifted"]
 
-FloatArray = npt.NDArray[np.float64]
-IndexArray = npt.NDArray[np.intp]
 
 #: `crawlsched.planner.evidence.page_age_loops`.
 ROWS = Compilable(page_age_loops)

@@ -9,14 +9,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from crawlsched.columns.array_types import FloatArray, IndexArray
 from crawlsched.columns.growing import grown
 from crawlsched.estimators.page_precision import expected_evidence, judged
 from crawlsched.pages import Pages
 
 __all__ = ["COLUMNS", "OwnPrecision", "beta", "learned"]
 
-FloatArray = npt.NDArray[np.float64]
-IndexArray = npt.NDArray[np.intp]
 
 #: The columns, as a store holds them.
 COLUMNS = ("true_signals", "false_signals")

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from crawlsched.columns.array_types import IndexArray
 from crawlsched.pages import FREE, Pages
 from crawlsched.planner.evidence.coincidence import Coincidence
 from crawlsched.planner.evidence.further_sources import FurtherSources, Heard
@@ -12,7 +12,6 @@ from crawlsched.planner.values.posterior_values import PosteriorValues
 
 __all__ = ["Listening"]
 
-IndexArray = npt.NDArray[np.intp]
 
 _MOST = 0xFFFF
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from crawlsched.columns.array_types import FloatArray
 from crawlsched.crawl_value.evaluation import Compilable
 from crawlsched.estimators.log_weights import likelihood_table, relative_likelihoods
 from crawlsched.planner.models import likelihood_power_loops
@@ -16,7 +17,6 @@ from crawlsched.planner.models.log_losses import KEPT, add_losses
 
 __all__ = ["LEARNING_RATES", "LearningRate", "best_learning_rate", "first_losses"]
 
-FloatArray = npt.NDArray[np.float64]
 
 #: `crawlsched.planner.models.likelihood_power_loops`.
 ROWS = Compilable(likelihood_power_loops)

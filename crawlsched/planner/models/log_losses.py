@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
+
+from crawlsched.columns.array_types import FloatArray
 
 __all__ = ["KEPT", "LEAST_PROBABILITY", "add_losses"]
 
-FloatArray = npt.NDArray[np.float64]
 
 #: What is kept of a loss at each visit after it: of one 8192 visits ago 1/e is left.
 KEPT = 1.0 - 1.0 / 8192.0

@@ -6,13 +6,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from crawlsched.columns.array_types import FloatArray
 from crawlsched.planner.models.log_losses import add_losses
 
 __all__ = ["Aging", "AgingLaw", "best_law", "first_aging_losses"]
 
-FloatArray = npt.NDArray[np.float64]
 
 # How many times faster a page is when it is found than what it will slow down to, less 1; and the age at which half of
 # that is left, in even intervals.

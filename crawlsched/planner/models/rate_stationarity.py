@@ -5,15 +5,13 @@ from __future__ import annotations
 from math import exp, log
 
 import numpy as np
-import numpy.typing as npt
 
+from crawlsched.columns.array_types import FloatArray, IndexArray
 from crawlsched.estimators import Posterior
 from crawlsched.planner.models.log_losses import KEPT, LEAST_PROBABILITY
 
 __all__ = ["Persistence", "first_persistence_losses", "rates_stay"]
 
-FloatArray = npt.NDArray[np.float64]
-IndexArray = npt.NDArray[np.intp]
 
 # So many pages are watched: their visits decide, in a dozen rounds, and take 64 bytes a page.
 _WATCHED = 512

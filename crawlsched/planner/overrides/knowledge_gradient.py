@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
+
+from crawlsched.columns.array_types import FloatArray
 
 __all__ = ["KnowledgeGradient"]
 
-FloatArray = npt.NDArray[np.float64]
 
 # Intervals that a plan may crawl a page at: this many, from a thousandth to a thousand times what all would get alike.
 _INTERVALS = 56

@@ -11,9 +11,9 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["CoChanges", "HostCoChanges"]
+from crawlsched.columns.array_types import FloatArray
 
-FloatArray = npt.NDArray[np.float64]
+__all__ = ["CoChanges", "HostCoChanges"]
 
 
 @dataclass(frozen=True, eq=False)

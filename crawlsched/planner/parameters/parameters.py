@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from crawlsched.columns.array_types import FloatArray, IndexArray
 from crawlsched.crawl_value import undiscovered_value
 from crawlsched.planner.models.rate_decay import AgingLaw
 from crawlsched.planner.parameters.co_changes import CoChanges
@@ -15,8 +16,6 @@ from crawlsched.planner.parameters.signal_groups import SignalGroups
 
 __all__ = ["DOUBT", "FIRST_STRENGTH", "Parameters", "value_priors"]
 
-FloatArray = npt.NDArray[np.float64]
-IndexArray = npt.NDArray[np.intp]
 
 #: For how many announcements a source's precision counts beside a page's own, before pages have shown how they differ.
 FIRST_STRENGTH = 4.0

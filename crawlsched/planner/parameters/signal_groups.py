@@ -8,10 +8,10 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 import numpy.typing as npt
 
+from crawlsched.columns.array_types import FloatArray, IndexArray
+
 __all__ = ["WHOLE_SITE", "SignalGroup", "SignalGroups"]
 
-FloatArray = npt.NDArray[np.float64]
-IndexArray = npt.NDArray[np.intp]
 
 #: The part of a group that stands for all parts of its site.
 WHOLE_SITE = -1

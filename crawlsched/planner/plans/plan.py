@@ -9,6 +9,7 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
+from crawlsched.columns.array_types import FloatArray, IndexArray
 from crawlsched.estimators import grid_id, learn_prior
 from crawlsched.estimators.log_weights import relative_likelihoods
 from crawlsched.planner.models.likelihood_power import LEARNING_RATES, best_learning_rate, first_losses
@@ -23,8 +24,6 @@ from crawlsched.planner.values.signalled import Grid
 
 __all__ = ["Plan", "Snapshot", "plan"]
 
-FloatArray = npt.NDArray[np.float64]
-IndexArray = npt.NDArray[np.intp]
 
 # A host needs so many visited pages in the sample for a prior of its own; at most so many hosts get one.
 _LEAST_GROUP = 30

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from crawlsched.columns.array_types import FloatArray, IndexArray
 from crawlsched.estimators import SignalQuality
 from crawlsched.planner.parameters.signal_groups import WHOLE_SITE, SignalGroup, SignalGroups
 
@@ -16,8 +17,6 @@ if TYPE_CHECKING:
 
 __all__ = ["FIRST_PRECISION", "FIRST_SIGNAL_RATE", "SignalsLearned", "learn_signals"]
 
-FloatArray = npt.NDArray[np.float64]
-IndexArray = npt.NDArray[np.intp]
 Visits = Mapping[str, npt.NDArray[Any]]
 
 #: Precision of announcements before anything is known: as likely true as not.

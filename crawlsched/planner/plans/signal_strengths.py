@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from crawlsched.columns.array_types import FloatArray
 from crawlsched.estimators.page_precision import fit_strength
 from crawlsched.planner.parameters.parameters import FIRST_STRENGTH
 
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
 
 __all__ = ["learn_strengths"]
 
-FloatArray = npt.NDArray[np.float64]
 
 # A source needs so many pages with judged announcements; of more than so many an even sample is looked at.
 _LEAST_PAGES, _MOST_PAGES = 4, 1000

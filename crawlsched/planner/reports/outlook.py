@@ -6,15 +6,14 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
+
+from crawlsched.columns.array_types import FloatArray, IndexArray
 
 if TYPE_CHECKING:
     from crawlsched.planner.planner import Planner
 
 __all__ = ["Outlook"]
 
-FloatArray = npt.NDArray[np.float64]
-IndexArray = npt.NDArray[np.intp]
 
 # Crawl values at which sums are kept: of any importance, and from a moment after a crawl to years.
 _LEVELS: FloatArray = np.geomspace(1e-12, 1e15, 27 * 16 + 1)

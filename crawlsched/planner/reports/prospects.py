@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from crawlsched.columns.array_types import FloatArray
+
 if TYPE_CHECKING:
     from crawlsched.planner.planner import Planner
 
 __all__ = ["prospects"]
-
-FloatArray = npt.NDArray[np.float64]
 
 
 def prospects(planner: Planner, pages: npt.NDArray[np.intp], now: float) -> tuple[FloatArray, FloatArray]:

@@ -8,6 +8,7 @@ from math import inf
 import numpy as np
 import numpy.typing as npt
 
+from crawlsched.columns.array_types import BoolArray, FloatArray, IndexArray
 from crawlsched.crawl_value import bounds as bounds_of_elements
 from crawlsched.crawl_value.evaluation import Compilable
 from crawlsched.estimators import page_precision
@@ -19,9 +20,6 @@ from crawlsched.planner.values.signalled import DOUBT, Grid
 
 __all__ = ["ROWS", "GatheredValues"]
 
-FloatArray = npt.NDArray[np.float64]
-IndexArray = npt.NDArray[np.intp]
-BoolArray = npt.NDArray[np.bool_]
 ByteArray = npt.NDArray[np.uint8]
 
 #: `crawlsched.planner.values.compiled_batch_loops`.

@@ -8,6 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from crawlsched.columns.array_types import BoolArray, FloatArray, IndexArray
 from crawlsched.crawl_value.evaluation import ELEMENTS, Compilable, evaluate
 from crawlsched.frontier import PageValue
 from crawlsched.frontier.candidates import candidate_loops
@@ -20,9 +21,6 @@ from crawlsched.planner.values.signalled import SteadyValue, highest_gain, short
 
 __all__ = ["KnownRates", "PointValue", "PointValues", "RuleValues"]
 
-FloatArray = npt.NDArray[np.float64]
-IndexArray = npt.NDArray[np.intp]
-BoolArray = npt.NDArray[np.bool_]
 
 # Values and slopes are right to 1e-13 or so; bounds stay clear of that.
 _SLACK = 1.0 + 1e-10

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from crawlsched.columns.array_types import BoolArray, FloatArray, IndexArray
 from crawlsched.estimators import Posterior
 from crawlsched.frontier import PageValue, PageValues
 from crawlsched.pages import Pages
@@ -33,9 +34,6 @@ from crawlsched.planner.values.signalled import (
 
 __all__ = ["MixedValues", "PosteriorValues", "Signals"]
 
-FloatArray = npt.NDArray[np.float64]
-IndexArray = npt.NDArray[np.intp]
-BoolArray = npt.NDArray[np.bool_]
 
 # Evidence that a co-change is taken to bring where no source tells: it only says how often there are further ones.
 _CO_CHANGE_WEIGHT = 1.0

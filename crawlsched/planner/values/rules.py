@@ -7,14 +7,12 @@ from math import inf
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from crawlsched.columns.array_types import BoolArray, FloatArray
 from crawlsched.crawl_value.rules import natural_parameters
 
 __all__ = ["RULES", "Rule"]
 
-FloatArray = npt.NDArray[np.float64]
-BoolArray = npt.NDArray[np.bool_]
 
 # GREEDY-CIS+ trusts announcements whose precision and recall are above these (section 6.7 of the paper).
 _LEAST_PRECISION, _LEAST_RECALL = 0.7, 0.6

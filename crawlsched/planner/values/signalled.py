@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from crawlsched.columns.array_types import BoolArray, FloatArray, IndexArray
 from crawlsched.crawl_value import bounds
 from crawlsched.crawl_value.bounds import noisy_bounds
 from crawlsched.crawl_value.elements import element_terms
@@ -29,9 +30,6 @@ __all__ = [
     "shortfalls",
 ]
 
-FloatArray = npt.NDArray[np.float64]
-BoolArray = npt.NDArray[np.bool_]
-IndexArray = npt.NDArray[np.intp]
 
 # Values are sums with an error of some units in the last place of (elapsed * importance); bounds stay clear of that.
 _SLACK = 1.0 + 1e-10

@@ -7,12 +7,13 @@ from typing import Any
 
 import numpy as np
 
+from crawlsched.columns.array_types import FloatArray
 from crawlsched.simulation.figures.figure import Claim, Figure, Progress, Settings
 from crawlsched.simulation.figures.instances import Instances
 from crawlsched.simulation.figures.noisy_signals import PAPER, REPETITIONS
 from crawlsched.simulation.figures.repeating import repeat
 from crawlsched.simulation.figures.table import Label, Table
-from crawlsched.simulation.history import FloatArray, History, Window
+from crawlsched.simulation.history import History, Window
 from crawlsched.simulation.measuring import fresh_spans
 from crawlsched.simulation.planner_arm import PlannerArm
 from crawlsched.simulation.policies import make_arm

@@ -7,13 +7,14 @@ from typing import Any
 
 import numpy as np
 
+from crawlsched.columns.array_types import FloatArray
 from crawlsched.simulation.figures.distributions import Beta, LogNormal
 from crawlsched.simulation.figures.figure import Claim, Figure, Progress, Settings
 from crawlsched.simulation.figures.instances import history_of
 from crawlsched.simulation.figures.noisy_signals import PAPER, crawl_by, plus_minus
 from crawlsched.simulation.figures.repeating import repeat
 from crawlsched.simulation.figures.table import Label, Row, Table
-from crawlsched.simulation.history import FloatArray, History
+from crawlsched.simulation.history import History
 
 __all__ = ["FIGURES", "corrupted", "false_signal_rate"]
 

@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from crawlsched.columns.array_types import FloatArray
 from crawlsched.simulation.figures.accuracy import SIGNALS, TRUE_SIGNALS
 from crawlsched.simulation.figures.figure import Claim, Figure, Progress, Settings
 from crawlsched.simulation.figures.instances import Instances
 from crawlsched.simulation.figures.noisy_signals import BANDWIDTH, BASELINE, HORIZON, PAPER, crawl_by, optimal_rates
 from crawlsched.simulation.figures.repeating import repeat
 from crawlsched.simulation.figures.table import Label, Table
-from crawlsched.simulation.history import FloatArray
 
 __all__ = ["FIGURES"]
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
+
+from crawlsched.columns.array_types import FloatArray
 
 __all__ = ["Beta", "LogNormal", "Uniform"]
-
-FloatArray = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from crawlsched.columns.array_types import FloatArray
 from crawlsched.simulation.figures.estimating import (
     ERROR,
     TRAJECTORY,
@@ -23,7 +24,6 @@ from crawlsched.simulation.figures.estimating import (
 from crawlsched.simulation.figures.figure import Claim, Figure, FigureError, Progress, Settings
 from crawlsched.simulation.figures.online_estimators import COMPARABLE, JOURNAL, said
 from crawlsched.simulation.figures.table import Label, Row, Table, summarize
-from crawlsched.simulation.history import FloatArray
 from crawlsched.simulation.reading import read_changes
 
 __all__ = ["FIGURES"]

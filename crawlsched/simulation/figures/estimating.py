@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from crawlsched.columns.array_types import BoolArray, FloatArray
 from crawlsched.estimators import (
     LawOfLargeNumbers,
     MaximumLikelihood,
@@ -22,7 +23,6 @@ from crawlsched.estimators import (
 from crawlsched.estimators.estimator import Estimator
 from crawlsched.simulation.figures.figure import Progress, Settings
 from crawlsched.simulation.figures.table import Label, Row, Table, summarize
-from crawlsched.simulation.history import FloatArray
 
 __all__ = [
     "ERROR",
@@ -40,7 +40,6 @@ __all__ = [
     "random_visits",
 ]
 
-BoolArray = npt.NDArray[np.bool_]
 
 ESTIMATE = "estimate"
 ERROR = "root mean square error"

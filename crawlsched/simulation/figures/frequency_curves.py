@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
+from crawlsched.columns.array_types import FloatArray
 from crawlsched.estimators import BiasReduced, Naive
 from crawlsched.estimators.estimator import Estimator
 from crawlsched.estimators.visit_frequency import best_frequency_ratio, bias_reduced_moments, naive_moments
 from crawlsched.simulation.figures.figure import Claim, Figure, Progress, Settings
 from crawlsched.simulation.figures.repeating import repeat
 from crawlsched.simulation.figures.table import Label, Row, Table
-from crawlsched.simulation.history import FloatArray
 
 __all__ = ["BIAS", "CHO", "FIGURES", "REPETITIONS", "SIMULATED", "VARIATION", "agreement", "curves", "exact", "visit"]
 

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from crawlsched.columns.array_types import FloatArray, IndexArray
 from crawlsched.simulation.figures.distributions import Beta, Uniform
-from crawlsched.simulation.history import FloatArray, History, IndexArray
+from crawlsched.simulation.history import History
 
 __all__ = ["Instances", "history_of", "poisson_events"]
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from crawlsched.columns.array_types import FloatArray
 from crawlsched.estimators import BiasReduced, LastModified
 from crawlsched.estimators.visit_frequency import bias_reduced_moments
 from crawlsched.simulation.figures.figure import Claim, Figure, Progress, Settings
@@ -26,7 +27,6 @@ from crawlsched.simulation.figures.frequency_curves import (
 )
 from crawlsched.simulation.figures.repeating import repeat
 from crawlsched.simulation.figures.table import Row, Table
-from crawlsched.simulation.history import FloatArray
 
 __all__ = ["FIGURES", "last_modified_moments"]
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from crawlsched.bandwidth import refresh_rates
+from crawlsched.columns.array_types import FloatArray
 from crawlsched.freshness import expected_freshness
 from crawlsched.simulation.figures.table import Row
-from crawlsched.simulation.history import FloatArray, History
+from crawlsched.simulation.history import History
 from crawlsched.simulation.replaying import Replayed, replay
 
 __all__ = [

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 from crawlsched.bandwidth import poisson_crawl_rates
+from crawlsched.columns.array_types import FloatArray
 from crawlsched.simulation.figures.estimating import Visits, estimator, follow, marks_up_to
 from crawlsched.simulation.figures.figure import Claim, Figure, Progress, Settings
 from crawlsched.simulation.figures.online_estimators import CONFERENCE, JOURNAL, said
 from crawlsched.simulation.figures.repeating import repeat
 from crawlsched.simulation.figures.table import Label, Row, Table
-from crawlsched.simulation.history import FloatArray
 
 __all__ = ["FIGURES", "mean_freshness"]
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from crawlsched.columns.array_types import FloatArray, IndexArray
 from crawlsched.estimators import BiasReduced, Naive
 from crawlsched.simulation.figures.figure import Claim, Figure, Progress, Settings
 from crawlsched.simulation.figures.frequency_curves import BIAS, CHO, REPETITIONS
@@ -13,7 +14,6 @@ from crawlsched.simulation.figures.instances import poisson_events
 from crawlsched.simulation.figures.online_estimators import said
 from crawlsched.simulation.figures.repeating import repeat
 from crawlsched.simulation.figures.table import Label, Table
-from crawlsched.simulation.history import FloatArray, IndexArray
 
 __all__ = ["FIGURES"]
 

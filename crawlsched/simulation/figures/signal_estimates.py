@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from crawlsched.columns.array_types import FloatArray
 from crawlsched.estimators import SignalQuality
 from crawlsched.simulation.figures.distributions import Uniform
 from crawlsched.simulation.figures.figure import Claim, Figure, Progress, Settings
@@ -15,7 +16,6 @@ from crawlsched.simulation.figures.instances import poisson_events
 from crawlsched.simulation.figures.noisy_signals import PAPER, REPETITIONS, plus_minus
 from crawlsched.simulation.figures.repeating import repeat
 from crawlsched.simulation.figures.table import Label, Row, Table
-from crawlsched.simulation.history import FloatArray
 
 __all__ = ["FIGURES", "visits"]
 

@@ -1,0 +1,16 @@
+"""Array types: the kinds of arrays that signatures name, each said once."""
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = ["BoolArray", "ColumnArray", "FloatArray", "IndexArray", "LevelArray"]
+
+#: Numbers: rates, times in seconds, crawl values.
+FloatArray = npt.NDArray[np.float64]
+#: Row numbers of pages, hosts, sources.
+IndexArray = npt.NDArray[np.intp]
+BoolArray = npt.NDArray[np.bool_]
+#: Signed numbers of 4 bytes that are kept of each page: a level, a place, a host.
+LevelArray = npt.NDArray[np.int32]
+#: Page numbers as columns keep them, 4 bytes each.
+ColumnArray = npt.NDArray[np.uint32]
