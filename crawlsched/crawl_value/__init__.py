@@ -19,7 +19,7 @@ Arrays in, arrays out (numpy broadcasting, float64), in seconds and per-second r
 derives them. The functions whose names begin with ``unchecked_`` do not check their arguments.
 """
 
-from crawlsched.crawl_value.evaluation import load_compiled, prepare_compiled, use_compiled
+from crawlsched.compiling import load_compiled, prepare_compiled, use_compiled
 from crawlsched.crawl_value.inverse import elapsed_at_value
 from crawlsched.crawl_value.noisy import noisy_value, unchecked_noisy_value
 from crawlsched.crawl_value.posterior import (

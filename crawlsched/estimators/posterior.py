@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from crawlsched.columns.array_types import FloatArray, IndexArray
-from crawlsched.crawl_value.evaluation import Compilable
+from crawlsched.compiling import Compilable
 from crawlsched.estimators import posterior_loops
 from crawlsched.estimators.estimator import Columns, Estimator
 from crawlsched.estimators.log_weights import (
@@ -28,7 +28,7 @@ from crawlsched.estimators.renewal import Renewal
 __all__ = ["Posterior"]
 
 #: `crawlsched.estimators.posterior_loops`.
-ROWS = Compilable(posterior_loops)
+LOOPS = Compilable(posterior_loops)
 
 # Rows worked on at once: their intermediate arrays stay in the cache.
 _SLICE = 8192
@@ -316,11 +316,11 @@ class Posterior(Estimator):
                 n_updates = updates.item(page)
                 updates[page] = (n_updates + 1) & 0xFFFF
             offset = dither_one(page, n_updates)
-            if ROWS.compiled and not (dated or doubt):
+            if LOOPS.compiled and not (dated or doubt):
                 row, renewal = (stored, page, KNOWN[self.dtype], before, self._grid), self._renewal
                 # To numba an integer would be another type.
                 visit = float(elapsed), bool(changed), float(evidence)
-                if ROWS.update_row(*row, *visit, kept, renewal.near, renewal.shares, offset):
+                if LOOPS.update_row(*row, *visit, kept, renewal.near, renewal.shares, offset):
                     return
         if self.renewal and kept == 1.0:
             relative = self._renewal.renewed(relative_likelihoods(stored[page]), before)
@@ -390,9 +390,9 @@ class Posterior(Estimator):
         """
         before = self.prior if prior is None else prior
         stored = self._columns["log_likelihood"]
-        if ROWS.compiled and self.dtype != "float64":
+        if LOOPS.compiled and self.dtype != "float64":
             joint = np.empty(before.size)
-            total = ROWS.weights_of_row(stored, page, before, likelihood_table(self.dtype, learning_rate), joint)
+            total = LOOPS.weights_of_row(stored, page, before, likelihood_table(self.dtype, learning_rate), joint)
         else:
             joint = relative_likelihoods(stored[page], learning_rate)
             joint *= before
@@ -425,10 +425,10 @@ class Posterior(Estimator):
             Rows add up to 1.
         """
         stored = self._columns["log_likelihood"]
-        if ROWS.compiled and self.dtype != "float64":
+        if LOOPS.compiled and self.dtype != "float64":
             found = np.empty((pages.size, self.rates.size))
             table = likelihood_table(self.dtype, learning_rate)
-            if TINY < ROWS.weights_of_rows(stored, pages, priors, groups, table, found) < np.inf or not pages.size:
+            if TINY < LOOPS.weights_of_rows(stored, pages, priors, groups, table, found) < np.inf or not pages.size:
                 return found
         before = priors[0] if priors.shape[0] == 1 else priors[groups]
         return posterior_probabilities(stored[pages], before, learning_rate)

@@ -9,9 +9,9 @@ import numpy.typing as npt
 
 from crawlsched.columns.array_types import BoolArray, FloatArray, IndexArray, LevelArray
 from crawlsched.columns.growing import grown
-from crawlsched.crawl_value.evaluation import Compilable
+from crawlsched.compiling import Compilable
 from crawlsched.frontier import placement_loops
-from crawlsched.frontier.buckets import bucket_loops
+from crawlsched.frontier.buckets.entries import LOOPS as BUCKET_LOOPS
 from crawlsched.frontier.candidates.candidates import PRECISE, Awake
 from crawlsched.frontier.candidates.evaluated import Found, Sleepers, highest_within
 from crawlsched.frontier.candidates.just_crawled import Fresh
@@ -38,7 +38,7 @@ __all__ = ["Standing"]
 
 
 #: `crawlsched.frontier.placement_loops`.
-ROWS = Compilable(placement_loops, bucket_loops)
+LOOPS = Compilable(placement_loops, uses=(BUCKET_LOOPS,), keeps_lock=True)
 
 # Levels are crossed a little later than they are said to be, so that rounding makes no page late.
 _SLACK = 1e-9
@@ -135,7 +135,7 @@ class Standing:
         self.until = self.calendar.end(now, self.ticks - 1)
         self.rung = self.until - 0.5 * self.calendar.tick
         self.holds = self.lasts = self.until
-        if not ROWS.compiled:
+        if not LOOPS.compiled:
             self.holds, self.lasts = self.calendar.end(now, 2), self.calendar.end(now, 2 + _LASTING)
         self._kept_awake = _KEPT_AWAKE * (self.ticks + 1) // 2
         self._most_awake = self._kept_awake + _MOST_AWAKE - _KEPT_AWAKE
@@ -146,7 +146,7 @@ class Standing:
         Without compiled code it is one tick: what rings in the next turn is to be known in this one.
         """
         fit = int(self.ticks * _PORTIONS * self.values.portion / max(self._n_looked_at, 1))
-        self.ticks = max(1, min(fit, self.ticks + 1, _MOST_TICKS)) if ROWS.compiled else 1
+        self.ticks = max(1, min(fit, self.ticks + 1, _MOST_TICKS)) if LOOPS.compiled else 1
         self._n_looked_at = 0
         self._begin(now)
 
@@ -156,7 +156,7 @@ class Standing:
 
         O(1).
         """
-        return np.inf if ROWS.compiled else self.values.portion
+        return np.inf if LOOPS.compiled else self.values.portion
 
     @property
     def _most_lower(self) -> int:
@@ -196,7 +196,7 @@ class Standing:
             self.calendar.clear(pages)
         if (table := self.ladders.shared.table()) is not None:
             others = np.empty(pages.size, np.int64)
-            n_others = ROWS.leave(table, self.place, pages, OWN_LADDER // 2, others)
+            n_others = LOOPS.leave(table, self.place, pages, OWN_LADDER // 2, others)
             self.ladders.shared.have_left(pages.size - n_others)
             if not n_others:
                 return others[:0]
@@ -263,7 +263,7 @@ class Standing:
         values = self.look_at(pages)
         holds = max(self.holds, self.now)
         parabolas = values.parabolas(self.now, self.lasts, self.near_cutoff, holds)
-        if ROWS.compiled and self._put_compiled(pages, values, parabolas, falling):
+        if LOOPS.compiled and self._put_compiled(pages, values, parabolas, falling):
             return
         found = Found.of(pages, values, parabolas, (self.now, holds, self.lasts))
         if waking:
@@ -385,7 +385,7 @@ class Standing:
         drifts = self.calm.drift / tick, self.calm.comes_back / tick
         hosts = host.low, host.high, cutoffs, self.resting.stays
         limits = int(self.cutoff), calm, falling, self._coarse, *drifts
-        n_asleep = ROWS.belong(parabolas, self.until - self.now, pages, *hosts, *limits, *found)
+        n_asleep = LOOPS.belong(parabolas, self.until - self.now, pages, *hosts, *limits, *found)
         if n - n_asleep > self._most_awake:
             return False
         if n_asleep < n:

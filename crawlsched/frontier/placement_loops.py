@@ -13,9 +13,6 @@ from crawlsched.frontier.sleeping.level_queue import LOWEST
 
 __all__ = ["EXAMPLES", "belong", "leave"]
 
-#: Calls are short, and come with every slot: to release the interpreter lock would let any other thread stop the crawl.
-KEEPS_LOCK = True
-
 _STEPS, _BOTTOM, _SHARE, _BED_BITS, _LN2 = scale.STEPS, scale.BOTTOM, scale.SHARE, scale.BED_BITS, scale.LN2
 
 

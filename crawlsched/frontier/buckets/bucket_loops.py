@@ -35,9 +35,6 @@ __all__ = [
     "take",
 ]
 
-#: Calls are short, and come with every slot: to release the interpreter lock would let any other thread stop the crawl.
-KEEPS_LOCK = True
-
 #: Entries of a chunk.
 CHUNK = 32
 #: Stands for no key.

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from crawlsched.columns.array_types import ColumnArray, IndexArray
-from crawlsched.frontier.buckets.entries import ROWS, CompactEntries, PlainEntries
+from crawlsched.frontier.buckets.entries import LOOPS, CompactEntries, PlainEntries
 from crawlsched.pages import distinct
 
 __all__ = ["Buckets"]
@@ -59,7 +59,7 @@ class Buckets:
         self._column = column
         self._range_of = range_of
         self._counted = counted
-        self._kept: PlainEntries | CompactEntries = CompactEntries() if ROWS.compiled else PlainEntries()
+        self._kept: PlainEntries | CompactEntries = CompactEntries() if LOOPS.compiled else PlainEntries()
         # A sweep goes through the keys there were when it began; what it has kept of a large bucket stands aside.
         self._to_sweep: IndexArray = np.empty(0, np.intp)
         self._key: int | None = None
@@ -85,11 +85,11 @@ class Buckets:
 
     def adapt(self) -> None:
         """Keep the entries as suits the code in use; O(1), or O(n) when that has changed."""
-        if isinstance(self._kept, CompactEntries) == ROWS.compiled:
+        if isinstance(self._kept, CompactEntries) == LOOPS.compiled:
             return
         self._finish()
         before = self._kept
-        self._kept = CompactEntries() if ROWS.compiled else PlainEntries()
+        self._kept = CompactEntries() if LOOPS.compiled else PlainEntries()
         column = self._column()
         for key in before.all_keys():
             pages, living = before.look(key, column, 0, 2**32 - 1), before.living(key)

@@ -10,19 +10,19 @@ import numpy.typing as npt
 
 from crawlsched.columns.array_types import ColumnArray, IndexArray
 from crawlsched.columns.growing import grown
-from crawlsched.crawl_value.evaluation import Compilable
+from crawlsched.compiling import Compilable
 from crawlsched.frontier.buckets import bucket_loops
 from crawlsched.frontier.buckets.bucket_loops import CHUNK, COUNT, EMPTY, KEY, LIVING
 from crawlsched.pages import distinct
 
-__all__ = ["ROWS", "CompactEntries", "PlainEntries"]
+__all__ = ["LOOPS", "CompactEntries", "PlainEntries"]
 
 
 # Up to so many entries, most of which come into buckets of their own, are put in faster than they are sorted.
 _ONE_BY_ONE = 1024
 
 #: `crawlsched.frontier.buckets.bucket_loops`.
-ROWS = Compilable(bucket_loops)
+LOOPS = Compilable(bucket_loops, keeps_lock=True)
 
 
 class PlainEntries:
@@ -192,7 +192,7 @@ class CompactEntries:
             self._entries, self._before = grown(self._entries, size), grown(self._before, size)
         if 2 * (n_keys + n_new) > len(self._table):
             longer = bucket_loops.empty_table(1 << (2 * (n_keys + n_new)).bit_length())
-            ROWS.move_over(self._table, longer)
+            LOOPS.move_over(self._table, longer)
             self._table = longer
 
     def arrays(self, n: int, n_new: int | None = None) -> tuple[Any, Any, Any, Any]:
@@ -209,7 +209,7 @@ class CompactEntries:
         return int(self._numbers[3])
 
     def _of(self, key: int, column: int) -> int:
-        number: int = self._table.item(ROWS.find(self._table, key), column)
+        number: int = self._table.item(LOOPS.find(self._table, key), column)
         return number
 
     def __contains__(self, key: int) -> bool:
@@ -232,7 +232,7 @@ class CompactEntries:
     def add(self, keys: npt.NDArray[np.int64], pages: IndexArray) -> list[int]:
         """Put each page into the bucket of its key; return the keys of which there was none. Amortised O(n)."""
         new = np.empty(pages.size, np.int64)
-        n = ROWS.add(*self.arrays(pages.size), keys, pages, new)
+        n = LOOPS.add(*self.arrays(pages.size), keys, pages, new)
         found: list[int] = new[:n].tolist()
         return found
 
@@ -246,11 +246,11 @@ class CompactEntries:
         """Take up to `n` entries out; return those whose page's number in a column is from `low` to `high`. O(n)."""
         found = np.empty(min(n, self.size(key)), np.int64)
         kept = self._entries, self._before, self._table, self._numbers
-        return found[: ROWS.take(*kept, key, n, column, low, high, found)]
+        return found[: LOOPS.take(*kept, key, n, column, low, high, found)]
 
     def sweep(self, key: int, column: ColumnArray, low: int, high: int) -> None:
         """Drop the entries of a bucket that do not count, or stand in it a second time; O(n log n)."""
-        ROWS.sweep(self._entries, self._before, self._table, self._numbers, key, column, low, high)
+        LOOPS.sweep(self._entries, self._before, self._table, self._numbers, key, column, low, high)
 
     def sweep_some(
         self, keys: IndexArray, column: ColumnArray, lows: IndexArray, highs: IndexArray, largest: int, most: int
@@ -260,13 +260,13 @@ class CompactEntries:
         O(keys and entries).
         """
         kept = self._entries, self._before, self._table, self._numbers
-        n_keys, n_entries = ROWS.sweep_some(*kept, keys, column, lows, highs, largest, most)
+        n_keys, n_entries = LOOPS.sweep_some(*kept, keys, column, lows, highs, largest, most)
         return n_keys, n_entries
 
     def look(self, key: int, column: ColumnArray, low: int, high: int) -> IndexArray:
         """Return the same of a whole bucket, and leave it as it is; O(its entries)."""
         found = np.empty(self.size(key), np.int64)
-        return found[: ROWS.peek(self._entries, self._before, self._table, key, column, low, high, found)]
+        return found[: LOOPS.peek(self._entries, self._before, self._table, key, column, low, high, found)]
 
     def look_at_some(
         self, keys: list[int], column: ColumnArray, lows: npt.NDArray[Any], highs: npt.NDArray[Any]
@@ -277,15 +277,15 @@ class CompactEntries:
 
     def discard(self, key: int) -> None:
         """Take out a bucket; O(1)."""
-        ROWS.discard(self._table, self._numbers, key)
+        LOOPS.discard(self._table, self._numbers, key)
 
     def leave(self, keys: npt.NDArray[np.int64]) -> None:
         """Count one page less in the bucket of each key; O(n)."""
-        ROWS.leave(self._table, keys)
+        LOOPS.leave(self._table, keys)
 
     def leave_one(self, key: int) -> None:
         """Count one page less in a bucket; O(1)."""
-        self._table[ROWS.find(self._table, key), LIVING] -= 1
+        self._table[LOOPS.find(self._table, key), LIVING] -= 1
 
     def living(self, key: int) -> int:
         """Return how many entries were added to a bucket, less those that left; O(1)."""
@@ -293,7 +293,7 @@ class CompactEntries:
 
     def set_living(self, key: int, n: int) -> None:
         """Set what `living` returns; O(1)."""
-        self._table[ROWS.find(self._table, key), LIVING] = n
+        self._table[LOOPS.find(self._table, key), LIVING] = n
 
     def crowded(self, above: int, highest: int, least: int) -> list[tuple[int, int]]:
         """Return (key, `living`) of buckets above a key, up to the highest, with at least so many living pages.
@@ -301,7 +301,7 @@ class CompactEntries:
         O(buckets), or O(keys) where these are fewer.
         """
         keys, living = np.empty((2, min(max(highest - above, 0), len(self._table))), np.int64)
-        n = ROWS.crowded(self._table, above, highest, least, keys, living)
+        n = LOOPS.crowded(self._table, above, highest, least, keys, living)
         return list(zip(keys[:n].tolist(), living[:n].tolist(), strict=True))
 
     def wasteful(self, share: float) -> IndexArray:

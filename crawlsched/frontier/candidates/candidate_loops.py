@@ -9,9 +9,6 @@ import numpy as np
 
 __all__ = ["EXAMPLES", "highest"]
 
-#: Calls are short, and come with every slot: to release the interpreter lock would let any other thread stop the crawl.
-KEEPS_LOCK = True
-
 
 def highest(bounds: Any, now: float) -> tuple[int, float, float]:
     """Return the row with the highest bound now, that bound, and the next highest one; -inf where there is none."""

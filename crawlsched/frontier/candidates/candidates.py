@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from crawlsched.columns.array_types import BoolArray, FloatArray, IndexArray
 from crawlsched.columns.growing import inserted
-from crawlsched.crawl_value.evaluation import Compilable
+from crawlsched.compiling import Compilable
 from crawlsched.frontier.candidates import candidate_loops
 from crawlsched.frontier.values import PageValue, PageValues
 
@@ -30,7 +30,7 @@ _MOST_BATCHES = 32
 PRECISE = 1e-7
 
 #: `crawlsched.frontier.candidates.candidate_loops`.
-ROWS = Compilable(candidate_loops)
+LOOPS = Compilable(candidate_loops, keeps_lock=True)
 
 
 class _Single(NamedTuple):
@@ -209,7 +209,7 @@ class Awake:
             The crawl value of the page in the row, as `PageValue.at` gives it, and the doubt that it leaves. Without
             compiled code it may be less, by no more than a ten-millionth.
         """
-        if not ROWS.compiled:
+        if not LOOPS.compiled:
             return self._best_by_bounds(now, enough)
         found = self._values[0].best(self._bounds, self._rows, now) if len(self._values) == 1 else None
         if found is None:
@@ -221,7 +221,7 @@ class Awake:
         out, others, looked = self._bounds[4], 0.0, [row]
         while following >= value * (1.0 - doubt) and len(looked) < _MOST_LOOKS:
             out[row] = _OUT
-            row, _, following = ROWS.highest(self._bounds, now)
+            row, _, following = LOOPS.highest(self._bounds, now)
             looked.append(row)
             another = row, bound, following, *self._values[self._batches.item(row)].one_at(self._rows.item(row), now)
             if another[3] > value:
@@ -233,7 +233,7 @@ class Awake:
 
     def _highest(self, now: float) -> tuple[int, float, float, float, float]:
         """Return the row with the highest bound now, that and the next highest bound, its value, and its doubt."""
-        row, bound, following = ROWS.highest(self._bounds, now)
+        row, bound, following = LOOPS.highest(self._bounds, now)
         if bound < 0.0:
             return row, bound, following, 0.0, 0.0
         return row, bound, following, *self._values[self._batches.item(row)].one_at(self._rows.item(row), now)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from crawlsched.columns.array_types import IndexArray, LevelArray
-from crawlsched.crawl_value.evaluation import Compilable
+from crawlsched.compiling import Compilable
 from crawlsched.frontier.candidates import just_crawled_loops
 from crawlsched.frontier.sleeping.level_queue import FRESH, IN_FLIGHT
 from crawlsched.frontier.values import CrawlValues
@@ -14,7 +14,7 @@ __all__ = ["Fresh"]
 
 
 #: `crawlsched.frontier.candidates.just_crawled_loops`.
-ROWS = Compilable(just_crawled_loops)
+LOOPS = Compilable(just_crawled_loops, keeps_lock=True)
 
 
 class Fresh:
@@ -44,9 +44,9 @@ class Fresh:
 
     def take(self, place: LevelArray) -> IndexArray:
         """Take out and return those that are still here, as their places say; they are in flight then. O(n)."""
-        if ROWS.compiled:
+        if LOOPS.compiled:
             pages = np.array(self.pages, np.intp)
-            fresh = pages[: ROWS.take_fresh(place, pages)]
+            fresh = pages[: LOOPS.take_fresh(place, pages)]
         else:
             fresh = self.still(place)
             place[fresh] = IN_FLIGHT

@@ -10,9 +10,6 @@ from crawlsched.frontier.sleeping.level_queue import FRESH, IN_FLIGHT
 
 __all__ = ["EXAMPLES", "take_fresh"]
 
-#: Calls are short, and come with every slot: to release the interpreter lock would let any other thread stop the crawl.
-KEEPS_LOCK = True
-
 
 def take_fresh(place: Any, pages: Any) -> int:
     """Put those of some pages first that have just been crawled, each once, and return how many; they are in flight."""

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from crawlsched.columns.array_types import FloatArray, IndexArray, LevelArray
 from crawlsched.columns.growing import grown
-from crawlsched.frontier.buckets.entries import ROWS
+from crawlsched.frontier.buckets.entries import LOOPS
 from crawlsched.frontier.sleeping.level_queue import OWN_LADDER, RUNNING, Ladder, Run
 from crawlsched.pages import Pages
 
@@ -46,7 +46,7 @@ class Ladders:
         self._have_own: npt.NDArray[np.bool_] = np.zeros(1, np.bool_)  # by host
         self._order: list[tuple[float, int, int]] = []
         self._run_numbers = count()
-        self._is_compiled = ROWS.compiled
+        self._is_compiled = LOOPS.compiled
 
     def __iter__(self) -> Iterator[Ladder]:
         yield self.shared
@@ -54,8 +54,8 @@ class Ladders:
 
     def adapt(self) -> None:
         """Keep all beds as suits the code in use; O(1), or O(n) when that has changed."""
-        if self._is_compiled != ROWS.compiled:
-            self._is_compiled = ROWS.compiled
+        if self._is_compiled != LOOPS.compiled:
+            self._is_compiled = LOOPS.compiled
             for ladder in self:
                 ladder.adapt()
 

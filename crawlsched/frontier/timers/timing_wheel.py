@@ -10,9 +10,9 @@ import numpy.typing as npt
 
 from crawlsched.columns.array_types import BoolArray, FloatArray, IndexArray
 from crawlsched.columns.growing import grown
-from crawlsched.crawl_value.evaluation import Compilable
-from crawlsched.frontier.buckets import bucket_loops
+from crawlsched.compiling import Compilable
 from crawlsched.frontier.buckets.buckets import Buckets
+from crawlsched.frontier.buckets.entries import LOOPS as BUCKET_LOOPS
 from crawlsched.frontier.timers import timing_wheel_loops
 from crawlsched.frontier.timers.timing_wheel_loops import FURTHEST, LAST_TICK, NONE
 from crawlsched.pages import distinct
@@ -34,7 +34,7 @@ _MANY = 128
 _TIMES_AHEAD = 3
 _NOBODY: IndexArray = np.empty(0, np.intp)
 #: `crawlsched.frontier.timers.timing_wheel_loops`.
-ROWS = Compilable(timing_wheel_loops, bucket_loops)
+LOOPS = Compilable(timing_wheel_loops, uses=(BUCKET_LOOPS,), keeps_lock=True)
 
 
 def _alarm_of(tick: Any) -> tuple[Any, Any]:
@@ -150,7 +150,7 @@ class Calendar:
         if (arrays := self._buckets.arrays((), pages.size, self._most_buckets())) is not None:
             new = np.empty(pages.size, np.int64)
             when = pages, times, self._start, self.tick, current, self._gathered, self._near, self._nearer
-            n_new, n_unset, n_near = ROWS.set_alarms(*arrays, self._alarm, *when, new)
+            n_new, n_unset, n_near = LOOPS.set_alarms(*arrays, self._alarm, *when, new)
             self._buckets.came(pages.size)
             self._living += n_unset
             self._n_near += n_near
@@ -232,7 +232,7 @@ class Calendar:
             stop = min(start + _AT_ONCE, end)
             if (arrays := self._buckets.arrays((), stop - start, self._most_buckets())) is not None:
                 new = np.empty(min(stop - start, self._most_buckets()), np.int64)
-                n_new, n_near = ROWS.gather(*arrays, self._alarm, start, stop, self._near, last, self._room, new)
+                n_new, n_near = LOOPS.gather(*arrays, self._alarm, start, stop, self._near, last, self._room, new)
                 self._buckets.came(n_near)
                 self._n_near += n_near
                 self._note(new[:n_new].tolist())
@@ -281,10 +281,10 @@ class Calendar:
         if not ticks:
             return []
         wanted = np.array(ticks)
-        n_found = ROWS.ring(*arrays, self._alarm, wanted, self._room)
+        n_found = LOOPS.ring(*arrays, self._alarm, wanted, self._room)
         if n_found < 0:
             self._room = np.empty(-2 * n_found, np.int64)
-            n_found = ROWS.ring(*arrays, self._alarm, wanted, self._room)
+            n_found = LOOPS.ring(*arrays, self._alarm, wanted, self._room)
         self._living -= n_found
         self._n_near -= n_found
         return [self._room[:n_found].copy()]

@@ -12,9 +12,6 @@ from crawlsched.frontier.buckets.bucket_loops import COUNT, discard, find, pop_a
 
 __all__ = ["EXAMPLES", "FURTHEST", "LAST_TICK", "NONE", "gather", "ring", "set_alarms"]
 
-#: Calls are short, and come with every slot: to release the interpreter lock would let any other thread stop the crawl.
-KEEPS_LOCK = True
-
 #: No alarm is set.
 NONE = 0
 #: Further ahead an alarm rings early; whoever set it sets it again.

@@ -20,7 +20,7 @@ __all__ = ["SIGNALS_OF_A_RATE", "PageSignals"]
 #: A page's signal rate is its own count of signals with so many added at the rate of its source.
 SIGNALS_OF_A_RATE = 2.0
 # With less than this a signal tells nothing, and its page is treated as one without signals.
-_LEAST_WEIGHT = 1e-4
+LEAST_WEIGHT = 1e-4
 
 
 class PageSignals:
@@ -113,7 +113,7 @@ class PageSignals:
                     chosen = rows[several]
                     evidence = expected_evidences(true[several], false[several], heard[chosen])
                     heard[chosen] = evidence / weights[several]
-                weights[weights < _LEAST_WEIGHT] = 0.0
+                weights[weights < LEAST_WEIGHT] = 0.0
                 weight[rows] = weights
                 live = ((weights > 0.0) & (towards > 0.0) & (total[rows] > 0.0)).nonzero()[0]
                 chosen = rows[live]
@@ -138,7 +138,7 @@ class PageSignals:
             return 0.0, 0.0
         of_group, rate = self.source_quality_one(page, source)
         weight = self._own.weight_one(page, of_group, self._strength_one(page, source))
-        if weight < _LEAST_WEIGHT:
+        if weight < LEAST_WEIGHT:
             return 0.0, 0.0
         total = columns.n_signals_total.item(page)
         if total == 0 or rate <= 0:
@@ -216,7 +216,7 @@ class PageSignals:
                 true, false = beta(*known)
                 true, false = true + one.true_signals, false + one.false_signals
                 weight, told = -float(np.log(false / (true + false))), expected_evidence(true, false, one.n_signals)
-            if weight < _LEAST_WEIGHT or one.n_signals_total == 0:
+            if weight < LEAST_WEIGHT or one.n_signals_total == 0:
                 continue
             time = max(crawled_at - one.signalled_since, 0.0) if crawled_at > -np.inf else 0.0
             counted = max(one.n_signals_total - one.n_signals, 0) + SIGNALS_OF_A_RATE

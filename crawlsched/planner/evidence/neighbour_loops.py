@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from crawlsched.pages import LIVE
+
 __all__ = [
     "CHANGED",
     "EDGES",
@@ -37,8 +39,6 @@ EDGES = (0.2, 0.35, 0.5, 0.65, 0.8, 0.9)
 #: How a strength from 0 to 1, and evidence in nats, stand in eight bits.
 STRENGTHS = 255.0
 STEPS_PER_NAT = 64.0
-# As `pages.LIVE`.
-_LIVE = 2
 #: The largest byte.
 MOST = 255
 #: A change that is less likely than this to be news of a page is none; and a page is filed again when its evidence
@@ -96,7 +96,7 @@ def heard_of(
     """
     count = 0
     for other in range(max(page - NEIGHBOURS, 0), min(page + NEIGHBOURS + 1, n_pages)):
-        if other == page or state[other] != _LIVE or host[other] != host[page] or not crawled_at[other] < now:
+        if other == page or state[other] != LIVE or host[other] != host[page] or not crawled_at[other] < now:
             continue
         if len(host_high) and host_high[other] != host_high[page]:
             continue

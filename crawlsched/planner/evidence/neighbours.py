@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from crawlsched.columns.array_types import FloatArray, IndexArray
 from crawlsched.columns.growing import grown
-from crawlsched.crawl_value.evaluation import Compilable
+from crawlsched.compiling import Compilable
 from crawlsched.pages import LIVE, Pages
 from crawlsched.planner.evidence import neighbour_loops
 from crawlsched.planner.evidence.neighbour_loops import (
@@ -31,7 +31,7 @@ __all__ = ["Neighbours"]
 
 
 #: `crawlsched.planner.evidence.neighbour_loops`.
-ROWS = Compilable(neighbour_loops)
+LOOPS = Compilable(neighbour_loops)
 
 # Probabilities that are compared; any but the first has to be better by so many nats, and chance gives as much once
 # in e^3 times.
@@ -159,10 +159,10 @@ class Neighbours:
         if fresh * STRENGTHS + 0.5 < LEAST_STRENGTH if changed else not strength:
             return _NOBODY
         before = pages.crawled_at.item(page)
-        if ROWS.compiled:
+        if LOOPS.compiled:
             columns = pages.state, pages.host.low, pages.host.high, pages.crawled_at
             visit = float(before), float(now), bool(changed), float(fresh)
-            count = ROWS.heard_of(page, pages.n, *visit, self.worth, *columns, self.heard, self._told)
+            count = LOOPS.heard_of(page, pages.n, *visit, self.worth, *columns, self.heard, self._told)
             told = self._told[:count]
         else:
             told = self._tell(page, before, now, changed, fresh)

@@ -7,7 +7,7 @@ from math import floor, inf, log2, nan
 import numpy as np
 
 from crawlsched.columns.array_types import FloatArray, IndexArray
-from crawlsched.crawl_value.evaluation import Compilable
+from crawlsched.compiling import Compilable
 from crawlsched.pages import Pages
 from crawlsched.planner.evidence import page_age_loops
 from crawlsched.planner.models.rate_decay import AgingLaw
@@ -16,7 +16,7 @@ __all__ = ["Ages", "keep_found", "shifted"]
 
 
 #: `crawlsched.planner.evidence.page_age_loops`.
-ROWS = Compilable(page_age_loops)
+LOOPS = Compilable(page_age_loops)
 
 # When pages were found is kept in so many steps an even interval, so that many of them share a row of rare facts, and
 # for so many even intervals, after which nothing is left of their youth.
@@ -102,8 +102,8 @@ class Ages:
 
     @staticmethod
     def _shift(weights: FloatArray, rows: IndexArray, shifts: FloatArray) -> None:
-        if ROWS.compiled:
-            ROWS.quicken(weights, rows, shifts)
+        if LOOPS.compiled:
+            LOOPS.quicken(weights, rows, shifts)
         else:
             weights[rows] = shifted(weights[rows], shifts)
 

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from crawlsched.columns.array_types import FloatArray
-from crawlsched.crawl_value.evaluation import Compilable
+from crawlsched.compiling import Compilable
 from crawlsched.estimators.log_weights import likelihood_table, relative_likelihoods
 from crawlsched.planner.models import likelihood_power_loops
 from crawlsched.planner.models.log_losses import KEPT, add_losses
@@ -19,7 +19,7 @@ __all__ = ["LEARNING_RATES", "LearningRate", "best_learning_rate", "first_losses
 
 
 #: `crawlsched.planner.models.likelihood_power_loops`.
-ROWS = Compilable(likelihood_power_loops)
+LOOPS = Compilable(likelihood_power_loops)
 
 #: Powers of the likelihood that are compared; with the last the posterior is that of Bayes. With less than the first a
 #: page that changes its ways would not be followed: a tenth of the likelihood never outweighs what all others are like.
@@ -130,7 +130,7 @@ class LearningRate:
             Probability that the page has not changed, by its age alone and the power in force.
         """
         in_force = _ROW_OF_POWER.get(power)
-        if in_force is None or not ROWS.compiled:
+        if in_force is None or not LOOPS.compiled:
             return None
         if self._waiting:
             self._look()
@@ -138,7 +138,7 @@ class LearningRate:
         # To numba an integer would be another type.
         visit = float(elapsed), float(evidence), bool(changed)
         kept = KEPT if counts else 0.0
-        fresh: float = ROWS.foretold(codes, page, prior, self._rates, *visit, *powers, kept, self._losses)
+        fresh: float = LOOPS.foretold(codes, page, prior, self._rates, *visit, *powers, kept, self._losses)
         if fresh < 0.0:
             return None
         self.n_visits += counts

@@ -10,12 +10,10 @@ from typing import Any
 
 import numpy as np
 
+from crawlsched.estimators.probabilities import TINY
 from crawlsched.planner.models.log_losses import LEAST_PROBABILITY
 
 __all__ = ["EXAMPLES", "foretold"]
-
-# As in `estimators.probabilities`: below this a sum may have lost digits to underflow.
-_TINY = 1e-200
 
 
 def foretold(
@@ -65,7 +63,7 @@ def foretold(
             weight = likelihoods[in_force, stored[page, k]] * prior[k]
             total += weight
             fresh += weight * exp(rates[k] * -elapsed)
-        return fresh / total if total > _TINY else -1.0
+        return fresh / total if total > TINY else -1.0
     sums = np.zeros((2, powers))
     for k in range(len(rates)):
         code, before, stays = stored[page, k], prior[k], exp(rates[k] * -elapsed)
@@ -74,7 +72,7 @@ def foretold(
             sums[0, power] += weight * stays
             sums[1, power] += weight
     for power in range(powers):
-        if not sums[1, power] > _TINY:
+        if not sums[1, power] > TINY:
             return -1.0
     explained, least = exp(-evidence), np.inf
     for power in range(powers):

@@ -15,7 +15,7 @@ __all__ = ["WHOLE_SITE", "SignalGroup", "SignalGroups"]
 
 #: The part of a group that stands for all parts of its site.
 WHOLE_SITE = -1
-_PARTS = 0x10000 + 1
+PARTS = 0x10000 + 1
 
 
 class SignalGroup(NamedTuple):
@@ -71,7 +71,7 @@ class SignalGroups:
     def _key(
         self, sources: npt.NDArray[Any], hosts: npt.NDArray[Any], parts: npt.NDArray[Any]
     ) -> npt.NDArray[np.int64]:
-        keys: npt.NDArray[np.int64] = (sources.astype(np.int64) * self._n_hosts + hosts) * _PARTS + parts + 1
+        keys: npt.NDArray[np.int64] = (sources.astype(np.int64) * self._n_hosts + hosts) * PARTS + parts + 1
         return keys
 
     @property

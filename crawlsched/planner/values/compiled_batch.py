@@ -9,22 +9,26 @@ import numpy as np
 import numpy.typing as npt
 
 from crawlsched.columns.array_types import BoolArray, FloatArray, IndexArray
-from crawlsched.crawl_value import bounds as bounds_of_elements
-from crawlsched.crawl_value.evaluation import Compilable
+from crawlsched.compiling import Compilable
+from crawlsched.crawl_value import bounds
+from crawlsched.crawl_value.evaluation import ELEMENTS
 from crawlsched.estimators import page_precision
 from crawlsched.frontier import PageValue
-from crawlsched.frontier.candidates import candidate_loops
-from crawlsched.planner.values import compiled_batch_loops, plug_in_loops, posterior_loops
+from crawlsched.frontier.candidates.candidates import LOOPS as CANDIDATE_LOOPS
+from crawlsched.planner.values import compiled_batch_loops, plug_in_loops
 from crawlsched.planner.values.compiled_batch_loops import SIGNALLED, STEADY
 from crawlsched.planner.values.signalled import DOUBT, Grid
+from crawlsched.planner.values.signalled import LOOPS as POSTERIOR_LOOPS
 
-__all__ = ["ROWS", "GatheredValues"]
+__all__ = ["LOOPS", "GatheredValues"]
 
 ByteArray = npt.NDArray[np.uint8]
 
 #: `crawlsched.planner.values.compiled_batch_loops`.
-ROWS = Compilable(
-    compiled_batch_loops, page_precision, candidate_loops, plug_in_loops, bounds_of_elements, posterior_loops
+LOOPS = Compilable(
+    compiled_batch_loops,
+    uses=(ELEMENTS, page_precision, CANDIDATE_LOOPS, plug_in_loops, bounds, POSTERIOR_LOOPS),
+    keeps_lock=True,
 )
 
 
@@ -90,13 +94,13 @@ class GatheredValues:
 
     def one_at(self, row: int, now: float) -> tuple[float, float]:
         """Return the crawl value of one of the pages, and the doubt that it leaves."""
-        return ROWS.value_of_one(*self._columns, row, now), DOUBT if self._columns[0][row] == SIGNALLED else 0.0
+        return LOOPS.value_of_one(*self._columns, row, now), DOUBT if self._columns[0][row] == SIGNALLED else 0.0
 
     def best(
         self, bounds: FloatArray, rows: npt.NDArray[np.int32], now: float
     ) -> tuple[int, float, float, float, float] | None:
         """Return which bound is the highest, and the value of its page and the doubt that it leaves."""
-        found: tuple[int, float, float, float, float] = ROWS.best(*self._columns, bounds, rows, now)
+        found: tuple[int, float, float, float, float] = LOOPS.best(*self._columns, bounds, rows, now)
         return found
 
     def prepare(self, after: float, above: float, by: float) -> bool:
@@ -121,10 +125,10 @@ class GatheredValues:
         chosen, grid = np.flatnonzero(where), self._grid
         found = np.empty(chosen.size)
         known = terms, at, grid.elapsed, grid.gain, grid.slope
-        ROWS.crossings(kinds, *columns, *known, values, chosen, after, found)
+        LOOPS.crossings(kinds, *columns, *known, values, chosen, after, found)
         return found
 
     def _terms(self, after: float, until: float, above: float) -> tuple[FloatArray, FloatArray]:
         terms, found = np.empty((2, 3, self._pages.size))
-        ROWS.parabolas(*self._columns, after, until, above, terms, found)
+        LOOPS.parabolas(*self._columns, after, until, above, terms, found)
         return terms, found

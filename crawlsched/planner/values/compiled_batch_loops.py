@@ -14,8 +14,12 @@ import numpy as np
 
 from crawlsched.estimators.page_precision import expected_evidence
 from crawlsched.frontier.candidates.candidate_loops import highest
+from crawlsched.planner.evidence.announcements import LEAST_WEIGHT, SIGNALS_OF_A_RATE
+from crawlsched.planner.evidence.page_precision import EXTREME, STEPS
+from crawlsched.planner.parameters.signal_groups import PARTS
 from crawlsched.planner.values.plug_in_loops import tangent_wait
 from crawlsched.planner.values.posterior_loops import growing_crossing, growing_terms, signalled_bounds, signalled_terms
+from crawlsched.planner.values.signalled import DOUBT, SLACK, SLACK_PER_SECOND
 
 __all__ = [
     "EXAMPLES",
@@ -30,22 +34,9 @@ __all__ = [
     "value_of_one",
 ]
 
-#: Calls are short, and come with every slot: to release the interpreter lock would let any other thread stop the crawl.
-KEEPS_LOCK = True
-
 #: Kinds of page values: one that does not change, one without announcements, and one with.
 STEADY, GROWING, SIGNALLED = range(3)
 
-# As in `announcements` and `page_precision`, where they are explained.
-_SIGNALS_OF_A_RATE = 2.0
-_LEAST_WEIGHT = 1e-4
-_EXTREME = 1e-6
-_STEPS = 4096.0
-_PARTS = 0x10000 + 1
-# As in `signalled`.
-_SLACK = 1.0 + 1e-10
-_SLACK_PER_SECOND = 1e-14
-_DOUBT = 1e-12
 # As close as that, relatively, to the time for which the value is known, a tangent there is off by less than that of
 # the wait.
 _CLOSE = 1e-3
@@ -57,7 +48,7 @@ def _row_of_group(keys: Any, n_hosts: int, source: Any, host: Any, part: Any) ->
     """Return the row of a page's finest group, -1 if it has none, as `SignalGroups.rows`."""
     if host < n_hosts:
         for which in (np.int64(part), np.int64(-1)):
-            key = (np.int64(source) * n_hosts + host) * _PARTS + which + 1
+            key = (np.int64(source) * n_hosts + host) * PARTS + which + 1
             low, high = 0, len(keys)
             while low < high:
                 middle = (low + high) >> 1
@@ -122,13 +113,13 @@ def signals_known(
             if row >= 0:
                 weight, rate = group_weights[row], group_rates[row]
         strength = strengths[min(source, len(strengths) - 1)]
-        mean = min(max(-expm1(-weight), _EXTREME), 1.0 - _EXTREME)
+        mean = min(max(-expm1(-weight), EXTREME), 1.0 - EXTREME)
         true, false = strength * mean, strength * (1.0 - mean)
         if page < len(own_roots):
-            root, other = own_roots[page, 0] / _STEPS, own_roots[page, 1] / _STEPS
+            root, other = own_roots[page, 0] / STEPS, own_roots[page, 1] / STEPS
             true, false = true + root * root, false + other * other
         weight = -log(false / (true + false))
-        if weight < _LEAST_WEIGHT:
+        if weight < LEAST_WEIGHT:
             found[0, n] = found[1, n] = found[2, n] = 0.0
             continue
         heard, total = float(n_signals[page]), float(_number(totals, totals_high, page))
@@ -139,7 +130,7 @@ def signals_known(
             if not (time > 0.0 and time < inf):
                 time = 0.0
             counted = max(total - heard, 0.0)
-            rate = (counted + _SIGNALS_OF_A_RATE) / (time + _SIGNALS_OF_A_RATE / rate)
+            rate = (counted + SIGNALS_OF_A_RATE) / (time + SIGNALS_OF_A_RATE / rate)
         found[0, n], found[1, n] = rate, weight
         found[2, n] = expected_evidence(true, false, heard) if heard > 1.0 else weight * heard
 
@@ -215,7 +206,7 @@ def best(
         return row, bound, following, 0.0, 0.0
     n = rows[row]
     value = value_of_one(kinds, steady, weights, rates, crawled_at, importance, signals, n, now)
-    return row, bound, following, value, _DOUBT if kinds[n] == SIGNALLED else 0.0
+    return row, bound, following, value, DOUBT if kinds[n] == SIGNALLED else 0.0
 
 
 def parabolas(
@@ -253,8 +244,8 @@ def parabolas(
             )
         terms[0, n], terms[1, n], terms[2, n] = value, slope, curvature
         if kinds[n] != STEADY:
-            value = value * _SLACK + importance[n] * (until - crawled_at[n]) * _SLACK_PER_SECOND
-        found[0, n], found[1, n], found[2, n] = value, slope * _SLACK, curvature * (0.5 * _SLACK)
+            value = value * SLACK + importance[n] * (until - crawled_at[n]) * SLACK_PER_SECOND
+        found[0, n], found[1, n], found[2, n] = value, slope * SLACK, curvature * (0.5 * SLACK)
 
 
 def crossings(

@@ -34,9 +34,6 @@ __all__ = [
     "tangent_wait",
 ]
 
-#: Calls are short, and come with every slot: to release the interpreter lock would let any other thread stop the crawl.
-KEEPS_LOCK = True
-
 # Rows of the array.
 _CHANGE_RATE, _ALPHA, _GAMMA, _KAPPA, _N_SIGNALS, _CRAWLED_AT, _IMPORTANCE, _NEW = 0, 3, 4, 5, 6, 7, 8, 9
 #: How many there are.

@@ -9,9 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from crawlsched.columns.array_types import BoolArray, FloatArray, IndexArray
-from crawlsched.crawl_value.evaluation import ELEMENTS, Compilable, evaluate
+from crawlsched.compiling import Compilable
+from crawlsched.crawl_value.evaluation import ELEMENTS, evaluate
 from crawlsched.frontier import PageValue
-from crawlsched.frontier.candidates import candidate_loops
+from crawlsched.frontier.candidates.candidates import LOOPS as CANDIDATE_LOOPS
 from crawlsched.pages import Pages
 from crawlsched.planner.values import plug_in_loops
 from crawlsched.planner.values.plug_in_loops import HIGHEST, N_ROWS
@@ -32,7 +33,7 @@ _PORTION_GREEDY, _PORTION, _PORTION_COMPILED = 288, 96, 512
 _NONE_KNOWN = np.empty((0, 6))
 
 #: `crawlsched.planner.values.plug_in_loops`: what compiled code can do faster.
-ROWS = Compilable(plug_in_loops, candidate_loops)
+LOOPS = Compilable(plug_in_loops, uses=(ELEMENTS, CANDIDATE_LOOPS), keeps_lock=True)
 
 
 class KnownRates:
@@ -149,7 +150,7 @@ class PointValues:
     @property
     def portion(self) -> int:
         """How many pages are looked at in a third of a millisecond or so."""
-        if ROWS.compiled:
+        if LOOPS.compiled:
             return _PORTION_COMPILED
         return _PORTION_GREEDY if self._rule is RULES["greedy"] else _PORTION
 
@@ -179,12 +180,12 @@ class PointValues:
 
     def many(self, pages: IndexArray, signals: None = None) -> RuleValues:
         """Return the crawl values of pages as things stand."""
-        if ROWS.compiled:
+        if LOOPS.compiled:
             known, horizon = self._known.known_rates, self._estimates.parameters.discovery_horizon
             of, columns = self._pages, np.empty((N_ROWS, pages.size))
             rates = _NONE_KNOWN if known is None else known.columns
             counts = of.crawled_at, of.n_signals, of.further
-            if ROWS.gather_from(rates, of.importance, pages, *counts, horizon, columns) == 0:
+            if LOOPS.gather_from(rates, of.importance, pages, *counts, horizon, columns) == 0:
                 return RuleValues(self._rule, columns, horizon)
         # By these rules an announcement is worth what it is, be it estimated or known; n of them n times that.
         return self.supposing(pages, self._pages.crawled_at[pages], self._estimates.counted(pages))
@@ -194,9 +195,9 @@ class PointValues:
         known, horizon = self._known.known_rates, self._estimates.parameters.discovery_horizon
         columns = np.empty((N_ROWS, pages.size))
         rates = _NONE_KNOWN if known is None else known.columns
-        if ROWS.compiled:
+        if LOOPS.compiled:
             since = n_signals.astype(np.float64)
-            unknown = ROWS.gather(rates, self._pages.importance, pages, crawled_at, since, horizon, columns)
+            unknown = LOOPS.gather(rates, self._pages.importance, pages, crawled_at, since, horizon, columns)
         else:
             columns[:6] = np.nan if known is None else known.get(pages)
             columns[6], columns[7], columns[8] = n_signals, crawled_at, self._pages.importance[pages]
@@ -252,9 +253,9 @@ class RuleValues:
 
     def _terms(self, now: float) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return crawl value, its slope in time, and a bound on the slope's slope."""
-        if ROWS.compiled:
+        if LOOPS.compiled:
             found = np.empty((3, self._columns.shape[1]))
-            ROWS.point_terms(self._columns, self._max_terms, now, found)
+            LOOPS.point_terms(self._columns, self._max_terms, now, found)
             return found[0], found[1], found[2]
         # V rises by μ α exp(-y) ψ(y) a second, y = α τ + κ n (Lemma 4 of the noisy-signals paper; of the sums up to
         # term j too, where ψ is that of these terms), and ψ, the mean time until y is reached, by at most one second
@@ -280,18 +281,18 @@ class RuleValues:
 
     def one_at(self, row: int, now: float) -> tuple[float, float]:
         """Return the crawl value of one of the pages, which leaves no doubt."""
-        if ROWS.compiled:
-            return ROWS.point_value(self._columns, self._max_terms, row, now), 0.0
+        if LOOPS.compiled:
+            return LOOPS.point_value(self._columns, self._max_terms, row, now), 0.0
         return self.one(row).at(now), 0.0
 
     def best(
         self, bounds: FloatArray, rows: npt.NDArray[np.int32], now: float
     ) -> tuple[int, float, float, float, float] | None:
         """Return which bound is the highest, and the value of its page, by compiled code; None without it."""
-        if not ROWS.compiled:
+        if not LOOPS.compiled:
             return None
         found: tuple[int, float, float, float, float]
-        found = ROWS.point_best(self._columns, self._max_terms, bounds, rows, now)
+        found = LOOPS.point_best(self._columns, self._max_terms, bounds, rows, now)
         return found
 
     def prepare(self, after: float, above: float, by: float) -> bool:
@@ -300,9 +301,9 @@ class RuleValues:
 
     def parabolas(self, after: float, until: float, above: float = -inf, by: float = inf) -> FloatArray:
         """Return value, slope and half curvature of parabolas that no crawl value exceeds, shape (3, n)."""
-        if ROWS.compiled:
+        if LOOPS.compiled:
             found = np.empty((3, self._columns.shape[1]))
-            ROWS.point_parabolas(self._columns, self._max_terms, after, _SLACK, found)
+            LOOPS.point_parabolas(self._columns, self._max_terms, after, _SLACK, found)
             return found
         self._known = after, self._terms(after)
         self._until = until
@@ -324,9 +325,9 @@ class RuleValues:
 
     def crossings(self, values: FloatArray, after: float, where: BoolArray) -> FloatArray:
         """Return times before which the crawl values of the pages in `where` are below `values`."""
-        if ROWS.compiled:
+        if LOOPS.compiled:
             found = np.empty(values.size)
-            ROWS.point_crossings(self._columns, self._max_terms, np.flatnonzero(where), values, after, found)
+            LOOPS.point_crossings(self._columns, self._max_terms, np.flatnonzero(where), values, after, found)
             return found
         times = np.full(where.size, np.inf)
         aims = np.ones(where.size)
@@ -435,5 +436,5 @@ class PointValue:
     def crossing(self, value: float, after: float) -> float:
         """Return a time before which the crawl value is below `value`."""
         stale = self._natural[0] * max(after - self._crawled_at, 0.0) + self._evidence
-        wait: float = ROWS.point_crossing(self._change_rate, *self._natural, stale, value / self._importance)
+        wait: float = LOOPS.point_crossing(self._change_rate, *self._natural, stale, value / self._importance)
         return after + wait

@@ -18,11 +18,11 @@ from crawlsched.planner.evidence.neighbours import Neighbours
 from crawlsched.planner.evidence.page_ages import Ages
 from crawlsched.planner.evidence.page_precision import OwnPrecision
 from crawlsched.planner.parameters.parameters import Parameters
-from crawlsched.planner.values.compiled_batch import ROWS as GATHERED
+from crawlsched.planner.values.compiled_batch import LOOPS as GATHERED
 from crawlsched.planner.values.compiled_batch import GatheredValues
 from crawlsched.planner.values.compiled_batch_loops import STEADY
 from crawlsched.planner.values.signalled import (
-    ROWS,
+    LOOPS,
     Grid,
     GrowingValue,
     GrowingValues,
@@ -213,14 +213,14 @@ class PosteriorValues(PageSignals):
     @property
     def portion(self) -> int:
         """How many pages are looked at in a third of a millisecond or so."""
-        if ROWS.compiled:
+        if LOOPS.compiled:
             return int(_PORTION_COMPILED / (1.0 + _COSTS_MORE * self._signalled_share))
         return _PORTION
 
     @property
     def few(self) -> int:
         """Up to how many pages are dealt with faster one by one than together."""
-        return _FEW_COMPILED if ROWS.compiled else 1
+        return _FEW_COMPILED if LOOPS.compiled else 1
 
     def one(self, page: int) -> PageValue:
         """Return the crawl value of a page as things stand; O(K)."""

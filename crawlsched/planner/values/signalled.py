@@ -10,10 +10,11 @@ import numpy as np
 import numpy.typing as npt
 
 from crawlsched.columns.array_types import BoolArray, FloatArray, IndexArray
+from crawlsched.compiling import Compilable
 from crawlsched.crawl_value import bounds
 from crawlsched.crawl_value.bounds import noisy_bounds
 from crawlsched.crawl_value.elements import element_terms
-from crawlsched.crawl_value.evaluation import COMPILED_FROM, Compilable
+from crawlsched.crawl_value.evaluation import COMPILED_FROM, ELEMENTS
 from crawlsched.crawl_value.terms import noisy_terms
 from crawlsched.planner.values import posterior_loops
 from crawlsched.planner.values.plug_in_loops import tangent_wait
@@ -32,8 +33,8 @@ __all__ = [
 
 
 # Values are sums with an error of some units in the last place of (elapsed * importance); bounds stay clear of that.
-_SLACK = 1.0 + 1e-10
-_SLACK_PER_SECOND = 1e-14
+SLACK = 1.0 + 1e-10
+SLACK_PER_SECOND = 1e-14
 _SLACK_BELOW = 4e-10
 # Rates that add less than this share to a crawl value are none the worse for bounds that are a sixth too high.
 _NOTHING = 1e-13
@@ -48,7 +49,7 @@ DOUBT = 1e-12
 _STEEPEST = 0.3
 
 #: `crawlsched.planner.values.posterior_loops`: what decides picks, and all that compiled code can do faster.
-ROWS = Compilable(posterior_loops, bounds)
+LOOPS = Compilable(posterior_loops, uses=(ELEMENTS, bounds))
 
 
 class Grid:
@@ -77,8 +78,8 @@ class Grid:
         self.slope: FloatArray = rates * np.exp(-rates * self.elapsed[:, np.newaxis])
 
     def beside(self, weights: FloatArray) -> tuple[Any, Any]:
-        """Return weights and rates as `ROWS` takes them: lists of plain floats are faster, unless it is compiled."""
-        return (weights, self.rates) if ROWS.compiled else (weights.tolist(), self._rates_as_list)
+        """Return weights and rates as `LOOPS` takes them: lists of plain floats are faster, unless it is compiled."""
+        return (weights, self.rates) if LOOPS.compiled else (weights.tolist(), self._rates_as_list)
 
 
 def gain(elapsed: FloatArray | float, rates: FloatArray) -> FloatArray:
@@ -107,10 +108,10 @@ def _with_slack(
 ) -> FloatArray:
     """Return value, slope and half curvature of parabolas that rounding cannot lift a crawl value above."""
     found = np.empty((3, values.size))
-    np.multiply(values, _SLACK, out=found[0])
-    found[0] += weighted_elapsed * _SLACK_PER_SECOND
-    np.multiply(slope, _SLACK, out=found[1])
-    np.multiply(curvature, 0.5 * _SLACK, out=found[2])
+    np.multiply(values, SLACK, out=found[0])
+    found[0] += weighted_elapsed * SLACK_PER_SECOND
+    np.multiply(slope, SLACK, out=found[1])
+    np.multiply(curvature, 0.5 * SLACK, out=found[2])
     return found
 
 
@@ -140,9 +141,9 @@ def shortfalls(
     np.multiply(slope, lasting, out=found[0])
     found[0] += value
     found[0] *= _SLACK_BELOW
-    found[0] += 4.0 * _SLACK_PER_SECOND * weighted_elapsed
+    found[0] += 4.0 * SLACK_PER_SECOND * weighted_elapsed
     np.add(curvature, sinking, out=found[1])
-    found[1] *= 0.5 * _SLACK
+    found[1] *= 0.5 * SLACK
     return found
 
 
@@ -214,7 +215,7 @@ class GrowingValue:
         elapsed = now - self._crawled_at
         if elapsed <= 0:
             return 0.0
-        value: float = ROWS.growing_value(*self._grid.beside(self._weights), elapsed) * self._importance
+        value: float = LOOPS.growing_value(*self._grid.beside(self._weights), elapsed) * self._importance
         return value if value > 0 else 0.0
 
     def exact(self, now: float) -> float:
@@ -223,22 +224,22 @@ class GrowingValue:
 
     def bound(self, until: float, rough: bool = False) -> float:
         """Return what the crawl value does not exceed until then."""
-        return self.at(until) * _SLACK + self._importance * max(until - self._crawled_at, 0.0) * _SLACK_PER_SECOND
+        return self.at(until) * SLACK + self._importance * max(until - self._crawled_at, 0.0) * SLACK_PER_SECOND
 
     def parabola(self, after: float, until: float) -> tuple[float, float, float]:
         """Return value, slope and half curvature of a parabola that the crawl value does not exceed."""
         elapsed = max(after - self._crawled_at, 0.0)
-        value, curvature = ROWS.growing_terms(*self._grid.beside(self._weights), elapsed)
-        slack = self._importance * max(until - self._crawled_at, 0.0) * _SLACK_PER_SECOND
-        value, curvature = value * self._importance * _SLACK + slack, curvature * self._importance * _SLACK
+        value, curvature = LOOPS.growing_terms(*self._grid.beside(self._weights), elapsed)
+        slack = self._importance * max(until - self._crawled_at, 0.0) * SLACK_PER_SECOND
+        value, curvature = value * self._importance * SLACK + slack, curvature * self._importance * SLACK
         return value, curvature * elapsed, 0.5 * curvature
 
     def crossing(self, value: float, after: float) -> float:
         """Return a time before which the crawl value is below `value`; O(T K), compiled O(K log T)."""
         grid, weights, aim = self._grid, self._weights, value / self._importance
-        if ROWS.compiled:
+        if LOOPS.compiled:
             table, since = (grid.elapsed, grid.gain, grid.slope), float(after - self._crawled_at)
-            wait: float = ROWS.growing_crossing(weights, grid.rates, *table, aim, since)
+            wait: float = LOOPS.growing_crossing(weights, grid.rates, *table, aim, since)
             return max(after, self._crawled_at + wait)
         # As `posterior_loops.growing_crossing`: by a tangent to V as a function of τ²/2.
         values = grid.gain @ weights
@@ -328,9 +329,9 @@ class GrowingValues:
     def _terms(self, now: float) -> tuple[FloatArray, FloatArray, FloatArray | None]:
         """Return crawl values, and their slopes by τ²/2, per unit of importance; and r exp(-r τ) of numpy."""
         rates, elapsed = self._grid.rates, np.maximum(now - self._crawled_at, 0.0)
-        if ROWS.compiled:
+        if LOOPS.compiled:
             value, curvature = np.empty((2, elapsed.size))
-            ROWS.growing_many(self._weights, rates, elapsed, value, curvature)
+            LOOPS.growing_many(self._weights, rates, elapsed, value, curvature)
             return value, curvature, None
         values, lost = gain_and_slope(elapsed[:, np.newaxis], rates)
         lost += 1.0
@@ -355,17 +356,17 @@ class GrowingValues:
     def crossings(self, values: FloatArray, after: float, where: BoolArray) -> FloatArray:
         """Return times before which the crawl values of some pages are below `values`; O(1) a page after parabolas."""
         grid, start, aim = self._grid, self._crawled_at[where], values / self._importance[where]
-        if ROWS.compiled:
+        if LOOPS.compiled:
             wait = np.empty(aim.size)
             table = grid.elapsed, grid.gain, grid.slope
-            ROWS.growing_crossings(self._weights[where], grid.rates, *table, aim, after - start, wait)
+            LOOPS.growing_crossings(self._weights[where], grid.rates, *table, aim, after - start, wait)
             return np.maximum(start + wait, after)
         # A tangent to V as a function of τ²/2 where the value is known reaches the level too early, and never too late.
         # To come closer takes another evaluation, which in numpy costs more than the looks that it saves.
         at, value, curvature, _ = self._known or (after, *self._terms(after))
         elapsed = np.maximum(at - start, 0.0)
         with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
-            missing = aim - value[where] - elapsed * _SLACK_PER_SECOND
+            missing = aim - value[where] - elapsed * SLACK_PER_SECOND
             elapsed = np.sqrt(elapsed * elapsed + 2.0 * np.where(missing > 0, missing / curvature[where], 0.0))
         time: FloatArray = np.maximum(start + elapsed * (1 - 1e-9), after)
         return time
@@ -416,15 +417,15 @@ class SignalledValue:
     @property
     def doubt(self) -> float:
         """How far `at` may be from `exact`, as a share of it; 0 if it is the same."""
-        return DOUBT if ROWS.compiled else 0.0
+        return DOUBT if LOOPS.compiled else 0.0
 
     def _terms(self, now: float) -> tuple[float, float, float]:
         """Return crawl value, its slope in time, and a bound on the slope's slope."""
         if now != self._of_time:
-            if ROWS.compiled:
+            if LOOPS.compiled:
                 grid, weights, importance = self._plain._grid, self._plain._weights, self._importance
                 elapsed = max(now - self._crawled_at, 0.0)
-                value, slope, curvature = ROWS.signalled_terms(weights, grid.rates, elapsed, *self._natural)
+                value, slope, curvature = LOOPS.signalled_terms(weights, grid.rates, elapsed, *self._natural)
                 self._terms_of_time = max(value, 0.0) * importance, slope * importance, curvature * importance
             else:
                 self._terms_of_time = self._exact_terms(now)
@@ -448,7 +449,7 @@ class SignalledValue:
         if rough and not self._natural[0]:
             return self._plain.bound(until)
         value = self._bounds_at(until)[0] if rough else self.at(until)
-        return value * _SLACK + self._importance * max(until - self._crawled_at, 0.0) * _SLACK_PER_SECOND
+        return value * SLACK + self._importance * max(until - self._crawled_at, 0.0) * SLACK_PER_SECOND
 
     def _bounds_at(self, now: float) -> tuple[float, float, float]:
         """Return `_terms`, or if they are not known what they do not exceed."""
@@ -457,15 +458,15 @@ class SignalledValue:
         if now != self._bounds[0]:
             elapsed, scale = max(now - self._crawled_at, 0.0), self._importance
             known = self._plain._grid.beside(self._plain._weights)
-            value, slope, curvature = ROWS.signalled_bounds(*known, elapsed, *self._natural)
+            value, slope, curvature = LOOPS.signalled_bounds(*known, elapsed, *self._natural)
             self._bounds = now, (value * scale, slope * scale, curvature * scale)
         return self._bounds[1]
 
     def parabola(self, after: float, until: float) -> tuple[float, float, float]:
         """Return value, slope and half curvature of a parabola that the crawl value does not exceed."""
         value, slope, curvature = self._terms(after)
-        slack = self._importance * max(until - self._crawled_at, 0.0) * _SLACK_PER_SECOND
-        return value * _SLACK + slack, slope * _SLACK, curvature * (0.5 * _SLACK)
+        slack = self._importance * max(until - self._crawled_at, 0.0) * SLACK_PER_SECOND
+        return value * SLACK + slack, slope * SLACK, curvature * (0.5 * SLACK)
 
     def crossing(self, value: float, after: float) -> float:
         """Return a time before which the crawl value is below `value`; as `GrowingValue` before the first signal."""
@@ -605,11 +606,11 @@ class SignalledValues:
 
     def _terms(self, now: float) -> FloatArray:
         """Return crawl values, slopes in time, bounds on the slopes' slopes, and of numpy a fourth row."""
-        if ROWS.compiled:
+        if LOOPS.compiled:
             found = np.empty((3, self._crawled_at.size))
             elapsed = np.maximum(now - self._crawled_at, 0.0)
             columns = elapsed, self._evidence, self._signal_rate, self._signal_weight
-            ROWS.signalled_many(self._weights, self._grid.rates, *columns, found)
+            LOOPS.signalled_many(self._weights, self._grid.rates, *columns, found)
             np.maximum(found[0], 0.0, out=found[0])
             found *= self._importance
             return found

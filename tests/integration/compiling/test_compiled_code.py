@@ -12,8 +12,8 @@ from tests.site import Site
 # From five pages on, so that the crawl is a short one.
 SPIDER = """
 import scrapy
-from crawlsched import collection
-from crawlsched.frontier.buckets.entries import ROWS
+from crawlsched.collection import collection
+from crawlsched.frontier.buckets.entries import LOOPS
 
 collection._WORTH_COMPILING = 5
 
@@ -28,7 +28,7 @@ class Spider(scrapy.Spider):
         pass
 
     def closed(self, reason):
-        self.logger.info("at the end the code was %s", "compiled" if ROWS.compiled else "plain")
+        self.logger.info("at the end the code was %s", "compiled" if LOOPS.compiled else "plain")
 """
 
 

@@ -15,7 +15,7 @@ CALLED = "def twice(x):\n    return {factor} * x\n"
 CALLING = "from constants import STEP\n\n\ndef stepped(x):\n    return twice(x) + STEP\n"
 RUN = """
 import called, calling
-from crawlsched.crawl_value.compiled import compiled_functions
+from crawlsched.compiling.numba_functions import compiled_functions
 twins = compiled_functions(calling, compiled_functions(called))
 print(twins["stepped"](10.0), sum(twins["stepped"].stats.cache_hits.values()))
 """
@@ -57,7 +57,7 @@ def test_what_is_in_memory_of_the_compilers_file_is_given_back_once_compiled_cod
     (tmp_path / "calling.py").write_text("def thrice(x):\n    return 3 * x\n")
     script = """
 import calling
-from crawlsched.crawl_value import compiled
+from crawlsched.compiling import numba_functions as compiled
 twice = compiled.compile_function(lambda x: 2 * x)
 sizes = [twice(4) and in_memory()]
 compiled.let_go_of_compiler()

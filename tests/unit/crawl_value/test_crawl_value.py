@@ -1,6 +1,5 @@
 """Crawl values as functions: monotone, finite, the same in any company, and clear about wrong arguments."""
 
-import importlib
 import os
 import subprocess
 import sys
@@ -211,10 +210,11 @@ def test_compiled_and_plain_values_agree():
 def test_large_arrays_are_compiled_unless_that_is_switched_off(monkeypatch):
     """From 65,536 values on numba is used where it is installed; below, and after use_compiled(False), numpy."""
     pytest.importorskip("numba")
-    compiled = importlib.import_module("crawlsched.crawl_value.compiled")
     sizes = []
-    original = compiled.noisy_terms
-    monkeypatch.setattr(compiled, "noisy_terms", lambda y, *rest: sizes.append(y.size) or original(y, *rest))
+    many_terms = evaluation.ELEMENTS.compiled_function("many_terms")
+    monkeypatch.setitem(
+        evaluation.ELEMENTS._made, "many_terms", lambda y, *rest: sizes.append(y.size) or many_terms(y, *rest)
+    )
     many, few = np.ones(evaluation.COMPILED_FROM), np.ones(evaluation.COMPILED_FROM - 1)
     noisy_value(few, 0.0, 1.0, 1.0, 1.0)
     assert sizes == []
@@ -241,7 +241,7 @@ def test_numba_is_not_imported_before_it_is_wanted():
 def test_without_numba_values_are_computed_and_wanting_it_says_what_to_install(monkeypatch):
     """Large arrays fall back on numpy; use_compiled(True) fails at once rather than being slow in silence."""
     monkeypatch.setitem(sys.modules, "numba", None)
-    monkeypatch.delitem(sys.modules, "crawlsched.crawl_value.compiled", raising=False)
+    monkeypatch.delitem(sys.modules, "crawlsched.compiling.numba_functions", raising=False)
     assert noisy_value(np.ones(evaluation.COMPILED_FROM), 0.0, 1.0, 1.0, 1.0).shape == (evaluation.COMPILED_FROM,)
     with pytest.raises(ModuleNotFoundError, match=r"needs numba.*install crawlsched\[compiled\]"):
         use_compiled(True)
@@ -266,8 +266,8 @@ def test_numba_without_a_folder_for_its_cache_still_works():
     """In a container where nothing can be written, the code is compiled without being kept."""
     pytest.importorskip("numba")
     program = (
-        "from crawlsched.crawl_value import compiled, terms; "
-        "assert compiled.ELEMENTS['_stirling'](3.0) == terms.STIRLING[3]"
+        "from crawlsched.crawl_value import evaluation, terms; "
+        "assert evaluation.ELEMENTS.compiled_function('_stirling')(3.0) == terms.STIRLING[3]"
     )
     # Zip archives are the only places that numba may keep compiled code in, and this is none.
     environment = {**os.environ, "NUMBA_CACHE_LOCATOR_CLASSES": "ZipCacheLocator"}

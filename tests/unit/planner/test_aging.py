@@ -84,7 +84,7 @@ def test_compiled_code_moves_probabilities_to_the_same_bits() -> None:
     compiled = weights.copy()
     use_compiled(True)
     try:
-        page_ages.ROWS.quicken(compiled, np.arange(500), shifts)
+        page_ages.LOOPS.quicken(compiled, np.arange(500), shifts)
     finally:
         use_compiled(None)
     assert (compiled == found).all()

@@ -22,7 +22,7 @@ from crawlsched.planner.values.compiled_batch import GatheredValues
 from crawlsched.planner.values.plug_in_values import KnownRates, PointValues
 from crawlsched.planner.values.posterior_values import PosteriorValues
 from crawlsched.planner.values.rules import RULES
-from crawlsched.planner.values.signalled import ROWS, Grid, GrowingValue, SignalledValue, gain
+from crawlsched.planner.values.signalled import LOOPS, Grid, GrowingValue, SignalledValue, gain
 
 GRID = Grid(DEFAULT_GRID)
 NOW = 1_000_000_000.0
@@ -144,7 +144,7 @@ def test_compiled_code_gives_the_same_values(compiled, seed: int) -> None:
     found = []
     for choice in (False, True):
         compiled(choice)
-        assert ROWS.compiled is choice
+        assert LOOPS.compiled is choice
         found.append([values.one(page).exact(NOW) for page in rows.tolist()])
         for page in map(values.one, rows.tolist()):
             assert abs(page.at(NOW) - page.exact(NOW)) <= 0.1 * page.doubt * page.exact(NOW)

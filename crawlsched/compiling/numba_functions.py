@@ -1,10 +1,9 @@
-"""`crawlsched.crawl_value.elements` compiled by numba, and loops over arrays around it.
+"""Functions compiled by numba, and kept on disk.
 
-Importing this module imports numba: `crawlsched.crawl_value.evaluation` does so only when the compiled code is wanted.
+Importing this module imports numba: `crawlsched.compiling.compilable` does so only when compiled code is wanted.
 """
 
 import ctypes
-import math
 import mmap
 import os
 import subprocess
@@ -17,11 +16,7 @@ from types import CodeType, FunctionType, ModuleType
 from typing import Any, TypeVar, cast
 
 import numba
-import numpy as np
 from numba.core.options import DefaultOptions
-
-from crawlsched.columns.array_types import FloatArray
-from crawlsched.crawl_value import elements
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -31,7 +26,7 @@ _COMPILE = """
 import importlib, sys
 for name in sys.argv[1:]:
     importlib.import_module(name)
-importlib.import_module("crawlsched.crawl_value.evaluation").compile_here()
+importlib.import_module("crawlsched.compiling.compilable").compile_here()
 """
 # Functions that name one of these make arrays, and have to count who refers to them.
 _MAKES_ARRAYS = {"arange", "array", "copy", "empty", "full", "sort", "zeros"}
@@ -103,30 +98,33 @@ def _unchanged_parts(name: str) -> Iterator[tuple[int, int]]:
             yield part[0], part[1]
 
 
-def compiled_functions(module: ModuleType, known: dict[str, Any] | None = None) -> dict[str, Any]:
+def compiled_functions(
+    module: ModuleType, known: dict[str, Any] | None = None, keeps_lock: bool = False
+) -> dict[str, Any]:
     """Return compiled twins of a module's own functions, which call each other and those in `known`, by name.
 
-    Those of a module with `KEEPS_LOCK` keep the interpreter lock while they run.
+    With `keeps_lock` they keep the interpreter lock while they run.
     """
     names = {**vars(module), **(known or {})}
     twins = {}
-    version = _version(module, known or {})
+    version = _version(module, known or {}, keeps_lock)
     for name, function in vars(module).items():
         if isinstance(function, FunctionType) and function.__module__ == module.__name__:
             twin = FunctionType(function.__code__, names, name)
             # numba keeps what it compiled under this name.
             twin.__module__, twin.__qualname__ = function.__module__, f"{function.__qualname__}-{version}"
-            names[name] = twins[name] = compile_function(twin, getattr(module, "KEEPS_LOCK", False))
+            names[name] = twins[name] = compile_function(twin, keeps_lock)
     return twins
 
 
-def _version(module: ModuleType, known: dict[str, Any]) -> str:
-    """Return a digest of all that goes into the compiled functions of a module: its own code, constants, and `known`.
+def _version(module: ModuleType, known: dict[str, Any], keeps_lock: bool) -> str:
+    """Return a digest of all that goes into a module's compiled functions: code, constants, `known`, and the lock.
 
     numba compiles anew what was kept if the file of the function itself has changed, but not if only a constant or a
     function of another one has, which it compiled into it.
     """
     parts = [(name, twin.py_func.__qualname__) for name, twin in known.items()]
+    parts.append(("keeps_lock", repr(keeps_lock)))
     for name, value in vars(module).items():
         if isinstance(value, FunctionType) and value.__module__ == module.__name__:
             parts.append((name, repr(_content(value.__code__))))
@@ -141,17 +139,3 @@ def _content(code: CodeType) -> list[Any]:
     """Return what code does, as `repr` writes it in the same way in every process."""
     constants = [_content(value) if isinstance(value, CodeType) else value for value in code.co_consts]
     return [code.co_code, code.co_names, constants]
-
-
-#: The functions of `crawlsched.crawl_value.elements`, compiled.
-ELEMENTS = compiled_functions(elements)
-
-
-def noisy_terms(
-    y: FloatArray, alpha: FloatArray, gamma: FloatArray, kappa: FloatArray, max_terms: float = math.inf
-) -> tuple[FloatArray, FloatArray]:
-    """`terms.noisy_terms`, compiled."""
-    value, slope = np.empty(y.shape), np.empty(y.shape)
-    columns = (np.ascontiguousarray(part) for part in (y, alpha, gamma, kappa))
-    ELEMENTS["many_terms"](*columns, max_terms, value, slope)
-    return value, slope
