@@ -23,6 +23,7 @@ from twisted.internet.task import LoopingCall
 
 from crawlsched.jobs.crawl_jobs import CrawlJobs
 from crawlsched.receiver.receiver import Receiver
+from crawlsched.refresh.commands import obey_pending
 from crawlsched.refresh.refresher import Refresher
 
 __all__ = ["Refresh"]
@@ -172,7 +173,7 @@ class Refresh:
 
     def _obey_commands(self) -> None:
         if self._refresher.is_open:
-            self._refresher.obey_commands(self._refresher.clock())
+            obey_pending(self._refresher)
 
     def _start_working(self) -> None:
         if self._work is None:

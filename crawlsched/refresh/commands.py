@@ -3,26 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from crawlsched.exceptions import CrawlschedError
 from crawlsched.refresh.pings import announce, known_pages
+from crawlsched.refresh.refresher import Refresher
 from crawlsched.settings import parse_bandwidth
 from crawlsched.sources.sources import POLLED_KINDS
 from crawlsched.store import Command
 
-if TYPE_CHECKING:
-    from crawlsched.refresh.refresher import Refresher
-
-__all__ = ["obey"]
+__all__ = ["obey_pending"]
 
 _LONGEST_DRAIN = 30.0
 
 
-def obey(refresher: Refresher, commands: Iterable[Command]) -> None:
+def obey_pending(refresher: Refresher) -> None:
+    """Do what the command line has asked for since the last time; the database is read beside the crawling thread."""
+    collection = refresher.collection
+    collection.aside.collect()
+    collection.aside.run("reading commands", collection.store.pending_commands, lambda found: _obey(refresher, found))
+
+
+def _obey(refresher: Refresher, commands: Iterable[Command]) -> None:
     """Do what each command says, and write its result where the sender waits for it.
 
     A command that cannot be done has the result ``{"error": sentence}``.

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    from crawlsched.refresh.refresher import Refresher
+from crawlsched.refresh.refresher import Refresher
 
 __all__ = ["announce", "known_pages", "pinged"]
 

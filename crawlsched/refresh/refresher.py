@@ -33,7 +33,6 @@ from crawlsched.content.reading import Body, Content
 from crawlsched.content.recipe_choice import Recipes
 from crawlsched.planner import Plan, Snapshot
 from crawlsched.refresh.announcements import Announcing
-from crawlsched.refresh.commands import obey
 from crawlsched.refresh.requested import Admission
 from crawlsched.refresh.responses import Fetched, ForSpider, Responses
 from crawlsched.refresh.retry_after import retry_after
@@ -406,12 +405,6 @@ class Refresher:
             },
             "time": now,
         }
-
-    def obey_commands(self, now: float) -> None:
-        """Do what the command line has asked for."""
-        store = self.collection.store
-        self.collection.aside.collect()
-        self.collection.aside.run("reading commands", store.pending_commands, lambda found: obey(self, found))
 
     # -- long work in slices
 
