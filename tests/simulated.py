@@ -10,7 +10,7 @@ from scrapy import Request
 from scrapy.utils.request import fingerprint
 
 from crawlsched.planner import Planner, plan
-from crawlsched.store import Batch, Lease, NewPage, ObservationRow, Source, Store
+from crawlsched.store import Batch, NewPage, ObservationRow, Source, Store
 
 __all__ = ["HOSTS", "Simulated", "World", "crawl"]
 
@@ -95,7 +95,7 @@ def _visit(planner: Planner, page: int, now: float, changed: bool, number: int) 
 
 
 def _save(store: Store, planner: Planner, visits: list[ObservationRow], start: float, now: float) -> None:
-    lease = Lease.take(store, "simulated", start)
+    lease = store.take_lease("simulated", start)
     n_pages = len(planner.pages)
     urls = [f"http://{HOSTS[page % 2]}/page/{page}" for page in range(n_pages)]
     store.save(

@@ -85,9 +85,7 @@ def _ask(kind: str, value: str, n_pages: int) -> None:
 
 def _forget(store: "Store", kind: str, value: str) -> int:
     """Delete while no crawl runs, and let none start in the middle."""
-    from crawlsched.store import Lease
-
-    lease = Lease.take(store, "crawlsched forget", time.time())
+    lease = store.take_lease("crawlsched forget", time.time())
     try:
         return len(store.forget(kind, value, time.time()))
     finally:

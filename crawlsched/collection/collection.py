@@ -30,7 +30,7 @@ from crawlsched.pages.page_index import PageIndex
 from crawlsched.planner import Plan, Planner, plan_in_force
 from crawlsched.settings import Settings
 from crawlsched.sources.sources import Sources
-from crawlsched.store import TRACE_COLUMNS, Host, KeptText, Lease, NewPage, PageFacts, Store, WriteBehind
+from crawlsched.store import TRACE_COLUMNS, Host, KeptText, NewPage, PageFacts, Store, WriteBehind
 
 __all__ = ["Collection", "FoundPage", "give_memory_back", "load_pages", "planner_for"]
 
@@ -127,7 +127,7 @@ class Collection:
             settings.database_url, settings.collection, settings.shard, upgrade=settings.database_upgrade
         )
         try:
-            self.lease = Lease.take(self.store, self._spider, now)
+            self.lease = self.store.take_lease(self._spider, now)
             if self.is_worth_compiling(self.store.next_page()):
                 self.use_compiled()
             self._load(now)

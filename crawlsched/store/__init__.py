@@ -1,4 +1,7 @@
-"""What is on disk: the tables, their migrations, and one process's reading and writing of one collection."""
+"""What is on disk: the tables, their migrations, and one process's reading and writing of one collection.
+
+Knows no Scrapy and decides nothing: `now` is an argument. Begin reading with `store`, then `models`.
+"""
 
 from crawlsched.store.batch import Batch, Host, KeptText, NewPage, ObservationRow, PageFacts, Source
 from crawlsched.store.commands import Command

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sqlalchemy import Connection, insert, select, update
 from sqlalchemy.exc import IntegrityError
@@ -16,9 +16,6 @@ from crawlsched.exceptions import CollectionInUse
 from crawlsched.store import models
 from crawlsched.store.database import Database
 from crawlsched.store.rows import from_json, to_json
-
-if TYPE_CHECKING:
-    from crawlsched.store.store import Store
 
 __all__ = ["Lease", "LeaseRow", "lease_row"]
 
@@ -57,7 +54,7 @@ class LeaseRow:
 class Lease:
     """The right to write a collection, held by this process.
 
-    Made by `Lease.take`. While a store has a lease, it writes only if the lease is still its own.
+    Made by `Lease.take`; `Store.take_lease` keeps it, and a store writes only while the lease is still its own.
     """
 
     def __init__(self, database: Database, key: Key, token: str) -> None:
@@ -68,19 +65,24 @@ class Lease:
     @classmethod
     def take(
         cls,
-        store: "Store",
+        database: Database,
+        key: Key,
+        name: str,
         spider: str,
         now: float,
         *,
         stale_after: float = STALE_AFTER,
         force: bool = False,
     ) -> "Lease":
-        """Become the one process that writes a store's collection.
+        """Become the one process that writes a collection.
 
         Parameters
         ----------
-        store : Store
-            Its `lease` is set.
+        database : Database
+        key : tuple of int
+            Shard and number of the collection.
+        name : str
+            The collection's.
         spider : str
         now : float
             POSIX seconds.
@@ -94,20 +96,19 @@ class Lease:
         CollectionInUse
             If another process holds it; the sentence says who.
         """
-        database, key, mine = store.database, store.key, _mine(spider, now)
+        mine = _mine(spider, now)
         try:
             with database.explained("written"), database.writing() as connection:
                 row = lease_row(connection, key, lock=True)
                 if row is None:
                     connection.execute(insert(models.leases).values(shard=key[0], collection=key[1], **mine))
                 elif row.is_held(now, stale_after) and not force:
-                    raise CollectionInUse(_in_use(store.name, row, stale_after))
+                    raise CollectionInUse(_in_use(name, row, stale_after))
                 else:
                     connection.execute(_update(key).values(**mine))
         except IntegrityError:  # both found no row (PostgreSQL); the other was first
-            return cls.take(store, spider, now, stale_after=stale_after, force=force)
-        store.lease = cls(database, key, mine["token"])
-        return store.lease
+            return cls.take(database, key, name, spider, now, stale_after=stale_after, force=force)
+        return cls(database, key, mine["token"])
 
     def heartbeat(self, now: float, status: dict[str, Any]) -> bool:
         """Say that this process is alive, and how it fares.

@@ -17,7 +17,7 @@ from crawlsched.store import commands, forgetting, models, neighbours, reading, 
 from crawlsched.store.batch import Batch, Host, KeptText, ObservationRow, PageFacts, Source
 from crawlsched.store.commands import Command
 from crawlsched.store.database import Database, database_url, is_row_error
-from crawlsched.store.lease import Lease, LeaseRow, lease_row
+from crawlsched.store.lease import STALE_AFTER, Lease, LeaseRow, lease_row
 from crawlsched.store.loading import page_blocks
 from crawlsched.store.rows import from_json, to_json
 from crawlsched.store.saving import Saved
@@ -67,6 +67,11 @@ class Store:
         with database.reading() as connection:
             rows = connection.execute(select(table.c.kind, table.c.value).where(*self._own(table))).all()
         self.tombstones = Tombstones((kind, value) for kind, value in rows)
+
+    def take_lease(self, spider: str, now: float, *, stale_after: float = STALE_AFTER, force: bool = False) -> Lease:
+        """Become the one process that writes this collection; see `Lease.take`, from which the arguments are."""
+        self.lease = Lease.take(self.database, self.key, self.name, spider, now, stale_after=stale_after, force=force)
+        return self.lease
 
     # --- opening and closing
 

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from crawlsched.pages import LIVE, Pages
-from crawlsched.store import Batch, Lease, NewPage, Store, schema
+from crawlsched.store import Batch, NewPage, Store, schema
 
 ROOT = Path(__file__).parents[2]
 HOSTS = ("127.0.0.1", "127.0.0.2")
@@ -294,7 +294,7 @@ def test_the_bandwidth_is_that_of_a_running_crawl(run: Run, database: str) -> No
 def test_a_running_crawl_says_its_bandwidth_with_each_heartbeat(run: Run, database: str) -> None:
     """What the owner of the collection last said of itself is shown."""
     store = Store.open(database, "news")
-    lease = Lease.take(store, "news", time.time())
+    lease = store.take_lease("news", time.time())
     lease.heartbeat(time.time(), {"bandwidth": 300 / 3600})
     try:
         assert run("bandwidth", "--database", database).stdout == "The crawl of 'news' goes at 5/min.\n"

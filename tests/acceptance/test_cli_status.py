@@ -14,7 +14,8 @@ import numpy as np
 import pytest
 
 from crawlsched.cli import main
-from crawlsched.store import Batch, Host, Lease, Store
+from crawlsched.planner import explain
+from crawlsched.store import Batch, Host, Store
 from tests.simulated import HOSTS, Simulated, crawl
 
 
@@ -72,7 +73,7 @@ def test_expected_freshness_is_near_the_truth(simulated: Simulated, database: st
 def test_expected_freshness_is_that_of_the_pages_one_by_one(simulated: Simulated, database: str) -> None:
     """The sum over blocks equals the mean of what the planner says of each page."""
     status = report("status", "--database", database)
-    each = [simulated.planner.explain(page, status["time"]).expected_freshness for page in range(120)]
+    each = [explain(simulated.planner, page, status["time"]).expected_freshness for page in range(120)]
     assert status["expected_freshness"] == pytest.approx(np.mean(each), rel=1e-6)
 
 
@@ -101,7 +102,7 @@ def test_status_shows_what_a_running_crawl_says_of_itself(tmp_path: Path) -> Non
     """Slots used, idle, without a free host and missed come from the heartbeat of the running crawl."""
     url = f"sqlite:///{tmp_path}/crawl.db"
     store = Store.open(url, "news")
-    lease = Lease.take(store, "news", time.time() - 90.0)
+    lease = store.take_lease("news", time.time() - 90.0)
     slots = {"used": 90, "idle": 6, "no_free_host": 3, "missed": 1, "paid": 7}
     lease.heartbeat(time.time(), {"bandwidth": 50.0, "threshold": 12.5, "slots": slots})
     status = report("status", "--database", url)
@@ -134,7 +135,7 @@ def test_status_of_an_empty_collection(tmp_path: Path) -> None:
 def test_why_says_what_the_planner_decides_by(simulated: Simulated, database: str, page: int) -> None:
     """Every estimate is the production planner's own explanation of the page at that time."""
     why = report("why", simulated.url(page), "--database", database)
-    explained = simulated.planner.explain(page, why["time"]).to_dict()
+    explained = explain(simulated.planner, page, why["time"]).to_dict()
     for name, value in explained.items():
         if value == np.inf:
             assert why[name] is None
@@ -191,7 +192,7 @@ def test_why_knows_of_a_host_that_rests_and_of_the_crawls_own_settings(tmp_path:
     url = f"sqlite:///{tmp_path}/crawl.db"
     store = Store.open(url, "news")
     simulated = crawl(store, time.time(), n_pages=10, days=0.5)
-    lease = Lease.take(store, "news", time.time())
+    lease = store.take_lease("news", time.time())
     lease.heartbeat(time.time(), {"bandwidth": 1.0, "threshold": 1.0, "planner": {"min_crawl_interval": 30 * 86_400.0}})
     assert report("why", simulated.url(5), "--database", url)["binds"] == "min_interval"
     lease.heartbeat(time.time(), {"bandwidth": 1.0, "threshold": 1.0})

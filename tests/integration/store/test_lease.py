@@ -9,16 +9,16 @@ from pathlib import Path
 import pytest
 
 from crawlsched.exceptions import CollectionInUse
-from crawlsched.store import Batch, Host, Lease, Store
+from crawlsched.store import Batch, Host, Store
 from crawlsched.store.lease import machine, process_start
 
 NOW = 1.7e9
 
 OWNS = """
 import sys, time
-from crawlsched.store import Lease, Store
+from crawlsched.store import Store
 store = Store.open(sys.argv[1], "spider")
-Lease.take(store, "news", float(sys.argv[2]))
+store.take_lease("news", float(sys.argv[2]))
 print("mine", flush=True)
 sys.stdin.read()
 """
@@ -26,11 +26,11 @@ sys.stdin.read()
 TAKES = """
 import sys
 from crawlsched.exceptions import CollectionInUse
-from crawlsched.store import Lease, Store
+from crawlsched.store import Store
 store = Store.open(sys.argv[1], "spider")
 sys.stdin.read(1)
 try:
-    Lease.take(store, "news", float(sys.argv[2]))
+    store.take_lease("news", float(sys.argv[2]))
     print("taken", flush=True)
 except CollectionInUse:
     print("refused", flush=True)
@@ -63,7 +63,7 @@ def owner(store):
 def test_a_second_start_says_who_owns_the_collection(store, owner):
     """Host, pid, spider, since when, last heartbeat, and what to do."""
     with pytest.raises(CollectionInUse) as raised:
-        Lease.take(store, "news", NOW + 5)
+        store.take_lease("news", NOW + 5)
     assert str(raised.value).startswith(
         f"The collection 'spider' is owned by another running process: pid {owner.pid} on host "
     )
@@ -80,7 +80,7 @@ def test_a_second_start_says_who_owns_the_collection(store, owner):
 def test_another_collection_is_free(store, owner):
     """Several spiders share one database."""
     other = Store.open(store.database.text, "other")
-    Lease.take(other, "other", NOW)
+    other.take_lease("other", NOW)
     other.close()
 
 
@@ -88,7 +88,7 @@ def test_a_process_that_was_killed_is_replaced_at_once(store, owner):
     """After kill -9 the lease is left with a heartbeat of a moment ago; the next start asks after the process."""
     owner.kill()
     owner.wait()
-    lease = Lease.take(store, "news", NOW + 1)
+    lease = store.take_lease("news", NOW + 1)
     assert store.owner().pid == os.getpid()
     assert lease.heartbeat(NOW + 2, {})
 
@@ -97,17 +97,17 @@ def test_a_lease_without_heartbeats_is_taken_over_and_its_owner_told(store, owne
     """Half a minute of silence: the owner may be stopped, cut off or stuck; when it comes back it has to stop."""
     first = store.owner()
     with pytest.raises(CollectionInUse):
-        Lease.take(store, "news", NOW + 29)
-    Lease.take(store, "news", NOW + 31)
+        store.take_lease("news", NOW + 29)
+    store.take_lease("news", NOW + 31)
     assert store.owner().token != first.token
 
 
 def test_the_loser_of_a_lease_is_told_and_writes_nothing_more(store):
     """Its next heartbeat gives False, and its next batch is refused whole."""
-    lease = Lease.take(store, "news", NOW)
+    lease = store.take_lease("news", NOW)
     assert lease.heartbeat(NOW + 1, {})
     other = Store.open(store.database.text, "spider")
-    Lease.take(other, "news", NOW + 60)
+    other.take_lease("news", NOW + 60)
     assert not lease.heartbeat(NOW + 61, {})
     with pytest.raises(CollectionInUse, match="was taken over by another process, and nothing more is written by this"):
         store.save(Batch(hosts={"a": Host("a")}))
@@ -120,7 +120,7 @@ def test_the_loser_of_a_lease_is_told_and_writes_nothing_more(store):
 
 def test_a_pid_that_was_given_out_again_is_not_the_owner(store):
     """A living process with the owner's pid, but another start: the owner is dead."""
-    lease = Lease.take(store, "news", NOW)
+    lease = store.take_lease("news", NOW)
     row = store.owner()
     assert row.is_held(NOW + 1)
     assert process_start(row.pid) == row.process_started
@@ -130,7 +130,7 @@ def test_a_pid_that_was_given_out_again_is_not_the_owner(store):
 
 def test_the_pid_of_another_machine_is_not_asked_after(store):
     """A pid means nothing elsewhere: the lease holds until its heartbeats stop."""
-    lease = Lease.take(store, "news", NOW)
+    lease = store.take_lease("news", NOW)
     lease._change(machine="elsewhere", pid=2**22 + 1)
     assert store.owner().is_held(NOW + 29)
     assert not store.owner().is_held(NOW + 31)
@@ -140,7 +140,7 @@ def test_a_heartbeat_in_the_future_does_not_keep_a_dead_process_alive(store, own
     """The clock jumped back by a day after the owner was killed."""
     owner.kill()
     owner.wait()
-    Lease.take(store, "news", NOW - 86400)
+    store.take_lease("news", NOW - 86400)
 
 
 def test_a_zombie_is_dead():
@@ -158,21 +158,21 @@ def test_a_zombie_is_dead():
 
 def test_force_takes_over_a_running_process(store, owner):
     """For an operator who knows better."""
-    Lease.take(store, "news", NOW, force=True)
+    store.take_lease("news", NOW, force=True)
     assert store.owner().pid == os.getpid()
 
 
 def test_a_released_lease_is_free_and_still_tells_its_last_status(store):
     """After an orderly end the next start needs no waiting, and `status` can show what was."""
     assert store.owner() is None
-    lease = Lease.take(store, "news", NOW)
+    lease = store.take_lease("news", NOW)
     lease.heartbeat(NOW + 5, {"bandwidth": 5.0, "freshness": 0.9})
     lease.release(NOW + 6)
     row = store.owner()
     assert (row.spider, row.started_at, row.released_at) == ("news", NOW, NOW + 6)
     assert row.status == {"bandwidth": 5.0, "freshness": 0.9}
     assert not row.is_held(NOW + 6)
-    Lease.take(store, "news", NOW + 6)
+    store.take_lease("news", NOW + 6)
     assert store.owner().is_held(NOW + 6)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from crawlsched.planner import Plan, Planner
+from crawlsched.planner import Plan, Planner, explain
 from crawlsched.store import Store, schema
 from tests.simulated import HOUR, Simulated, crawl
 
@@ -49,7 +49,7 @@ def test_a_planner_that_begins_anew_knows_and_picks_the_same(database_url: str) 
     # A running mean of the values picked, which is not stored.
     after.threshold = before.threshold
     for page in pages.tolist():
-        assert before.explain(page, NOW + 1.0) == after.explain(page, NOW + 1.0)
+        assert explain(before, page, NOW + 1.0) == explain(after, page, NOW + 1.0)
     slots = [made.world.slots(planner, NOW, 300) for planner in (before, after)]
     state = made.world.rng.bit_generator.state, made.world.changed_since.copy()
     picked = []

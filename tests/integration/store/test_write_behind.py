@@ -13,7 +13,7 @@ import pytest
 from sqlalchemy import create_engine, event, text
 
 from crawlsched.exceptions import StoreError
-from crawlsched.store import Batch, Host, Lease, NewPage, ObservationRow, Store, WriteBehind
+from crawlsched.store import Batch, Host, NewPage, ObservationRow, Store, WriteBehind
 
 NOW = 1.7e9
 
@@ -272,11 +272,11 @@ def test_closing_gives_up_when_the_time_is_over_and_says_what_is_not_written(sql
 
 def test_the_loss_of_the_lease_stops_the_writing(store, caplog):
     """Another process owns the collection now: nothing more is written, and the crawling thread can see why."""
-    Lease.take(store, "news", NOW)
+    store.take_lease("news", NOW)
     events = []
     writer = WriteBehind(store, on_event=lambda name, sentence: events.append(name))
     other = Store.open(store.database.text, "spider")
-    Lease.take(other, "news", NOW + 60)
+    other.take_lease("news", NOW + 60)
     writer.submit(Batch(observations=observations(0, 1)))
     wait_until(lambda: writer.lost)
     assert "taken over by another process" in writer.lost
