@@ -5,9 +5,8 @@ Bytes in, facts out: nothing here fetches, reads a clock or touches a database.
 
 from crawlsched.change_signals.announcements import Announcements, announcements
 from crawlsched.change_signals.attribution import attributed, newest_of_each
-from crawlsched.change_signals.change_signal import SOURCE_KINDS, ChangeSignal
+from crawlsched.change_signals.change_signal import SOURCE_KINDS, ChangeSignal, FurtherRow
 from crawlsched.change_signals.entries import SitemapChildren, SitemapEntries, SitemapEntry
-from crawlsched.change_signals.further_row import FurtherRow
 from crawlsched.change_signals.lastmod import parse_lastmod
 from crawlsched.change_signals.limits import Limits
 from crawlsched.change_signals.locations import ascii_host, canonical, is_web_url

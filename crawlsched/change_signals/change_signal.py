@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-__all__ = ["SOURCE_KINDS", "ChangeSignal"]
+__all__ = ["SOURCE_KINDS", "ChangeSignal", "FurtherRow"]
 
 SOURCE_KINDS = ("sitemap", "feed", "ping")
 """Where a ChangeSignal can come from."""
@@ -46,3 +46,8 @@ class ChangeSignal:
     def __post_init__(self) -> None:
         if self.kind not in SOURCE_KINDS:
             raise ValueError(f"kind is {self.kind!r}; a ChangeSignal comes from one of {', '.join(SOURCE_KINDS)}.")
+
+
+#: What a source beside a page's first one announced of it, as a row that a store keeps: n_signals, n_signals_total,
+#: signalled_since, n_heard, signalled_at (None: never), true_signals and false_signals.
+FurtherRow = tuple[int, int, float, int, float | None, float, float]

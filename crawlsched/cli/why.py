@@ -44,6 +44,7 @@ def add_parser(commands: Any) -> None:
 def report(arguments: argparse.Namespace) -> dict[str, Any]:
     """Gather everything."""
     from crawlsched.content.judging import flaps_between
+    from crawlsched.planner import explain
 
     target = find_target(arguments)
     now = time.time()
@@ -54,7 +55,7 @@ def report(arguments: argparse.Namespace) -> dict[str, Any]:
         if facts is None:  # forgotten between the two questions
             raise UnknownPage(arguments.url, store.name)
         planner = planner_of_page(store, target, page, now)
-        explanation = planner.explain(0, now).to_dict()
+        explanation = explain(planner, 0, now).to_dict()
         columns = {name: column[0] for block in store.load(pages=[page]) for name, column in block.items()}
         rest_until = _rest_until(store, facts.url)
         if rest_until > now and explanation["binds"] in ("value", "overdue"):

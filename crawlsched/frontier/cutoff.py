@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from crawlsched.frontier.sleeping.level_queue import LOWEST
+from crawlsched.frontier.places import LOWEST
 
 __all__ = ["Calm"]
 

@@ -9,7 +9,7 @@ import numpy as np
 from crawlsched.columns.array_types import IndexArray
 from crawlsched.frontier.hosts.host_queues import HostQueues
 from crawlsched.frontier.placement import Standing
-from crawlsched.frontier.sleeping.level_queue import IN_FLIGHT
+from crawlsched.frontier.places import IN_FLIGHT
 from crawlsched.frontier.timers.eligibility import Eligibility
 from crawlsched.frontier.timers.timing_wheel import Calendar
 

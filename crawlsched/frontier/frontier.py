@@ -10,16 +10,7 @@ import numpy as np
 from crawlsched.columns.array_types import IndexArray
 from crawlsched.frontier.evaluation.evaluation_queue import OPENED
 from crawlsched.frontier.membership import Filing
-from crawlsched.frontier.sleeping.level_queue import (
-    AFTER_ALL_PAGES,
-    AWAKE,
-    BARRED,
-    FRESH,
-    IN_FLIGHT,
-    OUT,
-    OWN_LADDER,
-    RUNNING,
-)
+from crawlsched.frontier.places import AFTER_ALL_PAGES, AWAKE, BARRED, FRESH, IN_FLIGHT, OUT, OWN_LADDER, RUNNING
 from crawlsched.frontier.sleeping.levels import value_at
 from crawlsched.frontier.values import PageValue
 

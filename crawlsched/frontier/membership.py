@@ -12,8 +12,9 @@ from crawlsched.frontier.deadlines import Deadlines
 from crawlsched.frontier.evaluation.evaluation_queue import OPENED, SOON, WOKEN, Looks
 from crawlsched.frontier.hosts.host_queues import HostQueues
 from crawlsched.frontier.placement import Standing
+from crawlsched.frontier.places import BARRED, IN_FLIGHT, OUT
 from crawlsched.frontier.sleeping.crowded_levels import Crowds
-from crawlsched.frontier.sleeping.level_queue import BARRED, IN_FLIGHT, OUT, Ladder
+from crawlsched.frontier.sleeping.level_queue import Ladder
 from crawlsched.frontier.timers.eligibility import Eligibility
 from crawlsched.frontier.values import CrawlValues
 from crawlsched.pages import Pages

@@ -17,7 +17,7 @@ from crawlsched.frontier.candidates.evaluated import Found, Sleepers, highest_wi
 from crawlsched.frontier.candidates.just_crawled import Fresh
 from crawlsched.frontier.cutoff import Calm
 from crawlsched.frontier.hosts.resting import RestingHosts
-from crawlsched.frontier.sleeping.level_queue import AWAKE, BARRED, FRESH, IN_FLIGHT, LOWEST, OUT, OWN_LADDER, RUNNING
+from crawlsched.frontier.places import AWAKE, BARRED, FRESH, IN_FLIGHT, LOWEST, OUT, OWN_LADDER, RUNNING
 from crawlsched.frontier.sleeping.level_queues import Ladders
 from crawlsched.frontier.sleeping.levels import (
     bed_level,
@@ -75,7 +75,7 @@ class Standing:
     Attributes
     ----------
     place : ndarray of int32
-        By page, where it stands; see `level_queue`.
+        By page, where it stands; see `places`.
     now, until : float
         POSIX seconds: the time, and when the turn ends.
     holds : float

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from crawlsched.frontier.buckets.bucket_loops import LIVING, empty_table, find
+from crawlsched.frontier.places import LOWEST
 from crawlsched.frontier.sleeping import levels as scale
-from crawlsched.frontier.sleeping.level_queue import LOWEST
 
 __all__ = ["EXAMPLES", "belong", "leave"]
 

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from crawlsched.columns.growing import let_go
 from crawlsched.frontier.membership import Filing
-from crawlsched.frontier.sleeping.level_queue import BARRED, OUT, OWN_LADDER, RUNNING
+from crawlsched.frontier.places import BARRED, OUT, OWN_LADDER, RUNNING
 from crawlsched.frontier.timers.timing_wheel import NONE
 
 __all__ = ["Filed", "file_anew", "filed", "put_back"]
@@ -27,7 +27,7 @@ class Filed(NamedTuple):
     ----------
     place : ndarray of int32, shape (n,)
         The level that a sleeping page's value does not reach before its alarm, with a mark for those on the ladder of
-        their own host; for others as in `level_queue`.
+        their own host; for others as in `places`.
     alarm : ndarray of uint32, shape (n,)
         The tick in which the alarm rings; 0: there is none.
     start, tick : float

@@ -1,4 +1,7 @@
-"""Pages: what is kept of each known page, as columns of arrays."""
+"""Pages: what is kept of each known page, as columns of arrays.
+
+A page is a row number here; URLs stand in `page_index` alone. Imports columns. Begin reading with `pages`.
+"""
 
 from crawlsched.pages.pages import (
     ERROR,

@@ -1,9 +1,16 @@
-"""The planner: what is known of all pages, what each is worth, and which goes next."""
+"""The planner: what is known of all pages, what each is worth, and which goes next.
+
+Imports the frontier, pages, estimators and the mathematics, and never reads a clock: `now` is an argument. Begin
+reading with `planner`.
+"""
 
 from crawlsched.frontier import Pick
+from crawlsched.planner.observation import Observation
 from crawlsched.planner.planner import DEFAULT_GRID, Planner
-from crawlsched.planner.plans.plan import Plan, Snapshot, plan
-from crawlsched.planner.reports.explanation import Explanation, Observation
+from crawlsched.planner.plans.plan import Plan, plan
+from crawlsched.planner.plans.snapshot import Snapshot
+from crawlsched.planner.reports.explaining import explain
+from crawlsched.planner.reports.explanation import Explanation
 from crawlsched.planner.reports.prospects import prospects
 from crawlsched.planner.state import plan_in_force, planner_arrays, planner_facts, plans_in_turn, restore_planner
 
@@ -15,6 +22,7 @@ __all__ = [
     "Plan",
     "Planner",
     "Snapshot",
+    "explain",
     "plan",
     "plan_in_force",
     "planner_arrays",

@@ -26,12 +26,12 @@ from crawlsched.planner.evidence.signal_counts import Listening
 from crawlsched.planner.models.likelihood_power import LearningRate
 from crawlsched.planner.models.rate_decay import Aging
 from crawlsched.planner.models.rate_stationarity import Persistence
+from crawlsched.planner.observation import Observation
 from crawlsched.planner.overrides.exploration import Exploration
 from crawlsched.planner.overrides.starvation import Rounds
 from crawlsched.planner.parameters.parameters import Parameters
 from crawlsched.planner.plans.plan import Plan
 from crawlsched.planner.plans.signal_learning import FIRST_PRECISION, FIRST_SIGNAL_RATE
-from crawlsched.planner.reports.explanation import Observation
 from crawlsched.planner.values.plug_in_values import KnownRates, PointValues
 from crawlsched.planner.values.posterior_values import PosteriorValues
 from crawlsched.planner.values.rules import RULES
@@ -159,8 +159,8 @@ class Knowledge:
             discovery_horizon=self.discovery_horizon,
         )
 
-    def _at(self, now: float) -> float:
-        # Clocks may be set back; here time stands still until they have caught up.
+    def at(self, now: float) -> float:
+        """Return the time, POSIX seconds; where a clock was set back time stands still until it has caught up."""
         if now > self._now:
             self._now = now
         if self._frontier is None:
@@ -220,7 +220,7 @@ class Knowledge:
         ndarray of int
             The new pages.
         """
-        now = self._at(now)
+        now = self.at(now)
         pages = self.pages.add(host, now, importance, n, part)
         self._grow()
         for start in range(0, pages.size, _FILED):
@@ -242,7 +242,7 @@ class Knowledge:
         now : float
             POSIX seconds; a last crawl later than that is set to it, and counted in `clipped`.
         """
-        now = self._at(now)
+        now = self.at(now)
         pages = np.asarray(columns["page"], np.intp)
         # Numbers of rows that another planner has given out; `load_further` brings what they stand for.
         known = {name: column for name, column in columns.items() if name != "further"}
@@ -274,24 +274,24 @@ class Knowledge:
                 self.further.load(*row)
                 loaded.add(page)
         if loaded:
-            self._refile(np.array(sorted(loaded), np.intp), self._at(now))
+            self._refile(np.array(sorted(loaded), np.intp), self.at(now))
 
     def load_neighbours(self, heard: npt.NDArray[np.uint8], now: float) -> None:
         """Take in from a store what pages have heard of their neighbours, once they are there."""
         self.neighbours.restore(heard[: self.pages.n])
         self.neighbours.make_room(self.pages.n)
-        self._refile(self.neighbours.with_evidence(), self._at(now))
+        self._refile(self.neighbours.with_evidence(), self.at(now))
 
     def know_all_pages(self, now: float) -> None:
         """Say that pages found from now on are new, because all that were there before are known.
 
         The planner finds that out by itself when a plan is made and most pages have been crawled.
         """
-        self.values.ages.know(self._at(now))
+        self.values.ages.know(self.at(now))
 
     def remove(self, pages: npt.ArrayLike) -> None:
         """Forget pages; their numbers are not given out again. O(1) a page."""
-        rows = self._rows(pages)
+        rows = self.rows(pages)
         self._in_flight.difference_update(rows.tolist())
         if self._frontier is not None:
             self._frontier.discard(rows)
@@ -302,7 +302,8 @@ class Knowledge:
         self.pages.free(rows)
         self.posterior.unpack(rows, np.zeros((rows.size, self.posterior.rates.size), np.uint16))
 
-    def _rows(self, pages: npt.ArrayLike) -> IndexArray:
+    def rows(self, pages: npt.ArrayLike) -> IndexArray:
+        """Return pages as an array of distinct row numbers, or raise `ValueError` if one of them is none."""
         rows = distinct(np.asarray(pages, np.intp).reshape(-1))
         if rows.size and not (rows[0] >= 0 and rows[-1] < self.pages.n):
             self._complain(pages)
@@ -340,7 +341,7 @@ class Knowledge:
             What was learned; None if nothing: a first visit, one that cannot be compared, or the return of a page that
             had been gone.
         """
-        now = self._at(now)
+        now = self.at(now)
         columns, values = self.pages, self.values
         crawled_at, state = columns.crawled_at.item(page), columns.state.item(page)
         n_signals, covered_further = columns.n_signals.item(page), columns.further.item(page)
@@ -562,7 +563,7 @@ class Knowledge:
 
     def failed(self, page: int, now: float, retry_at: float | None = None) -> None:
         """A visit did not reach content: the page backs off, at least until `retry_at`."""
-        now = self._at(now)
+        now = self.at(now)
         again = self._again(page, ERROR)
         wait = _backing_off(again, self.error_interval, _LONGEST_ERROR_INTERVAL)
         self.pages.set_rare(page, not_before=max(now + wait, retry_at or 0.0), n_errors=min(again + 1, 255))
@@ -570,7 +571,7 @@ class Knowledge:
 
     def gone(self, page: int, now: float) -> None:
         """A visit was told that the page is gone: it is looked for ever more rarely."""
-        now = self._at(now)
+        now = self.at(now)
         self._probe_later(page, GONE, now)
         self.pages.crawled_at[page] = now
         self.neighbours.forget(page)
@@ -578,7 +579,7 @@ class Knowledge:
 
     def moved(self, page: int, now: float) -> None:
         """A visit was sent elsewhere for good: the page is looked for ever more rarely."""
-        now = self._at(now)
+        now = self.at(now)
         self._probe_later(page, MOVED, now)
         self.pages.crawled_at[page] = now
         self.neighbours.forget(page)
@@ -586,13 +587,13 @@ class Knowledge:
 
     def refused(self, page: int, now: float) -> None:
         """A visit was refused before it left: it is tried ever more rarely."""
-        now = self._at(now)
+        now = self.at(now)
         self._probe_later(page, REFUSED, now)
         self._return(page, now)
 
     def release(self, page: int, now: float) -> None:
         """A visit was dropped: the page is as if it had not been picked."""
-        self._return(page, self._at(now))
+        self._return(page, self.at(now))
 
     def _probe_later(self, page: int, state: int, now: float) -> None:
         again = self._again(page, state)
@@ -614,8 +615,8 @@ class Knowledge:
 
     def covered(self, pages: npt.ArrayLike, source: int, now: float) -> None:
         """A source names these pages; the first time is no announcement. O(1) a page."""
-        self._at(now)
-        self._listening.cover(self._rows(pages), source, now)
+        self.at(now)
+        self._listening.cover(self.rows(pages), source, now)
 
     def signalled(self, pages: npt.ArrayLike, source: int, now: float, since: float | None = None) -> int:
         """A source announces changes of these pages, once each.
@@ -640,12 +641,12 @@ class Knowledge:
         More than 128 at once come into force in slices over the next picks; a page visited before its slice has been
         seen by that visit.
         """
-        now = self._at(now)
+        now = self.at(now)
         columns, before = self.pages, (now if since is None else min(since, now)) - self.signal_delay
         rows = np.asarray(pages, np.intp).reshape(-1)
         if rows.size <= min(_FEW, self.frontier.values.few):
             return self._take_few_signals(sorted(set(rows.tolist())), source, now, before)
-        rows = self._rows(rows)
+        rows = self.rows(rows)
         if (columns.source[rows] != source).any():
             self._listening.cover(rows, source, now)
         if self.signal_delay:
@@ -690,9 +691,9 @@ class Knowledge:
 
     def set_importance(self, pages: npt.ArrayLike, importance: npt.ArrayLike, now: float) -> None:
         """Set the weights of distinct pages; O(log n) a page."""
-        now = self._at(now)
+        now = self.at(now)
         rows = np.asarray(pages, np.intp).reshape(-1)
-        if self._rows(rows).size != rows.size:
+        if self.rows(rows).size != rows.size:
             raise ValueError(f"pages must be distinct, got {pages!r}.")
         weights = np.broadcast_to(check_importance(importance), rows.shape).astype(np.float32)
         differs = self.pages.importance[rows] != weights
@@ -724,7 +725,7 @@ class Knowledge:
         """
         if self._rule == "posterior":
             raise ValueError(f"crawl_value must be one of {', '.join(RULES)} for known rates, got 'posterior'.")
-        rows = self._rows(pages)
+        rows = self.rows(pages)
         order = np.argsort(np.asarray(pages, np.intp), kind="stable")
         if self.known_rates is None:
             self.known_rates = KnownRates(RULES[self._rule])
@@ -733,7 +734,7 @@ class Knowledge:
         )
         self.known_rates.set(rows, *(column[order] for column in columns))
         if self._frontier is not None:
-            self._refile(rows, self._at(self._now if now is None else now))
+            self._refile(rows, self.at(self._now if now is None else now))
 
     def _refile(self, rows: IndexArray, now: float) -> None:
         for start in range(0, rows.size, _FILED):

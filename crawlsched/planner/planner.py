@@ -17,9 +17,8 @@ from crawlsched.planner.knowledge import DEFAULT_GRID, Knowledge, positive
 from crawlsched.planner.models.likelihood_power import LearningRate
 from crawlsched.planner.models.rate_decay import Aging
 from crawlsched.planner.models.rate_stationarity import Persistence
-from crawlsched.planner.plans.plan import Plan, Snapshot
-from crawlsched.planner.reports.explaining import explain
-from crawlsched.planner.reports.explanation import Explanation
+from crawlsched.planner.plans.plan import Plan
+from crawlsched.planner.plans.snapshot import Snapshot
 from crawlsched.planner.slices import done_at_once
 
 __all__ = ["DEFAULT_GRID", "Planner"]
@@ -115,7 +114,7 @@ class Planner(Knowledge):
             Its reason is that of `Frontier.pick`, or ``"exploration"`` for a page that goes for what its visit teaches.
             The page is in flight until one of `crawled`, `failed`, `gone`, `moved`, `refused`, `release`, `remove`.
         """
-        now, frontier = self._at(now), self.frontier
+        now, frontier = self.at(now), self.frontier
         if self._work:
             self.work(now)
         if self._rounds is not None:
@@ -146,7 +145,7 @@ class Planner(Knowledge):
         if self._work:
             # In turn, so that announcements do not wait until all pages have adopted a plan.
             step = self._work.popleft()
-            if step(self._at(now)):
+            if step(self.at(now)):
                 self._work.append(step)
         return bool(self._work)
 
@@ -160,7 +159,7 @@ class Planner(Knowledge):
 
         `pick` does it too. Before the first of many picks it can be a long time, as after loading a large collection.
         """
-        now = self._at(now)
+        now = self.at(now)
         self.frontier.advance(now)
 
     def in_flight(self, page: int) -> bool:
@@ -186,9 +185,9 @@ class Planner(Knowledge):
 
     def force(self, pages: npt.ArrayLike, now: float) -> None:
         """Let pages go next, before anything of value; those in flight are left alone."""
-        self._at(now)
+        self.at(now)
         rows = np.asarray(pages, np.intp)
-        self._rows(rows)
+        self.rows(rows)
         self.frontier.force(rows)
 
     # -- plans
@@ -275,7 +274,7 @@ class Planner(Knowledge):
             If the plan was made for another grid of rates.
         """
         parameters = plan.parameters(self.posterior.rates, self.discovery_horizon)
-        self._at(now)
+        self.at(now)
         if self._watch.n_visits:
             # What this planner knows is newer; only one that has just begun takes what a plan remembers.
             parameters = replace(parameters, co_changes=self._newest_parameters.co_changes)
@@ -315,11 +314,6 @@ class Planner(Knowledge):
         if self.max_crawl_interval is None:
             return 0.0
         return len(self.pages) / self.max_crawl_interval
-
-    def explain(self, page: int, now: float) -> Explanation:
-        """Return why a page is crawled when it is."""
-        self._rows(page)
-        return explain(self, page, self._at(now))
 
 
 def _visited(n_crawls: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from crawlsched.frontier import Filed, file_anew, filed, put_back
 from crawlsched.pages import FREE
+from crawlsched.planner.planner import Planner
 from crawlsched.planner.plans.plan import Plan
-
-if TYPE_CHECKING:
-    from crawlsched.planner.planner import Planner
 
 __all__ = ["plan_in_force", "planner_arrays", "planner_facts", "plans_in_turn", "restore_planner"]
 
@@ -89,7 +87,7 @@ def restore_planner(
     now : float
         POSIX seconds, not before the arrays were taken.
     """
-    now = planner._at(now)
+    now = planner.at(now)
     planner.pages.restore(_named("pages.", arrays))
     planner.further.restore(_named("further.", arrays))
     planner.own_precision.restore(arrays["own_precision"])

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from crawlsched.store import Outcome
-
-if TYPE_CHECKING:
-    from crawlsched.visits.probes import Probe
+from crawlsched.visits.probes import Probe
 
 __all__ = ["Visit", "Visits"]
 

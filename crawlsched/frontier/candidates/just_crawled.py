@@ -7,7 +7,7 @@ import numpy as np
 from crawlsched.columns.array_types import IndexArray, LevelArray
 from crawlsched.compiling import Compilable
 from crawlsched.frontier.candidates import just_crawled_loops
-from crawlsched.frontier.sleeping.level_queue import FRESH, IN_FLIGHT
+from crawlsched.frontier.places import FRESH, IN_FLIGHT
 from crawlsched.frontier.values import CrawlValues
 
 __all__ = ["Fresh"]

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from crawlsched.frontier.sleeping.level_queue import FRESH, IN_FLIGHT
+from crawlsched.frontier.places import FRESH, IN_FLIGHT
 
 __all__ = ["EXAMPLES", "take_fresh"]
 

@@ -9,7 +9,7 @@ import numpy as np
 from crawlsched.columns.array_types import BoolArray, IndexArray
 from crawlsched.frontier.candidates.evaluated import Found
 from crawlsched.frontier.placement import Standing
-from crawlsched.frontier.sleeping.level_queue import AWAKE, FRESH, RUNNING
+from crawlsched.frontier.places import AWAKE, FRESH, RUNNING
 from crawlsched.pages import distinct
 
 __all__ = ["Look"]

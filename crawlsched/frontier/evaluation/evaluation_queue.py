@@ -9,8 +9,8 @@ import numpy as np
 from crawlsched.columns.array_types import IndexArray
 from crawlsched.frontier.evaluation.evaluation import Look
 from crawlsched.frontier.placement import Standing
+from crawlsched.frontier.places import BARRED
 from crawlsched.frontier.sleeping.crowded_levels import Crowds
-from crawlsched.frontier.sleeping.level_queue import BARRED
 
 __all__ = ["OPENED", "SOON", "WOKEN", "Looks"]
 

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from crawlsched.columns.array_types import IndexArray, LevelArray
 from crawlsched.columns.growing import grown
-from crawlsched.frontier.sleeping.level_queue import LOWEST
+from crawlsched.frontier.places import LOWEST
 
 __all__ = ["RestingHosts"]
 

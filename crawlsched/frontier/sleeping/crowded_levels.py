@@ -6,7 +6,8 @@ import numpy as np
 
 from crawlsched.columns.array_types import IndexArray
 from crawlsched.frontier.hosts.resting import RestingHosts
-from crawlsched.frontier.sleeping.level_queue import LOWEST, Ladder
+from crawlsched.frontier.places import LOWEST
+from crawlsched.frontier.sleeping.level_queue import Ladder
 from crawlsched.frontier.sleeping.level_queues import Ladders
 from crawlsched.frontier.sleeping.levels import SHARE
 

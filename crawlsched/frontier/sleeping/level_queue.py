@@ -12,49 +12,14 @@ import numpy.typing as npt
 from crawlsched.columns.array_types import FloatArray, IndexArray, LevelArray
 from crawlsched.columns.number_column import NumberColumn
 from crawlsched.frontier.buckets.buckets import Buckets
+from crawlsched.frontier.places import AFTER_ALL_PAGES, IN_FLIGHT, RUNNING
 from crawlsched.frontier.sleeping.levels import value_at
 from crawlsched.pages import distinct
 
-__all__ = [
-    "AFTER_ALL_PAGES",
-    "AWAKE",
-    "BARRED",
-    "BEHIND",
-    "FRESH",
-    "IN_FLIGHT",
-    "LOWEST",
-    "OUT",
-    "OWN_LADDER",
-    "RUNNING",
-    "Ladder",
-    "Run",
-]
+__all__ = ["Ladder", "Run"]
 
-# Where a page stands, as one number: its level if it sleeps in the shared ladder, that plus OWN_LADDER if it sleeps in
-# its host's own, or one of these.
-#: Not in the frontier.
-OUT = -(2**31)
-#: Picked, and not yet back.
-IN_FLIGHT = OUT + 1
-#: Not allowed before some time.
-BARRED = OUT + 2
-#: Just crawled, and worth next to nothing until the tick ends, when it is put where it belongs.
-FRESH = OUT + 3
-#: Among the pages that are compared at each pick.
-AWAKE = OUT + 4
-#: From here to `RUNNING`: behind another page, in the queue of that number.
-BEHIND = OUT + 5
-OWN_LADDER = 2**28
-
-
-#: Levels begin here: what stands above `RUNNING` sleeps.
-LOWEST = -(2**30)
-#: In a run: one of pages that are sorted by crawl values which do not grow.
-RUNNING = LOWEST - 1
 # Levels in which `highest_sleepers` looks for pages.
 _LEVELS_LOOKED_AT = 64
-#: Stands for a page in keys (-value, page) that come after those of all pages of that value.
-AFTER_ALL_PAGES = 2**62
 
 
 class Run:

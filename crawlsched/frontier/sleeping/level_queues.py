@@ -13,7 +13,8 @@ import numpy.typing as npt
 from crawlsched.columns.array_types import FloatArray, IndexArray, LevelArray
 from crawlsched.columns.growing import grown
 from crawlsched.frontier.buckets.entries import LOOPS
-from crawlsched.frontier.sleeping.level_queue import OWN_LADDER, RUNNING, Ladder, Run
+from crawlsched.frontier.places import OWN_LADDER, RUNNING
+from crawlsched.frontier.sleeping.level_queue import Ladder, Run
 from crawlsched.pages import Pages
 
 __all__ = ["Ladders"]

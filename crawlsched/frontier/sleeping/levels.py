@@ -28,7 +28,7 @@ __all__ = [
 
 #: Steps per factor of two: neighbouring levels differ by 5e-6, so that even among ten million pages only some hundred
 # have their values within the eight steps in which all sleep under one level. More would not fit beside each other in
-# a 4-byte number (see `level_queue`): values reach from 2**-1000 to 2**1000.
+# a 4-byte number (see `places`): values reach from 2**-1000 to 2**1000.
 STEPS = 2.0**17
 LN2 = log(2.0)
 #: The level of all values from 0 up to 2**-1000, which is its own value.

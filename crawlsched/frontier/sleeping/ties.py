@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from crawlsched.columns.array_types import BoolArray, IndexArray, LevelArray
-from crawlsched.frontier.sleeping.level_queue import BEHIND, RUNNING
+from crawlsched.frontier.places import BEHIND, RUNNING
 
 __all__ = ["Followers"]
 

@@ -6,9 +6,9 @@ import numpy as np
 
 from crawlsched.columns.array_types import IndexArray
 from crawlsched.pages import FREE, Pages
+from crawlsched.planner.evidence.announcements import PageSignals
 from crawlsched.planner.evidence.coincidence import Coincidence
 from crawlsched.planner.evidence.further_sources import FurtherSources, Heard
-from crawlsched.planner.values.posterior_values import PosteriorValues
 
 __all__ = ["Listening"]
 
@@ -24,7 +24,7 @@ class Listening:
     pages : Pages
     further : FurtherSources
         Rows of the pages that more than one source covers.
-    values : PosteriorValues
+    values : PageSignals
         Knows what an announcement of each source is worth.
 
     Notes
@@ -37,7 +37,7 @@ class Listening:
     came in between and has seen the change.
     """
 
-    def __init__(self, pages: Pages, further: FurtherSources, values: PosteriorValues) -> None:
+    def __init__(self, pages: Pages, further: FurtherSources, values: PageSignals) -> None:
         self._pages = pages
         self._further = further
         self._values = values

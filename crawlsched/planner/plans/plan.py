@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from crawlsched.columns.array_types import FloatArray, IndexArray
+from crawlsched.columns.array_types import FloatArray
 from crawlsched.estimators import grid_id, learn_prior
 from crawlsched.estimators.log_weights import relative_likelihoods
 from crawlsched.planner.models.likelihood_power import LEARNING_RATES, best_learning_rate, first_losses
@@ -20,9 +20,10 @@ from crawlsched.planner.parameters.parameters import FIRST_STRENGTH, Parameters,
 from crawlsched.planner.parameters.signal_groups import SignalGroups
 from crawlsched.planner.plans.signal_learning import learn_signals
 from crawlsched.planner.plans.signal_strengths import learn_strengths
+from crawlsched.planner.plans.snapshot import Snapshot
 from crawlsched.planner.values.signalled import Grid
 
-__all__ = ["Plan", "Snapshot", "plan"]
+__all__ = ["Plan", "plan"]
 
 
 # A host needs so many visited pages in the sample for a prior of its own; at most so many hosts get one.
@@ -34,71 +35,6 @@ _DEMAND_POINTS_PER_DECADE = 10
 # Matrix products of so many operations are not shared among threads by OpenBLAS, which would let them spin for as long
 # again as they have worked, on processors that the crawl beside could use.
 _LARGEST_PRODUCT = 250_000
-
-
-@dataclass(frozen=True, eq=False)
-class Snapshot:
-    """Copies of what a plan needs, taken by the crawling thread.
-
-    Attributes
-    ----------
-    rates : ndarray, shape (K,)
-        The grid of change rates.
-    discovery_horizon : float
-        Seconds.
-    time : float
-        POSIX seconds.
-    n_pages : int
-        How many pages have been visited.
-    pages : ndarray of int, shape (n,)
-        Visited pages, all or an even sample, ascending.
-    log_likelihood : ndarray of uint8, shape (n, K)
-        Their compact rows.
-    hosts : ndarray of int, shape (n,)
-        Their hosts.
-    importance : ndarray, shape (n,)
-        Their weights.
-    sources, signalled_hosts, signalled_parts, n_signals_total, signalled_for : ndarray, shape (s,)
-        Of pages that a source covers, all or an even sample: the source, the page's host and part of it, the
-        announcements that the source made, and in how many seconds.
-    true_signals, false_signals : ndarray, shape (s,)
-        Of the same pages: how many announcements visits found true and false, as `OwnPrecision` counts them.
-    co_changes : CoChanges
-        When pages of a host changed together, as known until then.
-    learning_losses : ndarray, shape (3,), optional
-        How well each learning rate has foretold visits until then: `LearningRate.losses`; none were seen by default.
-    neighbour_losses : ndarray, shape (8, 8, 12), optional
-        What decides how far neighbours are trusted: `Neighbours.losses`; none were seen by default.
-    aging_losses : ndarray, shape (10,), optional
-        How well each law of aging has foretold visits: `Aging.losses`; none were seen by default.
-    persistence_losses : ndarray, shape (2,), optional
-        How well visits were foretold if rates may change, and if they stay: `Persistence.losses`; none were seen by
-        default.
-    known_since : float
-        When the collection was known for the most part, POSIX seconds; inf: not yet.
-    """
-
-    rates: FloatArray
-    discovery_horizon: float
-    time: float
-    n_pages: int
-    pages: IndexArray
-    log_likelihood: npt.NDArray[np.uint8]
-    hosts: npt.NDArray[np.int32]
-    importance: FloatArray
-    sources: npt.NDArray[np.int32]
-    signalled_hosts: npt.NDArray[np.int32]
-    signalled_parts: npt.NDArray[np.uint16]
-    n_signals_total: FloatArray
-    signalled_for: FloatArray
-    true_signals: FloatArray
-    false_signals: FloatArray
-    co_changes: CoChanges = field(default_factory=CoChanges)
-    learning_losses: FloatArray | None = None
-    neighbour_losses: FloatArray | None = None
-    aging_losses: FloatArray | None = None
-    persistence_losses: FloatArray | None = None
-    known_since: float = np.inf
 
 
 @dataclass(frozen=True, eq=False)
@@ -319,7 +255,8 @@ def plan(
         persistence = first_persistence_losses() if previous is None else previous.persistence_losses
     learning_rate = best_learning_rate(losses)
     priors, group_hosts = _learn_priors(snapshot, learning_rate)
-    learned = learn_signals(snapshot, signal_observations, previous)
+    known = None if previous is None else (previous.signal_weights, previous.precision_intervals)
+    learned = learn_signals(snapshot, signal_observations, known)
     threshold, demand = _demand(snapshot, priors, group_hosts, bandwidth, learning_rate)
     return Plan(
         time=snapshot.time,

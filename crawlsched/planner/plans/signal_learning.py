@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -11,9 +11,7 @@ import numpy.typing as npt
 from crawlsched.columns.array_types import FloatArray, IndexArray
 from crawlsched.estimators import SignalQuality
 from crawlsched.planner.parameters.signal_groups import WHOLE_SITE, SignalGroup, SignalGroups
-
-if TYPE_CHECKING:
-    from crawlsched.planner.plans.plan import Plan, Snapshot
+from crawlsched.planner.plans.snapshot import Snapshot
 
 __all__ = ["FIRST_PRECISION", "FIRST_SIGNAL_RATE", "SignalsLearned", "learn_signals"]
 
@@ -52,8 +50,17 @@ class SignalsLearned(NamedTuple):
     groups: SignalGroups
 
 
-def learn_signals(snapshot: Snapshot, visits: Visits | None, previous: Plan | None) -> SignalsLearned:
-    """Fit precision by what visits found, and count announcements; parameters as for `plan`.
+def learn_signals(
+    snapshot: Snapshot, visits: Visits | None, previous: tuple[FloatArray, FloatArray] | None
+) -> SignalsLearned:
+    """Fit precision by what visits found, and count announcements.
+
+    Parameters
+    ----------
+    snapshot, visits
+        As for `plan`.
+    previous : tuple of ndarray, optional
+        The `weights` and `precision_intervals` of the plan before.
 
     Notes
     -----
@@ -67,13 +74,14 @@ def learn_signals(snapshot: Snapshot, visits: Visits | None, previous: Plan | No
     if heard is not None:
         n_sources = max(n_sources, int(heard["source"].max(initial=-1)) + 1)
     if previous is not None:
-        n_sources = max(n_sources, previous.signal_weights.size - 1)
+        n_sources = max(n_sources, previous[0].size - 1)
     weights = np.full(n_sources + 1, -np.log1p(-FIRST_PRECISION))
     intervals = np.tile([0.0, 1.0], (n_sources + 1, 1))
     if previous is not None:
-        known = previous.signal_weights.size - 1
-        weights[:known], intervals[:known] = previous.signal_weights[:-1], previous.precision_intervals[:-1]
-        weights[known:], intervals[known:] = previous.signal_weights[-1], previous.precision_intervals[-1]
+        before, of_before = previous
+        known = before.size - 1
+        weights[:known], intervals[:known] = before[:-1], of_before[:-1]
+        weights[known:], intervals[known:] = before[-1], of_before[-1]
     rates = _signal_rates(snapshot, n_sources)
     groups = SignalGroups()
     if heard is not None and heard["source"].size:

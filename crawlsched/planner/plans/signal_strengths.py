@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import numpy.typing as npt
 
 from crawlsched.columns.array_types import FloatArray
 from crawlsched.estimators.page_precision import fit_strength
 from crawlsched.planner.parameters.parameters import FIRST_STRENGTH
-
-if TYPE_CHECKING:
-    from crawlsched.planner.plans.plan import Snapshot
-    from crawlsched.planner.plans.signal_learning import SignalsLearned
+from crawlsched.planner.plans.signal_learning import SignalsLearned
+from crawlsched.planner.plans.snapshot import Snapshot
 
 __all__ = ["learn_strengths"]
 

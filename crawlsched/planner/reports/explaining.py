@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import numpy.typing as npt
 
 from crawlsched.frontier import PageValue
 from crawlsched.pages import STATE_NAMES
 from crawlsched.planner.parameters.signal_groups import WHOLE_SITE
+from crawlsched.planner.planner import Planner
 from crawlsched.planner.reports.explanation import Explanation
-
-if TYPE_CHECKING:
-    from crawlsched.planner.planner import Planner
 
 __all__ = ["explain"]
 
 
 def explain(planner: Planner, page: int, now: float) -> Explanation:
     """Return why a page is crawled when it is."""
-    pages, frontier, rows = planner.pages, planner.frontier, np.array([page])
+    now, rows = planner.at(now), planner.rows(page)
+    pages, frontier = planner.pages, planner.frontier
     weights = planner.values.weights(rows)[0]
     signal_rate, signal_weight = (float(column[0]) for column in planner.values.signals(rows))
     unsignalled = float(weights @ planner.posterior.rates)

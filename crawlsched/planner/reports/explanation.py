@@ -3,41 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
-__all__ = ["Explanation", "Observation"]
-
-
-class Observation(NamedTuple):
-    """What one visit taught.
-
-    Attributes
-    ----------
-    page : int
-    time : float
-        POSIX seconds.
-    elapsed : float
-        Seconds since the visit before.
-    n_signals : int
-        ChangeSignals in between.
-    source : int
-        Where they came from; -1 if no source covers the page.
-    evidence : float
-        What they took off the log-probability of freshness, nats.
-    changed : bool
-        Whether the page had changed.
-    further : tuple of (int, int)
-        Further sources that cover the page, and how many ChangeSignals each of them made.
-    """
-
-    page: int
-    time: float
-    elapsed: float
-    n_signals: int
-    source: int
-    evidence: float
-    changed: bool
-    further: tuple[tuple[int, int], ...] = ()
+__all__ = ["Explanation"]
 
 
 @dataclass(frozen=True)

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from crawlsched.columns.array_types import FloatArray, IndexArray
-
-if TYPE_CHECKING:
-    from crawlsched.planner.planner import Planner
+from crawlsched.planner.planner import Planner
 
 __all__ = ["Outlook"]
 

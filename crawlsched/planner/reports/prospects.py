@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import numpy.typing as npt
 
 from crawlsched.columns.array_types import FloatArray
-
-if TYPE_CHECKING:
-    from crawlsched.planner.planner import Planner
+from crawlsched.planner.planner import Planner
 
 __all__ = ["prospects"]
 

@@ -14,8 +14,9 @@ from crawlsched.frontier.buckets.entries import CompactEntries, PlainEntries
 from crawlsched.frontier.candidates import just_crawled_loops
 from crawlsched.frontier.cutoff import Calm
 from crawlsched.frontier.hosts.resting import RestingHosts
+from crawlsched.frontier.places import FRESH, IN_FLIGHT, LOWEST, OUT
 from crawlsched.frontier.sleeping.crowded_levels import Crowds
-from crawlsched.frontier.sleeping.level_queue import FRESH, IN_FLIGHT, LOWEST, OUT, Ladder
+from crawlsched.frontier.sleeping.level_queue import Ladder
 from crawlsched.frontier.sleeping.level_queues import Ladders
 from crawlsched.frontier.sleeping.levels import SHARE, STEPS, bed_levels, level_above, levels_above, meeting_levels
 from crawlsched.frontier.timers import timing_wheel_loops

@@ -10,7 +10,7 @@ import pytest
 
 from crawlsched.crawl_value import use_compiled
 from crawlsched.frontier import placement
-from crawlsched.frontier.sleeping.level_queue import OWN_LADDER
+from crawlsched.frontier.places import OWN_LADDER
 from crawlsched.planner import Planner
 
 N_PAGES = 3000

@@ -14,7 +14,7 @@ from crawlsched.frontier.candidates.candidates import Awake
 from crawlsched.frontier.evaluation.evaluation import Look
 from crawlsched.frontier.evaluation.evaluation_queue import SOON, Looks
 from crawlsched.frontier.placement import Standing
-from crawlsched.frontier.sleeping.level_queue import IN_FLIGHT, LOWEST, RUNNING
+from crawlsched.frontier.places import IN_FLIGHT, LOWEST, RUNNING
 from crawlsched.frontier.sleeping.levels import LN2, STEPS, level_above, value_at
 from crawlsched.planner import Planner
 from tests.benchmarks.bench_frontier import BANDWIDTH, Slots

@@ -7,7 +7,7 @@ import pytest
 
 from crawlsched.frontier import Frontier, Pick
 from crawlsched.frontier.frontier import HostFreeAt
-from crawlsched.frontier.sleeping.level_queue import BARRED
+from crawlsched.frontier.places import BARRED
 from crawlsched.planner import knowledge
 from crawlsched.simulation import History, replay
 

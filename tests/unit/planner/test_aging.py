@@ -9,7 +9,7 @@ import pytest
 from crawlsched.crawl_value import use_compiled
 from crawlsched.estimators import Posterior
 from crawlsched.pages import Pages
-from crawlsched.planner import DEFAULT_GRID, Plan, Planner, plan
+from crawlsched.planner import DEFAULT_GRID, Plan, Planner, explain, plan
 from crawlsched.planner.evidence import page_age_loops, page_ages
 from crawlsched.planner.evidence.page_ages import Ages, keep_found, shifted
 from crawlsched.planner.models.rate_decay import Aging, AgingLaw, best_law, first_aging_losses
@@ -153,7 +153,7 @@ def test_a_crawl_learns_that_its_pages_slow_down_and_says_so_of_new_ones() -> No
     at_present, when_old = planner.values.weights(np.array([newest]))[0], planner.values.weights_one(newest)
     faster = np.exp(np.log(DEFAULT_GRID) @ (at_present - when_old))
     assert 1.5 < faster <= paces[-1] + 1e-9
-    assert planner.explain(newest, now).unsignalled_change_rate == pytest.approx(at_present @ DEFAULT_GRID)
+    assert explain(planner, newest, now).unsignalled_change_rate == pytest.approx(at_present @ DEFAULT_GRID)
 
 
 @pytest.mark.parametrize("is_compiled", [False, True])

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from crawlsched.estimators.page_precision import expected_evidence, expected_evidences, fit_strength, judged, log_gamma
 from crawlsched.pages import Pages
-from crawlsched.planner import Planner, plan
+from crawlsched.planner import Planner, explain, plan
 from crawlsched.planner.evidence.page_precision import COLUMNS, OwnPrecision
 
 HALF = 0.5 * (1.0 + np.polynomial.legendre.leggauss(400)[0])
@@ -122,11 +122,11 @@ def two_pages() -> Planner:
 def test_pages_of_one_source_are_told_apart() -> None:
     """Each by its own visits; and what one announcement raises its crawl value by with it."""
     planner = two_pages()
-    trusted, doubted = (planner.explain(page, 50_000.0).precision for page in (0, 1))
+    trusted, doubted = (explain(planner, page, 50_000.0).precision for page in (0, 1))
     assert trusted > 0.7
     assert doubted < 0.2
     planner.signalled([0, 1], 0, 50_000.0)
-    fresh = [planner.explain(page, 50_001.0).expected_freshness for page in (0, 1)]
+    fresh = [explain(planner, page, 50_001.0).expected_freshness for page in (0, 1)]
     assert fresh[0] < 0.3
     assert fresh[1] > 0.7
 
@@ -201,8 +201,8 @@ def test_announcements_of_long_ago_count_less() -> None:
         visited(planner, 0, 20.0 * visit - 10.0, changed=False, announced=False)
         visited(planner, 0, 20.0 * visit, changed=visit <= 400)
         if visit == 400:
-            assert planner.explain(0, 8000.0).precision > 0.8
-    assert planner.explain(0, 14_000.0).precision < 0.3
+            assert explain(planner, 0, 8000.0).precision > 0.8
+    assert explain(planner, 0, 14_000.0).precision < 0.3
 
 
 @pytest.mark.parametrize(("n_useless", "at_most"), [(10, 10), (50, 70)])

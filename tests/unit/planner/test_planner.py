@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from crawlsched.pages import ERROR, FREE, GONE, LIVE, MOVED, NEW, REFUSED
-from crawlsched.planner import Observation, Plan, Planner, Snapshot, plan
+from crawlsched.planner import Observation, Plan, Planner, Snapshot, explain, plan
 from crawlsched.planner.knowledge import SLICE
 
 DAY = 86_400.0
@@ -495,7 +495,7 @@ def test_an_explanation_says_what_decides() -> None:
     """Each reason has its name."""
     planner = collection(50)
     now = float(planner.pages.crawled_at[:50].max()) + 1.0
-    seen = planner.explain(7, now)
+    seen = explain(planner, 7, now)
     assert seen.binds == "value"
     assert seen.change_rate_interval[0] <= seen.change_rate <= seen.change_rate_interval[1]
     assert 0 < seen.expected_freshness < 1
@@ -504,12 +504,12 @@ def test_an_explanation_says_what_decides() -> None:
     if now < seen.wake_time < np.inf:
         assert planner.frontier.values.one(7).at(seen.wake_time) == pytest.approx(seen.threshold, rel=1e-3)
     page = planner.pick(now, free).page
-    assert planner.explain(page, now).binds == "in_flight"
+    assert explain(planner, page, now).binds == "in_flight"
     planner.failed(page, now)
-    assert planner.explain(page, now).binds == "not_before"
-    assert planner.explain(page, now).next_allowed == now + 60.0
+    assert explain(planner, page, now).binds == "not_before"
+    assert explain(planner, page, now).next_allowed == now + 60.0
     planner.force([page], now)
-    assert planner.explain(page, now).binds == "forced"
+    assert explain(planner, page, now).binds == "forced"
     assert json.loads(json.dumps(seen.to_dict()))["state"] == "live"
 
 
@@ -517,7 +517,7 @@ def test_an_explanation_of_a_new_page_says_that_there_is_no_copy() -> None:
     """It is worth what its group is worth."""
     planner = Planner(1.0)
     planner.add(0, 0.0)
-    seen = planner.explain(0, 5.0)
+    seen = explain(planner, 0, 5.0)
     assert seen.state == "new"
     assert planner.pages.state[0] == NEW
     assert seen.expected_freshness == 0.0

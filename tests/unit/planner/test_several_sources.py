@@ -11,7 +11,7 @@ import pytest
 
 from crawlsched.change_signals import attributed
 from crawlsched.pages import Pages
-from crawlsched.planner import Planner, plan
+from crawlsched.planner import Planner, explain, plan
 from crawlsched.planner.evidence.further_sources import MOST_SOURCES, FurtherSources
 
 FIRST, SECOND, THIRD = 0, 1, 2
@@ -107,7 +107,7 @@ def test_what_is_stored_comes_back() -> None:
     again.load_further([(page, source, *row) for (page, source), row in rows.items()], 200.0)
     assert sorted(one[:6] for one in again.further.counts(0)) == sorted(one[:6] for one in planner.further.counts(0))
     assert sorted(again.further.of(0), key=lambda one: one.source)[0].signalled_at == 100.0
-    before, after = (one.explain(0, 300.0).crawl_value for one in (planner, again))
+    before, after = (explain(one, 0, 300.0).crawl_value for one in (planner, again))
     assert after == pytest.approx(before)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from crawlsched.change_signals import newest_of_each, part_number
-from crawlsched.planner import Plan, Planner, plan
+from crawlsched.planner import Plan, Planner, explain, plan
 from crawlsched.planner.parameters.signal_groups import WHOLE_SITE, SignalGroup, SignalGroups
 
 NEWS, SHOP = part_number("https://a/news/1"), part_number("https://a/shop/1")
@@ -94,7 +94,7 @@ def test_a_sitemap_that_is_honest_for_news_and_lies_for_the_shop_is_believed_for
     _, weight = planner.values.signals(np.arange(2))
     assert -np.expm1(-weight[0]) > 0.95
     assert -np.expm1(-weight[1]) < 0.1
-    assert planner.explain(0, END).precision_of == "part"
+    assert explain(planner, 0, END).precision_of == "part"
     assert by_part > as_one  # by less than if pages were not told apart by their own visits, too
 
 
