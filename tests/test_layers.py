@@ -6,6 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import grimp
 import pytest
 
 ROOT = Path(__file__).parents[1]
@@ -48,6 +49,38 @@ def test_an_import_upwards_is_noticed(checkout: Path) -> None:
     code, output = lint(checkout)
     assert code == 1
     assert "crawlsched.slot_clock -> crawlsched.planner" in output
+
+
+def test_an_import_that_only_an_annotation_needs_is_one(checkout: Path) -> None:
+    """Who names another module in an annotation depends on it: such circles were hidden once."""
+    with (checkout / "crawlsched" / "slot_clock.py").open("a") as module:
+        module.write(
+            "\nfrom typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from crawlsched.planner import Planner\n"
+        )
+    code, output = lint(checkout)
+    assert code == 1
+    assert "crawlsched.slot_clock -> crawlsched.planner" in output
+
+
+def test_a_room_inside_the_frontier_keeps_its_layer(checkout: Path) -> None:
+    """Buckets, the lowest of its rooms, cannot see the door."""
+    with (checkout / "crawlsched" / "frontier" / "buckets" / "entries.py").open("a") as module:
+        module.write("\nimport crawlsched.frontier.membership\n")
+    code, output = lint(checkout)
+    assert code == 1
+    assert "crawlsched.frontier.buckets.entries -> crawlsched.frontier.membership" in output
+
+
+def test_no_modules_import_one_another_in_a_circle() -> None:
+    """Not even for annotations; but for `crawlsched.Addon`, which is found when somebody asks for it."""
+    graph = grimp.build_graph("crawlsched", exclude_type_checking_imports=False)
+    graph.remove_import(importer="crawlsched", imported="crawlsched.addon")
+    imports = {name: graph.find_modules_directly_imported_by(name) for name in graph.modules}
+    while leaves := [name for name, others in imports.items() if not others & imports.keys()]:
+        for name in leaves:
+            del imports[name]
+    in_circles = {name for name in imports if any(name in imports.get(other, ()) for other in imports)}
+    assert not in_circles
 
 
 def test_a_new_module_has_to_choose_its_layer(checkout: Path) -> None:

@@ -1,4 +1,7 @@
-"""Change detection: did the content of a page change? Bytes in, fingerprints out."""
+"""Change detection: did the content of a page change? Bytes in, fingerprints out.
+
+A library without Scrapy, store or clock. Begin reading with `recipes`.
+"""
 
 from crawlsched.change_detection.block_recipe import LivingBlocks
 from crawlsched.change_detection.blocks import PageBlocks, page_blocks

@@ -1,1 +1,4 @@
-"""Receiver."""
+"""The receiver: an HTTP server inside the crawl that takes pings, off unless an address is set.
+
+Reads and limits what comes in, and hands it to `refresh.pings`. Begin reading with `receiver`.
+"""
