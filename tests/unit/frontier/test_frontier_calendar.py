@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Iterator
 
 import numpy as np
 import pytest
@@ -18,13 +17,6 @@ from crawlsched.frontier.timers import timing_wheel
 from crawlsched.frontier.timers.timing_wheel import Calendar
 
 HAS_NUMBA = importlib.util.find_spec("numba") is not None
-
-
-@pytest.fixture(autouse=True)
-def as_at_the_start() -> Iterator[None]:
-    """Take back what tests choose."""
-    yield
-    use_compiled(None)
 
 
 @settings(max_examples=30, deadline=None)

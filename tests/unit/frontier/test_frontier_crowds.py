@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Iterator
 
 import numpy as np
 import pytest
@@ -19,12 +18,6 @@ from crawlsched.planner.values import posterior_values
 
 HAS_NUMBA = importlib.util.find_spec("numba") is not None
 N_PAGES = 3000
-
-
-@pytest.fixture(autouse=True)
-def _code_in_use() -> Iterator[None]:
-    yield
-    use_compiled(None)
 
 
 def crowded(bandwidth: float) -> Planner:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Iterator
 
 import numpy as np
 import pytest
@@ -12,16 +11,10 @@ from crawlsched.crawl_value import use_compiled
 from crawlsched.frontier import placement
 from crawlsched.frontier.places import OWN_LADDER
 from crawlsched.planner import Planner
+from tests.hosts import Crawl
 
 N_PAGES = 3000
 CODES = [False, True] if importlib.util.find_spec("numba") is not None else [False]
-
-
-@pytest.fixture(autouse=True)
-def code_in_use() -> Iterator[None]:
-    """Whatever a test uses, the others use what they like."""
-    yield
-    use_compiled(None)
 
 
 def collection(hosts: np.ndarray, rng: np.random.Generator) -> Planner:
@@ -42,31 +35,9 @@ def collection(hosts: np.ndarray, rng: np.random.Generator) -> Planner:
     return planner
 
 
-class Crawl:
-    """Picks one after the other, each of which has to be the one of brute force; hosts rest after their visits."""
-
-    def __init__(self, planner: Planner, delays: dict[int, float], otherwise: float) -> None:
-        self.planner, self.delays, self.otherwise = planner, delays, otherwise
-        self.free_at = np.zeros(int(planner.pages.host[: planner.pages.n].max()) + 1)
-        self.now = 0.0
-        self.n_none = 0
-
-    def pick(self, n: int) -> None:
-        """Pick so many pages, each of which is crawled at once."""
-        frontier, hosts = self.planner.frontier, self.planner.pages.host[: self.planner.pages.n]
-        for _ in range(n):
-            self.now += 0.01
-            allowed = np.flatnonzero(self.free_at[hosts] <= self.now)
-            pick = frontier.pick(self.now, lambda host, now: self.free_at.item(host))
-            if not allowed.size:
-                assert pick is None
-                self.n_none += 1
-                continue
-            assert pick is not None
-            assert pick.page == allowed[frontier.values.many(allowed).at(self.now).argmax()]
-            host = hosts.item(pick.page)
-            self.free_at[host] = self.now + self.delays.get(host, self.otherwise)
-            self.planner.crawled(pick.page, self.now, bool(pick.page % 2))
+def crawl_of(planner: Planner, delays: dict[int, float], otherwise: float) -> Crawl:
+    """Return slots in which every pick has to be the one of brute force."""
+    return Crawl(planner, lambda host: delays.get(host, otherwise), lambda page, now: bool(page % 2), overrides=False)
 
 
 @pytest.mark.parametrize("compiled", CODES)
@@ -80,15 +51,15 @@ def test_while_hosts_rest_the_best_page_of_the_others_goes(
     use_compiled(compiled)
     rng = np.random.default_rng(11)
     planner = collection(np.where(rng.random(N_PAGES) < 0.5, 0, rng.integers(1, 41, N_PAGES)), rng)
-    crawl, frontier = Crawl(planner, {0: 2.0}, 0.3), planner.frontier
+    crawl, frontier = crawl_of(planner, {0: 2.0}, 0.3), planner.frontier
     for _ in range(6):
-        crawl.pick(100)
+        crawl.run(100)
         frontier._check(crawl.now)
     assert crawl.n_none == 0
     assert 0 in frontier._ladders.of_host
     assert len(frontier._ladders.of_host) == 1 or limits
-    crawl.delays, crawl.otherwise = {}, 0.0
-    crawl.pick(300)
+    crawl.rests = lambda host: 0.0
+    crawl.run(300)
     frontier._check(crawl.now)
 
 
@@ -98,8 +69,8 @@ def test_where_all_hosts_rest_no_page_goes_until_the_first_of_them_returns(compi
     use_compiled(compiled)
     rng = np.random.default_rng(12)
     planner = collection(rng.integers(0, 3, N_PAGES), rng)
-    crawl, frontier = Crawl(planner, {}, 0.25), planner.frontier
-    crawl.pick(300)
+    crawl, frontier = crawl_of(planner, {}, 0.25), planner.frontier
+    crawl.run(300)
     frontier._check(crawl.now)
     assert crawl.n_none > 200
     assert sorted(frontier._ladders.of_host) == [0, 1, 2]
@@ -111,7 +82,7 @@ def test_where_all_hosts_rest_no_page_goes_until_the_first_of_them_returns(compi
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(placement.Standing, "look_at", counted)
-        crawl.pick(300)
+        crawl.run(300)
     assert sum(looked_at) < 300 * 32
 
 
@@ -121,8 +92,8 @@ def test_of_very_many_hosts_that_rest_at_once_none_needs_a_ladder_of_its_own(com
     use_compiled(compiled)
     rng = np.random.default_rng(13)
     planner = collection(rng.integers(0, 300, N_PAGES), rng)
-    crawl, frontier = Crawl(planner, {}, 1.0), planner.frontier
-    crawl.pick(400)
+    crawl, frontier = crawl_of(planner, {}, 1.0), planner.frontier
+    crawl.run(400)
     frontier._check(crawl.now)
     assert np.count_nonzero(crawl.free_at > crawl.now) > 90
     assert crawl.n_none == 0
@@ -137,8 +108,8 @@ def test_a_host_of_which_too_many_pages_wait_pushes_its_own_cutoff_up_and_not_th
     use_compiled(compiled)
     rng = np.random.default_rng(14)
     planner = collection(np.where(rng.random(4 * N_PAGES) < 0.9, 0, rng.integers(1, 41, 4 * N_PAGES)), rng)
-    crawl, frontier = Crawl(planner, {0: 0.05}, 0.0), planner.frontier
-    crawl.pick(200)
+    crawl, frontier = crawl_of(planner, {0: 0.05}, 0.0), planner.frontier
+    crawl.run(200)
     rises = []
     keep_best = placement.Standing._keep_best
 
@@ -150,7 +121,7 @@ def test_a_host_of_which_too_many_pages_wait_pushes_its_own_cutoff_up_and_not_th
     monkeypatch.setattr(placement.Standing, "_keep_best", watched)
     n_stays = 0
     for _ in range(12):
-        crawl.pick(50)
+        crawl.run(50)
         frontier._check(crawl.now)
         if frontier._resting.has_own_cutoff(0, frontier._standing.cutoff):
             n_stays += frontier._resting.stays.item(0)

@@ -3,71 +3,18 @@
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import numpy as np
 import pytest
 
 from crawlsched.crawl_value import prepare_compiled, use_compiled
-from crawlsched.frontier import Pick
-from crawlsched.pages import FREE
 from crawlsched.planner import plan
-from tests.benchmarks.frontier_collection import START, Collection, collection, pages_in_blocks
+from tests.benchmarks.frontier_collection import START, collection
+from tests.hosts import Crawl
 
 N_PAGES, N_HOSTS, BANDWIDTH = 100_000, 3_000, 500.0
 HAS_NUMBA = importlib.util.find_spec("numba") is not None
-
-
-@pytest.fixture(autouse=True)
-def code_in_use() -> Iterator[None]:
-    """Whatever a test uses, the others use what they like."""
-    yield
-    use_compiled(None)
-
-
-class Crawl:
-    """Slots of a planner, each page of which comes back at once; one host has half of them, all rest after visits."""
-
-    def __init__(self, given: Collection, every: int) -> None:
-        self.given, self.planner, self.now, self.every = given, given.planner, START, every
-        self.free_at = np.zeros(N_HOSTS)
-        self.n_checked = self.n_picks = 0
-        self._rng, self._pick = np.random.default_rng(5), given.planner.frontier.pick
-        # Inside `Planner.pick`, when a slice of what is being adopted has run.
-        given.planner.frontier.pick = self._checked  # type: ignore[method-assign]
-
-    def run(self, n: int) -> None:
-        """Crawl so many pages."""
-        hosts = self.planner.pages.host
-        for _ in range(n):
-            self.now += 1 / self.planner.bandwidth
-            pick = self.planner.pick(self.now, lambda host, now: self.free_at.item(host))
-            assert pick is not None
-            self.free_at[hosts.item(pick.page)] = self.now + (0.05 if hosts.item(pick.page) == 0 else 1.0)
-            if self.planner.pages.crawled_at.item(pick.page) > -np.inf:
-                changed = self.given.has_changed(pick.page, self.now, self._rng)
-                self.planner.crawled(pick.page, self.now, changed)
-            else:
-                self.planner.crawled(pick.page, self.now, None)
-
-    def _checked(self, now: float, host_free_at: Callable[[int, float], float]) -> Pick | None:
-        self.n_picks += 1
-        wanted = self._best(now) if self.n_picks % self.every == 0 else None
-        pick = self._pick(now, host_free_at)
-        if wanted is not None and pick is not None and pick.reason == "value":
-            assert pick.page == wanted
-            self.n_checked += 1
-        return pick
-
-    def _best(self, now: float) -> int:
-        """Return the best of all pages whose hosts may be asked, the lowest of the best ones."""
-        pages, best = self.planner.pages, (np.inf, -1)
-        for block in pages_in_blocks(pages.n):
-            allowed = block[(pages.state[block] != FREE) & (self.free_at[pages.host[block]] <= now)]
-            values = self.planner.frontier.values.many(allowed).at(now)
-            row = int(values.argmax())
-            best = min(best, (-values.item(row), int(allowed[row])))
-        return best[1]
 
 
 def happenings(crawl: Crawl, crawl_value: str, rng: np.random.Generator) -> Iterator[str]:
@@ -112,7 +59,14 @@ def test_whatever_happens_to_very_many_pages_the_best_of_all_goes(crawl_value: s
     hosts = np.where(rng.random(N_PAGES) < 0.5, 0, rng.integers(1, N_HOSTS, N_PAGES))
     given = collection(N_PAGES, BANDWIDTH, crawl_value, signalled=1 / 3, hosts=hosts)
     use_compiled(compiled)
-    crawl = Crawl(given, every)
+    changes = np.random.default_rng(5)
+    crawl = Crawl(
+        given.planner,
+        lambda host: 0.05 if host == 0 else 1.0,
+        lambda page, now: given.has_changed(page, now, changes),
+        now=START,
+        every=every,
+    )
     for _ in happenings(crawl, crawl_value, rng):
         crawl.run(500)
     crawl.planner.frontier._check(crawl.now)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator
 
 import numpy as np
 import pytest
@@ -26,10 +25,8 @@ PARTS = 6
 
 
 @pytest.fixture(autouse=True)
-def _numpy_alone() -> Iterator[None]:
+def _numpy_alone() -> None:
     use_compiled(False)
-    yield
-    use_compiled(None)
 
 
 def look_at_sleepers(n: int) -> tuple[Planner, Look, np.ndarray]:

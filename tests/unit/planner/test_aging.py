@@ -13,16 +13,13 @@ from crawlsched.planner import DEFAULT_GRID, Plan, Planner, explain, plan
 from crawlsched.planner.evidence import page_age_loops, page_ages
 from crawlsched.planner.evidence.page_ages import Ages, keep_found, shifted
 from crawlsched.planner.models.rate_decay import Aging, AgingLaw, best_law, first_aging_losses
+from tests.hosts import never_rests
 
 DAY = 86_400.0
 LAW = AgingLaw(strength=9.0, half_age=10 * DAY)
 # As plans learn it: about a mean interval of 60 days, with a standard deviation of a factor of 2.7.
 PRIOR = np.exp(-((np.log(DEFAULT_GRID * DAY) + np.log(60)) ** 2) / 2)
 PRIOR /= PRIOR.sum()
-
-
-def never_rests(host: int, now: float) -> float:
-    return now
 
 
 def visited(n_pages: int, strength: float, rng: np.random.Generator) -> Aging:

@@ -11,13 +11,10 @@ from crawlsched.planner import Plan, Planner, plan, plan_in_force, planner_array
 from crawlsched.planner.evidence.neighbour_loops import CHANGED, EVIDENCE, STRENGTH, UNCHANGED, heard_of, height
 from crawlsched.planner.evidence.neighbours import Neighbours
 from crawlsched.simulation import History, replay
+from tests.hosts import never_rests
 
 DAY = 86_400.0
 SECTION = 16
-
-
-def never_rests(host: int, now: float) -> float:
-    return now
 
 
 def crawled_pages(crawled_at: np.ndarray, host: np.ndarray | None = None) -> Pages:

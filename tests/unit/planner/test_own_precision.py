@@ -11,15 +11,12 @@ from crawlsched.estimators.page_precision import expected_evidence, expected_evi
 from crawlsched.pages import Pages
 from crawlsched.planner import Planner, explain, plan
 from crawlsched.planner.evidence.page_precision import COLUMNS, OwnPrecision
+from tests.hosts import never_rests
 
 HALF = 0.5 * (1.0 + np.polynomial.legendre.leggauss(400)[0])
 WEIGHTS = 0.5 * np.polynomial.legendre.leggauss(400)[1]
 COUNTS = st.floats(2.0, 300.0)
 SIGNALS = st.integers(1, 100)
-
-
-def free(host: int, now: float) -> float:
-    return now
 
 
 def moments(true: float, false: float, n_signals: int, known: float, fresh: float) -> tuple[float, float, float]:
@@ -95,7 +92,7 @@ def visited(planner: Planner, page: int, now: float, changed: bool, announced: b
     if announced:
         planner.signalled([page], 0, now - 1.0)
     planner.force([page], now)
-    pick = planner.pick(now, free)
+    pick = planner.pick(now, never_rests)
     assert pick is not None
     assert pick.page == page
     planner.crawled(page, now, changed)
@@ -109,7 +106,7 @@ def two_pages() -> Planner:
     planner = Planner(1.0)
     planner.add(0, 0.0, n=2)
     for page in (0, 1):
-        planner.pick(0.0, free)
+        planner.pick(0.0, never_rests)
         planner.crawled(page, 0.0, None)
     planner.covered([0, 1], 0, 0.0)
     for visit in range(1, 13):
@@ -156,7 +153,7 @@ def test_without_announcements_nothing_is_kept() -> None:
     planner = Planner(1.0)
     planner.add(0, 0.0, n=3)
     for now in range(1, 20):
-        pick = planner.pick(float(now), free)
+        pick = planner.pick(float(now), never_rests)
         assert pick is not None
         planner.crawled(pick.page, float(now), None if now < 4 else bool(now % 2))
     again = Planner(1.0)
@@ -194,7 +191,7 @@ def test_announcements_of_long_ago_count_less() -> None:
     """A page whose announcements were true 400 times and are false from then on is not believed after 300 visits."""
     planner = Planner(1.0)
     planner.add(0, 0.0)
-    planner.pick(0.0, free)
+    planner.pick(0.0, never_rests)
     planner.crawled(0, 0.0, None)
     planner.covered([0], 0, 0.0)
     for visit in range(1, 701):
@@ -213,7 +210,7 @@ def test_a_page_whose_announcements_become_true_is_believed_again_within_a_bound
     planner = Planner(1.0)
     planner.add(0, 0.0, n=2)
     for page in (0, 1):
-        planner.pick(0.0, free)
+        planner.pick(0.0, never_rests)
         planner.crawled(page, 0.0, None)
     planner.covered([0, 1], 0, 0.0)
     for visit in range(1, n_useless + at_most + 1):
@@ -255,7 +252,7 @@ def test_each_source_of_a_page_is_judged_by_itself() -> None:
     planner = Planner(1.0)
     planner.add(0, 0.0, n=2)
     for page in (0, 1):
-        planner.pick(0.0, free)
+        planner.pick(0.0, never_rests)
         planner.crawled(page, 0.0, None)
     for source in (0, 1):
         planner.covered([0, 1], source, 0.0)
@@ -288,7 +285,7 @@ def test_what_visits_found_of_a_second_source_is_stored_and_learned_from() -> No
     planner = Planner(1.0)
     planner.add(0, 0.0, n=12)
     for page in range(12):
-        planner.pick(0.0, free)
+        planner.pick(0.0, never_rests)
         planner.crawled(page, 0.0, None)
     for source in (0, 1):
         planner.covered(np.arange(12), source, 0.0)

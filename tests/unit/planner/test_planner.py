@@ -9,16 +9,13 @@ import pytest
 from crawlsched.pages import ERROR, FREE, GONE, LIVE, MOVED, NEW, REFUSED
 from crawlsched.planner import Observation, Plan, Planner, Snapshot, explain, plan
 from crawlsched.planner.knowledge import SLICE
+from tests.hosts import never_rests
 
 DAY = 86_400.0
 
 
-def free(host: int, now: float) -> float:
-    return now
-
-
 def crawl(planner: Planner, now: float, changed: bool | None) -> int:
-    pick = planner.pick(now, free)
+    pick = planner.pick(now, never_rests)
     assert pick is not None
     planner.crawled(pick.page, now, changed)
     return pick.page
@@ -28,11 +25,11 @@ def test_a_visit_teaches_what_it_found() -> None:
     """The second visit to a page is an observation; the first has nothing to compare with."""
     planner = Planner(1.0)
     planner.add(0, 100.0)
-    assert planner.pick(100.0, free).page == 0
+    assert planner.pick(100.0, never_rests).page == 0
     assert planner.in_flight(0)
     assert planner.crawled(0, 100.0, None) is None
     assert not planner.in_flight(0)
-    planner.pick(150.0, free)
+    planner.pick(150.0, never_rests)
     found = planner.crawled(0, 160.0, True)
     assert found == Observation(page=0, time=160.0, elapsed=60.0, n_signals=0, source=-1, evidence=0.0, changed=True)
     assert planner.pages.n_crawls[0] == 2
@@ -47,7 +44,7 @@ def test_pages_found_changed_are_crawled_more_often_than_pages_found_unchanged()
     visits = [0, 0]
     for slot in range(300):
         now = slot * 10.0
-        page = planner.pick(now, free).page
+        page = planner.pick(now, never_rests).page
         seen = planner.pages.n_crawls[page] > 0
         planner.crawled(page, now, page == 0 if seen else None)
         visits[page] += 1
@@ -68,13 +65,13 @@ def test_a_new_page_goes_first_however_slowly_all_pages_take_their_turns(days: f
         now = slot / planner.bandwidth
         if slot in (n, 2 * n, 3 * n):
             planner.adopt(plan(planner.snapshot(), planner.bandwidth), now)
-        page = planner.pick(now, free).page
+        page = planner.pick(now, never_rests).page
         changed = bool(rng.random() < -np.expm1(-(now - crawled_at[page]) / (3 * days * DAY))) if slot >= n else None
         crawled_at[page] = now
         planner.crawled(page, now, changed if slot >= n else None)
     now = 4 * n / planner.bandwidth
     (new,) = planner.add(0, now)
-    assert planner.pick(now, free).page == new
+    assert planner.pick(now, never_rests).page == new
 
 
 def test_errors_back_off_twice_as_long_each_time_up_to_a_day() -> None:
@@ -84,18 +81,18 @@ def test_errors_back_off_twice_as_long_each_time_up_to_a_day() -> None:
     waits = []
     now = 0.0
     for _ in range(14):
-        assert planner.pick(now, free) is not None
+        assert planner.pick(now, never_rests) is not None
         planner.failed(0, now)
         assert planner.pages.state[0] == ERROR
-        assert planner.pick(now + 1.0, free) is None
+        assert planner.pick(now + 1.0, never_rests) is None
         waits.append(planner.pages.not_before[0] - now)
         now = float(planner.pages.not_before[0])
     assert waits[:4] == [60.0, 120.0, 240.0, 480.0]
     assert waits[-1] == DAY
-    planner.pick(now, free)
+    planner.pick(now, never_rests)
     planner.crawled(0, now, None)
     assert planner.pages.n_errors[0] == 0
-    planner.pick(now + 10, free)
+    planner.pick(now + 10, never_rests)
     planner.failed(0, now + 10)
     assert planner.pages.not_before[0] == now + 70
 
@@ -104,12 +101,12 @@ def test_a_retry_time_that_the_site_names_is_kept() -> None:
     """Retry-After is obeyed where it is longer than our own waiting time."""
     planner = Planner(1.0, error_interval=60.0)
     planner.add(0, 0.0)
-    planner.pick(0.0, free)
+    planner.pick(0.0, never_rests)
     planner.failed(0, 0.0, retry_at=500.0)
     assert planner.pages.not_before[0] == 500.0
     assert planner.next_event(1.0) <= 500.0
-    assert planner.pick(499.9, free) is None
-    assert planner.pick(500.0, free).page == 0
+    assert planner.pick(499.9, never_rests) is None
+    assert planner.pick(500.0, never_rests).page == 0
 
 
 @pytest.mark.parametrize(("outcome", "state"), [("gone", GONE), ("moved", MOVED), ("refused", REFUSED)])
@@ -119,7 +116,7 @@ def test_pages_that_are_not_there_are_probed_ever_more_rarely(outcome: str, stat
     planner.add(0, 0.0)
     now, waits = 0.0, []
     for _ in range(8):
-        assert planner.pick(now, free) is not None
+        assert planner.pick(now, never_rests) is not None
         getattr(planner, outcome)(0, now)
         assert planner.pages.state[0] == state
         waits.append((planner.pages.not_before[0] - now) / DAY)
@@ -132,9 +129,9 @@ def test_the_return_of_a_gone_page_is_no_observation() -> None:
     planner = Planner(1.0)
     planner.add(0, 0.0)
     crawl(planner, 0.0, None)
-    planner.pick(10.0, free)
+    planner.pick(10.0, never_rests)
     planner.gone(0, 10.0)
-    planner.pick(10.0 + DAY, free)
+    planner.pick(10.0 + DAY, never_rests)
     assert planner.crawled(0, 10.0 + DAY, True) is None
     assert planner.pages.state[0] == LIVE
 
@@ -143,9 +140,9 @@ def test_a_released_page_is_as_if_it_had_not_been_picked() -> None:
     """It is the next pick again."""
     planner = Planner(1.0)
     planner.add(0, 0.0, n=2)
-    assert planner.pick(0.0, free).page == 0
+    assert planner.pick(0.0, never_rests).page == 0
     planner.release(0, 1.0)
-    assert planner.pick(1.0, free).page == 0
+    assert planner.pick(1.0, never_rests).page == 0
 
 
 def test_the_first_naming_of_a_page_by_a_source_announces_nothing() -> None:
@@ -172,7 +169,7 @@ def test_an_announced_page_goes_before_its_equal() -> None:
     planner.frontier.refile(np.arange(3), 3.0)
     planner.covered(np.arange(3), 0, 3.0)
     planner.signalled([2], 0, 4.0)
-    assert planner.pick(5.0, free).page == 2
+    assert planner.pick(5.0, never_rests).page == 2
 
 
 def test_a_visit_resets_the_announcements_and_counts_them_as_evidence() -> None:
@@ -183,7 +180,7 @@ def test_a_visit_resets_the_announcements_and_counts_them_as_evidence() -> None:
     planner.covered([0], 0, 1.0)
     planner.signalled([0], 0, 2.0)
     planner.signalled([0], 0, 3.0)
-    planner.pick(10.0, free)
+    planner.pick(10.0, never_rests)
     found = planner.crawled(0, 10.0, True)
     assert found.n_signals == 2
     # Before anything is known a precision of one half, which counts for 4 announcements: E[(1 - p)²] = 2/4 · 3/5.
@@ -240,7 +237,7 @@ def collection(n: int = 400) -> Planner:
     now = 0.0
     for _ in range(6 * n):
         now += 1.0
-        page = planner.pick(now, free).page
+        page = planner.pick(now, never_rests).page
         elapsed = now - planner.pages.crawled_at[page]
         planner.crawled(page, now, bool(rng.random() < 1 - np.exp(-rate[page] * elapsed)) if elapsed < np.inf else None)
     return planner
@@ -334,7 +331,7 @@ def test_columns_round_trip_through_a_store() -> None:
     assert copy.clipped == 0
     for _ in range(30):
         now += 1.0
-        pages = [p.pick(now, free).page for p in (planner, copy)]
+        pages = [p.pick(now, never_rests).page for p in (planner, copy)]
         assert pages[0] == pages[1]
         for p in (planner, copy):
             p.crawled(pages[0], now, False)
@@ -358,7 +355,7 @@ def test_a_collection_loaded_block_by_block_leaves_a_few_of_its_pages_awake() ->
         planner.load(columns, None, 2e6)
     places = [planner.frontier.place_of(page) for page in range(n)]
     assert 0 < places.count("awake") <= 500
-    picked = [planner.pick(2e6, free).page for _ in range(20)]
+    picked = [planner.pick(2e6, never_rests).page for _ in range(20)]
     assert picked == np.argsort(-importance)[:20].tolist()
     planner.frontier._check(2e6)
 
@@ -404,7 +401,7 @@ def test_no_page_starves(longest: float | None, n_starving: int) -> None:
     longest_wait = np.zeros(20)
     for slot in range(2, 2000):
         now = float(slot)
-        page = planner.pick(now, free).page
+        page = planner.pick(now, never_rests).page
         longest_wait[page] = max(longest_wait[page], now - waited[page])
         waited[page] = now
         planner.crawled(page, now, changed=page % 3 == 0)
@@ -438,21 +435,21 @@ def test_time_stands_still_while_the_clock_is_behind() -> None:
     planner = Planner(1.0)
     planner.add(0, 1000.0)
     crawl(planner, 1000.0, None)
-    assert planner.pick(500.0, free).page == 0
+    assert planner.pick(500.0, never_rests).page == 0
     planner.crawled(0, 500.0, True)
     assert planner.pages.crawled_at[0] == 1000.0
 
 
 def test_a_forgotten_page_never_comes_back() -> None:
-    """Its row is free, in flight or not."""
+    """Its row is never_rests, in flight or not."""
     planner = Planner(1.0)
     planner.add(0, 0.0, n=2)
-    assert planner.pick(0.0, free).page == 0
+    assert planner.pick(0.0, never_rests).page == 0
     planner.remove([0])
     assert planner.pages.state[0] == FREE
     assert not planner.in_flight(0)
-    assert planner.pick(1.0, free).page == 1
-    assert planner.pick(2.0, free) is None
+    assert planner.pick(1.0, never_rests).page == 1
+    assert planner.pick(2.0, never_rests) is None
     assert planner.add(0, 3.0).tolist() == [2]
 
 
@@ -460,10 +457,10 @@ def test_forced_pages_go_in_order_before_all_others() -> None:
     """Even pages that back off."""
     planner = Planner(1.0)
     planner.add(0, 0.0, n=4)
-    planner.pick(0.0, free)
+    planner.pick(0.0, never_rests)
     planner.failed(0, 0.0)
     planner.force([3, 0], 1.0)
-    picks = [planner.pick(1.0, free) for _ in range(3)]
+    picks = [planner.pick(1.0, never_rests) for _ in range(3)]
     assert [(pick.page, pick.reason) for pick in picks] == [(3, "forced"), (0, "forced"), (1, "value")]
 
 
@@ -473,9 +470,9 @@ def test_the_longest_interval_is_kept_whatever_the_value() -> None:
     planner.add(0, 0.0, importance=[0.0, 0.0, 1.0])
     for now in (0.0, 1.0, 2.0):
         crawl(planner, now, None)
-    assert planner.pick(50.0, free).page == 2
+    assert planner.pick(50.0, never_rests).page == 2
     planner.crawled(2, 50.0, True)
-    first, second = planner.pick(101.0, free), planner.pick(101.5, free)
+    first, second = planner.pick(101.0, never_rests), planner.pick(101.5, never_rests)
     assert (first.page, first.reason) == (0, "overdue")
     assert second.reason == "overdue"
     assert planner.overdue_demand() == 0.03
@@ -486,9 +483,9 @@ def test_the_shortest_interval_is_kept_whatever_the_value() -> None:
     planner = Planner(1.0, min_crawl_interval=30.0)
     planner.add(0, 0.0)
     crawl(planner, 0.0, None)
-    assert planner.pick(29.9, free) is None
+    assert planner.pick(29.9, never_rests) is None
     assert planner.next_event(29.9) <= 30.0
-    assert planner.pick(30.0, free).page == 0
+    assert planner.pick(30.0, never_rests).page == 0
 
 
 def test_an_explanation_says_what_decides() -> None:
@@ -503,7 +500,7 @@ def test_an_explanation_says_what_decides() -> None:
     assert seen.threshold == planner.threshold > 0
     if now < seen.wake_time < np.inf:
         assert planner.frontier.values.one(7).at(seen.wake_time) == pytest.approx(seen.threshold, rel=1e-3)
-    page = planner.pick(now, free).page
+    page = planner.pick(now, never_rests).page
     assert explain(planner, page, now).binds == "in_flight"
     planner.failed(page, now)
     assert explain(planner, page, now).binds == "not_before"
@@ -530,7 +527,7 @@ def test_peek_foresees_the_next_picks() -> None:
     planner = collection(200)
     now = float(planner.pages.crawled_at[:200].max()) + 1.0
     foreseen = set(planner.peek(now, 60).tolist())
-    picks = {planner.pick(now, free).page for _ in range(10)}
+    picks = {planner.pick(now, never_rests).page for _ in range(10)}
     assert len(picks & foreseen) >= 8
 
 
@@ -541,7 +538,7 @@ def test_known_rates_are_what_the_papers_rules_use() -> None:
         {"page": np.arange(3), "state": np.full(3, 2), "importance": np.ones(3), "crawled_at": np.zeros(3)}, None, 0.0
     )
     planner.set_rates(np.arange(3), [1e-4, 1e-2, 10.0])
-    assert planner.pick(100.0, free).page == 1
+    assert planner.pick(100.0, never_rests).page == 1
 
 
 def test_an_announcement_does_not_change_what_a_page_without_a_copy_is_worth() -> None:
@@ -551,7 +548,7 @@ def test_an_announcement_does_not_change_what_a_page_without_a_copy_is_worth() -
     planner.signalled([0], 0, 1.0)
     values = planner.frontier.values.many(np.arange(2)).at(2.0)
     assert values[0] == values[1]
-    assert planner.pick(2.0, free).page == 0
+    assert planner.pick(2.0, never_rests).page == 0
 
 
 @pytest.mark.parametrize(

@@ -9,12 +9,9 @@ from crawlsched.planner import DEFAULT_GRID, Plan, Planner, plan
 from crawlsched.planner.evidence.co_change_search import excess, find_co_changes
 from crawlsched.planner.evidence.co_change_watch import CoChangeWatch, FoundCoChanges
 from crawlsched.planner.parameters.co_changes import CoChanges, HostCoChanges
+from tests.hosts import never_rests
 
 DAY = 86_400.0
-
-
-def never_rests(host: int, now: float) -> float:
-    return now
 
 
 def visits_in_turn(n_pages: int, rounds: float, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -13,18 +13,15 @@ from crawlsched.change_signals import attributed
 from crawlsched.pages import Pages
 from crawlsched.planner import Planner, explain, plan
 from crawlsched.planner.evidence.further_sources import MOST_SOURCES, FurtherSources
+from tests.hosts import never_rests
 
 FIRST, SECOND, THIRD = 0, 1, 2
-
-
-def free(host: int, now: float) -> float:
-    return now
 
 
 def _crawled_page(n_sources: int, now: float = 0.0) -> Planner:
     planner = Planner(1.0)
     planner.add(0, now)
-    planner.pick(now, free)
+    planner.pick(now, never_rests)
     planner.crawled(0, now, None)
     for source in range(n_sources):
         planner.covered([0], source, now)
@@ -41,7 +38,7 @@ def test_announcements_far_apart_add_up() -> None:
     planner.signalled([0], FIRST, 100.0, since=90.0)
     planner.signalled([0], SECOND, 300.0, since=200.0)
     assert _counts(planner) == [1, 1]
-    planner.pick(400.0, free)
+    planner.pick(400.0, never_rests)
     found = planner.crawled(0, 400.0, True)
     assert found is not None
     assert found.evidence == pytest.approx(2 * np.log(2))  # before anything is known a precision of one half
@@ -61,7 +58,7 @@ def test_a_change_that_a_visit_has_seen_is_no_news_from_another_source() -> None
     """What the second source announces was announced before the visit by the first."""
     planner = _crawled_page(2)
     planner.signalled([0], FIRST, 100.0, since=90.0)
-    planner.pick(102.0, free)
+    planner.pick(102.0, never_rests)
     planner.crawled(0, 102.0, True)
     planner.signalled([0], SECOND, 105.0, since=95.0)
     assert _counts(planner) == [0, 0]
@@ -166,7 +163,7 @@ def _run(truth: Truth, seed: int, sources: tuple[int, ...]) -> tuple[float, floa
             # Read at most ten delays after the change, and asked for all the time.
             planner.signalled([page], source, now, since=now - 10 * DELAY)
         else:
-            pick = planner.pick(now, free)
+            pick = planner.pick(now, never_rests)
             assert pick is not None
             page = pick.page
             first = planner.pages.crawled_at[page] == -np.inf

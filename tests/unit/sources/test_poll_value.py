@@ -13,12 +13,9 @@ from hypothesis import strategies as st
 from crawlsched.crawl_value import greedy
 from crawlsched.planner import Planner, plan, prospects
 from crawlsched.sources.poll_value import Brought, poll_interval
+from tests.hosts import never_rests
 
 HOUR = 3600.0
-
-
-def free(host: int, now: float) -> float:
-    return now
 
 
 def test_a_poll_is_due_when_it_is_worth_as_much_as_the_crawl_of_a_page() -> None:
@@ -107,7 +104,7 @@ def _run(world: World, *, pays_for_itself: bool) -> tuple[float, np.ndarray]:
             polled_at[due], next_poll[due] = now, now + wait
             n_polls[due] += now > MEASURED_FROM
         else:
-            pick = planner.pick(now, free)
+            pick = planner.pick(now, never_rests)
             assert pick is not None
             last = planner.pages.crawled_at[pick.page]
             times = world.changes[pick.page]
