@@ -10,6 +10,8 @@ import pytest
 from sqlalchemy import create_engine, text
 from xdist.scheduler import LoadScopeScheduling
 
+from tests import children
+
 
 class SideBySide(LoadScopeScheduling):
     """Crawls in processes of their own wait for the clock beside what computes, and never beside one another."""
@@ -21,9 +23,28 @@ class SideBySide(LoadScopeScheduling):
         return "crawls" if path.startswith(("tests/integration/", "tests/acceptance/")) else path
 
 
+def pytest_configure() -> None:
+    """Let what tests start feel Ctrl-C, also where the tests themselves do not."""
+    children.let_children_feel_signals()
+
+
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> SideBySide:
     """Say which tests run in which process, where there are several."""
     return SideBySide(config, log)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def end_what_the_module_started() -> Iterator[None]:
+    """End what a module's fixtures started, also when they fail."""
+    with children.all_ended():
+        yield
+
+
+@pytest.fixture(autouse=True)
+def end_what_the_test_started() -> Iterator[None]:
+    """End what a test started, also when it fails."""
+    with children.all_ended():
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import signal
 import subprocess
 import sys
 import textwrap
@@ -15,9 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from crawlsched.store import Store
-
-# The tree that these tests belong to, wherever the environment's own installation lies.
-_ROOT = Path(__file__).parents[1]
+from tests import children
 
 #: A spider that visits some URLs, and does nothing else.
 VISITING_SPIDER = """
@@ -125,13 +122,14 @@ class Project:
         """Start the crawl and return its process."""
         options = [f"-s{name}={value}" for name, value in {**self.settings, **settings}.items()]
         self._log = open(self.folder / "crawl.log", "w")  # noqa: SIM115
-        return subprocess.Popen(
-            [sys.executable, "-W", "error", "-m", "scrapy", "runspider", self.file.name, *options],
+        command = [sys.executable, "-W", "error", "-m", "scrapy", "runspider", self.file.name]
+        return children.start(
+            *command,
+            *options,
             cwd=self.folder,
-            env={**os.environ, "PYTHONPATH": f"{self.folder}{os.pathsep}{_ROOT}"},
+            environment={"PYTHONPATH": f"{self.folder}{os.pathsep}{children.ROOT}"},
             stdout=self._log,
             stderr=subprocess.STDOUT,
-            text=True,
         )
 
     def finish(self, process: subprocess.Popen[str], timeout: float = 40.0) -> Crawl:
@@ -139,7 +137,7 @@ class Project:
         try:
             returncode = process.wait(timeout)
         except subprocess.TimeoutExpired:
-            process.send_signal(signal.SIGKILL)
+            process.kill()
             process.wait()
             raise AssertionError(f"the crawl did not end:\n{self.log()[-3000:]}") from None
         finally:

@@ -2,12 +2,13 @@
 
 import re
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
 import grimp
 import pytest
+
+from tests import children
 
 ROOT = Path(__file__).parents[1]
 LINTER = Path(sys.executable).with_name("lint-imports")
@@ -22,7 +23,7 @@ def checkout(tmp_path: Path) -> Path:
 
 
 def lint(checkout: Path) -> tuple[int, str]:
-    answer = subprocess.run([LINTER, "--no-cache"], cwd=checkout, capture_output=True, text=True, check=False)
+    answer = children.run(LINTER, "--no-cache", cwd=checkout, environment={"PYTHONPATH": None})
     return answer.returncode, re.sub(r"\s+", " ", answer.stdout)
 
 

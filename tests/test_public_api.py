@@ -2,13 +2,13 @@
 
 import importlib
 import pkgutil
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
 import crawlsched
+from tests import children
 
 MODULES = sorted(
     module.name
@@ -32,8 +32,7 @@ MATHEMATICS = (
 def loaded_by(statement: str) -> set[str]:
     """Return which top-level packages a fresh interpreter has loaded after the statement."""
     program = f"import sys\n{statement}\nprint(*sorted({{name.partition('.')[0] for name in sys.modules}}))"
-    answer = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    return set(answer.stdout.split())
+    return set(children.output_of(sys.executable, "-c", program).split())
 
 
 def test_importing_the_package_loads_nothing_heavy() -> None:

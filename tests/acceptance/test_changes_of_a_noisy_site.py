@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import socket
 import subprocess
 import sys
@@ -14,8 +13,9 @@ from typing import NamedTuple
 import pytest
 
 from crawlsched.content.validators import standings
+from tests import children
 from tests.changing_site import HOSTS, LYING, PAGES_PER_HOST, WALLED
-from tests.crawling import _ROOT, Crawl, Project
+from tests.crawling import Crawl, Project
 
 SECONDS = 40.0
 SPIDER = """
@@ -46,13 +46,8 @@ def crawled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Crawl, P
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     folder = tmp_path_factory.mktemp("crawl")
-    site = subprocess.Popen(
-        [sys.executable, "-m", "tests.changing_site", str(port), str(SECONDS + 60), str(folder / "served.txt")],
-        cwd=_ROOT,
-        env={**os.environ, "PYTHONPATH": str(_ROOT)},
-        stdout=subprocess.PIPE,
-        text=True,
-    )
+    command = [sys.executable, "-m", "tests.changing_site", port, SECONDS + 60, folder / "served.txt"]
+    site = children.start(*command, cwd=children.ROOT, stdout=subprocess.PIPE)
     try:
         assert site.stdout is not None
         assert site.stdout.readline() == "serving\n"

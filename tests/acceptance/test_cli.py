@@ -15,8 +15,8 @@ import pytest
 
 from crawlsched.pages import LIVE, Pages
 from crawlsched.store import Batch, NewPage, Store, schema
+from tests import children
 
-ROOT = Path(__file__).parents[2]
 HOSTS = ("127.0.0.1", "127.0.0.2")
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -26,12 +26,9 @@ def run(tmp_path: Path) -> Run:
     """Run the command in a process of its own, in an empty directory."""
 
     def run_command(*arguments: str, **options: object) -> subprocess.CompletedProcess[str]:
-        environment = {**os.environ, "PYTHONPATH": str(ROOT), "COLUMNS": "100"}
-        environment.pop("SCRAPY_SETTINGS_MODULE", None)
-        return subprocess.run(
-            [sys.executable, "-m", "crawlsched.cli", *arguments],
-            **{"cwd": tmp_path, "env": environment, "capture_output": True, "text": True, "check": False, **options},
-        )
+        environment = {"COLUMNS": "100", "SCRAPY_SETTINGS_MODULE": None}
+        command = [sys.executable, "-m", "crawlsched.cli", *arguments]
+        return children.run(*command, **{"cwd": tmp_path, "environment": environment, **options})
 
     return run_command
 
@@ -139,10 +136,7 @@ def test_scrapy_has_the_same_commands(run: Run, database: str, place: str, tmp_p
     setting = ["-s", f"CRAWLSCHED_DATABASE_URL={database}"]
     command = [sys.executable, "-c", ENTRY_POINT, "crawlsched", *(setting if place == "before" else [])]
     command += ["forget", "--host", HOSTS[0], "--yes", "--json", *(setting if place == "after" else [])]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    answer = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
-    assert answer.returncode == 0, answer.stderr
-    assert json.loads(answer.stdout)["pages"] == 10
+    assert json.loads(children.output_of(*command, cwd=tmp_path))["pages"] == 10
 
 
 # The entry point is looked up in installed packages; a checkout need not be installed to be tested.
@@ -221,7 +215,7 @@ def test_forget_deletes_many(run: Run, database: str, option: str, value: str, l
 
 def test_forget_does_not_delete_unasked(run: Run, database: str) -> None:
     """Where nobody can be asked it refuses; at a terminal it asks, and only "y" deletes."""
-    sentence = failed(run("forget", "--host", HOSTS[0], "--database", database, stdin=subprocess.DEVNULL))
+    sentence = failed(run("forget", "--host", HOSTS[0], "--database", database))
     assert sentence == (
         f"Forgetting the host {HOSTS[0]} would delete 10 pages for good, and nobody is here to be asked; "
         "add --yes if it is meant."
@@ -307,6 +301,6 @@ def test_output_that_nobody_reads_to_the_end_is_no_failure(run: Run, database: s
     """`crawlsched ... | head -0` ends quietly."""
     reader, writer = os.pipe()
     os.close(reader)
-    answer = run("db", "check", "--database", database, capture_output=False, stdout=writer, stderr=subprocess.PIPE)
+    answer = run("db", "check", "--database", database, stdout=writer)
     os.close(writer)
     assert answer.stderr == ""

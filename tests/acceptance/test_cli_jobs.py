@@ -1,6 +1,5 @@
 """`crawlsched jobs`: the same jobs as a process of their own, over a store that a crawl left or is filling."""
 
-import os
 import signal
 import subprocess
 import sys
@@ -11,9 +10,8 @@ from pathlib import Path
 import pytest
 
 from crawlsched.store import Store
+from tests import children
 from tests.simulated import crawl
-
-ROOT = Path(__file__).parents[2]
 
 
 def wait_until(is_so: Callable[[], bool], process: subprocess.Popen[str]) -> None:
@@ -33,13 +31,8 @@ def test_jobs_make_plans_and_prune_until_they_are_ended(tmp_path: Path, end: sig
     before = store.newest_plan()
     assert before is not None
     command = [sys.executable, "-W", "error", "-m", "crawlsched.cli", "jobs", "--database", url]
-    process = subprocess.Popen(
-        [*command, "-s", "CRAWLSCHED_OBSERVATION_RETENTION=12h"],
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+    pipe = subprocess.PIPE
+    process = children.start(*command, "-s", "CRAWLSCHED_OBSERVATION_RETENTION=12h", stdout=pipe, stderr=pipe)
     try:
         wait_until(lambda: store.newest_plan(after=before.id) is not None, process)
         half_a_day_ago = time.time() - 12 * 3600.0

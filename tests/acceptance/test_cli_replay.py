@@ -3,7 +3,6 @@
 import csv
 import gzip
 import json
-import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -11,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
+from tests import children
+
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
 # Numbers of pages have gaps and stand in no order; page 30 changes at 2.5 and at 6, page 4 at 1.
@@ -28,14 +28,8 @@ def run(tmp_path: Path) -> Run:
     def run_command(command: str, *arguments: str, **files: str) -> subprocess.CompletedProcess[str]:
         given = {"pages": "pages.csv", "changes": "changes.csv", **files}
         history = [part for name, path in given.items() for part in (f"--{name}", path)]
-        return subprocess.run(
-            [sys.executable, "-m", "crawlsched.cli", command, *history, *arguments],
-            cwd=tmp_path,
-            env={**os.environ, "PYTHONPATH": str(ROOT), "COLUMNS": "120"},
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        whole = [sys.executable, "-m", "crawlsched.cli", command, *history, *arguments]
+        return children.run(*whole, cwd=tmp_path, environment={"COLUMNS": "120"})
 
     return run_command
 
@@ -206,12 +200,5 @@ def test_a_picture_without_matplotlib_says_what_to_install(tmp_path: Path) -> No
         "import sys; sys.modules['matplotlib'] = None; from crawlsched.cli import main; "
         "sys.exit(main(['compare', '--pages', 'p', '--changes', 'c', '--plot', 'x.png']))"
     )
-    answer = subprocess.run(
-        [sys.executable, "-c", program],
-        cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    answer = children.run(sys.executable, "-c", program, cwd=tmp_path)
     assert failed(answer) == "--plot needs matplotlib; install crawlsched[plot]."

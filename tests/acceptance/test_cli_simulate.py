@@ -2,7 +2,6 @@
 
 import csv
 import json
-import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -10,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
+from tests import children
+
 Run = Callable[..., subprocess.CompletedProcess[str]]
 SMALL = ("--pages", "20", "30", "--horizon", "3", "--repetitions", "2")
 
@@ -20,14 +20,8 @@ def run(tmp_path: Path) -> Run:
     """Run the command in a process of its own, in an empty folder."""
 
     def run_command(*arguments: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [sys.executable, "-m", "crawlsched.cli", "simulate", *arguments],
-            cwd=tmp_path,
-            env={**os.environ, "PYTHONPATH": str(ROOT), "COLUMNS": "120"},
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        command = [sys.executable, "-m", "crawlsched.cli", "simulate", *arguments]
+        return children.run(*command, cwd=tmp_path, environment={"COLUMNS": "120"})
 
     return run_command
 
@@ -84,16 +78,10 @@ def test_a_claim_that_fails_is_reported_as_failed(run: Run) -> None:
 
 def test_without_matplotlib_there_are_numbers_and_a_sentence(tmp_path: Path) -> None:
     """The picture needs an extra; the rest does not."""
-    answer = subprocess.run(
-        [sys.executable, "-c", WITHOUT_MATPLOTLIB, "noisy-signals-2", *SMALL, "--out", str(tmp_path)],
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert answer.returncode == 0, answer.stderr
+    command = [sys.executable, "-c", WITHOUT_MATPLOTLIB, "noisy-signals-2", *SMALL, "--out", tmp_path]
+    said = children.output_of(*command)
     assert [path.name for path in tmp_path.iterdir()] == ["noisy-signals-2.csv"]
-    assert "No picture: that needs matplotlib; install crawlsched[plot]." in answer.stdout.splitlines()
+    assert "No picture: that needs matplotlib; install crawlsched[plot]." in said.splitlines()
 
 
 WITHOUT_MATPLOTLIB = """
@@ -143,18 +131,9 @@ def test_an_interrupted_run_leaves_nothing_behind(tmp_path: Path, where: str) ->
 
     In a destructor Python ignores exceptions, so that there Ctrl-C has to come once more.
     """
-    with subprocess.Popen(
-        [sys.executable, "-c", INTERRUPTED, where, "noisy-signals-2", "--out", str(tmp_path)],
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    ) as process:
-        try:
-            stdout, stderr = process.communicate(timeout=180)
-        finally:
-            process.kill()  # if it still runs: the test has failed
-    assert (process.returncode, stdout, stderr) == (130, "", "")
+    command = [sys.executable, "-c", INTERRUPTED, where, "noisy-signals-2", "--out", tmp_path]
+    answer = children.run(*command, timeout=180)
+    assert (answer.returncode, answer.stdout, answer.stderr) == (130, "", "")
     assert list(tmp_path.iterdir()) == []
 
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -13,8 +11,8 @@ import numpy as np
 
 from crawlsched.cli.wording import say_duration
 from crawlsched.store import Batch, NewPage, ObservationRow, Source, Store
+from tests import children
 
-ROOT = Path(__file__).parents[2]
 N_PAGES, N_VISITS = 40, 1600
 
 
@@ -40,14 +38,7 @@ def _filled(url: str) -> None:
 
 
 def _run(*arguments: str) -> str:
-    done = subprocess.run(
-        [sys.executable, "-m", "crawlsched.cli", *arguments],
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    return done.stdout
+    return children.output_of(sys.executable, "-m", "crawlsched.cli", *arguments)
 
 
 def test_sources_are_shown_with_counts_and_intervals(tmp_path: Path) -> None:

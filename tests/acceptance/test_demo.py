@@ -10,21 +10,18 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
-ENVIRONMENT = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))}
+from tests import children
 
 
 def start_demo(output, seconds):
-    command = [sys.executable, str(ROOT / "example_project" / "demo.py"), "--output", str(output)]
-    environment = ENVIRONMENT | {"DEMO_SECONDS": str(seconds)}
-    return subprocess.Popen(
-        command, env=environment, cwd=output.parent, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
+    command = [sys.executable, children.ROOT / "example_project" / "demo.py", "--output", output]
+    pipe, environment = subprocess.PIPE, {"DEMO_SECONDS": str(seconds)}
+    return children.start(*command, environment=environment, cwd=output.parent, stdout=pipe, stderr=pipe)
 
 
 def children_of(process):
     """The command lines of the processes which it started and which still run."""
-    listing = subprocess.run(["ps", "-o", "pid=,args=", "--ppid", str(process.pid)], capture_output=True, text=True)
+    listing = children.run("ps", "-o", "pid=,args=", "--ppid", process.pid)
     return {int(line.split()[0]): line.split(maxsplit=1)[1] for line in listing.stdout.splitlines()}
 
 

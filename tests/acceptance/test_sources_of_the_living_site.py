@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests import children
 from tests.crawling import Project
 
-ROOT = Path(__file__).parents[2]
 SPIDER = """
 import scrapy
 
@@ -33,9 +31,9 @@ SECONDS = 32
 def port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The living site, in a process of its own."""
     truth = tmp_path_factory.mktemp("site") / "truth.jsonl"
-    command = [sys.executable, "-m", "living_site", "--truth", str(truth), "--while-stdin-is-open"]
+    command = [sys.executable, "-m", "living_site", "--truth", truth, "--while-stdin-is-open"]
     pipe = subprocess.PIPE
-    process = subprocess.Popen(command, cwd=ROOT / "example_project", stdin=pipe, stdout=pipe, text=True)
+    process = children.start(*command, cwd=children.ROOT / "example_project", stdin=pipe, stdout=pipe)
     assert process.stdin is not None
     assert process.stdout is not None
     yield process.stdout.readline().strip().rstrip("/").rpartition(":")[2]
@@ -65,14 +63,8 @@ def sources(port: str, tmp_path_factory: pytest.TempPathFactory) -> dict[str, di
         CLOSESPIDER_TIMEOUT=str(SECONDS),
     )
     crawl = project.run(timeout=SECONDS + 60)
-    told = subprocess.run(
-        [sys.executable, "-m", "crawlsched.cli", "sources", "--json", "--database", crawl.database_url],
-        env=os.environ | {"PYTHONPATH": str(ROOT)},
-        check=True,
-        capture_output=True,
-        text=True,
-    )
-    found = json.loads(told.stdout)["sources"]
+    command = [sys.executable, "-m", "crawlsched.cli", "sources", "--json", "--database", crawl.database_url]
+    found = json.loads(children.output_of(*command))["sources"]
     return {source["host"]: source for source in found if source["kind"] == "sitemap"}
 
 

@@ -1,8 +1,6 @@
 """The wheel: built from the checkout, installed somewhere else, it works from there."""
 
-import os
 import shutil
-import subprocess
 import sys
 import venv
 import zipfile
@@ -10,21 +8,15 @@ from pathlib import Path
 
 import pytest
 
+from tests import children
+
 ROOT = Path(__file__).parents[2]
 PARTS = ("crawlsched", "migrations", "pyproject.toml", "README.md", "LICENSE", "CHANGES.md", "Makefile")
 
 
 def run(*command: str | Path, cwd: Path, **environment: str) -> str:
-    answer = subprocess.run(
-        [str(part) for part in command],
-        cwd=cwd,
-        env={**os.environ, **environment},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert answer.returncode == 0, answer.stdout + answer.stderr
-    return answer.stdout
+    # Without this tree in the path: what works has to be in the wheel.
+    return children.output_of(*command, cwd=cwd, environment={"PYTHONPATH": None, **environment})
 
 
 @pytest.fixture(scope="module")

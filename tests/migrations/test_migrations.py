@@ -1,9 +1,7 @@
 """The migrations lead to the tables of the models and back, whoever runs them and however often at once."""
 
-import os
 import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,6 +12,7 @@ from crawlsched.change_signals import part_number
 from crawlsched.exceptions import SchemaOutOfDate, StoreError
 from crawlsched.store import Batch, NewPage, Store, schema
 from crawlsched.store.models import metadata
+from tests import children
 
 UPGRADES = """
 import sys
@@ -134,16 +133,9 @@ def test_upgrading_twice_changes_nothing(database_url):
 
 def test_several_processes_upgrade_at_once(database_url):
     """One does it, the others wait and find it done; none fails."""
-    environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])}
+    pipe = subprocess.PIPE
     processes = [
-        subprocess.Popen(
-            [sys.executable, "-c", UPGRADES, database_url],
-            env=environment,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
+        children.start(sys.executable, "-c", UPGRADES, database_url, stdin=pipe, stdout=pipe, stderr=pipe)
         for _ in range(4)
     ]
     for process in processes:  # they are all waiting for this byte, so that they begin together

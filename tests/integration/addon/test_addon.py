@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from tests import children
 from tests.crawling import Project
 from tests.site import Site
 
@@ -92,15 +92,7 @@ def _run_in_a_project(folder: Path, site: Site, *arguments: str) -> subprocess.C
     )
     (package / "spiders.py").write_text(SPIDER.format(url=site.url("/")))
     (folder / "scrapy.cfg").write_text("[settings]\ndefault = shop.settings\n")
-    return subprocess.run(
-        [sys.executable, "-m", "scrapy", *arguments],
-        cwd=folder,
-        env=dict(os.environ),
-        capture_output=True,
-        text=True,
-        timeout=30,
-        check=False,
-    )
+    return children.run(sys.executable, "-m", "scrapy", *arguments, cwd=folder, timeout=30)
 
 
 @pytest.mark.parametrize("command", ["fetch", "parse"])

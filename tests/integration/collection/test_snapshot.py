@@ -4,7 +4,6 @@ import hashlib
 import logging
 import os
 import shutil
-import signal
 import subprocess
 import sys
 from dataclasses import replace
@@ -21,6 +20,7 @@ from crawlsched.planner.knowledge import SLICE
 from crawlsched.planner.parameters.co_changes import CoChanges, HostCoChanges
 from crawlsched.settings import Settings
 from crawlsched.store import Batch, Source, Store
+from tests import children
 
 START = 1_700_000_000.0
 N = 600
@@ -440,17 +440,12 @@ sys.stdin.read()
 
 def test_after_kill_9_the_snapshot_before_is_not_used(folder):
     """What the killed crawl had written is in the store alone, and counts."""
-    root = Path(__file__).parents[3]
-    process = subprocess.Popen(
-        [sys.executable, "-c", KILLED, str(folder), str(root)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    process = children.start(
+        *(sys.executable, "-c", KILLED, folder, children.ROOT), stdin=subprocess.PIPE, stdout=subprocess.PIPE
     )
-    try:
-        assert process.stdout.readline() == "written\n"
-    finally:
-        os.kill(process.pid, signal.SIGKILL)
-        process.wait()
-        process.stdin.close()
-        process.stdout.close()
+    assert process.stdout.readline() == "written\n"
+    process.kill()
+    process.wait()
     reason, first, second = picks_with_and_without(folder, ENDED + 200)
     assert reason == "the pages have been changed in the store since it was written"
     assert [pick[:2] for pick in first] == [pick[:2] for pick in second]

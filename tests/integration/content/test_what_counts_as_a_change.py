@@ -17,7 +17,8 @@ import pytest
 from aiohttp import web
 
 from crawlsched.content.validators import Tally, standings
-from tests.crawling import _ROOT, Crawl, Project
+from tests import children
+from tests.crawling import Crawl, Project
 from tests.site import Site
 
 SPIDER = """
@@ -53,13 +54,8 @@ def in_turn(texts: Callable[[int], str], content_type: str = "text/html") -> Cal
 
 
 def command(crawl: Crawl, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "crawlsched.cli", *arguments, "--database", crawl.database_url],
-        env={"PYTHONPATH": str(_ROOT), "COLUMNS": "120"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    command = [sys.executable, "-m", "crawlsched.cli", *arguments, "--database", crawl.database_url]
+    return children.run(*command, environment={"COLUMNS": "120"})
 
 
 def outcomes_of(crawl: Crawl) -> dict[str, list[str]]:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
 import sys
 import time
 from datetime import UTC, datetime
@@ -13,10 +11,10 @@ from typing import Any
 
 from aiohttp import web
 
+from tests import children
 from tests.crawling import Project
 from tests.site import Site
 
-ROOT = Path(__file__).parents[3]
 # Edits so far apart that visits come between them which find nothing: without these nobody could tell announced changes
 # from pages that change all the time.
 N_PAGES, EDIT_INTERVAL, SECONDS = 40, 16.0, 45
@@ -39,14 +37,7 @@ def _edited_at(number: int, now: float) -> float:
 
 
 def _told(*arguments: str) -> Any:
-    done = subprocess.run(
-        [sys.executable, "-m", "crawlsched.cli", *arguments, "--json"],
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    return json.loads(done.stdout)
+    return json.loads(children.output_of(sys.executable, "-m", "crawlsched.cli", *arguments, "--json"))
 
 
 def test_a_crawl_believes_the_honest_part_of_a_sitemap_and_not_the_other(tmp_path: Path) -> None:

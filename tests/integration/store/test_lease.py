@@ -4,13 +4,13 @@ import os
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import pytest
 
 from crawlsched.exceptions import CollectionInUse
 from crawlsched.store import Batch, Host, Store
 from crawlsched.store.lease import machine, process_start
+from tests import children
 
 NOW = 1.7e9
 
@@ -39,9 +39,7 @@ sys.stdin.read()
 
 
 def start(script, url, now=NOW):
-    environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[3])}
-    arguments = [sys.executable, "-c", script, url, str(now)]
-    return subprocess.Popen(arguments, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    return children.start(*(sys.executable, "-c", script, url, str(now)), stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 
 
 @pytest.fixture
@@ -145,7 +143,7 @@ def test_a_heartbeat_in_the_future_does_not_keep_a_dead_process_alive(store, own
 
 def test_a_zombie_is_dead():
     """A process that has ended but was not waited for owns nothing any more."""
-    process = subprocess.Popen([sys.executable, "-c", ""])
+    process = children.start(sys.executable, "-c", "")
     for _ in range(500):
         if process_start(process.pid) is None:
             break

@@ -13,6 +13,7 @@ from sqlalchemy import create_engine, text
 
 from crawlsched.exceptions import SchemaOutOfDate, StoreError
 from crawlsched.store import Batch, NewPage, Store, schema
+from tests import children
 
 LOCKS = """
 import sqlite3, sys, time
@@ -163,8 +164,8 @@ def test_a_locked_file_is_said_to_be_locked(sqlite_url, monkeypatch):
     """Another process holds it exclusively: after a few seconds the sentence says so."""
     monkeypatch.setattr("crawlsched.store.database.BUSY_TIMEOUT", 0.3)
     Store.open(sqlite_url, "spider").close()
-    arguments = [sys.executable, "-c", LOCKS, str(path_of(sqlite_url))]
-    with subprocess.Popen(arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as locker:
+    arguments = [sys.executable, "-c", LOCKS, path_of(sqlite_url)]
+    with children.start(*arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as locker:
         assert locker.stdout.readline() == "locked\n"
         with pytest.raises(
             StoreError, match=r"another process holds the database locked .*; end the process that holds"

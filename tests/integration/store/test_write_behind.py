@@ -1,12 +1,10 @@
 """The writing thread loses nothing: not when the disk is full, the file locked, the server gone, the process killed."""
 
 import hashlib
-import os
 import subprocess
 import sys
 import threading
 import time
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,6 +12,7 @@ from sqlalchemy import create_engine, event, text
 
 from crawlsched.exceptions import StoreError
 from crawlsched.store import Batch, Host, NewPage, ObservationRow, Store, WriteBehind
+from tests import children
 
 NOW = 1.7e9
 
@@ -102,9 +101,7 @@ class locked:  # noqa: N801 (reads as a phrase)
 
     def __init__(self, store):
         path = store.database.text.removeprefix("sqlite:///")
-        self.process = subprocess.Popen(
-            [sys.executable, "-c", LOCKS, path], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-        )
+        self.process = children.start(sys.executable, "-c", LOCKS, path, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         assert self.process.stdout.readline() == "locked\n"
 
     def __enter__(self):
@@ -292,12 +289,10 @@ def test_the_loss_of_the_lease_stops_the_writing(store, caplog):
 def test_kill_9_loses_nothing_that_was_committed(database_url):
     """A writing process killed in the middle, three times over: every finished batch is there, none in part."""
     Store.open(database_url, "spider", upgrade=True).close()
-    environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[3])}
     store = Store.open(database_url, "spider")
     finished = -1
     for attempt in range(3):
-        arguments = [sys.executable, "-c", WRITES, database_url]
-        with subprocess.Popen(arguments, env=environment, stdout=subprocess.PIPE, text=True) as process:
+        with children.start(sys.executable, "-c", WRITES, database_url, stdout=subprocess.PIPE) as process:
             process.stdout.readline()
             time.sleep(0.2 + 0.05 * attempt)
             process.kill()

@@ -5,17 +5,14 @@ import os
 import pty
 import select
 import struct
-import subprocess
 import sys
 import termios
-from pathlib import Path
 
 import pytest
 
 from crawlsched.cli import progress
 from crawlsched.cli.progress import shown_progress
-
-ROOT = Path(__file__).parents[3]
+from tests import children
 
 
 def test_a_run_that_is_soon_done_shows_nothing(capsys: pytest.CaptureFixture[str]) -> None:
@@ -46,7 +43,7 @@ def test_a_terminal_gets_a_bar_where_tqdm_is_installed(tqdm_is_there: bool) -> N
     # 24 lines of 80 columns: a bar shows nothing on a terminal without any.
     fcntl.ioctl(writer, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
     arguments = [sys.executable, "-c", ON_A_TERMINAL, *([] if tqdm_is_there else ["without"])]
-    subprocess.run(arguments, env={**os.environ, "PYTHONPATH": str(ROOT)}, stderr=writer, check=True, timeout=60)
+    children.output_of(*arguments, stderr=writer)
     # What a terminal was sent stays readable for as long as it is open.
     shown = os.read(reader, 10_000).decode() if select.select([reader], [], [], 1.0)[0] else ""
     os.close(writer)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from tests import children
+
 pytest.importorskip("numba")
-ROOT = Path(__file__).parents[3]
 CALLED = "def twice(x):\n    return {factor} * x\n"
 CALLING = "from constants import STEP\n\n\ndef stepped(x):\n    return twice(x) + STEP\n"
 RUN = """
@@ -27,18 +27,14 @@ def test_compiled_code_is_taken_from_the_disk_only_while_all_that_went_into_it_i
 ) -> None:
     """Numba itself only looks at the file of the function, and would go on with the old constant."""
     environment = {
-        **os.environ,
-        "PYTHONPATH": f"{tmp_path}{os.pathsep}{ROOT}",
+        "PYTHONPATH": f"{tmp_path}{os.pathsep}{children.ROOT}",
         "NUMBA_CACHE_DIR": str(tmp_path / "kept"),
     }
 
     def run(factor: float, step: float) -> str:
         (tmp_path / "constants.py").write_text(f"STEP = {step}\n")
         (tmp_path / "called.py").write_text(CALLED.format(factor=factor))
-        done = subprocess.run(
-            [sys.executable, "-B", "-c", RUN], env=environment, capture_output=True, text=True, check=True
-        )
-        return done.stdout.strip()
+        return children.output_of(sys.executable, "-B", "-c", RUN, environment=environment).strip()
 
     (tmp_path / "calling.py").write_text(CALLING)
     assert run(2.0, 1.0) == "21.0 0"
@@ -77,10 +73,8 @@ def in_memory():
     return size
 """
     environment = {
-        **os.environ,
-        "PYTHONPATH": f"{tmp_path}{os.pathsep}{ROOT}",
+        "PYTHONPATH": f"{tmp_path}{os.pathsep}{children.ROOT}",
         "NUMBA_CACHE_DIR": str(tmp_path / "kept"),
     }
-    run = [sys.executable, "-B", "-c", counted + script]
-    done = subprocess.run(run, env=environment, capture_output=True, text=True, check=False)
-    assert done.stdout.strip() == "10 15 True True", done.stderr
+    said = children.output_of(sys.executable, "-B", "-c", counted + script, environment=environment)
+    assert said.strip() == "10 15 True True"

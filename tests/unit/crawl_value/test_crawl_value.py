@@ -1,7 +1,5 @@
 """Crawl values as functions: monotone, finite, the same in any company, and clear about wrong arguments."""
 
-import os
-import subprocess
 import sys
 import warnings
 
@@ -27,6 +25,7 @@ from crawlsched.crawl_value import (
     undiscovered_value,
     use_compiled,
 )
+from tests import children
 
 stalenesses = st.floats(-6.0, 3.0).map(lambda exponent: 10.0**exponent)
 recalls = st.one_of(
@@ -235,7 +234,7 @@ def test_numba_is_not_imported_before_it_is_wanted():
         "posterior_value([0.5, 0.5], [1.0, 2.0], 1.0, 0.5, 1.0, 0.5); elapsed_at_value([0.1] * 9, 1.0, 0.5, 0.2); "
         "assert 'numba' not in sys.modules"
     )
-    subprocess.run([sys.executable, "-c", program], check=True)
+    children.output_of(sys.executable, "-c", program)
 
 
 def test_without_numba_values_are_computed_and_wanting_it_says_what_to_install(monkeypatch):
@@ -257,9 +256,8 @@ def test_what_was_never_compiled_is_compiled_by_another_process_if_one_can_be_st
         "assert prepare_compiled(); twin = evaluation.ELEMENTS._twins['many_terms']; "
         "print(sum(twin.stats.cache_hits.values()), sum(twin.stats.cache_misses.values()))"
     )
-    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
-    done = subprocess.run([sys.executable, "-c", program], check=True, env=environment, capture_output=True, text=True)
-    assert done.stdout.split() == (["1", "0"] if can_start else ["0", "1"])
+    said = children.output_of(sys.executable, "-c", program, environment={"NUMBA_CACHE_DIR": str(tmp_path)})
+    assert said.split() == (["1", "0"] if can_start else ["0", "1"])
 
 
 def test_numba_without_a_folder_for_its_cache_still_works():
@@ -270,8 +268,7 @@ def test_numba_without_a_folder_for_its_cache_still_works():
         "assert evaluation.ELEMENTS.compiled_function('_stirling')(3.0) == terms.STIRLING[3]"
     )
     # Zip archives are the only places that numba may keep compiled code in, and this is none.
-    environment = {**os.environ, "NUMBA_CACHE_LOCATOR_CLASSES": "ZipCacheLocator"}
-    subprocess.run([sys.executable, "-c", program], check=True, env=environment)
+    children.output_of(sys.executable, "-c", program, environment={"NUMBA_CACHE_LOCATOR_CLASSES": "ZipCacheLocator"})
 
 
 # -- the inverse -----------------------------------------------------------------------------------
