@@ -4,6 +4,7 @@
 
     CrawlschedError
       + SettingError (ValueError)           a CRAWLSCHED_* setting is wrong
+      + UnsupportedPlatform (OSError)       this system is none that crawlsched runs on
       + UnknownPage (LookupError)           a URL that is not in the store
       + StoreError (RuntimeError)           the database cannot be used
           + SchemaOutOfDate                 it is behind, ahead, or not ours
@@ -12,6 +13,9 @@
 Every message is one sentence that names what was wrong, its value, what is allowed, and what to do.
 """
 
+import os
+import sys
+
 __all__ = [
     "CollectionInUse",
     "CrawlschedError",
@@ -19,6 +23,8 @@ __all__ = [
     "SettingError",
     "StoreError",
     "UnknownPage",
+    "UnsupportedPlatform",
+    "require_posix",
 ]
 
 
@@ -28,6 +34,31 @@ class CrawlschedError(Exception):
 
 class SettingError(CrawlschedError, ValueError):
     """A ``CRAWLSCHED_*`` setting has a value that is not allowed; the crawl does not start."""
+
+
+class UnsupportedPlatform(CrawlschedError, OSError):
+    """The system is none that crawlsched runs on; nothing was begun."""
+
+
+def require_posix() -> None:
+    """Refuse systems whose processes are not POSIX's; what is used first asks this.
+
+    Who owns a collection is found out with signal 0, which asks after a process; on Windows it would interrupt it.
+
+    Raises
+    ------
+    UnsupportedPlatform
+        Where the system is none of POSIX's.
+
+    Examples
+    --------
+    >>> require_posix()
+    """
+    if os.name != "posix":
+        raise UnsupportedPlatform(
+            f"crawlsched does not run on {'Windows' if os.name == 'nt' else sys.platform}; "
+            "run it on Linux or another POSIX system, such as the Windows Subsystem for Linux."
+        )
 
 
 class UnknownPage(CrawlschedError, LookupError):

@@ -20,6 +20,7 @@ from crawlsched.addon.downloadermiddlewares import RefreshMiddleware
 from crawlsched.addon.extensions import Refresh
 from crawlsched.addon.scheduler import Scheduler
 from crawlsched.addon.spidermiddlewares import DeliveryMiddleware
+from crawlsched.exceptions import require_posix
 from crawlsched.settings import Settings
 
 __all__ = ["Addon"]
@@ -44,6 +45,8 @@ class Addon:
     ------
     SettingError
         If a ``CRAWLSCHED_*`` setting is wrong.
+    UnsupportedPlatform
+        On Windows.
     """
 
     def __init__(self, crawler: Crawler) -> None:
@@ -60,6 +63,7 @@ class Addon:
         checked = Settings.from_scrapy(settings, getattr(spider, "name", None) or "default")
         if not checked.enabled:
             raise NotConfigured("CRAWLSCHED_ENABLED is false.")
+        require_posix()
         if self._is_one_shot():
             raise NotConfigured("this command asks for single URLs, so the spider's pages are left alone.")
         self._install_scheduler(settings)

@@ -12,8 +12,9 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from crawlsched import __version__
 from crawlsched.cli.interruption import interruption_felt
-from crawlsched.exceptions import CrawlschedError
+from crawlsched.exceptions import CrawlschedError, require_posix
 
 __all__ = ["add_commands", "main", "run"]
 
@@ -35,6 +36,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         prog="crawlsched", description="Look at and steer crawls that crawlsched keeps fresh on a fixed crawl budget."
     )
+    parser.add_argument("--version", action="version", version=f"crawlsched {__version__}")
     add_commands(parser)
     return run(parser.parse_args(argv))
 
@@ -83,6 +85,7 @@ def run(arguments: argparse.Namespace, settings: Mapping[str, Any] | None = None
     """Run what was parsed; `settings` are those of a Scrapy project that knows it is one."""
     arguments.project_settings = settings
     try:
+        require_posix()
         with interruption_felt():
             report = arguments.report(arguments)
         text = json.dumps(_plain(report), indent=2) if arguments.json else arguments.say(report)

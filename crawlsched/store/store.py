@@ -12,7 +12,7 @@ from sqlalchemy import Connection, delete, insert, select, text, update
 from sqlalchemy.exc import IntegrityError
 
 from crawlsched.change_signals import FurtherRow
-from crawlsched.exceptions import CollectionInUse, StoreError
+from crawlsched.exceptions import CollectionInUse, StoreError, require_posix
 from crawlsched.store import commands, forgetting, models, neighbours, reading, saving, schema
 from crawlsched.store.batch import Batch, Host, KeptText, ObservationRow, PageFacts, Source
 from crawlsched.store.commands import Command
@@ -112,7 +112,10 @@ class Store:
             If the database is behind, ahead, or another program's.
         StoreError
             If it cannot be used for another reason, or has no such collection. Nothing was changed.
+        UnsupportedPlatform
+            On Windows.
         """
+        require_posix()
         is_sqlite = database_url(url).get_backend_name() == "sqlite"
         if (is_sqlite if upgrade is None else upgrade) and not read_only:
             schema.upgrade(url)

@@ -1,6 +1,7 @@
 """The error tree: what is caught by what, and that it is drawn as it is."""
 
 import re
+from types import SimpleNamespace
 
 import pytest
 
@@ -12,6 +13,7 @@ from crawlsched.exceptions import (
     SettingError,
     StoreError,
     UnknownPage,
+    UnsupportedPlatform,
 )
 
 
@@ -20,6 +22,7 @@ from crawlsched.exceptions import (
     [
         (SettingError, ValueError),
         (UnknownPage, LookupError),
+        (UnsupportedPlatform, OSError),
         (StoreError, RuntimeError),
         (SchemaOutOfDate, StoreError),
         (CollectionInUse, StoreError),
@@ -35,7 +38,7 @@ def test_the_tree_in_the_docstring_names_every_error() -> None:
     """What is drawn at the top of the module is what the module has."""
     drawn = set(re.findall(r"^ +\+? *([A-Z]\w+)", exceptions.__doc__ or "", re.MULTILINE))
     defined = {n for n, v in vars(exceptions).items() if isinstance(v, type) and issubclass(v, Exception)}
-    assert drawn == defined == set(exceptions.__all__)
+    assert drawn == defined == set(exceptions.__all__) - {"require_posix"}
 
 
 def test_an_unknown_page_says_where_it_was_looked_for() -> None:
@@ -44,3 +47,49 @@ def test_an_unknown_page_says_where_it_was_looked_for() -> None:
         "No page with the URL 'http://127.0.0.1/a' is in the collection 'news'; "
         "check its spelling, or name another collection with --collection."
     )
+
+
+@pytest.fixture
+def on_windows(monkeypatch: pytest.MonkeyPatch) -> str:
+    """Let the system call itself Windows where it is asked; give the sentence in which it is refused."""
+    # Not in all of Python, whose paths would be Windows' then.
+    monkeypatch.setattr(exceptions, "os", SimpleNamespace(name="nt"))
+    return (
+        "crawlsched does not run on Windows; "
+        "run it on Linux or another POSIX system, such as the Windows Subsystem for Linux."
+    )
+
+
+def test_on_windows_every_command_says_that_it_is_not_supported(
+    on_windows: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One sentence and exit code 1, before anything is looked at."""
+    from crawlsched.cli import main
+
+    assert main(["status", "--database", "sqlite:///nowhere/crawl.db"]) == 1
+    assert capsys.readouterr() == ("", on_windows + "\n")
+
+
+def test_on_windows_no_crawl_begins(on_windows: str) -> None:
+    """The add-on refuses when it is asked for its settings; a project that has switched it off goes on."""
+    from scrapy.exceptions import NotConfigured
+    from scrapy.spiders import Spider
+    from scrapy.utils.test import get_crawler
+
+    from crawlsched.addon import Addon
+
+    crawler = get_crawler(Spider, {"CRAWLSCHED_ENABLED": False})
+    with pytest.raises(NotConfigured):
+        Addon(crawler).update_settings(crawler.settings)
+    crawler = get_crawler(Spider)
+    with pytest.raises(UnsupportedPlatform) as refused:
+        Addon(crawler).update_settings(crawler.settings)
+    assert str(refused.value) == on_windows
+
+
+def test_on_windows_no_collection_is_opened(on_windows: str, sqlite_url: str) -> None:
+    """So no signal is ever sent there, to ask after a process; `require_posix` itself allows this system."""
+    from crawlsched.store import Store
+
+    with pytest.raises(UnsupportedPlatform, match="does not run on Windows"):
+        Store.open(sqlite_url, "spider")
