@@ -94,8 +94,10 @@ class Crawl:
 class Project:
     """A spider in a file, with settings, that can be run and stopped."""
 
-    def __init__(self, folder: Path, spider: str, **settings: Any) -> None:
+    def __init__(self, folder: Path, spider: str, *, python: Path | None = None, **settings: Any) -> None:
         self.folder = folder
+        # Another Python has an installation of its own, and does not see this tree.
+        self.python, self._path = python or sys.executable, [folder] if python else [folder, children.ROOT]
         self.database_url = f"sqlite:///{folder / 'crawl.db'}"
         self.file = folder / "spider_under_test.py"
         self.file.write_text(_CLOSER + textwrap.dedent(spider))
@@ -122,12 +124,12 @@ class Project:
         """Start the crawl and return its process."""
         options = [f"-s{name}={value}" for name, value in {**self.settings, **settings}.items()]
         self._log = open(self.folder / "crawl.log", "w")  # noqa: SIM115
-        command = [sys.executable, "-W", "error", "-m", "scrapy", "runspider", self.file.name]
+        command = [self.python, "-W", "error", "-m", "scrapy", "runspider", self.file.name]
         return children.start(
             *command,
             *options,
             cwd=self.folder,
-            environment={"PYTHONPATH": f"{self.folder}{os.pathsep}{children.ROOT}"},
+            environment={"PYTHONPATH": os.pathsep.join(map(str, self._path))},
             stdout=self._log,
             stderr=subprocess.STDOUT,
         )
