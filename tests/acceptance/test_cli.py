@@ -16,19 +16,22 @@ import pytest
 from crawlsched.pages import LIVE, Pages
 from crawlsched.store import Batch, NewPage, Store, schema
 from tests import children
+from tests.commands import run_here
 
 HOSTS = ("127.0.0.1", "127.0.0.2")
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
 
 @pytest.fixture
-def run(tmp_path: Path) -> Run:
-    """Run the command in a process of its own, in an empty directory."""
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+    """Run the command in an empty directory; with options in a process of its own, where they hold."""
+    monkeypatch.setenv("COLUMNS", "100")
 
     def run_command(*arguments: str, **options: object) -> subprocess.CompletedProcess[str]:
-        environment = {"COLUMNS": "100", "SCRAPY_SETTINGS_MODULE": None}
+        if not options:
+            return run_here(tmp_path, *arguments)
         command = [sys.executable, "-m", "crawlsched.cli", *arguments]
-        return children.run(*command, **{"cwd": tmp_path, "environment": environment, **options})
+        return children.run(*command, environment={"SCRAPY_SETTINGS_MODULE": None}, **{"cwd": tmp_path, **options})
 
     return run_command
 
@@ -123,9 +126,9 @@ def test_a_projects_mistakes_are_said_as_the_crawl_says_them(run: Run, tmp_path:
     """Wrong settings, and settings that cannot be imported, are one sentence."""
     (tmp_path / "scrapy.cfg").write_text("[settings]\ndefault = shop\n")
     (tmp_path / "shop.py").write_text("CRAWLSCHED_BANDWIDTH = 'fast'\n")
-    assert failed(run("status")).startswith("CRAWLSCHED_BANDWIDTH must be a positive number of crawls")
+    assert failed(run("status", cwd=tmp_path)).startswith("CRAWLSCHED_BANDWIDTH must be a positive number of crawls")
     (tmp_path / "shop.py").write_text("import nothing_of_that_name\n")
-    assert failed(run("status")) == (
+    assert failed(run("status", cwd=tmp_path)) == (
         "The settings of this Scrapy project cannot be imported: No module named 'nothing_of_that_name'."
     )
 
@@ -215,7 +218,7 @@ def test_forget_deletes_many(run: Run, database: str, option: str, value: str, l
 
 def test_forget_does_not_delete_unasked(run: Run, database: str) -> None:
     """Where nobody can be asked it refuses; at a terminal it asks, and only "y" deletes."""
-    sentence = failed(run("forget", "--host", HOSTS[0], "--database", database))
+    sentence = failed(run("forget", "--host", HOSTS[0], "--database", database, stdin=subprocess.DEVNULL))
     assert sentence == (
         f"Forgetting the host {HOSTS[0]} would delete 10 pages for good, and nobody is here to be asked; "
         "add --yes if it is meant."

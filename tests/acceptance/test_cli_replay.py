@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests import children
+from tests.commands import run_here
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -20,16 +21,16 @@ CHANGES = "time,page\n6,30\n1,4\n2.5,30\n"
 
 
 @pytest.fixture
-def run(tmp_path: Path) -> Run:
-    """Run the command in a process of its own, among the files of a small history."""
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+    """Run the command among the files of a small history."""
+    monkeypatch.setenv("COLUMNS", "120")
     (tmp_path / "pages.csv").write_text(PAGES)
     (tmp_path / "changes.csv").write_text(CHANGES)
 
     def run_command(command: str, *arguments: str, **files: str) -> subprocess.CompletedProcess[str]:
         given = {"pages": "pages.csv", "changes": "changes.csv", **files}
         history = [part for name, path in given.items() for part in (f"--{name}", path)]
-        whole = [sys.executable, "-m", "crawlsched.cli", command, *history, *arguments]
-        return children.run(*whole, cwd=tmp_path, environment={"COLUMNS": "120"})
+        return run_here(tmp_path, command, *history, *arguments)
 
     return run_command
 

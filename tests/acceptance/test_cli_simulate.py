@@ -10,18 +10,19 @@ from pathlib import Path
 import pytest
 
 from tests import children
+from tests.commands import run_here
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 SMALL = ("--pages", "20", "30", "--horizon", "3", "--repetitions", "2")
 
 
 @pytest.fixture
-def run(tmp_path: Path) -> Run:
-    """Run the command in a process of its own, in an empty folder."""
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+    """Run the command in an empty folder."""
+    monkeypatch.setenv("COLUMNS", "120")
 
     def run_command(*arguments: str) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "crawlsched.cli", "simulate", *arguments]
-        return children.run(*command, cwd=tmp_path, environment={"COLUMNS": "120"})
+        return run_here(tmp_path, "simulate", *arguments)
 
     return run_command
 
