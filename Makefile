@@ -13,12 +13,16 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet --quiet
 # What is tested is this tree, and not one that the caller's Python looks into first.
 unexport PYTHONPATH
 
-.PHONY: help demo test bench lint format clean
+# More than cores: half of them wait for crawls (tests/spreading.py).
+WORKERS ?= 4
+
+.PHONY: help demo test test-quick bench lint format clean
 .DEFAULT_GOAL := help
 
 help:
 	@echo "make demo    keep a small living site fresh for a minute, beside one that is crawled in turn"
 	@echo "make test    style, types, layers and all tests"
+	@echo "make test-quick   without the crawls that take long and without statistics: three minutes"
 	@echo "make bench   the benchmarks, some hours on an idle machine; BENCHMARKS=frontier for one of them"
 	@echo "make lint    style, types and layers only"
 	@echo "make format  bring the code into the one format"
@@ -28,7 +32,10 @@ demo: $(VENV)/.for-demo
 	@$(BIN)/python example_project/demo.py
 
 test: lint
-	$(BIN)/python -m pytest --numprocesses=2 $(PYTEST_ARGUMENTS)
+	$(BIN)/python -m pytest --numprocesses=$(WORKERS) $(PYTEST_ARGUMENTS)
+
+test-quick: lint
+	$(BIN)/python -m pytest --numprocesses=$(WORKERS) -m 'quick or not (crawls or statistics)' $(PYTEST_ARGUMENTS)
 
 lint: $(VENV)/.for-tests
 	$(BIN)/ruff check .

@@ -8,29 +8,26 @@ from typing import Any
 
 import pytest
 from sqlalchemy import create_engine, text
-from xdist.scheduler import LoadScopeScheduling
 
-from tests import children
-
-
-class SideBySide(LoadScopeScheduling):
-    """Crawls in processes of their own wait for the clock beside what computes, and never beside one another."""
-
-    def _split_scope(self, nodeid: str) -> str:
-        path = nodeid.partition("::")[0]
-        if path.startswith(("tests/migrations/", "tests/integration/store/")):
-            return "databases"
-        return "crawls" if path.startswith(("tests/integration/", "tests/acceptance/")) else path
+from tests import children, spreading
 
 
 def pytest_configure() -> None:
-    """Let what tests start feel Ctrl-C, also where the tests themselves do not."""
+    """Let what tests start feel Ctrl-C, also where the tests themselves do not; and let what computes give way."""
     children.let_children_feel_signals()
+    spreading.give_way()
 
 
-def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> SideBySide:
+@pytest.hookimpl(tryfirst=True)  # before -m looks at the marks
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark tests by their folders."""
+    for item in items:
+        spreading.mark(item)
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> spreading.SideBySide:
     """Say which tests run in which process, where there are several."""
-    return SideBySide(config, log)
+    return spreading.SideBySide(config, log)
 
 
 @pytest.fixture(scope="module", autouse=True)
