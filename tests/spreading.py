@@ -23,6 +23,9 @@ DATABASES = ("tests/migrations/", "tests/integration/store/", "tests/integration
 #: Folders whose tests measure over many seeded runs.
 STATISTICS = ("tests/papers/", "tests/unit/simulation/")
 
+# What computes longest, so that it is not begun last.
+_LONG = (*STATISTICS, "tests/unit/planner/", "tests/unit/frontier/")
+
 # How much less than the crawls the other half gets of a core that both want; Unix's scale goes to 19.
 _NICENESS = 10
 
@@ -69,5 +72,5 @@ class SideBySide(LoadScopeScheduling):
     @staticmethod
     def _rank(scope: str, crawls_wanted: bool) -> tuple[bool, bool]:
         """Rank what waits: first what is wanted; of what computes, what takes long. Equals keep their order."""
-        kind = "databases" if scope == "databases" else kind_of(scope)
-        return (kind == "crawls") is not crawls_wanted, kind == ""
+        is_crawl = scope != "databases" and kind_of(scope) == "crawls"
+        return is_crawl is not crawls_wanted, scope != "databases" and not scope.startswith(_LONG)

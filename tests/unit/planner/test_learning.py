@@ -22,6 +22,8 @@ from tests.benchmarks.bench_learning import (
     without_signals,
 )
 
+pytestmark = pytest.mark.statistics
+
 WINDOW = {"start": 0.0, "end": 100.0, "measure_from": 50.0}
 
 

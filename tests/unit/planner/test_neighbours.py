@@ -152,6 +152,7 @@ def test_pages_that_change_more_often_than_expected_are_not_blamed_on_their_neig
     assert not neighbours.worth.any()
 
 
+@pytest.mark.statistics
 def test_sections_that_are_edited_together_are_found_out_and_kept_fresher() -> None:
     """The default keeps pages fresher that change with the next ones in number than the same pages in random order."""
     n_pages, seconds = 128, 400.0
