@@ -7,11 +7,11 @@ from crawlsched.change_signals.announcements import Announcements, announcements
 from crawlsched.change_signals.attribution import attributed, newest_of_each
 from crawlsched.change_signals.change_signal import SOURCE_KINDS, ChangeSignal, FurtherRow
 from crawlsched.change_signals.entries import SitemapChildren, SitemapEntries, SitemapEntry
-from crawlsched.change_signals.lastmod import parse_lastmod
+from crawlsched.change_signals.lastmod import parse_lastmod, text_mark
 from crawlsched.change_signals.limits import Limits
 from crawlsched.change_signals.locations import ascii_host, canonical, is_web_url
 from crawlsched.change_signals.problems import PROBLEM_KINDS, Problem
-from crawlsched.change_signals.robots import absolute_sitemaps, robots_sitemaps
+from crawlsched.change_signals.robots import RobotsSitemaps, absolute_sitemaps, read_robots, robots_sitemaps
 from crawlsched.change_signals.site_parts import part_number, part_of_site
 from crawlsched.change_signals.sitemap import SitemapDocument, read_sitemap
 
@@ -23,6 +23,7 @@ __all__ = [
     "FurtherRow",
     "Limits",
     "Problem",
+    "RobotsSitemaps",
     "SitemapChildren",
     "SitemapDocument",
     "SitemapEntries",
@@ -37,6 +38,8 @@ __all__ = [
     "parse_lastmod",
     "part_number",
     "part_of_site",
+    "read_robots",
     "read_sitemap",
     "robots_sitemaps",
+    "text_mark",
 ]

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from time import sleep
 
 from crawlsched.change_signals.entries import SitemapChildren, SitemapEntries
-from crawlsched.change_signals.lastmod import parse_lastmod
+from crawlsched.change_signals.lastmod import parse_lastmod, text_mark
 
 __all__ = ["Announcements", "announcements"]
 
@@ -54,8 +54,8 @@ def announcements(
     entries : SitemapEntries or SitemapChildren
         What a document says now.
     previous : mapping of str to float, str or None
-        What was stored at its last reading: for each URL the `lastmod`, as POSIX seconds or as it was written, or
-        None for an entry that had none.
+        What was stored at its last reading: for each URL the `lastmod`, as POSIX seconds, as it was written, or as the
+        `text_mark` of a text that is no date; None for an entry that had none.
 
     Returns
     -------
@@ -113,7 +113,7 @@ def _compare(
     if seconds is None:
         found.n_undated += 1
         # A date in a form that nobody knows still differs from another one in that form.
-        if text and isinstance(stored, str) and stored_seconds is None and stored.strip() != text:
+        if text and stored is not None and stored_seconds is None and _mark(stored) != text_mark(text):
             found.changed.append(position)
     elif stored_seconds is None:
         found.first_dated.append(position)
@@ -128,9 +128,15 @@ def _compare(
 def _read(stored: float | str | None) -> tuple[float | None, str | None]:
     if isinstance(stored, str):
         return parse_lastmod(stored) or (None, None)
+    if stored is not None and stored < 0.0:
+        return None, None
     # Stored seconds do not tell their precision; midnight is what a date alone is stored as.
     return stored, None if stored is None else "day" if stored % _DAY == 0 else "second"
 
 
 def _same_day(stored: float, stored_precision: str | None, seconds: float, precision: str | None) -> bool:
     return precision != stored_precision and stored // _DAY == seconds // _DAY
+
+
+def _mark(stored: float | str) -> float:
+    return text_mark(stored.strip()) if isinstance(stored, str) else stored

@@ -11,6 +11,7 @@ from crawlsched.change_signals.problems import ProblemCounter
 __all__ = ["Collected"]
 
 _MAX_WORD = 40
+_MAX_DATE = 200
 # Entries that are looked at, for each one that can be taken: doubles and refused ones take time, too.
 _TRIES = 2
 
@@ -34,7 +35,7 @@ class Collected:
     >>> problems = ProblemCounter()
     >>> locations = Locations("http://a/map.xml", (), problems)
     >>> collected = Collected("http://a/map.xml", Limits(max_entries=1), locations, (), problems)
-    >>> collected.page("http://a/1", "2026-11-20", "0.8", None), collected.page("http://a/2")
+    >>> collected.page(["http://a/1"], ["soon", "2026-11-20"], ["0.8"]), collected.page(["http://a/2"])
     (True, False)
     >>> collected.entries.url, collected.entries.priority, problems.problems()[0].kind
     (['http://a/1'], [0.8], 'too-many-entries')
@@ -62,15 +63,19 @@ class Collected:
         return self._n_left >= 0
 
     def page(
-        self, location: str, lastmod: str | None = None, priority: str | None = None, changefreq: str | None = None
+        self,
+        locations: Sequence[str],
+        dates: Sequence[str] = (),
+        priorities: Sequence[str] = (),
+        frequencies: Sequence[str] = (),
     ) -> bool:
-        """Add a page, or report why not; False when no more can be taken."""
+        """Add a page by the first of each that can be used, or report why not; False when no more can be taken."""
         if not self.look():
             return False
-        url = self._locations.accept(location)
+        url = self._locations.accept_first(locations)
         if url is None:
             return True
-        seconds, text, precision = self._lastmod(lastmod)
+        seconds, text, precision = self._lastmod(dates)
         position = self._entry_of.setdefault(url, len(self.entries.url))
         entries = self.entries
         if position < len(entries.url):
@@ -84,15 +89,16 @@ class Collected:
         entries.lastmod.append(seconds)
         entries.lastmod_text.append(text)
         entries.precision.append(precision)
-        entries.priority.append(None if priority is None else self._priority(priority))
-        entries.changefreq.append(None if changefreq is None else changefreq.strip().lower()[:_MAX_WORD] or None)
+        entries.priority.append(self._priority(priorities) if priorities else None)
+        frequency = next((word for word in frequencies if word.strip()), "")
+        entries.changefreq.append(frequency.strip().lower()[:_MAX_WORD] or None)
         return True
 
-    def child(self, location: str, lastmod: str | None = None) -> bool:
+    def child(self, locations: Sequence[str], dates: Sequence[str] = ()) -> bool:
         """Add a sitemap of an index, or report why not; False when no more can be taken."""
         if not self.look():
             return False
-        url = self._locations.accept(location)
+        url = self._locations.accept_first(locations)
         if url is None:
             return True
         name = canonical(url)  # two spellings of one URL are one sitemap
@@ -102,7 +108,7 @@ class Collected:
         if self._n_above >= self._limits.max_index_depth:
             self._problems.add("index-depth", url)
             return True
-        seconds, text, precision = self._lastmod(lastmod)
+        seconds, text, precision = self._lastmod(dates)
         position = self._child_of.setdefault(name, len(self.children.url))
         children = self.children
         if position < len(children.url):
@@ -118,28 +124,30 @@ class Collected:
         children.precision.append(precision)
         return True
 
-    def _lastmod(self, text: str | None) -> tuple[float | None, str | None, str | None]:
-        text = text.strip() if text else None
-        if not text:
+    def _lastmod(self, dates: Sequence[str]) -> tuple[float | None, str | None, str | None]:
+        """Return the first date that can be read, otherwise the first text."""
+        texts = [text.strip() for text in dates if text.strip()]
+        for text in texts:
+            parsed = parse_lastmod(text)
+            if parsed is not None:
+                return parsed[0], text, parsed[1]
+        if not texts:
             return None, None, None
-        parsed = parse_lastmod(text)
-        if parsed is None:
-            self._problems.add("bad-lastmod", text)
-            return None, text[:_MAX_WORD], None
-        return parsed[0], text, parsed[1]
+        self._problems.add("bad-lastmod", texts[0])
+        return None, texts[0][:_MAX_DATE], None
 
-    def _priority(self, text: str) -> float | None:
-        text = text.strip()
-        if not text:
-            return None
-        try:
-            priority = float(text)
-        except ValueError:
-            priority = -1.0
-        if not 0.0 <= priority <= 1.0:
-            self._problems.add("bad-priority", text)
-            return None
-        return priority
+    def _priority(self, priorities: Sequence[str]) -> float | None:
+        texts = [text.strip() for text in priorities if text.strip()]
+        for text in texts:
+            try:
+                priority = float(text)
+            except ValueError:
+                continue
+            if 0.0 <= priority <= 1.0:
+                return priority
+        if texts:
+            self._problems.add("bad-priority", texts[0])
+        return None
 
 
 def _keep_later(

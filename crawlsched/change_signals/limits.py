@@ -19,6 +19,9 @@ class Limits:
         Sitemaps of one index; the default is the sitemap protocol's.
     max_depth : int, default 64
         Elements open at once.
+    max_elements : int, default 5_000_000
+        Elements, and repairs, of one document: a hundred for each of 50,000 entries. It bounds the time, as `max_bytes`
+        does not: 50 MB can be 12 million elements.
     max_text : int, default 8_192
         Characters of one text (a URL, a date); the sitemap protocol allows URLs of 2,048.
     max_index_depth : int, default 5
@@ -39,6 +42,7 @@ class Limits:
     max_entries: int = 50_000
     max_children: int = 50_000
     max_depth: int = 64
+    max_elements: int = 5_000_000
     max_text: int = 8_192
     max_index_depth: int = 5
 

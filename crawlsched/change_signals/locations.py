@@ -1,7 +1,7 @@
 """Locations: the URLs of a sitemap, checked, repaired where that is certain, and refused otherwise."""
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from functools import lru_cache
 from urllib.parse import urljoin, urlsplit, urlunsplit
 
@@ -102,38 +102,64 @@ class Locations:
 
     def accept(self, location: str) -> str | None:
         """Give the absolute URL of a location, or None if it is refused."""
-        location = location.strip()
-        if location.startswith(self._prefixes) and not _SUSPECT.search(location):
-            return location
-        return self._examined(location)
+        return self.accept_first([location])
 
-    def _examined(self, location: str) -> str | None:
+    def accept_first(self, locations: Sequence[str]) -> str | None:
+        """Give the URL of the first location that is not refused; None, and why the first one is, if all are."""
+        first: list[tuple[str, str]] = [("no-url", "")]
+        for number, location in enumerate(locations):
+            location = location.strip()
+            if location.startswith(self._prefixes) and not _SUSPECT.search(location):
+                return location
+            found: list[tuple[str, str]] = []
+            url = self._examined(location, found)
+            if url is not None or number == 0:
+                first = found
+            if url is not None:
+                break
+        else:
+            url = None
+        for kind, example in first:
+            self._problems.add(kind, example)
+        return url
+
+    def _examined(self, location: str, found: list[tuple[str, str]]) -> str | None:
+        """Give the URL of a location; what is wrong with it goes to `found`."""
         if not location:
-            self._problems.add("no-url")
+            found.append(("no-url", ""))
             return None
         if _FORBIDDEN.search(location):
-            self._problems.add("encoding" if "\ufffd" in location else "bad-url", location)
+            found.append(("encoding" if "\ufffd" in location else "bad-url", location))
             return None
-        if " " in location:
-            self._problems.add("space-in-url", location)
-            location = location.replace(" ", "%20")
         try:
             is_relative = not urlsplit(location).scheme
             # What has a scheme stands for itself: joining would give "http:///x" the host of the document.
-            url = (
-                urljoin(self._base, location) if is_relative and (location == "/" or location.strip("/")) else location
-            )
+            if is_relative and self._is_no_reference(location):
+                url = ""
+            elif is_relative:
+                url = urljoin(self._base, location.replace(" ", "%20"))
+            else:
+                url = location.replace(" ", "%20")
         except ValueError:
             url = ""
         if not is_web_url(url):
-            self._problems.add("bad-url", location)
+            found.append(("bad-url", location))
             return None
+        if " " in location:
+            found.append(("space-in-url", location))
         if is_relative:
-            self._problems.add("relative-url", location)
+            found.append(("relative-url", location))
         if _host(url) not in self._hosts:
-            self._problems.add("other-host", url)
+            found.append(("other-host", url))
             return None
         return url if url.isascii() else _with_ascii_host(url)
+
+    def _is_no_reference(self, location: str) -> bool:
+        """Whether what has no scheme is prose, a host without its scheme, or nothing but slashes."""
+        if location[0] in "/?.":
+            return location != "/" and not location.strip("/")
+        first = location.partition("/")[0].lower()
+        return " " in location or first.startswith("www.") or first.removeprefix("www.") in self._hosts
 
 
 def _host(url: str) -> str:

@@ -1,22 +1,29 @@
 """A sitemap: its entries or children, and everything that was wrong with it."""
 
+import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
-from time import sleep
 
 from crawlsched.change_signals.collected import Collected
 from crawlsched.change_signals.decoding import characters
 from crawlsched.change_signals.decompression import plain_chunks
 from crawlsched.change_signals.entries import SitemapChildren, SitemapEntries
-from crawlsched.change_signals.feeds import read_feed
+from crawlsched.change_signals.feeds import MOST_CHARACTERS, read_feed
+from crawlsched.change_signals.json_feed import read_json_feed
 from crawlsched.change_signals.limits import Limits
 from crawlsched.change_signals.locations import Locations
-from crawlsched.change_signals.markup import TagReader
+from crawlsched.change_signals.mending import RAW_AMPERSAND, Mender
 from crawlsched.change_signals.problems import Problem, ProblemCounter
-from crawlsched.change_signals.sitemap_xml import SitemapXML
+from crawlsched.change_signals.sitemap_xml import read_xml
+from crawlsched.change_signals.url_list import read_lines
 
 __all__ = ["SitemapDocument", "read_sitemap"]
+
+# JSON is read in one go, for which the interpreter's lock is held.
+_MOST_OF_JSON = 2_000_000
+_DOCUMENT = re.compile(r"<\?xml\s|<(?:[\w.-]+:)?(?:urlset|sitemapindex|rss|rdf|feed)[\s>]", re.IGNORECASE)
+_JUNK_BEFORE = 8_192
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +34,7 @@ class SitemapDocument:
     ----------
     url : str
         Where it was read.
-    kind : {"urlset", "index", "text", "rss", "atom", "unknown"}
+    kind : {"urlset", "index", "text", "rss", "atom", "json", "unknown"}
         What it is.
     entries : SitemapEntries
         Its pages.
@@ -51,9 +58,9 @@ def read_sitemap(
     *,
     hosts: Collection[str] = (),
     ancestors: Sequence[str] = (),
-    feedparser: bool = False,
+    feedparser: bool = True,
 ) -> SitemapDocument:
-    """Read a sitemap, a sitemap index, a list of URLs, or an RSS or Atom feed.
+    """Read a sitemap, a sitemap index, a list of URLs, or a feed (RSS, Atom, JSON Feed).
 
     Parameters
     ----------
@@ -68,7 +75,8 @@ def read_sitemap(
     ancestors : sequence of str
         URLs of the index files through which this document was found; a child among them is a loop.
     feedparser : bool
-        Let feedparser, if it is installed, read what may be a feed; what it reads counts if that is no less.
+        Let feedparser read what lxml knows for a feed of at most 200 KB; what it reads counts if that is no less.
+        False: lxml alone, as of longer ones.
 
     Returns
     -------
@@ -104,64 +112,77 @@ def read_sitemap(
     problems = ProblemCounter()
     collected = Collected(url, limits, Locations(url, hosts, problems), ancestors, problems)
     decoded = characters(plain_chunks(body, limits.max_bytes, problems), problems)
-    start, text = _start(decoded)
+    start, text = _start(decoded, problems)
+    kind = "unknown"
     if not start:
         problems.add("empty")
-        kind = "unknown"
     elif start.startswith("<"):
-        kind = _read_xml(text, collected, limits, problems)
+        kind = read_xml(text, collected, limits, problems)
+    elif start.startswith("{"):
+        kind = _read_json(text, collected, problems)
     else:
-        kind = _read_lines(text, collected, limits, problems)
-    if feedparser and start.startswith("<") and kind in ("rss", "atom", "unknown") and not collected.children.url:
-        again = ProblemCounter()
-        other = Collected(url, limits, Locations(url, hosts, again), ancestors, again)
-        other_kind = read_feed(b"".join(plain_chunks(body, limits.max_bytes, again)), other, again)
-        if other_kind is not None and len(other.entries) >= len(collected.entries):
-            return SitemapDocument(url, other_kind, other.entries, other.children, again.problems())
+        kind = read_lines(text, collected, limits, problems)
     if kind == "unknown" and start:
         problems.add("not-a-sitemap", start)
+    if feedparser and kind in ("rss", "atom"):
+        again = ProblemCounter()
+        other = Collected(url, limits, Locations(url, hosts, again), ancestors, again)
+        if _read_feed(body, other, limits, again) and len(other.entries) >= len(collected.entries):
+            _add_dates(other.entries, collected.entries)
+            return SitemapDocument(url, kind, other.entries, other.children, again.problems())
     return SitemapDocument(url, kind, collected.entries, collected.children, problems.problems())
 
 
-def _start(text: Iterator[str]) -> tuple[str, Iterable[str]]:
-    """Find the first characters that are no white space; give them, and all of the text from there."""
+def _start(text: Iterator[str], problems: ProblemCounter) -> tuple[str, Iterable[str]]:
+    """Find where the document starts; give its first characters, and all of the text from there."""
     for piece in text:
         piece = piece.lstrip("\ufeff\x00 \t\r\n")
-        if piece:
-            return piece[:200], chain((piece,), text)
+        if not piece:
+            continue
+        # What a program prints before, such as warnings, is not of the document.
+        document = _DOCUMENT.search(piece[:_JUNK_BEFORE])
+        if document and document.start() and not piece.startswith(("<!", "<?", "http", "{")):
+            before = piece[: document.start()]
+            if not before.startswith("<") or document[0].startswith("<?"):
+                problems.add("junk-before", before)
+                piece = piece[document.start() :]
+        return piece[:200], chain((piece,), text)
     return "", ()
 
 
-def _read_xml(text: Iterable[str], collected: Collected, limits: Limits, problems: ProblemCounter) -> str:
-    reader = TagReader(problems, limits.max_text)
-    xml = SitemapXML(collected, limits, reader.declared, problems)
-    for tags in reader.tags(text):
-        if not xml.read(tags):
-            break
-        sleep(0)  # gives up the interpreter lock
-    else:
-        xml.finish(reader.ends_in_text)
-    return xml.kind
+def _read_json(text: Iterable[str], collected: Collected, problems: ProblemCounter) -> str:
+    whole = ""
+    for piece in text:
+        whole += piece
+        if len(whole) > _MOST_OF_JSON:
+            problems.add("too-large", f"JSON of more than {_MOST_OF_JSON} characters")
+            return "unknown"
+    return "json" if read_json_feed(whole, collected) else "unknown"
 
 
-def _read_lines(text: Iterable[str], collected: Collected, limits: Limits, problems: ProblemCounter) -> str:
-    """Read a text sitemap: one URL per line, and nothing else."""
-    kind = "unknown"
-    rest = ""
-    for piece in chain(text, ("\n",)):
-        *lines, rest = (rest + piece).replace("\r", "\n").split("\n")
-        rest = rest[: limits.max_text + 1]
-        for line in lines:
-            if not line or line.isspace():
-                continue
-            if kind == "unknown" and not line.strip().lower().startswith(("http://", "https://")):
-                return kind
-            kind = "text"
-            if len(line) > limits.max_text:
-                problems.add("text-too-long", line)
-            elif not collected.page(line):
-                return kind
-        if kind == "unknown" and len(rest) > limits.max_text:
-            return kind
-        sleep(0)  # gives up the interpreter lock
-    return kind
+def _read_feed(body: bytes, collected: Collected, limits: Limits, problems: ProblemCounter) -> bool:
+    """Let feedparser read a feed, if it is short enough."""
+    decoded = characters(plain_chunks(body, limits.max_bytes, problems), problems)
+    _, text = _start(decoded, problems)
+    mender = Mender(problems, 2 * limits.max_text + 1024, limits.max_elements)
+    pieces: list[str] = []
+    length = 0
+    for piece in mender.mended(text):
+        pieces.append(piece)
+        length += len(piece)
+        if length > MOST_CHARACTERS:
+            return False
+    if mender.declared:  # of what the document declares nothing is believed
+        return False
+    return read_feed("".join(pieces).replace(RAW_AMPERSAND, "&amp;"), collected, problems)
+
+
+def _add_dates(entries: SitemapEntries, others: SitemapEntries) -> None:
+    """Add dates that only the other reading has: the first that can be used counts."""
+    dated = {url: number for number, url in enumerate(others.url) if others.lastmod[number] is not None}
+    for number, url in enumerate(entries.url):
+        if entries.lastmod[number] is None and url in dated:
+            other = dated[url]
+            entries.lastmod[number] = others.lastmod[other]
+            entries.lastmod_text[number] = others.lastmod_text[other]
+            entries.precision[number] = others.precision[other]

@@ -1,235 +1,298 @@
-"""Sitemaps, sitemap indexes, RSS and Atom, from their tags: which elements are pages, and which say what of them."""
+"""Sitemaps, sitemap indexes, RSS and Atom, read by lxml element by element, without ever holding a tree of them."""
+
+from __future__ import annotations
 
 import re
-from collections.abc import Container
+from collections.abc import Iterable, Mapping
+from html.entities import html5
+from time import sleep
 from urllib.parse import urljoin
 
+from lxml import etree
+
 from crawlsched.change_signals.collected import Collected
+from crawlsched.change_signals.entry_parts import BASE, ITEMS, KIND_OF_ROOT, fact_of, is_page_link, parted
 from crawlsched.change_signals.limits import Limits
-from crawlsched.change_signals.markup import Tag, unescape
+from crawlsched.change_signals.locations import is_web_url
+from crawlsched.change_signals.mending import RAW_AMPERSAND, Mender
 from crawlsched.change_signals.problems import ProblemCounter
 
-__all__ = ["SitemapXML"]
+__all__ = ["read_xml"]
 
-_KIND_OF_ROOT = {"urlset": "urlset", "sitemapindex": "index", "rss": "rss", "RDF": "rss", "feed": "atom"}
-_ITEMS = {"urlset": ("url", "sitemap"), "index": ("url", "sitemap"), "rss": ("item",), "atom": ("entry",)}
-# Elements directly below an item, and what they say. Other prefixes than the item's belong to extensions
-# (image:loc is no page), except where they are named here.
-_LEAVES = {
-    "urlset": {"loc": "url", "lastmod": "modified", "priority": "priority", "changefreq": "changefreq"},
-    "index": {"loc": "url", "lastmod": "modified", "priority": "priority", "changefreq": "changefreq"},
-    "rss": {"link": "url", "guid": "id", "pubDate": "published"},
-    "atom": {"link": "link", "id": "id", "updated": "modified", "published": "published"},
-}
-_FOREIGN_LEAVES = {
-    "rss": {
-        "dc:date": "published",
-        "dcterms:modified": "modified",
-        "atom:updated": "modified",
-        "a10:updated": "modified",
-    }
-}
-_MAX_NAMES = 1_000
-_ATTRIBUTE = re.compile(r"""(?:^|\s)(href|rel|isPermaLink|xml:base)\s*=\s*(?:"([^"]*)"|'([^']*)')""")
-_NOT_PAGES = frozenset({"self", "edit", "enclosure", "replies", "via", "related", "next", "hub"})
+_HTML = ("html", "head", "body", "div", "script")
+_MAX_NAMES = 10_000
+# Everything stands below elements of our own, so that what follows the document's first element is read, too, and
+# ends of elements that never began close those.
+_AROUND = "crawlsched"
+_LEVELS = 1_000
+_AMPERSAND = re.compile(rf"{RAW_AMPERSAND}([A-Za-z_][A-Za-z0-9._-]{{0,63}};)?")
 
 
-class SitemapXML:
-    """Collects the items of a sitemap or a feed from its tags.
+def read_xml(characters: Iterable[str], collected: Collected, limits: Limits, problems: ProblemCounter) -> str:
+    """Read an XML document; return its kind, "unknown" if it is no sitemap and no feed.
 
     Parameters
     ----------
+    characters : iterable of str
+        The document, decoded.
     collected : Collected
-        Where items go.
+        Where its entries go.
     limits : Limits
-    declared : container of str
-        Names of entities which the document declares.
     problems : ProblemCounter
 
-    Attributes
-    ----------
-    kind : {"urlset", "index", "rss", "atom", "unknown"}
-        Known when the first element was read.
+    Examples
+    --------
+    >>> from crawlsched.change_signals.locations import Locations
+    >>> problems = ProblemCounter()
+    >>> collected = Collected("http://a/", Limits(), Locations("http://a/", (), problems), (), problems)
+    >>> read_xml(["<urlset><url><loc>http://a/?b=1&c", "=2</loc></url></urlset>"], collected, Limits(), problems)
+    'urlset'
+    >>> collected.entries.url
+    ['http://a/?b=1&c=2']
+    """
+    mender = Mender(problems, 2 * limits.max_text + 1024, limits.max_elements)
+    elements = _Elements(collected, limits, mender.declared, problems)
+    # Nothing is resolved or fetched, and there is nothing to be: the mender lets no document type through.
+    parser = etree.XMLParser(
+        target=elements, encoding="utf-8", recover=True, resolve_entities=False, no_network=True, load_dtd=False
+    )
+    parser.feed(f"<{_AROUND}>".encode() * _LEVELS)
+    for piece in mender.mended(characters):
+        # libxml2 works without the interpreter's lock, but for the calls of `elements`.
+        parser.feed(piece.encode("utf-8", "backslashreplace"))
+        if elements.is_enough:
+            return elements.kind
+        sleep(0)  # gives up the interpreter lock
+    elements.finish(mender.tail)
+    return elements.kind
 
-    Notes
-    -----
-    There is no stack. An item (`url`, `sitemap`, `item`, `entry`) is open until it ends or the next one starts, and
-    what says something of it stands directly below it: `_nested` counts the other elements that are open within.
+
+class _Elements:
+    """Collects the items of a document, told of by lxml where elements start and end (its parser's target).
+
+    An item (`url`, `sitemap`, `item`, `entry`) is open until it ends or the next one starts; what says something of
+    it stands directly below.
     """
 
-    def __init__(
-        self, collected: Collected, limits: Limits, declared: Container[str], problems: ProblemCounter
-    ) -> None:
+    def __init__(self, collected: Collected, limits: Limits, declared: set[str], problems: ProblemCounter) -> None:
         self.kind = "unknown"
+        self.is_enough = False
         self._collected = collected
         self._limits = limits
         self._declared = declared
         self._problems = problems
+        self._n_left = limits.max_elements
+        self._tags: dict[str, tuple[str, str]] = {}
         self._root = ""
-        self._root_is_open = False
-        self._items: dict[str, bool] = {}  # every element name met outside of items: is it an item?
-        self._item = ""
-        self._prefix = ""
-        # What links of a feed are relative to, where it says so: in its first element, and in an item.
-        self._feed_base = ""
-        self._base = ""
-        self._leaves: dict[str, str] = {}
-        self._said: dict[str, str] = {}
+        self._depth = 0
+        self._lost = 0  # levels that are open only because somebody forgot to close them
+        self._item: tuple[str, str] | None = None
+        self._item_depth = 0
+        self._child = ""  # the element directly below the item within which we are
+        self._bases: list[tuple[int, str]] = []
+        self._said: dict[str, list[str]] = {}
+        self._fact = ""
+        self._attributes: Mapping[str, str] = {}
+        self._text: list[str] = []
+        self._length = 0
         self._is_dropped = False
-        self._nested = 0
 
-    def read(self, tags: list[Tag]) -> bool:
-        """Take the next tags of the document; False when the rest is not to be read."""
-        for slash, name, attributes, text in tags:
-            if not self._item:
-                goes_on = self._outside(slash, name, attributes)
-            elif name in self._leaves:
-                if not slash and not self._nested:
-                    self._say(self._leaves[name], attributes, text)
-                continue
-            else:
-                goes_on = self._inside(slash, name, attributes, text)
-            if not goes_on:
-                return False
-        return True
+    # -- what lxml calls
 
-    def finish(self, ends_in_text: bool) -> None:
+    def start(self, tag: str, attributes: Mapping[str, str]) -> None:
+        if tag == _AROUND or self.is_enough:
+            return
+        name = self._tags.get(tag) or self._new_tag(tag)
+        self._depth += 1
+        self._n_left -= 1
+        if attributes and (base := attributes.get(BASE)):
+            self._bases.append((self._depth, _join(self._base(), base)))
+        if not self._root and not self._first(name):
+            self.is_enough = True
+            return
+        if name == self._item if self._item else name[1] in ITEMS[self.kind]:
+            if self._item is not None:
+                if self.kind == "atom" and self._child == "content":  # it quotes an entry
+                    return
+                self._problems.add("unclosed", f"<{self._item[1]}>")
+                self._lost = self._depth - 1
+                self._end_item()
+            self._begin_item(name, attributes)
+        elif self._item is not None:
+            self._inside(name, attributes)
+        if self._depth - self._lost > self._limits.max_depth:
+            self._stop("too-deep", f"<{name[1]}>")
+        elif self._n_left < 0:
+            self._stop("too-many-elements")
+
+    def end(self, tag: str) -> None:
+        if tag == _AROUND or self.is_enough:
+            return
+        if self._item is not None:
+            if self._depth == self._item_depth:
+                self._end_item()
+            elif self._fact and self._depth == self._fact_depth:
+                self._say()
+            if self._depth == self._item_depth + 1:
+                self._child = ""
+        if self._bases and self._bases[-1][0] == self._depth:
+            self._bases.pop()
+        self._depth -= 1
+        self._lost = min(self._lost, self._depth)
+
+    def data(self, text: str) -> None:
+        if self._item is None or self.is_enough:
+            return
+        # Of a longer text one character more is kept at least, so that it is seen to be too long.
+        if self._length <= self._limits.max_text:
+            self._text.append(text)
+            self._length += len(text)
+
+    def close(self) -> None:
+        return
+
+    # -- items
+
+    def finish(self, tail: str) -> None:
         """Note that the document has ended."""
-        if self.kind != "unknown" and (self._root_is_open or self._item):
-            self._problems.add("truncated", self._said.get("url", "") if self._item else f"</{self._root}> is missing")
-        elif self.kind != "unknown" and ends_in_text and not self._root:
-            self._problems.add("truncated")
+        if self._item is None and self._depth == 0:
+            return
+        if re.search(rf"</(?:[^\s<>:]+:)?{re.escape(self._root)}\s*>\s*\Z", tail, re.IGNORECASE):
+            self._problems.add("unclosed", f"<{self._item[1] if self._item else self._root}>")
+            if self._item is not None:
+                self._end_item()
+        else:
+            where = "".join(self._said.get("url", [])[:1]) if self._item else f"</{self._root}> is missing"
+            self._problems.add("truncated", where)
 
-    def _outside(self, slash: str, name: str, attributes: str) -> bool:
-        if not self._root and self.kind == "unknown":
-            return not slash and self._first(name, attributes)
-        if slash:
-            if name == self._root:
-                self._root_is_open = False
-            else:
-                self._nested = max(self._nested - 1, 0)
-            return True
-        if self._is_item(name):
-            self._begin(name, attributes)
-            return attributes[-1:] != "/" or self._end()
-        return attributes[-1:] == "/" or self._deeper(name)
+    def _new_tag(self, tag: str) -> tuple[str, str]:
+        if len(self._tags) >= _MAX_NAMES:
+            self._stop("too-many-elements", f"more than {_MAX_NAMES} names of elements")
+        name = self._tags[tag] = parted(tag)
+        return name
 
-    def _inside(self, slash: str, name: str, attributes: str, text: str) -> bool:
-        if slash:
-            if name == self._item:
-                return self._end()
-            if name == self._root:
-                self._root_is_open = False
-                self._problems.add("unclosed", f"<{self._item}>")
-                return self._end()
-            self._nested = max(self._nested - 1, 0)
-            return True
-        if attributes[-1:] == "/":
-            return True
-        if name == self._item:  # items do not hold items: the last one was never closed
-            self._problems.add("unclosed", f"<{self._item}>")
-            goes_on = self._end()
-            self._begin(name, attributes)
-            return goes_on
-        if name.endswith(":publication_date") and self.kind == "urlset":
-            self._say("published", "", text)
-        return self._deeper(name)
+    def _stop(self, problem: str, example: str = "") -> None:
+        self._problems.add(problem, example)
+        self.is_enough = True
 
-    def _deeper(self, name: str) -> bool:
-        self._nested += 1
-        if self._nested <= self._limits.max_depth:
-            return True
-        self._problems.add("too-deep", f"<{name}>")
-        return False
-
-    def _first(self, name: str, attributes: str) -> bool:
+    def _first(self, name: tuple[str, str]) -> bool:
         """Take the first element, which says what the document is."""
-        local = name.rpartition(":")[2]
-        if local.lower() in ("html", "head", "body", "div", "script"):
-            self._problems.add("html", f"<{name}>")
+        local = name[1]
+        if local in _HTML:
+            self._problems.add("html", f"<{local}>")
             return False
-        self.kind = _KIND_OF_ROOT.get(local, "unknown")
-        if self.kind != "unknown":
-            self._root = name
-            self._root_is_open = attributes[-1:] != "/"
-            self._feed_base = _joined("", attributes)
-            return True
+        self._root = local
         if local in ("url", "sitemap"):
             self.kind = "index" if local == "sitemap" else "urlset"
-            self._problems.add("no-root", f"<{name}>")
-            self._begin(name, attributes)
-            return True
-        return False
+            self._problems.add("no-root", f"<{local}>")
+        else:
+            self.kind = KIND_OF_ROOT.get(local, "unknown")
+        return self.kind != "unknown"
 
-    def _is_item(self, name: str) -> bool:
-        known = self._items.get(name)
-        if known is None:
-            known = name.rpartition(":")[2] in _ITEMS[self.kind]
-            if len(self._items) < _MAX_NAMES:
-                self._items[name] = known
-        return known
-
-    def _begin(self, name: str, attributes: str) -> None:
-        if name != self._item or not self._leaves:
-            prefix = name[: name.rfind(":") + 1]
-            if prefix != self._prefix or not self._leaves:
-                self._prefix = prefix
-                self._leaves = {prefix + leaf: fact for leaf, fact in _LEAVES[self.kind].items()}
-                self._leaves |= _FOREIGN_LEAVES.get(self.kind, {})
-        self._item = name
-        self._base = _joined(self._feed_base, attributes)
+    def _begin_item(self, name: tuple[str, str], attributes: Mapping[str, str]) -> None:
+        self._item, self._item_depth = name, self._depth
         self._said = {}
+        self._fact = self._child = ""
+        self._text, self._length = [], 0
         self._is_dropped = False
-        self._nested = 0
+        if attributes and self.kind == "rss":  # RSS 1.0 and CDF name the page in the item itself
+            for attribute, value in attributes.items():
+                fact = {"about": "about", "href": "about", "lastmod": "modified"}.get(parted(attribute)[1])
+                if fact:
+                    self._said.setdefault(fact, []).append(_join(self._base(), value) if fact == "about" else value)
 
-    def _say(self, fact: str, attributes: str, text: str) -> None:
-        if attributes and self.kind in ("rss", "atom"):
-            values = {match[1]: match[2] or match[3] or "" for match in _ATTRIBUTE.finditer(attributes)}
-            if fact == "link":
-                if values.get("rel", "alternate") in _NOT_PAGES:
-                    return
-                fact, text = "url", values.get("href", "")
-                if text and (base := _joined(self._base, attributes)):
-                    text = _join(base, text)
-            elif fact == "id" and values.get("isPermaLink", "").lower() == "false":
-                return
-        if len(text) > self._limits.max_text:
-            self._problems.add("text-too-long", text)
-            self._is_dropped = True
+    def _inside(self, name: tuple[str, str], attributes: Mapping[str, str]) -> None:
+        assert self._item is not None
+        is_direct = self._depth == self._item_depth + 1
+        if is_direct:
+            self._child = name[1]
+        fact = fact_of(self.kind, self._item[0], *name, is_direct=is_direct)
+        if not fact:
             return
-        if "&" in text:
-            plain, problem = unescape(text, self._declared)
-            if problem:
-                self._problems.add(problem, text.strip())
-                self._is_dropped |= problem == "entity"
-            text = plain
-        self._said.setdefault(fact, text)
+        if is_direct and self._length:
+            self._say("text")
+        self._fact, self._fact_depth, self._attributes = fact, self._depth, dict(attributes)
+        self._text, self._length = [], 0
 
-    def _end(self) -> bool:
-        """Collect the item that has ended; False when no more can be taken."""
+    def _say(self, fact: str = "") -> None:
+        """Take what an element says; the text so far is its own."""
+        attributes = {} if fact else self._attributes
+        fact = fact or self._fact
+        self._fact = ""
+        text, self._text, self._length = "".join(self._text), [], 0
+        if len(text) > self._limits.max_text:
+            if fact != "text":
+                self._problems.add("text-too-long", text)
+                self._is_dropped = True
+            return
+        if fact == "link":
+            if not is_page_link(attributes.get("rel")):
+                return
+            text = attributes.get("href") or text
+            media = attributes.get("type", "").lower()
+            fact = "url" if not media or "html" in media else "other type"
+        elif fact == "id" and attributes.get("isPermaLink", "").lower() == "false":
+            return
+        text = self._plain(text).strip()
+        if text:
+            if fact in ("url", "other type") and self.kind in ("rss", "atom"):
+                text = _join(self._base(), text)
+            self._said.setdefault(fact, []).append(text)
+
+    def _plain(self, text: str) -> str:
+        """Put ampersands back that were no references of XML, and say so."""
+        if RAW_AMPERSAND not in text:
+            return text
+        kinds: set[str] = set()
+
+        def replaced(match: re.Match[str]) -> str:
+            name = match[1]
+            if name and name[:-1] in self._declared:
+                kinds.add("entity")
+            elif name in html5:
+                kinds.add("html-entity")
+                return html5[name]
+            else:
+                kinds.add("raw-ampersand")
+            return f"&{name or ''}"
+
+        text = _AMPERSAND.sub(replaced, text)
+        gravest = next(kind for kind in ("entity", "raw-ampersand", "html-entity") if kind in kinds)
+        self._problems.add(gravest, text.strip())
+        self._is_dropped |= gravest == "entity"
+        return text
+
+    def _end_item(self) -> None:
+        """Collect the item that has ended."""
+        if self._fact:
+            self._say()
+        assert self._item is not None
+        is_child = self._item[1] == "sitemap"
+        bare = "".join(self._text).strip()
+        self._item, self._text, self._length = None, [], 0
         said = self._said
-        is_child = self._item.endswith("sitemap")
-        self._item = ""
-        self._nested = 0
         if self._is_dropped:
-            return self._collected.look()
-        location = said.get("url") or said.get("id", "")
-        lastmod = said.get("modified") or said.get("published")
+            self.is_enough = not self._collected.look()
+            return
+        places = said.get("url", []) + said.get("other type", []) + said.get("about", [])
+        places += [place for place in said.get("id", []) if is_web_url(place)]
+        if not places and self.kind in ("urlset", "index"):
+            places = [self._plain(text) for text in (*said.get("text", []), bare) if is_web_url(self._plain(text))]
+        dates = said.get("modified", []) + said.get("published", [])
         if is_child:
-            return self._collected.child(location, lastmod)
-        return self._collected.page(location, lastmod, said.get("priority"), said.get("changefreq"))
+            goes_on = self._collected.child(places, dates)
+        else:
+            goes_on = self._collected.page(places, dates, said.get("priority", []), said.get("changefreq", []))
+        if self.kind in ("urlset", "index") and len(set(places)) > 1:
+            self._problems.add("second-url", places[1])
+        self.is_enough = not goes_on
 
-
-def _joined(base: str, attributes: str) -> str:
-    """Return what is relative to an element's ``xml:base``, where it has one, and otherwise to the one around it."""
-    if "xml:base" not in attributes:
-        return base
-    own = next((match[2] or match[3] or "" for match in _ATTRIBUTE.finditer(attributes) if match[1] == "xml:base"), "")
-    return _join(base, unescape(own.strip())[0])
+    def _base(self) -> str:
+        return self._bases[-1][1] if self._bases else ""
 
 
 def _join(base: str, reference: str) -> str:
     try:
-        return urljoin(base, reference)
+        return urljoin(base, reference.strip()) if base else reference.strip()
     except ValueError:
         return reference

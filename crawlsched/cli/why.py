@@ -185,7 +185,7 @@ def _say_found(report: dict[str, Any], now: float) -> list[str]:
 def _say_announced(report: dict[str, Any], now: float) -> list[str]:
     lines = []
     for by in report["announced_by"]:
-        lastmod = "without a date" if by["lastmod"] is None else f"dated {say_moment(by['lastmod'], now)}"
+        lastmod = _say_lastmod(by["lastmod"], now)
         lines.append(f"by {by['kind']} {by['url']}, {lastmod}; {say_count(by['n_announced'], 'announcement')} so far")
     if report["signal_weight"] > 0:
         learned_from = {"source": "", "site": " on this site", "part": f" in {part_of_site(report['url'])}"}
@@ -195,6 +195,13 @@ def _say_announced(report: dict[str, Any], now: float) -> list[str]:
         lines.append(f"{quality}, {say_share(report['recall'])} of its changes are announced")
         lines.append(f"{say_count(report['n_signals'], 'announcement')} since the last crawl")
     return lines or ["by nobody"]
+
+
+def _say_lastmod(lastmod: float | None, now: float) -> str:
+    if lastmod is None:
+        return "without a date"
+    # Below zero is the mark of a text, whose changes count all the same.
+    return "with a date that cannot be read" if lastmod < 0.0 else f"dated {say_moment(lastmod, now)}"
 
 
 def _say_copy(report: dict[str, Any], now: float) -> str:

@@ -21,8 +21,9 @@ from crawlsched.change_signals import (
     SitemapEntries,
     announcements,
     part_of_site,
+    read_robots,
     read_sitemap,
-    robots_sitemaps,
+    text_mark,
 )
 from crawlsched.pages.page_index import PageIndex
 from crawlsched.store import Source, Store, host_of
@@ -94,7 +95,7 @@ class SourceRead:
     backwards : ndarray of bool
         Those of the announced whose lastmod went back.
     lastmod, priority : list of float or None
-        As it states them now, by page.
+        As it states them now, by page; for a date that cannot be read, the `text_mark` of its text.
     n_announced : list of int
         How often each page's lastmod was seen to differ, this time included.
     unknown : list of UnknownEntry
@@ -147,9 +148,10 @@ def read_source(
     if digest == source.fingerprint:
         return SourceRead(digest)
     if source.kind == "robots":
-        return SourceRead(digest, children=[ListedSitemap(found) for found in robots_sitemaps(body, url)])
+        robots = read_robots(body, url)
+        return SourceRead(digest, children=[ListedSitemap(found) for found in robots.url], problems=robots.problems)
     limits = Limits(max_bytes=max_bytes, max_entries=max_entries)
-    document = read_sitemap(body, url, limits, hosts=hosts, ancestors=tuple(ancestors), feedparser=True)
+    document = read_sitemap(body, url, limits, hosts=hosts, ancestors=tuple(ancestors))
     read = SourceRead(
         digest,
         usable=document.kind != "unknown",
@@ -189,7 +191,7 @@ def _look_up(
     if refused:
         read.problems = [*read.problems, Problem("bad-url", len(refused), refused[0][:_LONGEST_EXAMPLE])]
     read.unknown = [
-        UnknownEntry(entries.url[number], name, entries.lastmod[number], entries.priority[number])
+        UnknownEntry(entries.url[number], name, _stated(entries, number), entries.priority[number])
         for name, number in unknown.items()
     ]
     read.pages = np.fromiter(known, np.intp, len(known))
@@ -232,10 +234,8 @@ def _compare(read: SourceRead, entries: SitemapEntries, source: Source, store: S
     read.announced[found.changed] = True
     read.backwards[found.backwards] = True
     read.n_announced = (counts + read.announced).tolist()
-    read.lastmod = [
-        _kept(previous.get(url), now, precision)
-        for url, now, precision in zip(entries.url, entries.lastmod, entries.precision, strict=True)
-    ]
+    columns = zip(entries.url, entries.lastmod, entries.precision, entries.lastmod_text, strict=True)
+    read.lastmod = [_kept(previous.get(url), now, precision, text) for url, now, precision, text in columns]
     n_dated = len(entries) - found.n_undated
     read.alike = found.n_alike / n_dated if n_dated else 0.0
     read.parts = _by_part(entries.url, np.array([np.nan if date is None else date for date in entries.lastmod]), read)
@@ -257,8 +257,14 @@ def _by_part(urls: Sequence[str], stated: NDArray[np.float64], read: SourceRead)
     return parts
 
 
-def _kept(before: float | None, now: float | None, precision: str | None) -> float | None:
+def _stated(entries: SitemapEntries, number: int) -> float | None:
+    return _kept(None, entries.lastmod[number], entries.precision[number], entries.lastmod_text[number])
+
+
+def _kept(before: float | None, now: float | None, precision: str | None, text: str | None) -> float | None:
     """Return the date to store: one that is lost, or that loses its time of day, would be news when it comes back."""
-    if now is None or (before is not None and precision == "day" and before // _DAY == now // _DAY):
+    if now is None:
+        return text_mark(text) if text and (before is None or before < 0.0) else before
+    if before is not None and precision == "day" and before // _DAY == now // _DAY:
         return before
     return now

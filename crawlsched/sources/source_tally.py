@@ -42,7 +42,8 @@ def tallied(quality: dict[str, Any], read: SourceRead, now: float) -> dict[str, 
         seconds to the base 2, where a date that many pages of one reading share counts once; and, where it speaks of
         several parts of sites, all but ``backwards`` for each of them in ``parts``.
     """
-    stated = np.array([np.nan if date is None else date for date in read.lastmod])
+    # Below zero are marks of texts that are no dates.
+    stated = np.array([np.nan if date is None or date < 0.0 else date for date in read.lastmod])
     stated = stated[read.announced & ~read.backwards] if stated.size else stated
     whole = PartRead(int(read.announced.sum()), read.alike, stated)
     parts = quality.get("parts", {})

@@ -229,7 +229,7 @@ announcements = Table(
     *_key(),
     Column("page", BigInteger, nullable=False, autoincrement=False),
     Column("source", Integer, nullable=False, autoincrement=False),
-    Column("lastmod", Float(53)),  # the last one announced; NULL: named without one
+    Column("lastmod", Float(53)),  # the last one announced; NULL: named without one; below 0: a text_mark
     Column("n", BigInteger, nullable=False),  # how often it was seen to differ
     PrimaryKeyConstraint("shard", "collection", "page", "source"),
     sqlite_with_rowid=False,

@@ -18,8 +18,10 @@ from crawlsched.change_signals import (
     SitemapChildren,
     announcements,
     parse_lastmod,
+    read_robots,
     read_sitemap,
     robots_sitemaps,
+    text_mark,
 )
 
 DAY = 86_400.0
@@ -56,6 +58,14 @@ MIDNIGHT = float(calendar.timegm((2026, 11, 20, 0, 0, 0)))
         ("fri, 20 nov 2026 09:15:30 (UTC)", MIDNIGHT + 33_330, "second"),
         ("Sat, 01 Jan 2000 00:00:00 -0000", 946_684_800.0, "second"),
         ("01 Jan 99 00:00 UT", 915_148_800.0, "second"),
+        ("2026-11-20 09:15:30 UTC", MIDNIGHT + 33_330, "second"),
+        ("2026-11-20 04:15:30 -0500 (EST)", MIDNIGHT + 33_330, "second"),
+        ("Fri, Nov 20 2026 09:15:30 +0000", MIDNIGHT + 33_330, "second"),
+        ("November 20, 2026, 09:15 PM", MIDNIGHT + 76_500, "second"),
+        ("Fri, 20 Nov 2026 12:15 a.m. EST", MIDNIGHT + 900 + 5 * 3_600, "second"),
+        ("Fri Nov 20 09:15:30 2026", MIDNIGHT + 33_330, "second"),
+        ("Fri Nov 20 09:15:30 UTC 2026", MIDNIGHT + 33_330, "second"),
+        ("20 Nov, 2026 09:15:30 GMT+0000", MIDNIGHT + 33_330, "second"),
     ],
 )
 def test_the_forms_of_the_w3c_profile_and_of_rfc_2822_are_read(text: str, seconds: float, precision: str) -> None:
@@ -70,7 +80,8 @@ def test_the_forms_of_the_w3c_profile_and_of_rfc_2822_are_read(text: str, second
      "20261120", "1795166130", "0000-00-00 00:00:00", "0001-01-01T00:00:00Z", "-0001-11-30T00:00:00+00:00",
      "1969-12-31", "9999-12-31", "2026-11-20T", "2026-11-20 Z", "Fri, 31 Feb 2026 09:15:30 GMT",
      "Fri, 20 Foo 2026 09:15:30 GMT", "20 Nov 2026", "Nov 20, 2026", "２０２６-11-20",
-     "2026-11-20T09:15:30Z\x00", "2" * 101, "2026-W47-5"],
+     "2026-11-20T09:15:30Z\x00", "2" * 101, "2026-W47-5", "31 November 2026 10:00", "Nov 31 2026 10:00",
+     "Fri, 20 Nov 2026 13:00 PM", "Fri, 20 Nov 2026 0:30 AM", "2026-11-20 10:00 PM tomorrow", "01/02/2026 10:00"],
 )  # fmt: skip
 def test_nothing_is_invented(text: str) -> None:
     """What is in no known form, or no day of the calendar, is no date."""
@@ -143,6 +154,9 @@ def test_dates_in_a_form_that_nobody_knows_still_differ() -> None:
     """Where the store keeps dates as they were written."""
     found = announcements(dated(a="20.11.2026", b="20.11.2026"), {"a": "19.11.2026", "b": "20.11.2026"})
     assert (found.changed, found.n_undated) == ([0], 2)
+    stored = {"a": text_mark("19.11.2026"), "b": text_mark("20.11.2026")}
+    assert announcements(dated(a="20.11.2026", b="20.11.2026"), stored).changed == [0]
+    assert announcements(dated(a="2026-11-20", b="20.11.2026"), {**stored, "b": None}).changed == []
 
 
 def test_a_site_that_stamps_all_pages_alike_is_seen() -> None:
@@ -185,9 +199,30 @@ def test_no_robots_txt_makes_it_raise(body: bytes, url: str) -> None:
 
 
 def test_a_robots_txt_of_any_size_is_read_within_bounds() -> None:
-    """500 KB, and 1,000 sitemaps."""
+    """512,000 bytes without the line that is cut, and what lies beyond is reported."""
     body = b"".join(b"Sitemap: /%d.xml\n" % number for number in range(100_000))
-    assert len(robots_sitemaps(body, "https://a.example/robots.txt")) == 1_000
+    robots = read_robots(body, "https://a.example/robots.txt")
+    assert robots.url == [f"https://a.example/{number}.xml" for number in range(body[:512_000].count(b"\n"))]
+    assert [problem.kind for problem in robots.problems] == ["too-large"]
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["Sitemap: <https://a.example/m.xml>", "Sitemaps: https://a.example/m.xml", "SiteMap https://a.example/m.xml",
+     "Site-map:\thttps://a.example/m.xml,", "Sitemap:\xa0https://a.example/m.xml", "\xa0sitemap : \"/m.xml\" # all",
+     "Sitemap: 'm.xml';", "\ufeffSitemap: //a.example/m.xml"],
+)  # fmt: skip
+def test_a_robots_txt_is_read_as_other_robots_read_it(line: str) -> None:
+    """What stands around a URL is taken off, and small slips in the name and the colon do not matter."""
+    body = f"User-agent: *\nDisallow: /x\n{line}\nDisallow: /y\n".encode()
+    assert robots_sitemaps(body, "https://a.example/robots.txt") == ["https://a.example/m.xml"]
+
+
+def test_a_sitemap_line_that_names_no_url_is_reported() -> None:
+    """Nothing is left out in silence."""
+    robots = read_robots(b"Sitemap: ftp://a.example/m.xml\nSitemap: see below\n", "https://a.example/robots.txt")
+    assert robots.url == []
+    assert [(problem.kind, problem.count) for problem in robots.problems] == [("bad-url", 2)]
 
 
 # Signals

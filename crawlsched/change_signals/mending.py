@@ -1,0 +1,202 @@
+"""Mending: what of a damaged document would make an XML parser stop or change a URL, made harmless beforehand.
+
+lxml reads the elements. What it cannot recover from, or recovers from by changing texts silently, is mended here, piece
+by piece and without looking at what the elements mean: raw ampersands and angle brackets, prefixes that nobody
+declares, ends of elements that never began. Document types, comments and processing instructions are left out, so that
+there are no entities, and nothing to be fetched.
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+
+from crawlsched.change_signals.problems import ProblemCounter
+
+__all__ = ["RAW_AMPERSAND", "UNDECLARED", "Mender"]
+
+#: Stands for an ampersand that begins no reference of XML. Unicode keeps it out of texts, and XML lets it through.
+RAW_AMPERSAND = "\ufdd0"
+#: What the namespace of a prefix begins with that the document uses and does not declare.
+UNDECLARED = "prefix:"
+_PIECE = 32_768
+# Of a text without any "<" so many pieces are kept: beyond, it is longer than any limit allows.
+_LONGEST_TAIL = 4_096
+_CLOSING = {"<!--": "-->", "<![CDATA[": "]]>", "<?": "?>"}
+_SPECIAL = re.compile(r"<!--|<!\[CDATA\[|<\?|<!")
+_IN_DECLARATION = re.compile(r"""<!--|["'\[\]>]""")
+_DECLARED_ENTITY = re.compile(r"<?!?ENTITY\s+(?:%\s+)?([^\s\"'<>%]+)")
+_NO_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
+_REFERENCE = re.compile(r"&(?:#([0-9]{1,7}|[xX][0-9a-fA-F]{1,6});|(?!(?:amp|lt|gt|quot|apos);))")
+_RAW_LESS = re.compile(r"<(?!/?[^\W\d])")
+_UNENDED = re.compile(r"<(?=/?\w[^<>=\"']*<)")
+_TAG_NAME = re.compile(r"<[^\s<>]*")
+_END_TAG = re.compile(r"</([^\s<>]+)[^<>]*>")
+_PREFIXED = re.compile(r"<([\w.-]+):([\w.-]+)")
+_DECLARED_PREFIX = re.compile(r"""\sxmlns:([^\s=<>"']+)\s*=""")
+_ESCAPES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
+
+
+class Mender:
+    """Mends the characters of an XML document.
+
+    Parameters
+    ----------
+    problems : ProblemCounter
+        Where document types and constructs without an end are reported.
+    max_run : int
+        Characters without a "<" that are given on at least; of more the rest is left out.
+    max_steps : int
+        Repairs and constructs after which the rest is not read.
+
+    Attributes
+    ----------
+    declared : set of str
+        Names of the entities which the document declares; their references are nowhere replaced.
+    tail : str
+        The last characters.
+
+    Examples
+    --------
+    >>> mender = Mender(ProblemCounter(), 100)
+    >>> "".join(mender.mended(["<a><b>1 < 2<!-- no", "te --><![CDATA[<&]]></c></b>"]))
+    '<a><b>1 &lt; 2&lt;&amp;</b>'
+    """
+
+    def __init__(self, problems: ProblemCounter, max_run: int, max_steps: int = 5_000_000) -> None:
+        self.declared: set[str] = set()
+        self.tail = ""
+        self._problems = problems
+        self._max_run = max_run
+        self._steps = max_steps
+        self._run = 0
+        self._carry = ""
+        self._opener = ""  # the construct within which the characters so far ended
+        self._declaration = ""
+        self._quote = ""
+        self._has_bracket = False
+        self._in_comment = False  # one within a declaration
+        self._begun: set[str] = set()
+        self._prefixes = {"xml", "xmlns"}
+
+    def mended(self, characters: Iterable[str]) -> Iterator[str]:
+        """Give the document in pieces of some 32,000 characters, mended."""
+        for text in characters:
+            for start in range(0, len(text), _PIECE):
+                yield self._short(self._piece(self._carry + text[start : start + _PIECE]))
+                if self._steps < 0:
+                    self._problems.add("too-many-elements")
+                    return
+        rest, self._carry = self._carry, ""
+        yield self._short(self._piece(rest, is_last=True))
+        if self._opener:
+            self._problems.add("unclosed", self._opener)
+
+    def _short(self, text: str) -> str:
+        """Leave out what goes on for too long without a tag; without this, one text could take all memory."""
+        self.tail = (self.tail + text)[-200:]
+        last = text.rfind("<")
+        if last < 0 and self._run > self._max_run:
+            return ""
+        self._run = len(text) - last if last >= 0 else self._run + len(text)
+        return text
+
+    def _piece(self, text: str, is_last: bool = False) -> str:
+        if not is_last:
+            text, self._carry = _cut(text)
+        kept: list[str] = []
+        position = 0
+        while position < len(text):
+            self._steps -= 1
+            if self._opener == "<!":
+                position = self._skip_declaration(text, position)
+            elif self._opener:
+                position = self._skip(text, position, kept, is_last)
+            elif match := _SPECIAL.search(text, position):
+                kept.append(self._mend(text[position : match.start()]))
+                self._opener, position = match[0], match.end()
+            else:
+                kept.append(self._mend(text[position:]))
+                break
+        return "".join(kept)
+
+    def _skip(self, text: str, position: int, kept: list[str], is_last: bool) -> int:
+        """Go to the end of a comment, an instruction or a CDATA section, of which the text is kept."""
+        closing = _CLOSING[self._opener]
+        end = text.find(closing, position)
+        inside = text[position : end if end >= 0 else None]
+        if end < 0 and not is_last:  # half of the end may stand at the end of the piece
+            half = len(closing) - 1
+            inside, self._carry = inside[:-half], inside[-half:] + self._carry
+        if self._opener == "<![CDATA[":
+            kept.append(_NO_XML.sub("\x7f", inside).translate(_ESCAPES))
+        if end < 0:
+            return len(text)
+        self._opener = ""
+        return end + len(closing)
+
+    def _skip_declaration(self, text: str, position: int) -> int:
+        """Go on within a document type: to the end of a quoted text or a comment, or to what comes next."""
+        if self._quote or self._in_comment:
+            closing = self._quote or "-->"
+            end = text.find(closing, position)
+            if end < 0:
+                self._carry = text[max(position, len(text) - len(closing) + 1) :] + self._carry
+                return len(text)
+            self._quote, self._in_comment = "", False
+            return end + len(closing)
+        match = _IN_DECLARATION.search(text, position)
+        inside = text[position : match.start() if match else None]
+        self.declared.update(_DECLARED_ENTITY.findall(inside))
+        self._declaration = (self._declaration + inside)[:200]
+        if match is None:
+            return len(text)
+        self._in_comment = match[0] == "<!--"
+        if match[0] in "\"'":
+            self._quote = match[0]
+        elif match[0] in "[]":
+            self._has_bracket = match[0] == "["
+        elif match[0] == ">" and not self._has_bracket:
+            self._problems.add("doctype", f"<!{self._declaration}>")
+            self._opener = self._declaration = ""
+        return match.end()
+
+    def _mend(self, text: str) -> str:
+        """Mend what stands between comments and the like: tags and texts."""
+        if _NO_XML.search(text):
+            text = _NO_XML.sub("\x7f", text)  # which no URL may have
+        if "&" in text:
+            text, n = _REFERENCE.subn(_reference, text)
+            self._steps -= n
+        if "<" not in text:
+            return text
+        for pattern in (_RAW_LESS, _UNENDED):
+            text, n = pattern.subn("&lt;", text)
+            self._steps -= n
+        names = set(_TAG_NAME.findall(text))
+        self._begun.update(name[1:].rstrip("/") for name in names if name[1] != "/")
+        if any(name[1] == "/" and name[2:] not in self._begun for name in names):
+            text = _END_TAG.sub(lambda match: match[0] if match[1] in self._begun else "", text)
+        self._prefixes.update(_DECLARED_PREFIX.findall(text))
+        if any(":" in name and name[1:].partition(":")[0] not in self._prefixes for name in names if name[1] != "/"):
+            text = _PREFIXED.sub(self._declared_prefix, text)
+        return text
+
+    def _declared_prefix(self, match: re.Match[str]) -> str:
+        self._steps -= 1
+        return match[0] if match[1] in self._prefixes else f'{match[0]} xmlns:{match[1]}="{UNDECLARED}{match[1]}"'
+
+
+def _cut(text: str) -> tuple[str, str]:
+    """Part a piece where no tag, opening or reference is cut in two; nothing that has no end piles up."""
+    last = max(text.rfind("<", -_LONGEST_TAIL), text.rfind("&", -64))
+    if last >= 0 and not any(end in text[last + 1 :] for end in ">;"):
+        return text[:last], text[last:]
+    return text, ""
+
+
+def _reference(match: re.Match[str]) -> str:
+    if match[1]:
+        code = int(match[1][1:], 16) if match[1][0] in "xX" else int(match[1])
+        if code in (0x9, 0xA, 0xD) or 0x20 <= code < 0xD800 or 0xE000 <= code < 0xFFFE or 0x10000 <= code < 0x110000:
+            return match[0]
+        return RAW_AMPERSAND + match[0][1:]
+    return RAW_AMPERSAND

@@ -1,0 +1,209 @@
+"""Documents on which readers of sitemaps and feeds were seen to fail, and what is right; kind by kind."""
+
+from __future__ import annotations
+
+import gzip
+import threading
+import time
+from datetime import UTC, datetime
+
+import pytest
+
+from crawlsched.change_signals import Limits, SitemapDocument, read_sitemap
+
+SITE = "https://site.example"
+DAY = "2026-11-20T00:00:00"
+ATOM = "<feed xmlns='http://www.w3.org/2005/Atom'><entry>{}</entry></feed>"
+RSS = "<rss version='2.0'><channel><item>{}</item></channel></rss>"
+URLSET = "<urlset xmlns='http://www.sitemaps.org/schemas/sitemap/0.9'><url>{}</url></urlset>"
+UPDATED = "<updated>2026-11-20T00:00:00Z</updated>"
+PAGE = f"<link rel='alternate' type='text/html' href='{SITE}/1'/>"
+LOC = f"<loc>{SITE}/1</loc>"
+LINK = f"<link>{SITE}/1</link>"
+
+
+def told(document: SitemapDocument) -> list[tuple[str, str | None]]:
+    """Give the entries as they are easiest to compare."""
+    dates = [
+        None if date is None else datetime.fromtimestamp(date, UTC).strftime("%Y-%m-%dT%H:%M:%S")
+        for date in document.entries.lastmod
+    ]
+    return list(zip([url.removeprefix(SITE) for url in document.entries.url], dates, strict=True))
+
+
+def kinds(document: SitemapDocument) -> set[str]:
+    return {problem.kind for problem in document.problems}
+
+
+@pytest.mark.parametrize("feedparser", [False, True])
+@pytest.mark.parametrize(
+    ("body", "entries"),
+    [
+        # A ">" within an attribute
+        (ATOM.format(f"<link rel='alternate' title='A > B' href='{SITE}/1'/>{UPDATED}"), [("/1", DAY)]),
+        (ATOM.format(f"<category term='a->b'/><link href='{SITE}/1'/>{UPDATED}"), [("/1", DAY)]),
+        (URLSET.format(f"{LOC}<xhtml:link href='{SITE}/de?a=1>0'/><lastmod>2026-11-20</lastmod>"), [("/1", DAY)]),
+        (RSS.format(f"<media:title x='>'>a</media:title>{LINK}"), [("/1", None)]),
+        # What is empty or cannot be read hides nothing that can
+        (RSS.format(f"<link> </link>{LINK}"), [("/1", None)]),
+        (ATOM.format(f"{PAGE}<updated/><published>2026-11-20T00:00:00Z</published>"), [("/1", DAY)]),
+        (ATOM.format(f"{PAGE}<updated>soon</updated><published>2026-11-20T00:00:00Z</published>"), [("/1", DAY)]),
+        (ATOM.format(f"<link rel='alternate' type='text/html'/>{PAGE}{UPDATED}"), [("/1", DAY)]),
+        (URLSET.format(f"<loc/>{LOC}<lastmod></lastmod><lastmod>2026-11-20</lastmod>"), [("/1", DAY)]),
+        (URLSET.format(f"<loc>mailto:a</loc>{LOC}<lastmod>?</lastmod><lastmod>2026-11-20</lastmod>"), [("/1", DAY)]),
+        # Which link is the page
+        (ATOM.format(f"<link rel='alternate' type='application/json' href='{SITE}/1.json'/>{PAGE}"), [("/1", None)]),
+        *((ATOM.format(f"<link rel='{relation}' href='{SITE}/other'/>{PAGE}{UPDATED}"), [("/1", DAY)])
+          for relation in ("license", "author", "edit", "http://www.iana.org/assignments/relation/self",
+                           "http://gdata.youtube.com/schemas/2007#video.in-response-to")),
+        (ATOM.format(f"<link rel='http://www.iana.org/assignments/relation/alternate' href='{SITE}/1'/>"),
+         [("/1", None)]),
+        (ATOM.format(f"<link rel='license' href='{SITE}/other'/>{UPDATED}"), []),
+        (RSS.format(f"<guid isPermaLink='false'>{SITE}/1</guid>"), []),
+        (RSS.format(f"<guid isPermaLink='true'>{SITE}/1</guid>"), [("/1", None)]),
+        (RSS.format(f"<guid>{SITE}/1</guid>"), [("/1", None)]),
+        (RSS.format("<guid>12345</guid>"), []),
+        (ATOM.format(f"<id>12345</id>{UPDATED}"), []),
+        (ATOM.format(f"<id>tag:site.example,2026:1</id>{UPDATED}"), []),
+        # xml:base
+        (f"<rss version='2.0' xml:base='{SITE}/blog/'><channel><item><link>post/1</link></item></channel></rss>",
+         [("/blog/post/1", None)]),
+        # Dates
+        (RSS.format(f"{LINK}<pubDate>Fri, 20 Nov 2026 10:00 PM</pubDate>"), [("/1", "2026-11-20T22:00:00")]),
+        (RSS.format(f"{LINK}<pubDate>2026-11-20 10:15:30 UTC</pubDate>"), [("/1", "2026-11-20T10:15:30")]),
+        (RSS.format(f"{LINK}<pubDate>Mon, May 25 2020 04:45:26 +0000</pubDate>"), [("/1", "2020-05-25T04:45:26")]),
+        (RSS.format(f"{LINK}<pubDate>Mon, 31 Nov 2026 04:45:26 +0000</pubDate>"), [("/1", None)]),
+        (URLSET.format(f"{LOC}<video:video xmlns:video='http://www.google.com/schemas/sitemap-video/1.1'>"
+                       "<video:publication_date>2007-11-05</video:publication_date></video:video>"), [("/1", None)]),
+        (URLSET.format(f"{LOC}<lastmod/><news:news xmlns:news='http://www.google.com/schemas/sitemap-news/0.9'>"
+                       "<news:publication_date>2026-11-20</news:publication_date></news:news>"), [("/1", DAY)]),
+        # Namespaces, not prefixes
+        ("<rss version='2.0' xmlns:a='http://www.w3.org/2005/Atom'><channel><item>"
+         f"{LINK}<a:updated>2026-11-20T00:00:00Z</a:updated><pubDate>Fri, 20 Nov 2020 00:00:00 GMT</pubDate>"
+         "</item></channel></rss>", [("/1", DAY)]),
+        (URLSET.format(f"<s:loc xmlns:s='http://www.sitemaps.org/schemas/sitemap/0.9'>{SITE}/1</s:loc>"), [("/1", None)]),
+        (URLSET.format(f"{LOC}<image:loc>{SITE}/1.png</image:loc>"), [("/1", None)]),
+        # Older kinds
+        (f"<feed version='0.3' xmlns='http://purl.org/atom/ns#'><entry>{PAGE}<issued>2003-12-13T08:29:29-04:00</issued>"
+         "<modified>2003-12-13T18:30:02Z</modified></entry></feed>", [("/1", "2003-12-13T18:30:02")]),
+        ("<rdf:RDF xmlns:rdf='http://www.w3.org/1999/02/22-rdf-syntax-ns#' xmlns='http://purl.org/rss/1.0/'>"
+         f"<item rdf:about='{SITE}/1'><title>x</title></item></rdf:RDF>", [("/1", None)]),
+        (f"<Channel><Item HREF='{SITE}/1' LASTMOD='2026-11-20T00:00'/></Channel>", [("/1", DAY)]),
+        (f"<URLSET><URL><LOC>{SITE}/1</LOC></URL></URLSET>", [("/1", None)]),
+        (URLSET.format(f"\n{SITE}/1?a=1&amp;b=2\n"), [("/1?a=1&b=2", None)]),
+        # Damage
+        (f"<urlset><url>{LOC}<url><loc>{SITE}/2</loc></urlset>", [("/1", None), ("/2", None)]),
+        (f"<urlset></p><url></br>{LOC}</url></urlset>", [("/1", None)]),
+        (f"<urlset><url><x a=1>y</x>{LOC}</url><url><loc>{SITE}/2</loc></url></urlset>",
+         [("/1", None), ("/2", None)]),
+        (f"<urlset><url>{LOC}</url></urlset><urlset><url><loc>{SITE}/2</loc></url></urlset>",
+         [("/1", None), ("/2", None)]),
+        (f"<urlset><url>{LOC}</url> 1 < 2 <3> & <url><loc>{SITE}/2</loc></url></urlset>", [("/1", None), ("/2", None)]),
+        (f"Warning: no memory in map.php\n<?xml version='1.0'?>{URLSET.format(LOC)}", [("/1", None)]),
+        (f"<br /><b>Warning</b>: x<?xml version='1.0'?>{URLSET.format(LOC)}", [("/1", None)]),
+        ("<!DOCTYPE u [" + "".join(f'<!ENTITY e{n} "]>x">' for n in range(9_000)) + f"]>{URLSET.format(LOC)}",
+         [("/1", None)]),
+        (f"<!DOCTYPE u [<!-- ' ]> --><!ENTITY a '>'>] >{URLSET.format(LOC)}", [("/1", None)]),
+        # Lists of URLs
+        (f"{SITE}/1\n\nSome other stuff which is no URL\n# a comment\nwww.site.example/3\nsite.example/2\n{SITE}/2\n",
+         [("/1", None), ("/2", None)]),
+        (f"Tralala\n{SITE}/1\n{SITE}/2", [("/1", None), ("/2", None)]),
+        (URLSET.format("<loc>www.site.example/2</loc>"), []),
+        (URLSET.format("<loc>See all our pages</loc>"), []),
+        # JSON Feed
+        (f'{{"version": "https://jsonfeed.org/version/1", "items": [{{"id": "1", "url": "{SITE}/1", '
+         f'"date_modified": "", "date_published": "2026-11-20"}}, {{"id": "{SITE}/2"}}, {{"id": "3"}}, 4]}}',
+         [("/1", DAY), ("/2", None)]),
+    ],
+)  # fmt: skip
+def test_an_entry_is_what_other_readers_take_it_for(
+    body: str, entries: list[tuple[str, str | None]], feedparser: bool
+) -> None:
+    """With feedparser and by lxml alone; what is not taken is reported."""
+    document = read_sitemap(body.encode(), f"{SITE}/map", feedparser=feedparser)
+    assert told(document) == entries
+    assert entries or document.problems
+
+
+def test_a_second_url_of_an_entry_is_reported() -> None:
+    """The first is the page."""
+    document = read_sitemap(URLSET.format(f"{LOC}<loc>{SITE}/2</loc>").encode(), f"{SITE}/map.xml")
+    assert (told(document), kinds(document)) == ([("/1", None)], {"second-url"})
+
+
+def test_a_child_of_an_index_may_stand_there_without_a_loc() -> None:
+    """crawler-commons reads it, too."""
+    body = f"<sitemapindex><sitemap>\n{SITE}/m.xml?code=2&amp;lang=en\n</sitemap></sitemapindex>"
+    assert read_sitemap(body.encode(), f"{SITE}/map.xml").children.url == [f"{SITE}/m.xml?code=2&lang=en"]
+
+
+def test_a_long_feed_is_read_by_lxml_and_none_is_dropped() -> None:
+    """Beyond 200 KB: the same entries, links and dates."""
+    items = [f"<item><link>{SITE}/{n}</link><pubDate>2026-11-20</pubDate></item>" for n in range(5_000)]
+    for n in (10, 5_000):
+        document = read_sitemap(f"<rss><channel>{''.join(items[:n])}</channel></rss>".encode(), f"{SITE}/feed")
+        assert told(document) == [(f"/{number}", DAY) for number in range(n)]
+        assert (document.kind, document.problems) == ("rss", [])
+
+
+def test_what_is_json_and_no_feed_is_called_so() -> None:
+    """Nothing is dropped in silence."""
+    for body in (b"{}", b'{"items": []}', b'{"version": "https://jsonfeed.org/version/1"', b"{" * 100_000):
+        assert kinds(read_sitemap(body, f"{SITE}/feed.json")) == {"not-a-sitemap"}
+    feed = b'{"version": "https://jsonfeed.org/version/1", "items": [' + b" " * 3_000_000 + b"]}"
+    assert kinds(read_sitemap(feed, f"{SITE}/feed.json")) == {"too-large", "not-a-sitemap"}
+
+
+HOSTILE = {
+    "one name": b"<urlset><" + b"a" * 400_000,
+    "one name, packed": gzip.compress(b"<rss><channel><" + b"a" * 400_000),
+    "white space before a feed": b"\n" * 190_000 + b"<rss><channel/></rss>",
+    "white space in a document type": b"<!DOCTYPE a " + b"\n" * 190_000 + b"><rss><channel/></rss>",
+    "declarations": b"\n<!DOCTYPE a" * 16_000 + b"<rss><channel/></rss>",
+    "names of people": b"<rss><channel><item><author>" + b"a." * 90_000 + b"</author></item></channel></rss>",
+    "elements in a feed": b"<rss><channel>" + b"<a>" * 60_000,
+    "ends": b"<urlset>" + b"</a>" * 500_000,
+    "distinct ends": b"<urlset>" + b"".join(b"</a%d>" % n for n in range(200_000)),
+    "distinct names": b"<urlset>" + b"".join(b"<a%d/>" % n for n in range(300_000)),
+    "distinct prefixes": b"<urlset>" + b"".join(b"<a%d:b/>" % n for n in range(200_000)),
+    "attributes": b"<urlset><a " + b"".join(b"a%d='1' " % n for n in range(300_000)),
+    "namespaces": b"<urlset>" + b"".join(b"<a xmlns:b%d='c'>" % n for n in range(100_000)),
+    "unclosed entries": b"<urlset>" + b"<url><loc>/1</loc>" * 40_000,
+    "quotes": b"<!DOCTYPE a [" + b"'\"" * 500_000,
+    "comments": b"<urlset>" + b"<!---->" * 300_000,
+    "references": b"<urlset><url><loc>" + b"&a;" * 700_000,
+    "entities": b"<!DOCTYPE a [" + b"".join(b"<!ENTITY a%d 'b'>" % n for n in range(100_000)) + b"]><urlset/>",
+    "bomb": b"<!DOCTYPE a [<!ENTITY b 'c'><!ENTITY % d \"<!ENTITY e '&b;&b;'>\">%d;]><urlset>&e;</urlset>",
+    "lines": b"http://\n" * 300_000,
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_no_document_takes_long_or_holds_up_another_thread(name: str) -> None:
+    """A megabyte or two of the worst: less than two seconds of CPU, and no stretch in which nobody else comes to work."""
+    lateness = [0.0]
+    done = threading.Event()
+
+    def watch() -> None:
+        while not done.is_set():
+            start = time.perf_counter()
+            time.sleep(0.001)
+            lateness.append(time.perf_counter() - start)
+
+    thread = threading.Thread(target=watch)
+    thread.start()
+    start = time.process_time()
+    try:
+        read_sitemap(HOSTILE[name], f"{SITE}/map.xml")
+    finally:
+        done.set()
+        thread.join()
+    assert time.process_time() - start < 2.0
+    assert max(lateness) < 0.5  # a few milliseconds on a machine that does nothing else
+
+
+def test_a_document_of_too_many_elements_is_read_up_to_them() -> None:
+    """Bytes alone bound no time."""
+    body = b"<urlset><url><loc>/1</loc></url>" + b"<a/>" * 10_000
+    document = read_sitemap(body, f"{SITE}/map.xml", Limits(max_elements=1_000))
+    assert (told(document), kinds(document)) == ([("/1", None)], {"relative-url", "too-many-elements"})
