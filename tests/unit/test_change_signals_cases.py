@@ -81,7 +81,8 @@ def kinds(document: SitemapDocument) -> set[str]:
         ("<rss version='2.0' xmlns:a='http://www.w3.org/2005/Atom'><channel><item>"
          f"{LINK}<a:updated>2026-11-20T00:00:00Z</a:updated><pubDate>Fri, 20 Nov 2020 00:00:00 GMT</pubDate>"
          "</item></channel></rss>", [("/1", DAY)]),
-        (URLSET.format(f"<s:loc xmlns:s='http://www.sitemaps.org/schemas/sitemap/0.9'>{SITE}/1</s:loc>"), [("/1", None)]),
+        (URLSET.format(f"<s:loc xmlns:s='http://www.sitemaps.org/schemas/sitemap/0.9'>{SITE}/1</s:loc>"),
+         [("/1", None)]),
         (URLSET.format(f"{LOC}<image:loc>{SITE}/1.png</image:loc>"), [("/1", None)]),
         # Older kinds
         (f"<feed version='0.3' xmlns='http://purl.org/atom/ns#'><entry>{PAGE}<issued>2003-12-13T08:29:29-04:00</issued>"
@@ -180,7 +181,7 @@ HOSTILE = {
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_no_document_takes_long_or_holds_up_another_thread(name: str) -> None:
-    """A megabyte or two of the worst: less than two seconds of CPU, and no stretch in which nobody else comes to work."""
+    """A megabyte or two of the worst: less than two seconds of CPU, and no stretch without a turn for others."""
     lateness = [0.0]
     done = threading.Event()
 
