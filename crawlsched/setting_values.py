@@ -297,6 +297,19 @@ def read_urls(value: object) -> tuple[str, ...]:
     return urls
 
 
+def read_public_url(value: object) -> str:
+    """Read the address under which others reach the receiver."""
+    allowed = "an http or https URL such as https://crawler.example.com/, without a query"
+    try:
+        parts = urlsplit(value.strip() if isinstance(value, str) else "")
+        is_url = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:  # a port that is none
+        raise ValueError(allowed) from None
+    if not is_url or parts.query or parts.fragment or re.search(r"\s", parts.geturl()):
+        raise ValueError(allowed)
+    return parts.geturl()
+
+
 def read_keys(value: object) -> tuple[str, ...]:
     """Read a list of names of keys."""
     return _texts(value, r"[\s,]+", "a list of names of keys, as a list, as JSON or with commas between them")

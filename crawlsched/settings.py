@@ -28,6 +28,7 @@ from crawlsched.setting_values import (
     read_optional,
     read_positive_count,
     read_positive_seconds,
+    read_public_url,
     read_rounds,
     read_scheduler,
     read_seconds,
@@ -246,6 +247,17 @@ class Settings:
     receiver_rate: float = _setting(
         "10/s", read_bandwidth, "How many URLs of pings are taken; 10,000 may come at once after a quiet time."
     )
+    receiver_url: str | None = _setting(
+        None,
+        read_optional(read_public_url),
+        "Where others reach the receiver, such as `https://crawler.example.com/`; hubs of WebSub are given it.",
+    )
+    websub: bool = _setting(
+        False,
+        read_truth,
+        "Whether to subscribe to the hubs that feeds name (WebSub), and to renew that in time. It needs "
+        "`CRAWLSCHED_RECEIVER` and `CRAWLSCHED_RECEIVER_URL`.",
+    )
     replan_interval: float = _setting(
         300.0, read_positive_seconds, "How often the population's rates and the sources' precision are learned anew."
     )
@@ -365,6 +377,11 @@ def _contradictions(values: Mapping[str, Any]) -> list[str]:
         mistakes.append(
             "CRAWLSCHED_RECEIVER_KEY must be 8 to 128 letters, digits and dashes where CRAWLSCHED_RECEIVER is set, "
             "got None."
+        )
+    if values.get("websub") and (values.get("receiver") is None or values.get("receiver_url") is None):
+        mistakes.append(
+            "CRAWLSCHED_WEBSUB needs CRAWLSCHED_RECEIVER, where notices are received, and CRAWLSCHED_RECEIVER_URL, "
+            "where hubs reach it; at least one of them is None."
         )
     if set(_RECIPE.values()) <= values.keys():
         try:

@@ -15,6 +15,7 @@ from scrapy.exceptions import IgnoreRequest
 from scrapy.http import Response
 from scrapy.utils.asyncio import run_in_thread
 
+from crawlsched.change_signals import linked_hubs
 from crawlsched.refresh.refresher import Body, Content, Fetched, ForSpider, NotForTheSpider, Refresher
 from crawlsched.store import Outcome
 from crawlsched.visits.visits import Visit
@@ -120,6 +121,9 @@ class RefreshMiddleware:
             self._refresher.source_answered(visit, response.status, self._refresher.clock())
         else:
             read = await run_in_thread(self._refresher.read_source, visit.source, response.url, response.body)
+            headers = [value.decode("latin-1") for value in response.headers.getlist("Link")]
+            if (linked := linked_hubs(headers, response.url)).url:
+                read.hubs = linked
             self._refresher.source_read(visit, read, etag, last_modified, self._refresher.clock())
         raise NotForTheSpider(f"{response.url} is a sitemap of crawlsched's own.")
 

@@ -21,6 +21,7 @@ from scrapy.utils.defer import deferred_from_coro
 from scrapy.utils.httpobj import urlparse_cached
 from twisted.internet.task import LoopingCall
 
+from crawlsched.addon.subscribing import Subscribing
 from crawlsched.jobs.crawl_jobs import CrawlJobs
 from crawlsched.receiver.receiver import Receiver
 from crawlsched.refresh.commands import obey_pending
@@ -96,6 +97,10 @@ class Refresh:
             if is_asyncio_available():
                 self._receiver = Receiver(refresher)
                 deferred_from_coro(self._receiver.start())
+                if refresher.settings.receiver_url is not None:
+                    timer = create_looping_call(Subscribing(self._crawler, refresher).look)
+                    timer.start(Subscribing.INTERVAL, now=False)
+                    self._timers.append(timer)
             else:
                 logger.error(
                     "Pings are not received: CRAWLSCHED_RECEIVER needs Scrapy's asyncio reactor, which is "

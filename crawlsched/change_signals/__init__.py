@@ -7,6 +7,7 @@ from crawlsched.change_signals.announcements import Announcements, announcements
 from crawlsched.change_signals.attribution import attributed, newest_of_each
 from crawlsched.change_signals.change_signal import SOURCE_KINDS, ChangeSignal, FurtherRow
 from crawlsched.change_signals.entries import SitemapChildren, SitemapEntries, SitemapEntry
+from crawlsched.change_signals.hubs import Hubs, linked_hubs
 from crawlsched.change_signals.lastmod import parse_lastmod, text_mark
 from crawlsched.change_signals.limits import Limits
 from crawlsched.change_signals.locations import ascii_host, canonical, is_web_url
@@ -21,6 +22,7 @@ __all__ = [
     "Announcements",
     "ChangeSignal",
     "FurtherRow",
+    "Hubs",
     "Limits",
     "Problem",
     "RobotsSitemaps",
@@ -34,6 +36,7 @@ __all__ = [
     "attributed",
     "canonical",
     "is_web_url",
+    "linked_hubs",
     "newest_of_each",
     "parse_lastmod",
     "part_number",

@@ -1,8 +1,9 @@
-"""What has been collected from one sitemap so far: entries and children, each URL once, up to the limits."""
+"""What has been collected from one sitemap so far: entries, children and hubs, each URL once, up to the limits."""
 
 from collections.abc import Sequence
 
 from crawlsched.change_signals.entries import SitemapChildren, SitemapEntries
+from crawlsched.change_signals.hubs import Hubs
 from crawlsched.change_signals.lastmod import parse_lastmod
 from crawlsched.change_signals.limits import Limits
 from crawlsched.change_signals.locations import Locations, canonical
@@ -46,6 +47,8 @@ class Collected:
     ) -> None:
         self.entries = SitemapEntries()
         self.children = SitemapChildren()
+        self.hubs = Hubs()
+        self.url = url
         self._limits = limits
         self._locations = locations
         self._problems = problems

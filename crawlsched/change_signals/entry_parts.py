@@ -29,7 +29,7 @@ _ATOM = {
 _OWN = {
     "urlset": _SITEMAP,
     "index": _SITEMAP,
-    "rss": {"link": "link", "guid": "id", "pubdate": "published"},
+    "rss": {"link": "link", "guid": "id", "pubdate": "published", "updated": "modified", "published": "published"},
     "atom": _ATOM,
 }
 _DCTERMS = {"modified": "modified", "issued": "published", "created": "published"}

@@ -44,6 +44,10 @@ def read_json_feed(text: str, collected: Collected) -> bool:
     items = feed.get("items") if isinstance(feed, dict) else None
     if not isinstance(items, list) or "jsonfeed.org" not in str(feed.get("version", ""))[:100]:
         return False
+    for hub in feed["hubs"] if isinstance(feed.get("hubs"), list) else ():
+        if isinstance(hub, dict) and str(hub.get("type")).lower() == "websub":
+            collected.hubs.add("hub", str(hub.get("url", "")), collected.url)
+    collected.hubs.add("self", "".join(_texts(feed, "feed_url")), collected.url)
     for item in items:
         if not isinstance(item, dict):
             continue

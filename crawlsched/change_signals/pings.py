@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from urllib.parse import urlsplit
@@ -15,6 +16,7 @@ __all__ = [
     "MOST_URLS",
     "Ping",
     "PingRefused",
+    "Signature",
     "callback_token",
     "is_equal",
     "is_signed",
@@ -26,6 +28,7 @@ __all__ = [
 MOST_URLS = 10_000
 _LONGEST_URL = 8_192
 _METHODS = ("sha1", "sha256", "sha384", "sha512")
+_PORT = re.compile(r":\d{1,5}\Z")
 
 
 class PingRefused(ValueError):
@@ -103,7 +106,7 @@ def read_indexnow(query: Mapping[str, str], body: bytes | None, key: str) -> Pin
         raise PingRefused(400, f"urlList has more than {MOST_URLS} URLs.")
     if not isinstance(host, str) or not host:
         raise PingRefused(400, "host has to be the host of the URLs.")
-    host = ascii_host(host)
+    host = ascii_host(_PORT.sub("", host.strip())).removesuffix(".")
     # As often as a URL is told, it counts once.
     distinct = tuple(dict.fromkeys(_checked(url) for url in urls))
     if any(_host(url) != host for url in distinct):
@@ -134,7 +137,7 @@ def _checked(url: str) -> str:
 
 
 def _host(url: str) -> str:
-    return ascii_host(urlsplit(url).hostname or "")
+    return ascii_host(urlsplit(url).hostname or "").removesuffix(".")
 
 
 def callback_token(topic: str, key: str) -> str:
@@ -151,15 +154,13 @@ def _keyed(text: str, key: str) -> str:
     return hmac.new(key.encode(), text.encode(), hashlib.sha256).hexdigest()
 
 
-def is_signed(signature: str | None, body: bytes, topic: str, key: str) -> bool:
-    """Whether a notification was signed with a topic's secret.
+class Signature:
+    """The signature of a notification, checked while its body comes in; it is nowhere kept.
 
     Parameters
     ----------
-    signature : str or None
+    header : str or None
         The header ``X-Hub-Signature``: ``method=hexadecimal digits``.
-    body : bytes
-        What was signed.
     topic, key : str
         See `topic_secret`.
 
@@ -170,17 +171,33 @@ def is_signed(signature: str | None, body: bytes, topic: str, key: str) -> bool:
     Examples
     --------
     >>> form = subscription_form("https://me/", 7, "https://example.com/feed", "0123456789")
-    >>> signature = hmac.new(form["hub.secret"].encode(), b"<feed/>", "sha256").hexdigest()
-    >>> is_signed(f"sha256={signature}", b"<feed/>", "https://example.com/feed", "0123456789")
-    True
-    >>> is_signed(f"sha256={signature}", b"<feed>", "https://example.com/feed", "0123456789")
-    False
+    >>> digits = hmac.new(form["hub.secret"].encode(), b"<feed/>", "sha256").hexdigest()
+    >>> signature = Signature(f"sha256={digits}", "https://example.com/feed", "0123456789")
+    >>> signature.add(b"<feed"), signature.is_right(), signature.add(b"/>"), signature.is_right()
+    (None, False, None, True)
     """
-    method, _, digits = (signature or "").partition("=")
-    if method not in _METHODS:
-        return False
-    wanted = hmac.new(topic_secret(topic, key).encode(), body, method).hexdigest()
-    return is_equal(digits, wanted)
+
+    def __init__(self, header: str | None, topic: str, key: str) -> None:
+        method, _, self._digits = (header or "").strip().partition("=")
+        secret = topic_secret(topic, key).encode()
+        method = method.lower()
+        self._wanted = hmac.new(secret, b"", method) if method in _METHODS else None
+
+    def add(self, part: bytes) -> None:
+        """Go on with the next part of the body."""
+        if self._wanted is not None:
+            self._wanted.update(part)
+
+    def is_right(self) -> bool:
+        """Whether the body so far was signed with the topic's secret."""
+        return self._wanted is not None and is_equal(self._digits.lower(), self._wanted.hexdigest())
+
+
+def is_signed(header: str | None, body: bytes, topic: str, key: str) -> bool:
+    """Whether a notification was signed with a topic's secret; see `Signature`."""
+    signature = Signature(header, topic, key)
+    signature.add(body)
+    return signature.is_right()
 
 
 def subscription_form(address: str, source: int, topic: str, key: str, mode: str = "subscribe") -> dict[str, str]:
@@ -193,7 +210,7 @@ def subscription_form(address: str, source: int, topic: str, key: str, mode: str
     source : int
         The number of the sitemap or feed, as ``crawlsched sources --json`` shows it.
     topic : str
-        Its URL.
+        What it calls itself (``rel="self"``), or its URL where it does not.
     key : str
         The receiver's key.
     mode : {"subscribe", "unsubscribe"}

@@ -10,6 +10,7 @@ from crawlsched.change_signals.decoding import characters
 from crawlsched.change_signals.decompression import plain_chunks
 from crawlsched.change_signals.entries import SitemapChildren, SitemapEntries
 from crawlsched.change_signals.feeds import MOST_CHARACTERS, read_feed
+from crawlsched.change_signals.hubs import Hubs
 from crawlsched.change_signals.json_feed import read_json_feed
 from crawlsched.change_signals.limits import Limits
 from crawlsched.change_signals.locations import Locations
@@ -42,6 +43,8 @@ class SitemapDocument:
         The sitemaps that an index lists.
     problems : list of Problem
         Everything that was wrong, by kind, with the first example of each.
+    hubs : Hubs
+        Where a feed's notices of changes can be subscribed to.
     """
 
     url: str
@@ -49,6 +52,7 @@ class SitemapDocument:
     entries: SitemapEntries = field(default_factory=SitemapEntries)
     children: SitemapChildren = field(default_factory=SitemapChildren)
     problems: list[Problem] = field(default_factory=list)
+    hubs: Hubs = field(default_factory=Hubs)
 
 
 def read_sitemap(
@@ -129,8 +133,8 @@ def read_sitemap(
         other = Collected(url, limits, Locations(url, hosts, again), ancestors, again)
         if _read_feed(body, other, limits, again) and len(other.entries) >= len(collected.entries):
             _add_dates(other.entries, collected.entries)
-            return SitemapDocument(url, kind, other.entries, other.children, again.problems())
-    return SitemapDocument(url, kind, collected.entries, collected.children, problems.problems())
+            return SitemapDocument(url, kind, other.entries, other.children, again.problems(), collected.hubs)
+    return SitemapDocument(url, kind, collected.entries, collected.children, problems.problems(), collected.hubs)
 
 
 def _start(text: Iterator[str], problems: ProblemCounter) -> tuple[str, Iterable[str]]:

@@ -120,6 +120,9 @@ class _Elements:
             self._begin_item(name, attributes)
         elif self._item is not None:
             self._inside(name, attributes)
+        elif attributes and name[1] == "link" and self.kind in ("rss", "atom"):
+            base = _join(self._collected.url, self._base()) or self._collected.url
+            self._collected.hubs.add(attributes.get("rel", ""), attributes.get("href", ""), base)
         if self._depth - self._lost > self._limits.max_depth:
             self._stop("too-deep", f"<{name[1]}>")
         elif self._n_left < 0:

@@ -13,11 +13,19 @@ import math
 from collections.abc import Awaitable, Callable, Iterator
 from typing import TYPE_CHECKING
 
-from crawlsched.change_signals.pings import MOST_URLS, PingRefused, callback_token, is_equal, is_signed, read_indexnow
+from crawlsched.change_signals.pings import (
+    MOST_URLS,
+    PingRefused,
+    Signature,
+    callback_token,
+    is_equal,
+    read_indexnow,
+)
 from crawlsched.receiver.allowance import Allowance
 from crawlsched.receiver.connections import Connections
 from crawlsched.refresh.pings import pinged
 from crawlsched.sources.sources import POLLED_KINDS
+from crawlsched.sources.subscriptions import Subscription, kept, subscription_of
 
 if TYPE_CHECKING:
     from aiohttp import web
@@ -38,6 +46,8 @@ _MOST_OPEN = 64
 # URLs that wait for the crawl at once.
 _MOST_WAITING = 20_000
 _SLOWEST = 10.0
+# A notice can be as long as the feed; it is read in such parts (bytes), and not kept.
+_PART = 65_536
 _LONGEST_REASON = 200
 
 
@@ -82,10 +92,12 @@ class Receiver:
             return await self._guard(request, handler)
 
         app = web.Application(client_max_size=_MOST_BYTES, middlewares=[guard])
-        app.router.add_get("/indexnow", self._indexnow)
-        app.router.add_post("/indexnow", self._indexnow)
-        app.router.add_get("/websub/{source:[0-9]{1,9}}/{token}", self._verify_intent)
-        app.router.add_post("/websub/{source:[0-9]{1,9}}/{token}", self._notified)
+        # Clients write the names in capitals, too, and put a slash behind them.
+        indexnow, websub = "/{name:(?i:indexnow)/?}", "/{name:(?i:websub)}/{source:[0-9]{1,9}}/{token}"
+        app.router.add_get(indexnow, self._indexnow)
+        app.router.add_post(indexnow, self._indexnow)
+        app.router.add_get(websub, self._verify_intent)
+        app.router.add_post(websub, self._notified)
         _http_logger.addFilter(_is_ours)
         runner = web.AppRunner(
             app,
@@ -185,7 +197,11 @@ class Receiver:
     # -- WebSub
 
     def _topic(self, request: web.Request) -> tuple[int, str]:
-        """Return the source that a callback belongs to, and its URL."""
+        """Return the source that a callback belongs to, and the name under which it was subscribed to.
+
+        That is what the feed calls itself, which can differ from where it is polled (WebSub, section 5.1). The token
+        shows that we have made the callback for that name.
+        """
         number = int(request.match_info["source"])
         try:
             source = self._refresher.sources[number]
@@ -193,34 +209,66 @@ class Receiver:
             source = None
         if source is None or source.kind not in POLLED_KINDS:
             raise PingRefused(404, "There is no such callback.")
-        if not is_equal(request.match_info["token"], callback_token(source.url, self._key)):
-            raise PingRefused(404, "There is no such callback.")
-        return number, source.url
+        for topic in (source.url, subscription_of(source).topic, request.query.get("hub.topic")):
+            if topic and is_equal(request.match_info["token"], callback_token(topic, self._key)):
+                return number, topic
+        raise PingRefused(404, "There is no such callback.")
 
     async def _verify_intent(self, request: web.Request) -> web.Response:
         """Confirm to a hub that we asked for what it believes we asked for (WebSub, section 5.3)."""
         from aiohttp import web
 
-        _, topic = self._topic(request)
-        mode, challenge = request.query.get("hub.mode"), request.query.get("hub.challenge")
+        number, topic = self._topic(request)
+        source = self._refresher.sources[number]
+        mode, challenge = request.query.get("hub.mode", ""), request.query.get("hub.challenge")
         if mode == "denied":
             reason = request.query.get("hub.reason", "?")[:_LONGEST_REASON]
             logger.warning("The hub of %s denies the subscription: %r", topic, reason)
+            self._note(number, lambda before: before.refuse(self._refresher.clock()))
             return web.Response(status=200)
-        if mode not in ("subscribe", "unsubscribe") or request.query.get("hub.topic") != topic or not challenge:
+        # One who has learned of the callback must not be able to end a subscription. Where somebody subscribes by hand
+        # nothing is known of what was asked, and the token alone shows that it was.
+        by_hand = mode == "subscribe" and not self._refresher.settings.websub
+        is_ours = by_hand or (mode != "" and subscription_of(source).has_asked(mode))
+        if not is_ours or request.query.get("hub.topic") not in (topic, source.url) or not challenge:
             raise PingRefused(404, "This was not asked for.")
+        lease = _seconds(request.query.get("hub.lease_seconds"))
+        self._refresher.count(f"crawlsched/websub/{mode}d")
+        self._note(number, lambda before: before.confirm(mode, topic, lease, self._refresher.clock()))
         return web.Response(text=challenge)
+
+    def _note(self, number: int, change: Callable[[Subscription], Subscription]) -> None:
+        """Note how far a subscription has come, in a moment that the slots leave."""
+
+        def steps() -> Iterator[None]:
+            sources = self._refresher.sources
+            source = sources[number]
+            changed = sources.describe(number, quality=kept(source.quality, change(subscription_of(source))))
+            self._refresher.collection.unsaved.source(changed, self._refresher.clock())
+            yield
+
+        self._refresher.add_work(steps())
 
     async def _notified(self, request: web.Request) -> web.Response:
         """A hub says that a topic has changed: it is polled in the next slot, and its entries tell of which pages."""
         from aiohttp import web
 
         number, topic = self._topic(request)
-        body = await request.read()
-        if not is_signed(request.headers.get("X-Hub-Signature"), body, topic, self._key):
+        signature = Signature(request.headers.get("X-Hub-Signature"), topic, self._key)
+        length, most = 0, self._refresher.settings.sitemap_max_bytes
+        async for part in request.content.iter_chunked(_PART):
+            length += len(part)
+            if length > most:
+                raise web.HTTPRequestEntityTooLarge(max_size=most, actual_size=length)
+            signature.add(part)
+        if not signature.is_right():
             raise PingRefused(403, "The signature is wrong.")
         self._refresher.poll_soon(number)
         return web.Response(status=202)
+
+
+def _seconds(text: str | None) -> float | None:
+    return float(text) if text and text.isascii() and text.isdigit() and len(text) <= 9 else None
 
 
 def _is_ours(record: logging.LogRecord) -> bool:

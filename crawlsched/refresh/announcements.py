@@ -16,6 +16,7 @@ from crawlsched.sources.poll_value import Brought, poll_interval
 from crawlsched.sources.sitemap_indexes import SKIPPED_FOR, SitemapIndexes
 from crawlsched.sources.source_reading import SourceRead, UnknownEntry, read_source
 from crawlsched.sources.source_tally import tallied
+from crawlsched.sources.subscriptions import discovered
 from crawlsched.store import Source, host_of
 
 __all__ = ["Announcing"]
@@ -203,7 +204,7 @@ class Announcing:
         if read.usable:
             self._indexes.read(number, brought=bool(read.announced.any() or read.unknown))
             quality = tallied(self._sources[number].quality, read, self._clock())
-            self._sources.describe(number, quality=quality)
+            self._sources.describe(number, quality=discovered(quality, read.hubs, self._sources[number].url))
             self._sources.describe(number, fingerprint=read.digest, **validators)
         self._polled(
             number,

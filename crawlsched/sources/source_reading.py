@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crawlsched.change_signals import (
+    Hubs,
     Limits,
     Problem,
     SitemapChildren,
@@ -106,6 +107,8 @@ class SourceRead:
         The same by host and first directory of the path, as in ``example.com/news/``; of the 100 with most pages.
     problems : sequence of Problem
         What was wrong with it.
+    hubs : Hubs
+        Where its notices of changes can be subscribed to.
     """
 
     digest: bytes
@@ -121,6 +124,7 @@ class SourceRead:
     alike: float = 0.0
     parts: dict[str, PartRead] = field(default_factory=dict)
     problems: Sequence[Problem] = ()
+    hubs: Hubs = field(default_factory=Hubs)
 
 
 def read_source(
@@ -157,6 +161,7 @@ def read_source(
         usable=document.kind != "unknown",
         children=[ListedSitemap(*listed) for listed in _dated(document.children)],
         problems=document.problems,
+        hubs=document.hubs,
     )
     _look_up(read, document, source, request_fingerprint, index, store)
     return read

@@ -12,9 +12,10 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote, urlencode, urlsplit
 
 import pytest
+from aiohttp import web
 
 from crawlsched.change_signals.pings import subscription_form
 from crawlsched.receiver.connections import MOST_CONNECTIONS
@@ -61,8 +62,8 @@ def test_pings_become_change_signals_and_bad_ones_are_refused(site: Site, tmp_pa
     address = project.receiver_address()
     time.sleep(3)
     found = [
-        _ask(address, "GET", f"/indexnow?url={quote(urls[0])}&key={KEY}"),
-        _ask(address, "GET", f"/indexnow?url={quote(urls[0])}&key={KEY}"),
+        _ask(address, "GET", f"/IndexNow?url={quote(urls[0])}&key={KEY}"),
+        _ask(address, "GET", f"/indexnow/?url={quote(urls[0])}&key={KEY}"),
         _ask(address, "POST", "/indexnow", _body([*urls[1:3], site.url("/unknown")])),
         _ask(address, "POST", "/indexnow", _body(urls, key="guess")),
         _ask(address, "POST", "/indexnow", b"x" * (3 * 1024 * 1024)),
@@ -80,8 +81,8 @@ def test_pings_become_change_signals_and_bad_ones_are_refused(site: Site, tmp_pa
     store.close()
 
 
-def test_websub_verifies_intent_and_polls_a_feed_when_its_hub_says_so(site: Site, tmp_path: Path) -> None:
-    """The challenge is returned for what was asked for only; a signed notice leads to a poll, any other to none."""
+def test_websub_by_hand_is_confirmed_for_what_was_asked_and_notices_lead_to_polls(site: Site, tmp_path: Path) -> None:
+    """W3C WebSub, clause by clause, where somebody else posts the form to the hub."""
     page = site.page("/page", "<p>x</p>")
     feed = site.page("/feed.xml", f"<rss><channel><item><link>{page}</link></item></channel></rss>")
     project = _project(
@@ -98,17 +99,113 @@ def test_websub_verifies_intent_and_polls_a_feed_when_its_hub_says_so(site: Site
     form = subscription_form("http://here", 0, feed, KEY)
     callback = form["hub.callback"].removeprefix("http://here")
     asked = f"{callback}?hub.mode=subscribe&hub.challenge=abc&hub.lease_seconds=60&hub.topic="
+    # 5.3: the challenge is given back for a topic that was asked for, whatever the case of our path; 404 for any other.
     assert _ask(address, "GET", asked + quote(feed)) == (200, b"abc")
+    assert _ask(address, "GET", asked.replace("/websub", "/WebSub") + quote(feed)) == (200, b"abc")
     assert _ask(address, "GET", asked + quote(page))[0] == 404
     assert _ask(address, "GET", callback[:-4] + "0000?hub.mode=subscribe&hub.challenge=a&hub.topic=x")[0] == 404
+    assert _ask(address, "GET", asked.replace("hub.challenge=abc&", "") + quote(feed))[0] == 404
+    assert _ask(address, "GET", asked.replace("subscribe", "publish") + quote(feed))[0] == 404
+    # 5.3: an unsubscription that nobody asked for is not confirmed.
+    assert _ask(address, "GET", asked.replace("subscribe", "unsubscribe") + quote(feed))[0] == 404
+    # 5.1: the topic is what the feed calls itself, which need not be where it is polled.
+    named = subscription_form("http://here", 0, f"{feed}/", KEY)["hub.callback"].removeprefix("http://here")
+    assert _ask(address, "GET", asked.replace(callback, named) + quote(f"{feed}/")) == (200, b"abc")
+    # 5.2: a denial is taken note of.
+    assert _ask(address, "GET", f"{callback}?hub.mode=denied&hub.topic={quote(feed)}&hub.reason=no")[0] == 200
+    # 7 and 8: a notice counts with its signature only, however long it is.
     before = len(site.visits("/feed.xml"))
     assert _ask(address, "POST", callback, b"<rss/>", X_Hub_Signature="sha256=00")[0] == 403
-    signature = hmac.new(form["hub.secret"].encode(), b"<rss/>", "sha256").hexdigest()
-    assert _ask(address, "POST", callback, b"<rss/>", X_Hub_Signature=f"sha256={signature}")[0] == 202
+    assert _ask(address, "POST", callback, b"<rss/>")[0] == 403
+    notice = b"<rss>" + b" " * 5_000_000
+    signature = hmac.new(form["hub.secret"].encode(), notice, "sha256").hexdigest()
+    assert _ask(address, "POST", callback, notice, X_Hub_Signature=f"sha256={signature}")[0] == 202
     crawl = project.finish(process)
     assert len(site.visits("/feed.xml")) == before + 1
     assert crawl.stats["crawlsched/pings/notices"] == 1
-    assert crawl.stats["crawlsched/pings/refused"] == 3
+    assert "denies the subscription: 'no'" in crawl.log
+
+
+class _Hub:
+    """A hub: it takes forms, makes sure of each with the callback, and sends signed notices."""
+
+    def __init__(self, site: Site, path: str, lease: int) -> None:
+        self.forms: list[dict[str, str]] = []
+        self.confirmed: list[tuple[int, bytes]] = []
+        self._lease = lease
+        self.url = site.page(path, self._answer)
+
+    async def _answer(self, request: web.Request) -> web.Response:
+        form = {name: str(value) for name, value in (await request.post()).items()}
+        self.forms.append(form)
+        threading.Thread(target=self._make_sure, args=(form,), daemon=True).start()
+        return web.Response(status=202)
+
+    def _make_sure(self, form: dict[str, str]) -> None:
+        asked = {name: form[f"hub.{name}"] for name in ("mode", "topic")} | {
+            "challenge": "c",
+            "lease_seconds": self._lease,
+        }
+        query = urlencode({f"hub.{name}": value for name, value in asked.items()})
+        self.confirmed.append(self._send("GET", f"{form['hub.callback']}?{query}"))
+
+    def notify(self, form: dict[str, str]) -> int:
+        digits = hmac.new(form["hub.secret"].encode(), b"<feed/>", "sha512").hexdigest()
+        return self._send("POST", form["hub.callback"], b"<feed/>", X_Hub_Signature=f"sha512={digits}")[0]
+
+    def _send(self, method: str, url: str, body: bytes | None = None, **headers: str) -> tuple[int, bytes]:
+        parts = urlsplit(url)
+        assert parts.hostname is not None
+        assert parts.port is not None
+        path = f"{parts.path}?{parts.query}" if parts.query else parts.path
+        return _ask((parts.hostname, parts.port), method, path, body, **headers)
+
+
+def test_the_crawl_subscribes_to_hubs_that_feeds_name_and_unsubscribes_where_that_is_off(
+    site: Site, tmp_path: Path
+) -> None:
+    """Discovery in the feed and in a Link header, the topic is rel=self, the lease is kept, a notice leads to a poll."""
+    hub = _Hub(site, "/hub", lease=3_600)
+    page = site.page("/page", "<p>x</p>")
+    feed = site.page(
+        "/feed.xml",
+        f"<feed xmlns='http://www.w3.org/2005/Atom'><link rel='hub' href='{hub.url}'/><link rel='self' href='/self'/>"
+        f"<entry><link href='{page}'/></entry></feed>",
+    )
+    other = site.page("/other.xml", "<rss><channel/></rss>", Link=f'<{hub.url}>; rel="hub"')
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    settings = {
+        "CRAWLSCHED_RECEIVER": str(port),
+        "CRAWLSCHED_RECEIVER_URL": f"http://127.0.0.1:{port}/",
+        "CRAWLSCHED_SITEMAP_URLS": f"{feed},{other}",
+        "CRAWLSCHED_SITEMAP_INTERVAL": "100",
+        "CRAWLSCHED_BANDWIDTH": "20/s",
+        "CLOSESPIDER_TIMEOUT": "9",
+    }
+    project = _project(tmp_path, [page], **settings, CRAWLSCHED_WEBSUB="True")
+    process = project.start()
+    until = time.monotonic() + 20
+    while len(hub.confirmed) < 2 and time.monotonic() < until:
+        time.sleep(0.05)
+    polls = len(site.visits("/feed.xml"))
+    forms = {form["hub.topic"]: form for form in hub.forms}
+    assert hub.notify(forms[site.url("/self")]) == 202
+    crawl = project.finish(process)
+    assert {form["hub.mode"] for form in hub.forms} == {"subscribe"}
+    assert set(forms) == {site.url("/self"), other}
+    assert hub.confirmed == [(200, b"c")] * 2
+    assert crawl.stats["crawlsched/websub/asked"] == crawl.stats["crawlsched/websub/subscribed"] == 2
+    assert len(site.visits("/feed.xml")) == polls + 1
+    store = crawl.store()
+    leases = [source.quality["websub"]["lease"] for source in store.sources() if source.kind == "sitemap"]
+    store.close()
+    assert leases == [3_600.0, 3_600.0]
+    hub.confirmed.clear()
+    again = _project(tmp_path, [page], **settings).run()
+    assert [form["hub.mode"] for form in hub.forms[2:]] == ["unsubscribe"] * 2
+    assert hub.confirmed == [(200, b"c")] * 2
+    assert again.stats["crawlsched/websub/unsubscribed"] == 2
 
 
 def test_a_flood_of_pings_neither_starves_the_crawl_nor_buys_crawls(site: Site, tmp_path: Path) -> None:

@@ -71,6 +71,13 @@ def test_an_international_host_has_one_name_however_it_is_written() -> None:
     assert {ping.host for ping in found} == {"xn--bcher-kva.example"}
 
 
+@pytest.mark.parametrize("host", ["A.Example", "a.example:443", "a.example.", "A.EXAMPLE.:8080"])
+def test_a_host_may_be_written_in_any_case_with_a_port_or_a_final_dot(host: str) -> None:
+    """It is the same host."""
+    urls = ["https://a.example/1", "https://A.example./2", "https://a.example:8443/3"]
+    assert _post(host=host, urlList=urls) == Ping("a.example", tuple(urls))
+
+
 @given(st.binary(max_size=300))
 def test_whatever_is_sent_is_read_or_refused(body: bytes) -> None:
     """Nothing else is ever raised."""
@@ -91,6 +98,7 @@ def test_a_notification_counts_only_with_its_signature(method: str) -> None:
     form = subscription_form("http://me:1/", 3, topic, KEY)
     digits = hmac.new(form["hub.secret"].encode(), b"<feed/>", getattr(hashlib, method)).hexdigest()
     assert is_signed(f"{method}={digits}", b"<feed/>", topic, KEY)
+    assert is_signed(f" {method.upper()}={digits.upper()}", b"<feed/>", topic, KEY)
     assert not is_signed(f"{method}={digits}", b"<feed />", topic, KEY)
     assert not is_signed(f"{method}={digits}", b"<feed/>", "https://a.example/other", KEY)
     assert not is_signed(f"{method}={digits[:-1]}\u00e9", b"<feed/>", topic, KEY)
@@ -107,5 +115,13 @@ def test_a_receiver_needs_a_key_and_listens_on_this_machine_only_by_default() ->
     assert settings.receiver == ("0.0.0.0", 80)
     with pytest.raises(ValueError, match="CRAWLSCHED_RECEIVER_KEY must be 8 to 128 letters"):
         Settings.from_scrapy({"CRAWLSCHED_RECEIVER": "8025"}, "s")
+    ours = {"CRAWLSCHED_RECEIVER": "8025", "CRAWLSCHED_RECEIVER_KEY": KEY, "CRAWLSCHED_WEBSUB": "True"}
+    with pytest.raises(ValueError, match="CRAWLSCHED_WEBSUB needs CRAWLSCHED_RECEIVER"):
+        Settings.from_scrapy(ours, "s")
+    address = "https://crawler.example.com/pings"
+    assert Settings.from_scrapy({**ours, "CRAWLSCHED_RECEIVER_URL": address}, "s").receiver_url == address
+    for wrong in ("crawler.example.com", "https://a:99999/", "https://a/?b", "ftp://a/", "https://a/ b"):
+        with pytest.raises(ValueError, match="CRAWLSCHED_RECEIVER_URL must be None or an http or https URL such as"):
+            Settings.from_scrapy({**ours, "CRAWLSCHED_RECEIVER_URL": wrong}, "s")
     with pytest.raises(ValueError, match="CRAWLSCHED_RECEIVER must be None or a port such as 8025"):
         Settings.from_scrapy({"CRAWLSCHED_RECEIVER": "here", "CRAWLSCHED_RECEIVER_KEY": KEY}, "s")

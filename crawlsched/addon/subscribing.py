@@ -1,0 +1,127 @@
+"""Subscribing: hubs that feeds name are asked for notices, and asked again before they end (WebSub, section 5)."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+from urllib.parse import urlencode, urljoin
+
+from scrapy import Request
+from scrapy.utils.defer import deferred_from_coro
+
+from crawlsched.change_signals.pings import subscription_form
+from crawlsched.sources.sources import POLLED_KINDS
+from crawlsched.sources.subscriptions import Subscription, is_reachable_hub, kept, subscription_of
+
+if TYPE_CHECKING:
+    from scrapy.crawler import Crawler
+    from scrapy.http import Response
+
+    from crawlsched.refresh.refresher import Refresher
+
+__all__ = ["Subscribing"]
+
+logger = logging.getLogger(__name__)
+
+# Sources looked at between two looks at the clock, and hubs asked in one round.
+_AT_ONCE = 500
+_MOST_ASKED = 10
+_MOST_REDIRECTS = 3
+_KEEPS_THE_FORM = (307, 308)
+
+
+class Subscribing:
+    """Ask hubs for notices of the feeds that name them.
+
+    Where ``CRAWLSCHED_WEBSUB`` is off, those that were asked before are asked to stop.
+
+    Parameters
+    ----------
+    crawler : Crawler
+        Its downloader sends what is asked, at the one rate.
+    refresher : Refresher
+        Its sources say what their hubs are, and how far asking has come.
+    """
+
+    #: Seconds between two looks.
+    INTERVAL = 5.0
+
+    def __init__(self, crawler: Crawler, refresher: Refresher) -> None:
+        self._crawler = crawler
+        self._refresher = refresher
+        self._is_looking = False
+
+    def look(self) -> None:
+        """Ask for what is due, in moments that the slots leave."""
+        if not self._is_looking:
+            self._is_looking = True
+            self._refresher.add_work(self._asked())
+
+    def _asked(self) -> Iterator[None]:
+        n_asked = 0
+        for position, source in enumerate(list(self._refresher.sources)):
+            if position % _AT_ONCE == _AT_ONCE - 1:
+                yield
+            if source.kind not in POLLED_KINDS or "websub" not in source.quality:
+                continue
+            mode = subscription_of(source).due(self._refresher.clock(), wanted=self._refresher.settings.websub)
+            if mode and n_asked < _MOST_ASKED:
+                n_asked += 1
+                self._ask(source.source, mode)
+        self._is_looking = False
+        yield
+
+    def _ask(self, number: int, mode: str) -> None:
+        settings = self._refresher.settings
+        source = self._refresher.sources[number]
+        before = subscription_of(source)
+        # Before the hub is asked: it may want to make sure before it answers.
+        self._note(number, before.ask(mode, self._refresher.clock()))
+        if settings.receiver_url is None or settings.receiver_key is None or before.hub is None:
+            return
+        form = subscription_form(
+            settings.receiver_url, number, before.topic or source.url, settings.receiver_key, mode=mode
+        )
+        self._refresher.count("crawlsched/websub/asked")
+        deferred_from_coro(self._send(number, before.hub, form))
+
+    async def _send(self, number: int, hub: str, form: dict[str, str]) -> None:
+        """Post the form; what the hub thinks of it shows when it makes sure."""
+        feed = self._refresher.sources[number].url
+        try:
+            response = await self._post(hub, feed, form)
+            answer = "" if response.status < 300 else f"it answered {response.status}"
+        except Exception as error:  # whatever a downloader raises
+            answer = str(error) or type(error).__name__
+        if answer and self._refresher.is_open:
+            logger.warning("The hub %s was asked for notices of %s in vain: %s", hub, feed, answer)
+            self._refresher.count("crawlsched/websub/refused")
+            now = self._refresher.clock()
+            self._note(number, subscription_of(self._refresher.sources[number]).refuse(now))
+
+    async def _post(self, hub: str, feed: str, form: dict[str, str]) -> Response:
+        assert self._crawler.engine is not None
+        url = hub
+        for _ in range(_MOST_REDIRECTS):
+            request = Request(
+                url,
+                method="POST",
+                body=urlencode(form),
+                headers={"Content-Type": "application/x-www-form-urlencoded"},
+                meta={"dont_redirect": True, "dont_obey_robotstxt": True, "handle_httpstatus_all": True},
+                dont_filter=True,
+            )
+            response = await self._crawler.engine.download_async(request)
+            place = response.headers.get("Location")
+            if response.status not in _KEEPS_THE_FORM or not place:
+                break
+            url = urljoin(url, place.decode("latin-1"))
+            if not is_reachable_hub(url, feed):
+                break
+        return response
+
+    def _note(self, number: int, subscription: Subscription) -> None:
+        sources = self._refresher.sources
+        changed = sources.describe(number, quality=kept(sources[number].quality, subscription))
+        self._refresher.collection.unsaved.source(changed, self._refresher.clock())

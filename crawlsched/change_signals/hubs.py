@@ -1,0 +1,70 @@
+"""Hubs: where a feed's notices of changes can be subscribed to, and under which name (WebSub, section 4)."""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from urllib.parse import urljoin
+
+from crawlsched.change_signals.locations import is_web_url
+
+__all__ = ["Hubs", "linked_hubs"]
+
+_LINK = re.compile(r"<([^<>]*)>([^<]*)")
+_RELATION = re.compile(r""";\s*rel\s*=\s*(?:"([^"]*)"|([^\s;,"]+))""", re.IGNORECASE)
+_MOST_HUBS = 10
+
+
+@dataclass(slots=True)
+class Hubs:
+    """What a feed says of its hubs.
+
+    Parameters
+    ----------
+    url : list of str
+        Its hubs.
+    topic : str or None
+        The name under which it is subscribed to: what it calls itself, which can differ from where it was read.
+
+    Examples
+    --------
+    >>> hubs = Hubs()
+    >>> hubs.add("hub", "/hub", "https://a.example/feed")
+    >>> hubs.add("self", "https://a.example/feed/", "https://a.example/feed")
+    >>> hubs
+    Hubs(url=['https://a.example/hub'], topic='https://a.example/feed/')
+    """
+
+    url: list[str] = field(default_factory=list)
+    topic: str | None = None
+
+    def add(self, relation: str, reference: str, base: str) -> None:
+        """Note a link of the feed, if it names a hub or the feed itself."""
+        relations = relation.lower().split()
+        if "hub" not in relations and "self" not in relations:
+            return
+        try:
+            url = urljoin(base, reference.strip())
+        except ValueError:
+            return
+        if not is_web_url(url) or " " in url:
+            return
+        if "hub" in relations and len(self.url) < _MOST_HUBS and url not in self.url:
+            self.url.append(url)
+        if "self" in relations and self.topic is None:
+            self.topic = url
+
+
+def linked_hubs(headers: Iterable[str], base: str) -> Hubs:
+    """Return the hubs that ``Link`` headers name; they count before those within the document.
+
+    Examples
+    --------
+    >>> linked_hubs(['<https://hub.example/>; rel="hub", <https://a.example/feed/>; rel=self'], "https://a.example/feed")
+    Hubs(url=['https://hub.example/'], topic='https://a.example/feed/')
+    """
+    hubs = Hubs()
+    for header in headers:
+        for reference, parameters in _LINK.findall(header[:8_192]):
+            if relation := _RELATION.search(parameters):
+                hubs.add(relation[1] or relation[2] or "", reference, base)
+    return hubs

@@ -1,0 +1,138 @@
+"""Subscriptions: which feeds have a hub, and how far asking it for notices has come (WebSub)."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, replace
+from ipaddress import ip_address
+from typing import Any
+from urllib.parse import urlsplit
+
+from crawlsched.change_signals import Hubs, is_web_url
+from crawlsched.store import Source
+
+__all__ = ["Subscription", "discovered", "is_reachable_hub", "kept", "subscription_of"]
+
+_DAY = 86_400.0
+# A hub that says nothing of how long is taken to mean so long (seconds); the recommendation leaves it to the hub.
+_USUAL_LEASE = 10 * _DAY
+_SHORTEST_LEASE, _LONGEST_LEASE = 60.0, 365 * _DAY
+# A lease is renewed when this share of it has passed.
+_RENEWED_AT = 0.8
+# What a hub has not confirmed after so long it is asked again for; so it is, after a day, where it refused.
+_UNANSWERED = 3_600.0
+_REFUSED = _DAY
+
+
+@dataclass(frozen=True, slots=True)
+class Subscription:
+    """How far the subscription to one feed has come.
+
+    Parameters
+    ----------
+    hub : str or None
+        The hub that the feed names; None if it names none.
+    topic : str or None
+        What the feed calls itself.
+    asked : {"", "subscribe", "unsubscribe"}
+        What the hub was asked for last and has not confirmed.
+    asked_at : float
+        When that was, POSIX seconds.
+    lease : float
+        Seconds for which the hub sends notices, from `confirmed_at` on; 0: it does not.
+    confirmed_at : float
+        When the hub confirmed it last.
+    wait_until : float
+        When the hub is asked next at the earliest.
+
+    Examples
+    --------
+    >>> subscription = Subscription("https://hub.example/", "https://a.example/feed")
+    >>> subscription.due(0.0, wanted=True)
+    'subscribe'
+    >>> confirmed = subscription.ask("subscribe", 0.0).confirm("subscribe", "https://a.example/feed", 1000.0, 5.0)
+    >>> confirmed.due(800.0, wanted=True), confirmed.due(805.0, wanted=True), confirmed.due(6.0, wanted=False)
+    ('', 'subscribe', 'unsubscribe')
+    """
+
+    hub: str | None = None
+    topic: str | None = None
+    asked: str = ""
+    asked_at: float = 0.0
+    lease: float = 0.0
+    confirmed_at: float = 0.0
+    wait_until: float = 0.0
+
+    def due(self, now: float, *, wanted: bool) -> str:
+        """What the hub is to be asked for now: to subscribe (again), to unsubscribe, or nothing ("")."""
+        if self.hub is None or now < self.wait_until:
+            return ""
+        if not wanted:
+            return "unsubscribe" if self.is_active(now) else ""
+        return "subscribe" if now >= self.confirmed_at + _RENEWED_AT * self.lease else ""
+
+    def is_active(self, now: float) -> bool:
+        """Whether the hub sends notices."""
+        return self.lease > 0.0 and now < self.confirmed_at + self.lease
+
+    def has_asked(self, mode: str) -> bool:
+        """Whether the hub was asked for this and has not been answered."""
+        return self.asked == mode
+
+    def ask(self, mode: str, now: float) -> Subscription:
+        """Note that the hub is asked for something."""
+        return replace(self, asked=mode, asked_at=now, wait_until=now + _UNANSWERED)
+
+    def confirm(self, mode: str, topic: str, lease: float | None, now: float) -> Subscription:
+        """Note that the hub has made sure of what it was asked for, and that it was confirmed."""
+        if mode == "unsubscribe":
+            return replace(self, asked="", lease=0.0, confirmed_at=now, wait_until=now)
+        lease = _USUAL_LEASE if lease is None else min(max(lease, _SHORTEST_LEASE), _LONGEST_LEASE)
+        return replace(self, topic=topic, asked="", lease=lease, confirmed_at=now, wait_until=now)
+
+    def refuse(self, now: float) -> Subscription:
+        """Note that the hub does not want to."""
+        return replace(self, asked="", lease=0.0, wait_until=now + _REFUSED)
+
+
+def subscription_of(source: Source) -> Subscription:
+    """Return how far the subscription to a source has come; it is kept with what is known of the source."""
+    return Subscription(**source.quality.get("websub", {}))
+
+
+def kept(quality: dict[str, Any], subscription: Subscription) -> dict[str, Any]:
+    """Return what is to be known of a source, with its subscription."""
+    return {**quality, "websub": asdict(subscription)}
+
+
+def discovered(quality: dict[str, Any], hubs: Hubs, url: str) -> dict[str, Any]:
+    """Return what is to be known of a source after it was read: with its hub, if it names one.
+
+    Examples
+    --------
+    >>> hubs = Hubs(["http://127.0.0.1/hub", "https://hub.example/"], None)
+    >>> discovered({}, hubs, "https://a.example/feed")["websub"]["hub"]
+    'https://hub.example/'
+    """
+    before = Subscription(**quality.get("websub", {}))
+    hub = next((hub for hub in hubs.url if is_reachable_hub(hub, url)), None)
+    topic = hubs.topic or url
+    if (before.hub, before.topic) == (hub, topic) or (hub is None and before.hub is None):
+        return quality
+    # Another hub or another name is another subscription; the old one ends with its lease.
+    return kept(quality, Subscription(hub, topic))
+
+
+def is_reachable_hub(hub: str, feed: str) -> bool:
+    """Whether a hub may be asked: who writes a feed cannot have the crawl ask machines of its own network.
+
+    A hub on such a machine is believed of a feed that is on one, too, and of no other.
+    """
+    return is_web_url(hub) and (not _is_private(hub) or _is_private(feed))
+
+
+def _is_private(url: str) -> bool:
+    host = (urlsplit(url).hostname or "").rstrip(".")
+    try:
+        return not ip_address(host).is_global
+    except ValueError:
+        return host == "localhost" or host.endswith((".localhost", ".local", ".internal")) or "." not in host

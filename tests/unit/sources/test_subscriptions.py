@@ -1,0 +1,92 @@
+"""Subscriptions to hubs: discovered in feeds, asked for, confirmed, renewed in time, ended."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from crawlsched.change_signals import Hubs, linked_hubs, read_sitemap
+from crawlsched.sources.subscriptions import Subscription, discovered, is_reachable_hub, kept, subscription_of
+from crawlsched.store import Source
+
+FEED = "https://a.example/feed"
+HUB = "https://hub.example/"
+
+
+@pytest.mark.parametrize("feedparser", [False, True])
+@pytest.mark.parametrize(
+    "body",
+    [
+        f"<feed xmlns='http://www.w3.org/2005/Atom'><link rel='hub' href='{HUB}'/><link rel='self' href='/feed/'/>"
+        "<entry><link rel='hub' href='http://other.example/'/><link href='/1'/></entry></feed>",
+        "<rss version='2.0' xmlns:a='http://www.w3.org/2005/Atom'><channel>"
+        f"<a:link rel='self' href='{FEED}/'/><a:link rel='hub' href='{HUB}'/><item><link>/1</link></item></channel></rss>",
+        f'{{"version": "https://jsonfeed.org/version/1.1", "feed_url": "{FEED}/", "hubs": '
+        f'[{{"type": "rssCloud", "url": "http://x.example/"}}, {{"type": "WebSub", "url": "{HUB}"}}], "items": []}}',
+    ],
+)
+def test_hub_and_self_are_found_in_feeds(body: str, feedparser: bool) -> None:
+    """WebSub, section 4: links of the feed itself, in Atom, RSS and JSON Feed, and none of an entry's."""
+    assert read_sitemap(body.encode(), FEED, feedparser=feedparser).hubs == Hubs([HUB], f"{FEED}/")
+
+
+def test_link_headers_name_hubs_in_every_way_of_writing_them() -> None:
+    """RFC 8288: several in one header, quotes or none, several relations, other parameters, relative references."""
+    headers = ["</hub>; rel=hub; title=x, <ftp://a.example/>; rel=hub", f'<{HUB}>; a="b"; rel="x HUB"', "<>; rel=self"]
+    assert linked_hubs(headers, FEED) == Hubs(["https://a.example/hub", HUB], FEED)
+    assert linked_hubs(["</next>; rel=next", "nonsense", "<http://[>; rel=hub"], FEED) == Hubs()
+
+
+@given(st.text(max_size=200))
+def test_no_header_makes_it_raise(text: str) -> None:
+    """Whatever a server sends."""
+    linked_hubs([text, f"<{text}>; rel=hub"], FEED)
+
+
+def test_a_subscription_is_renewed_before_it_ends_and_asked_for_again_where_it_failed() -> None:
+    """At four fifths of the lease; an hour after no answer; a day after a refusal."""
+    new = Subscription(HUB, FEED)
+    asked = new.ask("subscribe", 100.0)
+    assert [asked.due(now, wanted=True) for now in (100.0, 3_699.0, 3_700.0)] == ["", "", "subscribe"]
+    held = asked.confirm("subscribe", FEED, 1_000.0, 200.0)
+    assert [held.due(now, wanted=True) for now in (200.0, 999.0, 1_000.0)] == ["", "", "subscribe"]
+    assert [held.is_active(now) for now in (200.0, 1_199.0, 1_200.0)] == [True, True, False]
+    refused = asked.refuse(100.0)
+    assert [refused.due(now, wanted=True) for now in (86_499.0, 86_500.0)] == ["", "subscribe"]
+    assert Subscription(None, FEED).due(0.0, wanted=True) == ""
+
+
+def test_a_lease_of_any_length_is_renewed_at_some_time() -> None:
+    """None, nothing and for ever: from a minute to a year."""
+    asked = Subscription(HUB, FEED).ask("subscribe", 0.0)
+    leases = [asked.confirm("subscribe", FEED, lease, 0.0).lease for lease in (None, 0.0, 1e30)]
+    assert leases == [864_000.0, 60.0, 31_536_000.0]
+
+
+def test_who_wants_no_notices_any_more_unsubscribes_once() -> None:
+    """Where it is turned off, what is subscribed to is ended, and nothing else."""
+    held = Subscription(HUB, FEED).ask("subscribe", 0.0).confirm("subscribe", FEED, 1_000.0, 0.0)
+    assert held.due(10.0, wanted=False) == "unsubscribe"
+    ended = held.ask("unsubscribe", 10.0).confirm("unsubscribe", FEED, None, 11.0)
+    assert (ended.due(12.0, wanted=False), Subscription(HUB, FEED).due(0.0, wanted=False)) == ("", "")
+
+
+def test_what_was_discovered_is_kept_until_it_is_another() -> None:
+    """Another hub or name is another subscription; a reading that says the same changes nothing."""
+    quality = discovered({"alike": 0.5}, Hubs([HUB], None), FEED)
+    held = kept(quality, Subscription(**quality["websub"]).ask("subscribe", 0.0).confirm("subscribe", FEED, 60.0, 1.0))
+    assert discovered(held, Hubs([HUB], None), FEED) == held
+    assert discovered({}, Hubs(), FEED) == {}
+    source = Source(0, "sitemap", FEED, "a.example", quality=discovered(held, Hubs([HUB], f"{FEED}/"), FEED))
+    assert subscription_of(source) == Subscription(HUB, f"{FEED}/")
+
+
+@pytest.mark.parametrize(
+    "hub", ["http://127.0.0.1/", "http://[::1]/", "http://169.254.169.254/", "http://10.1.1.1/", "http://localhost:80/",
+            "http://printer/", "http://db.internal./"]
+)  # fmt: skip
+def test_a_feed_cannot_have_the_crawl_ask_machines_of_its_own_network(hub: str) -> None:
+    """Unless the feed is on one itself."""
+    assert not is_reachable_hub(hub, FEED)
+    assert is_reachable_hub(hub, "http://127.0.0.1:8000/feed")
