@@ -33,6 +33,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 try:
@@ -254,13 +255,13 @@ class Demo:
         stats: dict[str, object] = json.loads(path.read_text(encoding="utf-8"))
         return stats
 
-    def read_sources(self) -> dict[str, tuple[float | None, float | None]]:
-        """Return the precision and recall that crawlsched learned of each host's sitemaps."""
+    def read_sources(self) -> dict[str, dict[str, Any]]:
+        """Return what crawlsched learned of each host's sitemaps: precision and recall, with their intervals."""
         status = json.loads(self.crawlsched("status", "--collection", "living", "--json"))
-        learned: dict[str, tuple[float | None, float | None]] = {}
+        learned: dict[str, dict[str, Any]] = {}
         for source in status["sources"]:
             if source["pages"]:  # an index of sitemaps names no page itself
-                learned.setdefault(urlsplit(source["url"]).hostname or "", (source["precision"], source["recall"]))
+                learned.setdefault(urlsplit(source["url"]).hostname or "", source)
         return learned
 
     def write_picture(self, start: float, measured_from: float, end: float) -> Path:

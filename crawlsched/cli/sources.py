@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from crawlsched.cli.planning import newest_plan
 from crawlsched.cli.target import common_options, find_target, open_store
-from crawlsched.cli.wording import say_count, say_duration, say_moment, say_share, say_table
+from crawlsched.cli.wording import say_count, say_duration, say_moment, say_share, say_table, say_trust
 
 if TYPE_CHECKING:
     from crawlsched.planner import Plan
@@ -209,7 +209,7 @@ def say(report: dict[str, Any]) -> str:
 def _believed(quality: dict[str, Any]) -> str:
     """Say how likely the crawl takes an announcement to be true."""
     weight = quality["signal_weight"]
-    return "-" if weight is None else say_share(-math.expm1(-weight))
+    return "not known yet" if weight is None or not quality["heard"] else say_share(-math.expm1(-weight))
 
 
 def _late_and_alike(stated: dict[str, Any]) -> list[str]:
@@ -224,11 +224,7 @@ def _late_and_alike(stated: dict[str, Any]) -> list[str]:
 def _said(quality: dict[str, Any]) -> list[str]:
     told = f"{quality['true']:,}/{quality['heard']:,}"
     if quality["precision"] is None:
-        return ["-", "-", "-", told]
-    shares = [
-        f"{say_share(quality[name])} ({say_share(low)} to {say_share(high)})"
-        for name in ("precision", "recall")
-        for low, high in [quality[f"{name}_interval"]]
-    ]
+        return ["not known yet", "not known yet", "-", told]
+    shares = [say_trust(quality[name], quality[f"{name}_interval"]) for name in ("precision", "recall")]
     low, high = quality["false_per_day_interval"]
     return [*shares, f"{quality['false_per_day']:.2g}/d ({low:.2g} to {high:.2g})", told]

@@ -1,7 +1,6 @@
 """``crawlsched status``: what the database knows of a collection, and how its budget is used."""
 
 import argparse
-import math
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -9,12 +8,11 @@ from crawlsched.cli.planning import add_up, newest_plan
 from crawlsched.cli.recent import visits_since
 from crawlsched.cli.sources import VISITS, quality
 from crawlsched.cli.target import common_options, find_target, open_store
-from crawlsched.cli.wording import say_count, say_duration, say_moment, say_share, say_table
+from crawlsched.cli.wording import say_count, say_duration, say_moment, say_share, say_table, say_trust
 from crawlsched.settings import format_bandwidth
 
 if TYPE_CHECKING:
     from crawlsched.cli.planning import Totals
-    from crawlsched.planner import Plan
     from crawlsched.store import LeaseRow, Source, Store
 
 __all__ = ["add_parser", "report", "say"]
@@ -44,7 +42,8 @@ def report(arguments: argparse.Namespace) -> dict[str, Any]:
         totals = add_up(store, target, 1 + max((source.source for source in sources), default=-1), now)
         plan = newest_plan(store)
         visits = store.signal_observations(0.0, VISITS)
-        described = [_source(source, plan, totals, visits) for source in sources]
+        heard = set(visits["source"][visits["n_signals"] > 0].tolist())
+        described = [_source(source, totals, visits, is_heard=source.source in heard) for source in sources]
         return {
             "collection": store.name,
             "shard": store.key[0],
@@ -81,25 +80,18 @@ def _hosts(store: "Store") -> list[dict[str, Any]]:
     return [host for host in described if host["wrong_pages"] or host["validators"]]
 
 
-def _source(source: "Source", plan: "Plan | None", totals: "Totals", visits: dict[str, Any]) -> dict[str, Any]:
+def _source(source: "Source", totals: "Totals", visits: dict[str, Any], *, is_heard: bool) -> dict[str, Any]:
     number = source.source
-    precision, interval, recall = None, None, None
-    # The plan's last row is for sources that it knows nothing of, and an interval of 0 to 1 says as much.
-    if plan is not None and number < len(plan.signal_weights) - 1:
-        low, high = plan.precision_intervals[number].tolist()
-        if (low, high) != (0.0, 1.0):
-            precision = -math.expm1(-plan.signal_weights[number])
-            # As `crawlsched sources` says it: the mean of all rates still possible would lean to fast ones.
-            interval, recall = (low, high), quality(visits, visits["source"] == number)["recall"]
+    # As `crawlsched sources` says it. Of a source that was not heard yet nothing is known, whatever it is taken for.
+    shares = ("precision", "precision_interval", "recall", "recall_interval")
+    learned = quality(visits, visits["source"] == number) if is_heard else dict.fromkeys(shares)
     return {
         "source": number,
         "kind": source.kind,
         "url": source.url,
         "host": source.host,
         "pages": int(totals.pages_of_source[number]),
-        "precision": precision,
-        "precision_interval": interval,
-        "recall": recall,
+        **{name: learned[name] for name in shares},
         "polled_at": source.polled_at,
         "next_poll_at": source.next_poll_at,
         "problems": source.problems,
@@ -221,5 +213,5 @@ def _say_sources(sources: list[dict[str, Any]]) -> list[str]:
 
 def _source_row(source: dict[str, Any]) -> list[str]:
     problems = f"  ({', '.join(source['problems'])})" if source["problems"] else ""
-    quality = [say_share(source[name]) for name in ("precision", "recall")]
-    return [*quality, f"{source['pages']:,}", f"{source['kind']} {source['url']}{problems}"]
+    trust = [say_trust(source[name], source[f"{name}_interval"]) for name in ("precision", "recall")]
+    return [*trust, f"{source['pages']:,}", f"{source['kind']} {source['url']}{problems}"]

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from crawlsched.change_signals import part_of_site
 from crawlsched.cli.pages import find_page
 from crawlsched.cli.planning import planner_of_page
+from crawlsched.cli.sources import VISITS
 from crawlsched.cli.target import common_options, find_target, open_store, owner_now
 from crawlsched.cli.wording import say_count, say_duration, say_interval, say_moment, say_share, say_table
 from crawlsched.exceptions import UnknownPage
@@ -66,6 +67,7 @@ def report(arguments: argparse.Namespace) -> dict[str, Any]:
             "time": now,
             "running": owner_now(store, now) is not None,
             **explanation,
+            **_trust(store, int(columns["source"])),
             "page": page,
             "host_rests_until": rest_until if rest_until > now else None,
             "next_crawl_at": _next_crawl_at(explanation, rest_until, now),
@@ -130,6 +132,13 @@ def _visit(row: "ObservationRow") -> dict[str, Any]:
     }
 
 
+def _trust(store: "Store", source: int) -> dict[str, None]:
+    """Return what takes the place of a trust that nothing was learned of: the source was not heard before any visit."""
+    visits = store.signal_observations(0.0, VISITS)
+    is_heard = bool(((visits["source"] == source) & (visits["n_signals"] > 0)).any())
+    return {} if is_heard else {"precision": None, "recall": None}
+
+
 def _announced_by(store: "Store", page: int) -> list[dict[str, Any]]:
     sources = {source.source: source for source in store.sources()}
     return [
@@ -189,10 +198,11 @@ def _say_announced(report: dict[str, Any], now: float) -> list[str]:
         lines.append(f"by {by['kind']} {by['url']}, {lastmod}; {say_count(by['n_announced'], 'announcement')} so far")
     if report["signal_weight"] > 0:
         learned_from = {"source": "", "site": " on this site", "part": f" in {part_of_site(report['url'])}"}
-        quality = (
-            f"{say_share(report['precision'])} of its announcements{learned_from[report['precision_of']]} are true"
-        )
-        lines.append(f"{quality}, {say_share(report['recall'])} of its changes are announced")
+        if report["precision"] is None:
+            lines.append("how far its announcements can be trusted is not known yet")
+        else:
+            quality = f"{say_share(report['precision'])} of its announcements{learned_from[report['precision_of']]}"
+            lines.append(f"{quality} are true, {say_share(report['recall'])} of its changes are announced")
         lines.append(f"{say_count(report['n_signals'], 'announcement')} since the last crawl")
     return lines or ["by nobody"]
 

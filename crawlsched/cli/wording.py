@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
-__all__ = ["say_count", "say_duration", "say_interval", "say_moment", "say_share", "say_table"]
+__all__ = ["say_count", "say_duration", "say_interval", "say_moment", "say_share", "say_table", "say_trust"]
 
 _UNITS = ((86_400.0 * 365.25, "years"), (86_400.0, "d"), (3600.0, "h"), (60.0, "min"))
 
@@ -64,6 +64,20 @@ def say_share(share: float | None) -> str:
     ('98.8 %', 'not known')
     """
     return "not known" if share is None or math.isnan(share) else f"{100 * share:.3g} %"
+
+
+def say_trust(share: float | None, interval: Sequence[float] | None) -> str:
+    """Say a share that is learned from what was heard, with its interval.
+
+    Examples
+    --------
+    >>> say_trust(0.8, (0.7, 0.85)), say_trust(None, None)
+    ('80 % (70 % to 85 %)', 'not known yet')
+    """
+    if share is None or interval is None:
+        return "not known yet"
+    low, high = interval
+    return f"{say_share(share)} ({say_share(low)} to {say_share(high)})"
 
 
 def say_count(n: int, thing: str) -> str:

@@ -41,7 +41,8 @@ class Report:
     start, measured_from, end
         POSIX seconds; freshness and rates are averages over the time from measured_from to end.
     sources
-        What crawlsched learned about sitemaps: address to (precision, recall), either of them None if not known.
+        What crawlsched learned about sitemaps: address to its row of ``crawlsched status --json``; ``precision`` and
+        ``recall``, with ``_interval``, are None where nothing is known yet.
     """
 
     ours: Side
@@ -50,7 +51,7 @@ class Report:
     start: float
     measured_from: float
     end: float
-    sources: dict[str, tuple[float | None, float | None]]
+    sources: dict[str, dict[str, Any]]
     picture: str
 
     def freshness(self, side: Side) -> float:
@@ -114,25 +115,29 @@ class Report:
         return sorted({*self.ours.truth.sitemaps, *self.sources} & set(by_address()))
 
     def _sitemap(self, address: str) -> dict[str, Any]:
-        truth, (precision, recall) = self.ours.truth.sitemaps.get(address), self.sources.get(address, (None, None))
+        truth, learned = self.ours.truth.sitemaps.get(address), self.sources.get(address, {})
         return {
             "kind": by_address()[address].sitemap,
-            "precision": _rounded(precision),
-            "recall": _rounded(recall),
+            "precision": _rounded(learned.get("precision")),
+            "precision_interval": [_rounded(end) for end in learned.get("precision_interval") or ()] or None,
+            "recall": _rounded(learned.get("recall")),
+            "recall_interval": [_rounded(end) for end in learned.get("recall_interval") or ()] or None,
             "true_precision": _rounded(truth.precision if truth else None),
             "true_recall": _rounded(truth.recall if truth else None),
         }
 
     def _sitemap_lines(self) -> list[str]:
         lines = [
-            f"  {'what the sitemaps were worth':<30} {'precision':>9} {'in truth':>9} {'recall':>9} {'in truth':>9}"
+            f"  {'what the sitemaps were worth':<30} {'precision':>19} {'in truth':>9} {'recall':>19} {'in truth':>9}"
         ]
         for address in self._with_sitemaps():
             host, facts = by_address()[address], self._sitemap(address)
-            numbers = [_share(facts[name]) for name in ("precision", "true_precision", "recall", "true_recall")]
-            lines.append(
-                f"  {f'{host.subject} ({host.sitemap})':<30} " + " ".join(f"{number:>9}" for number in numbers)
-            )
+            numbers = [
+                text
+                for name in ("precision", "recall")
+                for text in (f"{_trust(facts, name):>19}", f"{_share(facts[f'true_{name}']):>9}")
+            ]
+            lines.append(f"  {f'{host.subject} ({host.sitemap})':<30} {' '.join(numbers)}")
         return lines
 
 
@@ -151,3 +156,11 @@ def _rounded(share: float | None) -> float | None:
 
 def _share(share: float | None) -> str:
     return "-" if share is None else f"{share:.2f}"
+
+
+def _trust(facts: dict[str, Any], name: str) -> str:
+    """Say what was learned, with the interval within which it lies with a probability of 95 %."""
+    if facts[name] is None:
+        return "not known yet"
+    low, high = facts[f"{name}_interval"]
+    return f"{facts[name]:.2f} ({low:.2f}-{high:.2f})"

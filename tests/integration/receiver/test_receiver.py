@@ -164,7 +164,7 @@ class _Hub:
 def test_the_crawl_subscribes_to_hubs_that_feeds_name_and_unsubscribes_where_that_is_off(
     site: Site, tmp_path: Path
 ) -> None:
-    """Discovery in the feed and in a Link header, the topic is rel=self, the lease is kept, a notice leads to a poll."""
+    """Discovery in the feed and in a Link header; the topic is rel=self; the lease is kept; notices lead to polls."""
     hub = _Hub(site, "/hub", lease=3_600)
     page = site.page("/page", "<p>x</p>")
     feed = site.page(
