@@ -106,6 +106,8 @@ class Locations:
 
     def accept_first(self, locations: Sequence[str]) -> str | None:
         """Give the URL of the first location that is not refused; None, and why the first one is, if all are."""
+        if locations and locations[0].startswith(self._prefixes) and not _SUSPECT.search(locations[0]):
+            return locations[0]
         first: list[tuple[str, str]] = [("no-url", "")]
         for number, location in enumerate(locations):
             location = location.strip()

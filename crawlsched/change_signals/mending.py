@@ -174,7 +174,8 @@ class Mender:
         names = set(_TAG_NAME.findall(text))
         self._begun.update(name[1:].rstrip("/") for name in names if name[1] != "/")
         if any(name[1] == "/" and name[2:] not in self._begun for name in names):
-            text = _END_TAG.sub(lambda match: match[0] if match[1] in self._begun else "", text)
+            text, n = _END_TAG.subn(lambda match: match[0] if match[1] in self._begun else "", text)
+            self._steps -= n
         self._prefixes.update(_DECLARED_PREFIX.findall(text))
         if any(":" in name and name[1:].partition(":")[0] not in self._prefixes for name in names if name[1] != "/"):
             text = _PREFIXED.sub(self._declared_prefix, text)

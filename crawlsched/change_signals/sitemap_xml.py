@@ -24,7 +24,10 @@ _MAX_NAMES = 10_000
 # Everything stands below elements of our own, so that what follows the document's first element is read, too, and
 # ends of elements that never began close those.
 _AROUND = "crawlsched"
+_NONE: Mapping[str, str] = {}
+_NOTHING: list[str] = []
 _LEVELS = 1_000
+_NOWHERE = -_LEVELS - 10
 _AMPERSAND = re.compile(rf"{RAW_AMPERSAND}([A-Za-z_][A-Za-z0-9._-]{{0,63}};)?")
 
 
@@ -81,18 +84,20 @@ class _Elements:
         self._limits = limits
         self._declared = declared
         self._problems = problems
-        self._n_left = limits.max_elements
+        self._n_left = limits.max_elements + _LEVELS
         self._tags: dict[str, tuple[str, str]] = {}
         self._root = ""
-        self._depth = 0
+        self._depth = -_LEVELS  # so that the document's own elements begin at 1
         self._lost = 0  # levels that are open only because somebody forgot to close them
         self._item: tuple[str, str] | None = None
-        self._item_depth = 0
+        self._item_namespace: str | None = None
+        self._facts: dict[str, str] = {}  # what elements directly below an item of this namespace say
+        self._direct = _NOWHERE  # the depth of what stands directly below the item
         self._child = ""  # the element directly below the item within which we are
         self._bases: list[tuple[int, str]] = []
         self._said: dict[str, list[str]] = {}
         self._fact = ""
-        self._attributes: Mapping[str, str] = {}
+        self._attributes = _NONE
         self._text: list[str] = []
         self._length = 0
         self._is_dropped = False
@@ -100,11 +105,22 @@ class _Elements:
     # -- what lxml calls
 
     def start(self, tag: str, attributes: Mapping[str, str]) -> None:
-        if tag == _AROUND or self.is_enough:
+        if self.is_enough:
             return
-        name = self._tags.get(tag) or self._new_tag(tag)
         self._depth += 1
         self._n_left -= 1
+        if self._n_left < 0:
+            self._stop("too-many-elements")
+        # Nearly all elements of a sitemap are such: directly below an entry, and met before.
+        if self._depth == self._direct and not attributes and tag in self._facts:
+            self._child = tag
+            if fact := self._facts[tag]:
+                self._begin_fact(fact, attributes)
+        elif self._depth > 0:
+            self._start_other(tag, attributes)
+
+    def _start_other(self, tag: str, attributes: Mapping[str, str]) -> None:
+        name = self._tags.get(tag) or self._new_tag(tag)
         if attributes and (base := attributes.get(BASE)):
             self._bases.append((self._depth, _join(self._base(), base)))
         if not self._root and not self._first(name):
@@ -112,39 +128,36 @@ class _Elements:
             return
         if name == self._item if self._item else name[1] in ITEMS[self.kind]:
             if self._item is not None:
-                if self.kind == "atom" and self._child == "content":  # it quotes an entry
-                    return
+                if self.kind == "atom" and self._depth > self._direct and parted(self._child)[1] == "content":
+                    return  # it quotes an entry
                 self._problems.add("unclosed", f"<{self._item[1]}>")
                 self._lost = self._depth - 1
                 self._end_item()
             self._begin_item(name, attributes)
         elif self._item is not None:
-            self._inside(name, attributes)
+            self._inside(tag, name, attributes)
         elif attributes and name[1] == "link" and self.kind in ("rss", "atom"):
             base = _join(self._collected.url, self._base()) or self._collected.url
             self._collected.hubs.add(attributes.get("rel", ""), attributes.get("href", ""), base)
         if self._depth - self._lost > self._limits.max_depth:
             self._stop("too-deep", f"<{name[1]}>")
-        elif self._n_left < 0:
-            self._stop("too-many-elements")
 
     def end(self, tag: str) -> None:
-        if tag == _AROUND or self.is_enough:
+        depth = self._depth
+        if depth <= 0 or self.is_enough:  # one of ours around the document
             return
-        if self._item is not None:
-            if self._depth == self._item_depth:
-                self._end_item()
-            elif self._fact and self._depth == self._fact_depth:
-                self._say()
-            if self._depth == self._item_depth + 1:
-                self._child = ""
-        if self._bases and self._bases[-1][0] == self._depth:
+        if self._fact and depth == self._fact_depth:
+            self._say()
+        elif depth == self._direct - 1:
+            self._end_item()
+        if self._bases and self._bases[-1][0] == depth:
             self._bases.pop()
-        self._depth -= 1
-        self._lost = min(self._lost, self._depth)
+        self._depth = depth = depth - 1
+        if self._lost > depth:
+            self._lost = depth
 
     def data(self, text: str) -> None:
-        if self._item is None or self.is_enough:
+        if not self._fact and (self._depth != self._direct - 1 or text.isspace()):
             return
         # Of a longer text one character more is kept at least, so that it is seen to be too long.
         if self._length <= self._limits.max_text:
@@ -158,7 +171,7 @@ class _Elements:
 
     def finish(self, tail: str) -> None:
         """Note that the document has ended."""
-        if self._item is None and self._depth == 0:
+        if self._item is None and self._depth <= 0:
             return
         if re.search(rf"</(?:[^\s<>:]+:)?{re.escape(self._root)}\s*>\s*\Z", tail, re.IGNORECASE):
             self._problems.add("unclosed", f"<{self._item[1] if self._item else self._root}>")
@@ -193,7 +206,9 @@ class _Elements:
         return self.kind != "unknown"
 
     def _begin_item(self, name: tuple[str, str], attributes: Mapping[str, str]) -> None:
-        self._item, self._item_depth = name, self._depth
+        if self._item_namespace != name[0]:
+            self._item_namespace, self._facts = name[0], {}
+        self._item, self._direct = name, self._depth + 1
         self._said = {}
         self._fact = self._child = ""
         self._text, self._length = [], 0
@@ -204,22 +219,27 @@ class _Elements:
                 if fact:
                     self._said.setdefault(fact, []).append(_join(self._base(), value) if fact == "about" else value)
 
-    def _inside(self, name: tuple[str, str], attributes: Mapping[str, str]) -> None:
+    def _inside(self, tag: str, name: tuple[str, str], attributes: Mapping[str, str]) -> None:
         assert self._item is not None
-        is_direct = self._depth == self._item_depth + 1
-        if is_direct:
-            self._child = name[1]
+        is_direct = self._depth == self._direct
         fact = fact_of(self.kind, self._item[0], *name, is_direct=is_direct)
-        if not fact:
-            return
-        if is_direct and self._length:
+        if is_direct:
+            self._child = tag
+            self._facts[tag] = fact
+        if fact:
+            self._begin_fact(fact, attributes)
+
+    def _begin_fact(self, fact: str, attributes: Mapping[str, str]) -> None:
+        if self._length:
             self._say("text")
-        self._fact, self._fact_depth, self._attributes = fact, self._depth, dict(attributes)
-        self._text, self._length = [], 0
+        self._fact, self._fact_depth = fact, self._depth
+        self._attributes = dict(attributes) if attributes else _NONE
+        self._text = []
+        self._length = 0
 
     def _say(self, fact: str = "") -> None:
         """Take what an element says; the text so far is its own."""
-        attributes = {} if fact else self._attributes
+        attributes = _NONE if fact else self._attributes
         fact = fact or self._fact
         self._fact = ""
         text, self._text, self._length = "".join(self._text), [], 0
@@ -236,8 +256,9 @@ class _Elements:
             fact = "url" if not media or "html" in media else "other type"
         elif fact == "id" and attributes.get("isPermaLink", "").lower() == "false":
             return
-        text = self._plain(text).strip()
-        if text:
+        if RAW_AMPERSAND in text:
+            text = self._plain(text)
+        if text and (text := text.strip()):
             if fact in ("url", "other type") and self.kind in ("rss", "atom"):
                 text = _join(self._base(), text)
             self._said.setdefault(fact, []).append(text)
@@ -272,22 +293,24 @@ class _Elements:
         assert self._item is not None
         is_child = self._item[1] == "sitemap"
         bare = "".join(self._text).strip()
-        self._item, self._text, self._length = None, [], 0
+        self._item, self._direct, self._text, self._length = None, _NOWHERE, [], 0
         said = self._said
         if self._is_dropped:
             self.is_enough = not self._collected.look()
             return
-        places = said.get("url", []) + said.get("other type", []) + said.get("about", [])
-        places += [place for place in said.get("id", []) if is_web_url(place)]
-        if not places and self.kind in ("urlset", "index"):
+        places = said.get("url", [])
+        if self.kind not in ("urlset", "index"):
+            places = places + said.get("other type", []) + said.get("about", [])
+            places += [place for place in said.get("id", []) if is_web_url(place)]
+        elif not places:
             places = [self._plain(text) for text in (*said.get("text", []), bare) if is_web_url(self._plain(text))]
-        dates = said.get("modified", []) + said.get("published", [])
+        elif len(set(places)) > 1:
+            self._problems.add("second-url", places[1])
+        dates = said.get("modified", _NOTHING) + said.get("published", _NOTHING)
         if is_child:
             goes_on = self._collected.child(places, dates)
         else:
             goes_on = self._collected.page(places, dates, said.get("priority", []), said.get("changefreq", []))
-        if self.kind in ("urlset", "index") and len(set(places)) > 1:
-            self._problems.add("second-url", places[1])
         self.is_enough = not goes_on
 
     def _base(self) -> str:

@@ -21,7 +21,8 @@ HUB = "https://hub.example/"
         f"<feed xmlns='http://www.w3.org/2005/Atom'><link rel='hub' href='{HUB}'/><link rel='self' href='/feed/'/>"
         "<entry><link rel='hub' href='http://other.example/'/><link href='/1'/></entry></feed>",
         "<rss version='2.0' xmlns:a='http://www.w3.org/2005/Atom'><channel>"
-        f"<a:link rel='self' href='{FEED}/'/><a:link rel='hub' href='{HUB}'/><item><link>/1</link></item></channel></rss>",
+        f"<a:link rel='self' href='{FEED}/'/><a:link rel='hub' href='{HUB}'/><item><link>/1</link></item>"
+        "</channel></rss>",
         f'{{"version": "https://jsonfeed.org/version/1.1", "feed_url": "{FEED}/", "hubs": '
         f'[{{"type": "rssCloud", "url": "http://x.example/"}}, {{"type": "WebSub", "url": "{HUB}"}}], "items": []}}',
     ],
