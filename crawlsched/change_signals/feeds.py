@@ -89,15 +89,15 @@ def _places(entry: Any) -> list[str]:
     """Return what may be the URL of an entry's page, the likeliest first."""
     links = [link for link in entry.get("links", ()) if link.get("href") and is_page_link(link.get("rel"))]
     pages = [link["href"] for link in links if "html" in link.get("type", "html")]
-    others = [link["href"] for link in links]
-    name, link = entry.get("id") or "", entry.get("link") or ""
-    # A guid that is said to be a link, or is not said to be none, is the page only where it is a URL.
-    is_page = link in pages or link in others or not entry.get("links")
-    first = [link] if link and is_page and (link != name or is_web_url(link)) else []
-    if link and link == name and not is_web_url(name):
-        pages, others = [], []
-    is_permanent = entry.get("guidislink") and is_web_url(name)
-    return list(dict.fromkeys([*first, *pages, *others, *([name] if is_permanent else [])]))
+    pages += [link["href"] for link in links]
+    name = entry.get("id") or ""
+    if not entry.get("links") and entry.get("link"):
+        pages.append(entry["link"])
+    # A guid stands in for a link where it is said to be one, or not said to be none; only a URL can be that.
+    pages = [page for page in pages if page != name or is_web_url(page)]
+    if entry.get("guidislink") and is_web_url(name):
+        pages.append(name)
+    return list(dict.fromkeys(pages))
 
 
 def _dates(entry: Any) -> list[str]:

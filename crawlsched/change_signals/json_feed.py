@@ -42,7 +42,10 @@ def read_json_feed(text: str, collected: Collected) -> bool:
     except (ValueError, RecursionError):
         return False
     items = feed.get("items") if isinstance(feed, dict) else None
-    if not isinstance(items, list) or "jsonfeed.org" not in str(feed.get("version", ""))[:100]:
+    if not isinstance(items, list):
+        return False
+    says_so = "jsonfeed.org" in str(feed.get("version", ""))[:100]
+    if not says_so and not any(isinstance(item, dict) and _texts(item, "url") for item in items):
         return False
     for hub in feed["hubs"] if isinstance(feed.get("hubs"), list) else ():
         if isinstance(hub, dict) and str(hub.get("type")).lower() == "websub":
