@@ -22,6 +22,8 @@ class SitemapTruth:
     n_true: int = 0
     n_changes: int = 0
     n_told: int = 0
+    n_heard_first: int = 0
+    n_seen_first: int = 0
 
     @property
     def precision(self) -> float | None:
@@ -32,6 +34,16 @@ class SitemapTruth:
     def recall(self) -> float | None:
         """Share of the changes that the sitemap tells of, sooner or later; None without changes."""
         return self.n_told / self.n_changes if self.n_changes else None
+
+    @property
+    def recall_in_time(self) -> float | None:
+        """Share of the changes that the client heard of before it saw them itself; None if it learned of none.
+
+        This is what announcements are worth to a crawl, and what it can find out: of what it has seen already they tell
+        it nothing.
+        """
+        n_learned = self.n_heard_first + self.n_seen_first
+        return self.n_heard_first / n_learned if n_learned else None
 
 
 @dataclass
@@ -182,11 +194,14 @@ class Truth:
             if page.known is not None:
                 counts.n_announcements += 1
                 counts.n_true += page.known != page.version
+                counts.n_heard_first += page.version - page.known
                 page.known = page.version
 
     def _take_visit(self, page: PageTruth, line: dict[str, Any]) -> None:
         """Take in an answer that showed the page as it is, or pretended to."""
         fresh = page.fresh
+        if page.known is not None and (counts := self.sitemaps.get(page.host)) is not None:
+            counts.n_seen_first += line["version"] - page.known
         if line["before"] is None:
             self.first_visit_times.append(line["time"])
         elif line["held"] != line["before"]:

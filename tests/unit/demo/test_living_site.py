@@ -336,6 +336,9 @@ def test_the_truth_about_an_honest_sitemap(tmp_path):
     assert (counts.n_announcements, counts.n_true) == (2, 1)
     assert counts.n_told == counts.n_changes > 10
     assert (counts.precision, counts.recall) == (0.5, 1.0)
+    # A change counts for who told of it first: here the sitemap of all but those that the second fetch found.
+    assert counts.n_heard_first + counts.n_seen_first <= counts.n_changes + 1
+    assert 0.0 < counts.recall_in_time < 1.0
 
 
 def test_the_truth_about_sitemaps_that_lie_or_tell_half(tmp_path):
