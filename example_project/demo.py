@@ -13,8 +13,8 @@ The last line printed is one JSON object. Where its numbers come from:
   (share of the living pages whose latest version the crawl has fetched, averaged over the second half of the run),
   ``achieved_rate`` (requests of every kind that arrived per second in the same time), ``crawls`` (requests for pages),
   ``changes_found`` (fetches that brought a new version of a page fetched before), ``not_modified`` (answers 304), and
-  ``true_precision`` (share of the announcements heard that told of a change), ``true_recall`` (share of the changes that
-  were told of before a fetch found them) and ``told_sooner_or_later`` of each host's sitemaps, for pages fetched before;
+  ``true_precision`` (share of the announcements heard that told of a change), ``true_recall`` (share of the changes
+  told of before a fetch found them) and ``told_sooner_or_later`` of each host's sitemaps, for pages fetched before;
 - from the statistics with which Scrapy ended: ``dispatched``, ``resolved``, ``signals``, and
   ``changes_told_to_the_spider``;
 - from the database, by ``crawlsched status --json``: ``precision`` and ``recall`` of each sitemap as learned;
