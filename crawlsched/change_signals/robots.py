@@ -86,7 +86,7 @@ def robots_sitemaps(body: bytes, robots_url: str) -> list[str]:
     return read_robots(body, robots_url).url
 
 
-def absolute_sitemaps(references: Iterable[str], robots_url: str) -> list[str]:
+def absolute_sitemaps(references: Iterable[str], robots_url: str) -> RobotsSitemaps:
     """Absolute URLs of sitemaps, as a robots.txt that somebody else has read names them.
 
     Parameters
@@ -98,15 +98,16 @@ def absolute_sitemaps(references: Iterable[str], robots_url: str) -> list[str]:
 
     Returns
     -------
-    list of str
-        As `robots_sitemaps`.
+    RobotsSitemaps
+        As `read_robots`.
 
     Examples
     --------
-    >>> absolute_sitemaps(["/map.xml", "http://example.com:99999/map.xml"], "https://example.com/robots.txt")
+    >>> absolute_sitemaps(["/map.xml", "http://example.com:99999/map.xml"], "https://example.com/robots.txt").url
     ['https://example.com/map.xml']
     """
-    return _absolute(references, robots_url, ProblemCounter())
+    problems = ProblemCounter()
+    return RobotsSitemaps(_absolute(references, robots_url, problems), problems.problems())
 
 
 def _absolute(references: Iterable[str], robots_url: str, problems: ProblemCounter) -> list[str]:

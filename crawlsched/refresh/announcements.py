@@ -151,10 +151,11 @@ class Announcing:
             return iter(())
         self._count("crawlsched/sources/read")
         for problem in read.problems:
-            self._report(source.url, problem)
+            self.report(source.url, problem)
         return self._take_over(number, read, validators, now)
 
-    def _report(self, url: str, problem: Problem) -> None:
+    def report(self, url: str, problem: Problem) -> None:
+        """Say what was wrong with a source, and count it."""
         logger.warning("%s: %s", url, problem)
         self._count(f"crawlsched/sources/problems/{problem.kind}", problem.count)
 
@@ -181,7 +182,7 @@ class Announcing:
                 self._told_by_index.add(known)
         if refused:
             problem = Problem("too-many-children", len(refused), refused[0])
-            self._report(source.url, problem)
+            self.report(source.url, problem)
             read.problems = [*read.problems, problem]
         self._indexes.listed_again(number)
 

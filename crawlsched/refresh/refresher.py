@@ -289,7 +289,10 @@ class Refresher:
         if self.hosts.set_crawl_delay(number, crawl_delay):
             self.collection.save_host(number, now)
         if self.settings.sitemaps_from_robots:
-            for sitemap in absolute_sitemaps(sitemaps, url):
+            named = absolute_sitemaps(sitemaps, url)
+            for problem in named.problems:
+                self._announcing.report(url, problem)
+            for sitemap in named.url:
                 self._admission.add_source("sitemap", sitemap, now, named_by=host)
 
     # -- ChangeSignals arrive

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import sqlite3
 import time
 from collections.abc import Iterator
 from contextlib import redirect_stderr, redirect_stdout
@@ -126,6 +127,26 @@ def test_status_of_an_empty_collection(tmp_path: Path) -> None:
     said = run("status", "--database", url)
     assert "never crawled" in said
     assert "expected to be fresh, by importance: not known" in said
+
+
+def test_the_trust_in_a_source_is_not_known_yet_before_it_was_heard(
+    simulated: Simulated, database: str, tmp_path: Path
+) -> None:
+    """The same collection without what its visits told of sources: no command shows what is only assumed."""
+    heard = run("status", "--database", database)
+    assert re.search(r"[0-9.]+ % \([0-9.]+ % to [0-9.]+ %\) +[0-9.]+ % \([0-9.]+ % to [0-9.]+ %\) +60 ", heard)
+    with sqlite3.connect(database.removeprefix("sqlite:///")) as source, sqlite3.connect(tmp_path / "c.db") as copy:
+        source.backup(copy)
+        copy.execute("DELETE FROM observations")
+        copy.commit()
+    url = f"sqlite:///{tmp_path}/c.db"
+    for name in ("status", "sources"):
+        told = report(name, "--database", url)["sources"]
+        assert {source["precision"] for source in told} == {source["recall"] for source in told} == {None}
+        assert run(name, "--database", url).count("not known yet") >= 4
+    why = run("why", simulated.url(0), "--database", url)
+    assert "how far its announcements can be trusted is not known yet" in why
+    assert "of its announcements" not in why
 
 
 # -- why
