@@ -2,7 +2,9 @@
 
 from typing import Any
 
-__all__ = ["Addon", "__version__"]
+from crawlsched.exceptions import NotThePage
+
+__all__ = ["Addon", "NotThePage", "__version__"]
 
 __version__ = "0.1.0"
 

@@ -6,6 +6,7 @@
       + SettingError (ValueError)           a CRAWLSCHED_* setting is wrong
       + UnsupportedPlatform (OSError)       this system is none that crawlsched runs on
       + UnknownPage (LookupError)           a URL that is not in the store
+      + NotThePage                          for callbacks: this response is not the page it should be
       + StoreError (RuntimeError)           the database cannot be used
           + SchemaOutOfDate                 it is behind, ahead, or not ours
           + CollectionInUse                 another running process owns the collection
@@ -19,6 +20,7 @@ import sys
 __all__ = [
     "CollectionInUse",
     "CrawlschedError",
+    "NotThePage",
     "SchemaOutOfDate",
     "SettingError",
     "StoreError",
@@ -59,6 +61,19 @@ def require_posix() -> None:
             f"crawlsched does not run on {'Windows' if os.name == 'nt' else sys.platform}; "
             "run it on Linux or another POSIX system, such as the Windows Subsystem for Linux."
         )
+
+
+class NotThePage(CrawlschedError):
+    """Raised by a spider's callback: the response is not the page it should be (a session ended, a captcha, a teaser).
+
+    Nothing counts as seen or delivered then, and the page is tried again later.
+
+    Examples
+    --------
+    >>> def parse_article(self, response):
+    ...     if response.css("form#login"):
+    ...         raise crawlsched.NotThePage("the session has ended")
+    """
 
 
 class UnknownPage(CrawlschedError, LookupError):

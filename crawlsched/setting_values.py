@@ -26,6 +26,7 @@ __all__ = [
     "read_key",
     "read_keys",
     "read_one_of",
+    "read_one_pass",
     "read_optional",
     "read_positive_count",
     "read_positive_seconds",
@@ -39,6 +40,7 @@ __all__ = [
     "read_text",
     "read_truth",
     "read_urls",
+    "read_withhold",
 ]
 
 SECONDS_PER = {"s": 1, "min": 60, "h": 3600, "d": 86400}
@@ -133,6 +135,38 @@ def read_positive_seconds(value: object) -> float:
     if seconds == 0.0:
         raise ValueError(allowed)
     return seconds
+
+
+def read_one_pass(value: object) -> bool | int:
+    """Read whether a run is one pass, or how many visits it has."""
+    allowed = "True, False, or a number of visits, 1 or more"
+    try:
+        return read_truth(value)
+    except ValueError:
+        pass
+    try:
+        return read_positive_count(value)
+    except ValueError:
+        raise ValueError(allowed) from None
+
+
+_MAY_WITHHOLD = ("wrong_page", "template_edit", "flapping", "noise", "min_change", "recipe", "credentials")
+
+
+def read_withhold(value: object) -> frozenset[str]:
+    """Read for which reasons something may be held back: a truth for all, or by reason."""
+    allowed = f"True, False, or a dictionary of these with the keys {', '.join(_MAY_WITHHOLD)}"
+    try:
+        return frozenset(_MAY_WITHHOLD if read_truth(value) else ())
+    except ValueError:
+        pass
+    try:
+        found = json.loads(value) if isinstance(value, str) else value
+        if not isinstance(found, Mapping) or not set(found) <= set(_MAY_WITHHOLD):
+            raise ValueError(allowed)
+        return frozenset(name for name in _MAY_WITHHOLD if read_truth(found.get(name, True)))
+    except ValueError:
+        raise ValueError(allowed) from None
 
 
 def read_rounds(value: object) -> float:

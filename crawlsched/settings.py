@@ -25,6 +25,7 @@ from crawlsched.setting_values import (
     read_key,
     read_keys,
     read_one_of,
+    read_one_pass,
     read_optional,
     read_positive_count,
     read_positive_seconds,
@@ -39,6 +40,7 @@ from crawlsched.setting_values import (
     read_text,
     read_truth,
     read_urls,
+    read_withhold,
 )
 
 __all__ = [
@@ -277,6 +279,29 @@ class Settings:
         600.0, read_positive_seconds, "A request that nothing was heard of for so long counts as dropped."
     )
     jobs: bool = _setting(True, read_truth, "Run the jobs inside the crawl. `False`: `crawlsched jobs` does.")
+    starts_first: int = _setting(
+        100,
+        read_count,
+        "At every start known pages wait for so many start requests and the requests that are no pages which these "
+        "lead to, such as log-ins; for 100 slots or 60 s at most, whichever is longer. `0`: they do not wait.",
+    )
+    untracked_interval: float = _setting(
+        "1d",
+        read_positive_seconds,
+        "A page whose callback yields requests that are no pages (POSTs) is delivered at its first visit of each run, "
+        "and again once in this time, so that they are made again.",
+    )
+    one_pass: bool | int = _setting(
+        False,
+        read_one_pass,
+        "`True`: the run ends by itself when every page was tried once. A number: after so many visits, best first.",
+    )
+    withhold: frozenset[str] = _setting(
+        True,
+        read_withhold,
+        "`False`: nothing that came from a page is held back. `{'flapping': False}`: nothing for that reason "
+        "(`wrong_page`, `template_edit`, `flapping`, `noise`, `min_change`, `recipe`, `credentials`).",
+    )
     fallback_scheduler: str | type | None = _setting(
         None, read_optional(read_scheduler), "The scheduler for requests that are no pages. Set by the add-on."
     )

@@ -34,7 +34,6 @@ class RefreshMiddleware:
         self._refresher = refresher
         self._visits = refresher.visits
         self._conditional = refresher.settings.conditional_requests
-        self._callback_on_unchanged = refresher.settings.callback_on_unchanged
         # A cached answer would tell nothing about the page as it is now.
         self._bypass_cache = crawler.settings.getbool("HTTPCACHE_ENABLED")
 
@@ -99,7 +98,7 @@ class RefreshMiddleware:
             raise NotForTheSpider(f"{response.url} told us something, and is nothing for the spider.")
         changed = found is ForSpider.CHANGED
         request.meta["crawlsched_changed"] = changed
-        if changed or (self._callback_on_unchanged and response.status != 304):
+        if changed or found is ForSpider.OWED:
             response.flags.append("crawlsched-changed" if changed else "crawlsched-unchanged")
             return response
         if response.status == 304 and self._wants(request, 304):

@@ -1,7 +1,7 @@
 """The Scrapy scheduler: at each slot of one fixed rate, the request that is worth most.
 
 What goes out at a slot, in this order: redirects and retries of requests already under way; second fetches of pages
-that were fetched a moment ago; sitemaps that are due;
+that were fetched a moment ago; sitemaps that are due; the pages of the first start requests;
 then, in turn where both have something, the requests of the fallback scheduler and the pages, best crawl value first.
 """
 
@@ -11,13 +11,14 @@ import logging
 from collections import deque
 from collections.abc import Sequence
 from itertools import chain
+from random import getrandbits
 from time import monotonic
 from typing import Any, Self
 
 from scrapy import Request, Spider, signals
 from scrapy.core.scheduler import BaseScheduler
 from scrapy.crawler import Crawler
-from scrapy.exceptions import CloseSpider
+from scrapy.exceptions import CloseSpider, DontCloseSpider
 from scrapy.utils.asyncio import CallLaterResult, call_later, run_in_thread
 from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 from scrapy.utils.httpobj import urlparse_cached
@@ -25,10 +26,12 @@ from scrapy.utils.misc import build_from_crawler, load_object
 from twisted.internet.defer import Deferred
 from twisted.python.failure import Failure
 
+from crawlsched.calls import CALL_META, Call
 from crawlsched.collection.request_templates import RequestTemplate, build_request, template_of
 from crawlsched.exceptions import CrawlschedError
 from crawlsched.refresh.pings import announce, known_pages
 from crawlsched.refresh.refresher import NotForTheSpider, Refresher
+from crawlsched.refresh.requested import Admitted, Asked
 from crawlsched.settings import parse_bandwidth
 from crawlsched.slot_clock import SlotClock
 from crawlsched.store import Outcome, PageFacts
@@ -49,7 +52,11 @@ _LONGEST_WAIT_OF_A_RETRY = 30.0
 _REFUSALS_PER_SLOT = 20
 # The engine goes through its whole round for each time it is woken, so slots that have come together go together.
 _SLOTS_PER_TICK = 16
-_OWN_META = ("crawlsched_visit", "crawlsched_page", "crawlsched_source", "crawlsched_changed")
+_OWN_META = ("crawlsched_visit", "crawlsched_source", "crawlsched_changed")
+# Of a request that is no page, while it waits for its slot: which delivery waits for it, and whether known pages do.
+_PARENT_META, _FIRST_META = "crawlsched_parent", "crawlsched_first"
+# Whether a run has become quiet is looked at no more often than this, seconds.
+_QUIET_LOOKED_AT = 0.5
 
 
 class Scheduler(BaseScheduler):
@@ -79,6 +86,9 @@ class Scheduler(BaseScheduler):
         self._fallback_had_the_last_slot = self._source_had_the_last_slot = False
         self._engine_was_busy = False
         self._closed = False
+        self._run = getrandbits(48)  # tokens of another run, kept on disk by the fallback scheduler, are none of ours
+        self._has_been_busy = True
+        self._quiet_looked_at = 0.0
         self._timer: CallLaterResult | None = None
         self._fingerprint = crawler.request_fingerprinter.fingerprint
         # A sitemap is read up to a limit; what Content-Encoding unfolds to far more than that is not even unpacked.
@@ -131,8 +141,12 @@ class Scheduler(BaseScheduler):
             await maybe_deferred_to_future(closed)
 
     def has_pending_requests(self) -> bool:
-        """A collection is never finished: there is always a next page."""
-        return not self._closed
+        """A collection is never finished, there is always a next page; but a run of one pass is."""
+        if self._closed or self._refresher.one_pass is None or not self._refresher.is_open:
+            return not self._closed
+        if self._handed_over or self._continuations or self._fallback.has_pending_requests():
+            return True
+        return not self._refresher.pass_is_over(self._refresher.clock())
 
     def enqueue_request(self, request: Request) -> bool:
         """Take a request: from a slot, a redirect or retry, a page, or something for the fallback scheduler.
@@ -142,6 +156,7 @@ class Scheduler(BaseScheduler):
         bool
             False if it is a page that is known already, or that was told to be forgotten.
         """
+        call = request.meta.pop(CALL_META, None)
         if request is self._offered:
             self._handed_over.append(request)
             return True
@@ -153,15 +168,37 @@ class Scheduler(BaseScheduler):
                 self._continuations.append(request)
                 return True
             # The visit has ended, so this is a new request whose meta a spider copied.
-            for name in _OWN_META:
+            for name in (*_OWN_META, _PARENT_META, _FIRST_META):
                 request.meta.pop(name, None)
             if isinstance(request.errback, _VisitErrback):
                 request.errback = request.errback.spiders_own
-        template = self._kept_as(request)
-        if template is False:
-            self._stats.inc_value("crawlsched/untracked")
-            return self._fallback.enqueue_request(request)
-        return self._add_page(request, template)
+        template = self._kept_as(request, was_sent=token is not None)
+        taken = self._untracked(request, call) if template is False else self._add_page(request, template, call)
+        if call is not None:
+            self._refresher.deliveries.output_ended(call.token, self._refresher.clock())
+        return taken
+
+    def _untracked(self, request: Request, call: Call | None) -> bool:
+        """Leave a request that is no page to the fallback scheduler; what led to it waits for its end."""
+        self._stats.inc_value("crawlsched/untracked")
+        starts, deliveries = self._refresher.starts, self._refresher.deliveries
+        is_first = not starts.is_over and (
+            starts.asked() if request.meta.get("is_start_request") else call is not None and call.from_start
+        )
+        if call is not None and call.token >= 0:
+            request.meta[_PARENT_META] = [self._run, call.token]
+            deliveries.untracked_waits(call.token)
+        if is_first:
+            request.meta[_FIRST_META] = self._run
+            starts.untracked_waits()
+        taken = self._fallback.enqueue_request(request)
+        self._has_been_busy = self._has_been_busy or taken
+        if not taken:
+            if call is not None and call.token >= 0:
+                deliveries.untracked_ended(call.token, self._refresher.clock())
+            if is_first:
+                starts.untracked_refused()
+        return taken
 
     def next_request(self) -> Request | None:
         """Return the request of the slot that has just come, if one has."""
@@ -209,33 +246,46 @@ class Scheduler(BaseScheduler):
 
     # -- pages from requests
 
-    def _kept_as(self, request: Request) -> RequestTemplate | bool | None:
+    def _kept_as(self, request: Request, *, was_sent: bool) -> RequestTemplate | bool | None:
         """Return the template of a refreshable page (None for a plain one), or False for what is none."""
         if request.method != "GET" or request.body or not request.meta.get("crawlsched_track", True):
             return False
         try:
-            return template_of(request, self._spider)
+            return template_of(request, self._spider, was_sent=was_sent)
         except ValueError as error:
-            if not self._stats.get_value("crawlsched/untracked/not_data"):
+            callback = getattr(request.callback, "__qualname__", None) or "parse"
+            counts = self._refresher.not_data
+            counts[callback] = counts.get(callback, 0) + 1
+            if counts[callback] == 1:
                 logger.warning(
-                    "%s is crawled once and not kept fresh (this is said once): %s", request, str(error)[:500]
+                    "%s, for the callback %s, is crawled once and not kept fresh (this is said once of each callback): "
+                    "%s",
+                    request,
+                    callback,
+                    str(error)[:500],
                 )
             self._stats.inc_value("crawlsched/untracked/not_data")
+            host = urlparse_cached(request).hostname or ""
+            self._refresher.collection.withheld.note(host, "not_data", request.url, self._refresher.clock())
             return False
 
-    def _add_page(self, request: Request, template: RequestTemplate | bool | None) -> bool:
-        now = self._refresher.clock()
+    def _add_page(self, request: Request, template: RequestTemplate | bool | None, call: Call | None) -> bool:
         assert not isinstance(template, bool)
-        return self._refresher.requested(
+        asked = Asked(
             request.url,
             self._fingerprint(request),
-            now,
-            host=request.meta.get("download_slot") or urlparse_cached(request).hostname or "",
-            template=template,
-            importance=request.meta.get("crawlsched_importance"),
-            meta=request.meta,
-            again=request.dont_filter,
+            request.meta.get("download_slot") or urlparse_cached(request).hostname or "",
+            template,
+            request.meta.get("crawlsched_importance"),
+            request.meta,
+            request.dont_filter,
+            call,
         )
+        admitted = self._refresher.requested(asked, self._refresher.clock())
+        if admitted is Admitted.ONCE:
+            return self._untracked(request, call)
+        self._has_been_busy = self._has_been_busy or admitted is Admitted.NEW
+        return admitted is Admitted.NEW
 
     # -- slots
 
@@ -271,7 +321,28 @@ class Scheduler(BaseScheduler):
             if not self._use_slot(slots, now):
                 break
         self._stats.set_value("crawlsched/slots/missed", slots.missed)
+        self._look_whether_quiet(now)
         self._arm(slots.next_time(now) - self._refresher.clock())
+
+    def _look_whether_quiet(self, now: float) -> None:
+        """Send spider_idle once when start() and all that this run has asked for have ended."""
+        if not self._has_been_busy or now - self._quiet_looked_at < _QUIET_LOOKED_AT:
+            return
+        self._quiet_looked_at = now
+        # A run of one pass becomes idle by itself.
+        if self._refresher.one_pass is not None or not self._refresher.is_quiet(now):
+            return
+        if self._handed_over or self._continuations or self._fallback.has_pending_requests():
+            return
+        self._has_been_busy = False
+        results = self._crawler.signals.send_catch_log(
+            signals.spider_idle, spider=self._spider, dont_log=(DontCloseSpider, CloseSpider)
+        )
+        for _, result in results:
+            if isinstance(result, Failure) and isinstance(result.value, CloseSpider):
+                assert self._crawler.engine is not None
+                deferred_from_coro(self._crawler.engine.close_spider_async(reason=result.value.reason))
+                return
 
     def _use_slot(self, slots: SlotClock, now: float) -> bool:
         if self._give(now):
@@ -290,6 +361,8 @@ class Scheduler(BaseScheduler):
             return True
         if self._give_probe(now):
             return True
+        if not self._refresher.others_may_go(now):
+            return self._give_start(now) or self._give_fallback(now)
         # However many sitemaps are due, they leave every other slot to what else there is.
         sources_wait = self._source_had_the_last_slot
         if not sources_wait and self._give_source(now):
@@ -343,13 +416,21 @@ class Scheduler(BaseScheduler):
         if request is None:
             return False
         self._fallback_had_the_last_slot = True
-        request.meta["crawlsched_visit"] = self._visits.follow(request.url, now).token
+        token = request.meta["crawlsched_visit"] = self._visits.follow(request.url, now).token
+        run, parent = request.meta.pop(_PARENT_META, None) or (None, None)
+        self._refresher.deliveries.untracked_sent(token, parent if run == self._run else None, now)
+        if request.meta.pop(_FIRST_META, None) == self._run:
+            self._refresher.starts.untracked_sent(token)
         self._wrap_errback(request)
         self._hand_over(request)
         return True
 
     def _give_probe(self, now: float) -> bool:
         due = self._refresher.next_probe(now, self._hosts.free_at)
+        return due is not None and self._send_page(*due, now)
+
+    def _give_start(self, now: float) -> bool:
+        due = self._refresher.next_start(now, self._hosts.free_at)
         return due is not None and self._send_page(*due, now)
 
     def _give_page(self, now: float) -> bool:
@@ -369,7 +450,6 @@ class Scheduler(BaseScheduler):
             logger.error("The request for %s cannot be made again: %s", facts.url, error)
             self._refresher.failed(visit, now)
             return False
-        request.meta["crawlsched_page"] = visit.page
         return self._send(visit, request)
 
     def _send(self, visit: Visit, request: Request) -> bool:
@@ -405,6 +485,15 @@ class Scheduler(BaseScheduler):
         visit = self._visits.get(request.meta.get("crawlsched_visit"))
         if visit is not None and request is not self._offered:
             call_later(0, self._drop_unless_continued, visit)
+        call = request.meta.get(CALL_META)
+        if call is not None and self._refresher.deliveries.get(call.token) is not None:
+            call_later(0, self._end_unless_taken, request)
+
+    def _end_unless_taken(self, request: Request) -> None:
+        # Another component refused the request of a callback before it came here.
+        call = request.meta.pop(CALL_META, None)
+        if call is not None:
+            self._refresher.deliveries.output_ended(call.token, self._refresher.clock())
 
     def _drop_unless_continued(self, visit: Visit) -> None:
         if visit.outcome is None and not visit.continued and not self._is_under_way(visit):
@@ -444,7 +533,7 @@ class _VisitErrback:
             # What was refused before it went out came by the middleware; only what went wrong with a response (endless
             # redirects, a decompression bomb, another middleware's exception) is first heard of here.
             self._refresher.resolve(visit, Outcome.ERROR, self._refresher.clock())
-        self._refresher.deliveries.failed(self._token)
+        self._refresher.deliveries.failed(self._token, self._refresher.clock())
         return failure if self.spiders_own is None else self.spiders_own(failure)
 
 

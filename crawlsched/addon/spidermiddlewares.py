@@ -9,19 +9,22 @@ from scrapy import Request
 from scrapy.crawler import Crawler
 from scrapy.http import Response
 
+from crawlsched.calls import CALL_META, Call
+from crawlsched.exceptions import NotThePage
 from crawlsched.refresh.refresher import Refresher
 
 __all__ = ["DeliveryMiddleware"]
 
 
 class DeliveryMiddleware:
-    """Count what a callback yields for the pipelines, so that the end of a delivery is seen.
+    """See what a callback yields, so that the end of a delivery is seen, and what two of its requests have in common.
 
-    It stands nearest to the engine, so it counts what really goes to the pipelines, after every other spider
-    middleware. The extension counts what comes out of them.
+    It stands nearest to the engine, so it counts what really goes on, after every other spider middleware. The
+    extension counts what comes out of the pipelines, and the scheduler takes the requests.
     """
 
     def __init__(self, refresher: Refresher) -> None:
+        self._refresher = refresher
         self._deliveries = refresher.deliveries
         self._clock = refresher.clock
 
@@ -30,21 +33,44 @@ class DeliveryMiddleware:
         """Make the middleware for a crawler."""
         return cls(Refresher.of(crawler))
 
-    async def process_spider_output(self, response: Response, result: AsyncIterator[Any]) -> AsyncIterator[Any]:
-        """Pass everything on, and note how many items there were and how the callback ended."""
-        token = response.meta.get("crawlsched_visit")
-        if not isinstance(token, int) or token not in self._deliveries:
-            async for output in result:
+    async def process_start(self, start: AsyncIterator[Any]) -> AsyncIterator[Any]:
+        """Pass everything on, and note when start() has ended."""
+        try:
+            async for output in start:
                 yield output
-            return
-        items = 0
+        finally:
+            self._refresher.starts.has_ended = True
+
+    async def process_spider_output(self, response: Response, result: AsyncIterator[Any]) -> AsyncIterator[Any]:
+        """Pass everything on, and note what there was and how the callback ended."""
+        token = _token(response)
+        delivery = self._deliveries.get(token)
+        if delivery is None:
+            call = Call()
+        else:
+            leads = self._refresher.starts.leads(delivery.page, token)
+            call = Call(token, delivery.page, from_start=leads)
         try:
             async for output in result:
-                if output is not None and not isinstance(output, Request):
-                    items += 1
+                if isinstance(output, Request):
+                    output.meta[CALL_META] = call
+                if output is not None:
+                    self._deliveries.yielded(call.token)
                 yield output
         except BaseException:
             # Also GeneratorExit, when the engine throws the rest of the output away at shutdown: not delivered.
-            self._deliveries.failed(token)
+            self._deliveries.failed(call.token, self._clock())
             raise
-        self._deliveries.called_back(token, items, self._clock())
+        self._deliveries.called_back(call.token, self._clock())
+
+    def process_spider_exception(self, response: Response, exception: Exception) -> list[Any] | None:
+        """Hear of a callback that says: this is not the page it should be."""
+        if not isinstance(exception, NotThePage):
+            return None
+        self._refresher.not_the_page(_token(response), response.url, self._clock())
+        return []
+
+
+def _token(response: Response) -> int:
+    token = response.request.meta.get("crawlsched_visit") if response.request is not None else None
+    return token if isinstance(token, int) else -1

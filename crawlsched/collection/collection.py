@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from crawlsched.change_signals import part_number
 from crawlsched.collection.facts_cache import FactsCache
 from crawlsched.collection.hosts import Hosts
-from crawlsched.collection.request_templates import RequestTemplate
+from crawlsched.collection.request_templates import RequestDigest, RequestTemplate
 from crawlsched.collection.side_thread import Aside
 from crawlsched.collection.snapshot_file import SnapshotFile, Unusable
 from crawlsched.collection.unsaved import Unsaved
@@ -25,12 +25,15 @@ from crawlsched.content.site_templates import Sites
 from crawlsched.content.validators import ValidatorTrials
 from crawlsched.content.wrong_pages import WrongPages
 from crawlsched.crawl_value import prepare_compiled
+from crawlsched.marks import AWAITED, RECRAWL, RUN_ONLY
 from crawlsched.pages import FREE, NEW
 from crawlsched.pages.page_index import PageIndex
 from crawlsched.planner import Plan, Planner, plan_in_force
 from crawlsched.settings import Settings
 from crawlsched.sources.sources import Sources
 from crawlsched.store import TRACE_COLUMNS, Host, KeptText, NewPage, PageFacts, Store, WriteBehind
+from crawlsched.variants import Variants, variant_fingerprint
+from crawlsched.withheld import Withheld
 
 __all__ = ["Collection", "FoundPage", "give_memory_back", "load_pages", "planner_for"]
 
@@ -61,6 +64,7 @@ class FoundPage(NamedTuple):
     importance: float = 1.0
     template: RequestTemplate | None = None
     depth: int = 0
+    variant: str | None = None
 
 
 class Collection:
@@ -101,11 +105,15 @@ class Collection:
         self.hosts = Hosts()
         self.sources = Sources(settings.sitemap_interval)
         self.index = PageIndex()
+        self.variants = Variants(self.index)
         self.facts = FactsCache()
         self.aside = Aside()
         self.planner = planner_for(settings)
         self.validators = ValidatorTrials(rng, settings.validator_trials)
-        self.wrong_pages = WrongPages(rng, enabled=settings.wrong_pages)
+        self.wrong_pages = WrongPages(rng, enabled=settings.wrong_pages and "wrong_page" in settings.withhold)
+        self.withheld = Withheld(settings.withhold)
+        #: Pages that requests of this run have made, and that have not ended yet.
+        self.n_awaited = 0
         self._spider = spider
         self._request_fingerprint = request_fingerprint
         self._fingerprinter = fingerprinter
@@ -203,14 +211,22 @@ class Collection:
 
     def _load(self, now: float) -> None:
         store, planner = self.store, self.planner
-        if not self._load_snapshot(now):
+        are_indexed = self._load_snapshot(now)
+        if not are_indexed:
             self._load_pages(now)
+        self.variants.load(
+            ((page, self._request_fingerprint(url)) for page, url in store.variants()), are_indexed=are_indexed
+        )
+        marks = planner.pages.marks[: planner.pages.n]
+        if marks.any():
+            marks &= ~np.uint16(RUN_ONLY)
         for host in store.host_rows():
             number = self.hosts.number(host.host)
             self.hosts.rest(number, host.rest_until)
             self.hosts.set_crawl_delay(number, host.crawl_delay)
             self.validators.load(number, host.counts.get("validators", {}))
             self.wrong_pages.load(number, host.counts.get("wrong_pages", []))
+            self.withheld.load(host.host, host.counts.get("withheld", {}))
         self.sources.load(store.sources())
         self.masks = NoiseMasks(store.noise_mask, store.masked_templates())
         self.sites = Sites(store.noise_mask, store.learned_sites())
@@ -220,6 +236,8 @@ class Collection:
         if undelivered:
             logger.info("%d changes had not been delivered when the last crawl ended; they go first.", len(undelivered))
             planner.force(np.array(undelivered), now)
+        if (asked := np.flatnonzero(marks & RECRAWL)).size:
+            planner.force(asked, now)
 
     def _load_pages(self, now: float) -> None:
         store, planner = self.store, self.planner
@@ -253,9 +271,13 @@ class Collection:
         if others.any():
             # The project has another REQUEST_FINGERPRINTER_CLASS than when these pages were found.
             pages = block["page"][others]
-            urls = [facts.url for facts in self.store.facts(pages) if facts is not None]
+            found = [
+                variant_fingerprint(self._request_fingerprint(facts.url), facts.variant)
+                for facts in self.store.facts(pages)
+                if facts is not None
+            ]
             names = names.copy()
-            names[others] = np.frombuffer(b"".join(map(self._request_fingerprint, urls)), np.uint8).reshape(-1, 20)
+            names[others] = np.frombuffer(b"".join(found), np.uint8).reshape(-1, 20)
         return names
 
     # -- pages
@@ -267,14 +289,17 @@ class Collection:
         parts = np.array([part_number(page.url) for page in found], np.intp)
         numbers: list[int] = self.planner.add(hosts, now, importance, part=parts).tolist()
         for number, page in zip(numbers, found, strict=True):
-            self.index.add(page.request_fingerprint, number)
+            name = variant_fingerprint(page.request_fingerprint, page.variant)
+            self.index.add(name, number)
+            if page.variant is not None:
+                self.variants.add(page.request_fingerprint, number)
             digest = page.template.digest if page.template else None
             data = page.template.data if page.template else None
-            new = NewPage(
-                number, page.url, page.host, page.request_fingerprint, now, digest, page.depth, self._fingerprinter
-            )
+            self.planner.pages.request_digest[number] = RequestDigest.of(data)
+            new = NewPage(number, page.url, page.host, name, now, digest, page.depth, self._fingerprinter, page.variant)
             self.unsaved.new_page(new, data, now)
             facts = PageFacts(number, page.url, digest, data, None, None, None, None, None, page.depth, None, NEW)
+            facts = facts._replace(variant=page.variant)
             self.facts.put(facts, self.unsaved.number)
         return numbers
 
@@ -302,6 +327,34 @@ class Collection:
         if known is None or any(getattr(known, name) != getattr(facts, name) for name in TRACE_COLUMNS):
             self.unsaved.trace(facts, now)
 
+    def request_digest(self, page: int) -> RequestDigest:
+        """Return the digest of the request by which a page is visited."""
+        known = self.planner.pages.request_digest.item(page)
+        if not known:  # of a version that kept none: it is asked for once
+            known = RequestDigest.of(self.facts_of(page).template_data)
+            self.planner.pages.request_digest[page] = known
+        return RequestDigest(known)
+
+    def put_template(self, page: int, template: RequestTemplate | None, digest: RequestDigest, now: float) -> None:
+        """Visit a page by another request from now on."""
+        name, data = (None, None) if template is None else (template.digest, template.data)
+        self.facts.put(self.facts_of(page)._replace(template=name, template_data=data), self.unsaved.number)
+        self.planner.pages.request_digest[page] = digest
+        self.unsaved.template(page, name, data, now)
+        self.unsaved.page(page, now)
+
+    def mark(self, page: int, marks: int, now: float) -> None:
+        """Set some of a page's marks."""
+        self.set_marks(page, self.planner.pages.marks.item(page) | marks, now)
+
+    def set_marks(self, page: int, marks: int, now: float) -> None:
+        """Give a page other marks; those that outlive the run are written down."""
+        before = self.planner.pages.marks.item(page)
+        if before != marks:
+            self.planner.pages.marks[page] = marks
+            if (before ^ marks) & ~RUN_ONLY:
+                self.unsaved.page(page, now)
+
     def keep_mask(self, template: str, now: float) -> None:
         """Write down what was learned of a template's noise."""
         self.unsaved.mask(template, self.masks.save(template, self.unsaved.number), now)
@@ -325,6 +378,7 @@ class Collection:
 
     def forget(self, pages: NDArray[np.integer]) -> None:
         """Take pages out of memory; the store has deleted them already."""
+        self.n_awaited -= int(np.count_nonzero(self.planner.pages.marks[pages] & AWAITED))
         self.planner.remove(pages)
         self.index.discard(pages)
         self.unsaved.forget(pages.tolist())
@@ -335,6 +389,8 @@ class Collection:
 
     def flush(self, now: float) -> None:
         """Hand what is not yet written to the writing thread."""
+        for host in self.withheld.take_unwritten():
+            self.save_host(self.hosts.number(host), now)
         if not self.write_behind.in_flight:
             self.facts.written(self.unsaved.number - 1)
             self.masks.written(self.unsaved.number - 1)
@@ -354,7 +410,11 @@ class Collection:
     def save_host(self, host: int, now: float) -> None:
         """Write down what a host asked for, and what was learned of it."""
         name = self.hosts.names[host]
-        counts = {"validators": self.validators.to_dict(host), "wrong_pages": self.wrong_pages.to_list(host)}
+        counts = {
+            "validators": self.validators.to_dict(host),
+            "wrong_pages": self.wrong_pages.to_list(host),
+            "withheld": self.withheld.of(name),
+        }
         row = Host(name, self.hosts.rest_until(host), self.hosts.crawl_delay.get(host), now, counts)
         self.unsaved.host(row, now)
 

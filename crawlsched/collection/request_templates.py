@@ -1,4 +1,4 @@
-"""Request templates: what a spider's first request for a page carried, kept as data and made into requests again."""
+"""Request templates: what a spider's newest request for a page carried, kept as data and made into requests again."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ from scrapy import Request, Spider
 from scrapy.utils.misc import load_object
 from scrapy.utils.request import request_from_dict
 
-__all__ = ["RequestTemplate", "build_request", "template_of"]
+from crawlsched.kept_values import from_kept, to_kept
+
+__all__ = ["RequestDigest", "RequestTemplate", "build_request", "template_of"]
 
 # What Scrapy and this add-on write into meta while a request is on its way; it describes one dispatch, not the page.
 _PASSING_META = frozenset(
@@ -30,7 +32,20 @@ _PASSING_META = frozenset(
 )
 _OWN_META = "crawlsched_"
 # What a page's later visits have to know, too.
-_KEPT_META = frozenset({"crawlsched_recipe"})
+_KEPT_META = frozenset({"crawlsched_page", "crawlsched_recipe"})
+# What differs between the links to a page, and says where a link stands and nothing about the page.
+_PLACE_META = frozenset({"depth", "link_text"})
+_PLACE_HEADER = "referer"
+# What names a request among those for one URL, and what is handed along with it.
+_NAMING = ("callback", "headers", "cookies")
+_HANDED = ("meta", "cb_kwargs")
+# What Scrapy's middlewares add to a request when it is sent; a request made of one that was sent has it, too.
+_ADDED_WHEN_SENT = frozenset(
+    {
+        *("accept", "accept-encoding", "accept-language", "authorization", "cookie", "if-modified-since"),
+        *("if-none-match", "proxy-authorization", "user-agent"),
+    }
+)
 # Attributes of a request that a page's template keeps, with the values that need not be written down.
 _KEPT: dict[str, Any] = {
     "callback": None,
@@ -43,6 +58,7 @@ _KEPT: dict[str, Any] = {
     "flags": [],
     "encoding": "utf-8",
     "dont_filter": False,
+    "priority": 0,
 }
 
 
@@ -61,11 +77,52 @@ class RequestTemplate:
 
     def __init__(self, data: dict[str, Any]) -> None:
         self.data = data
-        text = json.dumps(data, sort_keys=True, separators=(",", ":"))
-        self.digest = blake2b(text.encode(), digest_size=16, person=b"crawlsched-templ").digest()
+        self.digest = blake2b(_text(data), digest_size=16, person=b"crawlsched-templ").digest()
 
 
-def template_of(request: Request, spider: Spider) -> RequestTemplate | None:
+class RequestDigest(int):
+    """Eight bytes that tell whether a request is as the one before, and in which way it is another one.
+
+    Examples
+    --------
+    >>> kept, asked = RequestDigest.of({"meta": {"price": 10}}), RequestDigest.of({"meta": {"price": 12}})
+    >>> kept == asked, kept.naming == asked.naming, kept.handed == asked.handed
+    (False, True, False)
+    """
+
+    @classmethod
+    def of(cls, data: Mapping[str, Any] | None) -> RequestDigest:
+        """Return the digest of a template's data; None: of a plain request."""
+        data = data or {}
+        headers = [pair for pair in data.get("headers", []) if pair[0].lower() != _PLACE_HEADER]
+        naming = {**{name: data.get(name) for name in _NAMING}, "headers": headers}
+        naming = {name: value for name, value in naming.items() if value}
+        meta = {name: value for name, value in data.get("meta", {}).items() if name not in _PLACE_META}
+        handed = {name: value for name, value in (("meta", meta), ("cb_kwargs", data.get("cb_kwargs"))) if value}
+        others = {name: value for name, value in data.items() if name not in (*_NAMING, *_HANDED, "dont_filter")}
+        # Never 0, which stands for a digest that is not known.
+        return cls(_bits(naming, 24) << 39 | _bits(handed, 24) << 15 | _bits(others, 14) << 1 | 1)
+
+    @property
+    def naming(self) -> int:
+        """Callback, headers without Referer, and cookies: what tells two requests for one URL apart."""
+        return self >> 39
+
+    @property
+    def handed(self) -> int:
+        """`meta` and `cb_kwargs`: what the callback gets beside the page."""
+        return self >> 15 & 0xFFFFFF
+
+
+def _bits(value: Any, n: int) -> int:
+    return int.from_bytes(blake2b(_text(value), digest_size=8).digest(), "big") >> 64 - n if value else 0
+
+
+def _text(data: Any) -> bytes:
+    return json.dumps(data, sort_keys=True, separators=(",", ":")).encode()
+
+
+def template_of(request: Request, spider: Spider, *, was_sent: bool = False) -> RequestTemplate | None:
     """Return what has to be kept of a spider's request so that it can be made again; None for a plain one.
 
     Parameters
@@ -74,12 +131,15 @@ def template_of(request: Request, spider: Spider) -> RequestTemplate | None:
         A request as the spider made it, before it was dispatched.
     spider : scrapy.Spider
         Owns the callback and errback.
+    was_sent : bool, default False
+        Whether the request was made of one that had been sent (`response.request.replace()`): then it has headers that
+        are of that one's way.
 
     Raises
     ------
     ValueError
         If something in the request cannot be kept as data: a callback that is not a method of the spider, or a meta
-        or cb_kwargs value that JSON would not give back as it was.
+        or cb_kwargs value that `to_kept` cannot write down.
     """
     if _is_plain(request):
         return None
@@ -95,9 +155,14 @@ def template_of(request: Request, spider: Spider) -> RequestTemplate | None:
         }
     if "headers" in data:
         data["headers"] = _headers_to_text(data["headers"])
+        if was_sent:
+            data["headers"] = [pair for pair in data["headers"] if pair[0].lower() not in _ADDED_WHEN_SENT]
     for name in ("cookies", "cb_kwargs", "meta", "flags"):
         if name in data:
-            _check_json(name, data[name])
+            try:
+                data[name] = to_kept(data[name])
+            except ValueError as error:
+                raise ValueError(f"request.{name} holds what cannot be kept: {error}.") from None
     return RequestTemplate(data) if data else None
 
 
@@ -127,6 +192,9 @@ def build_request(url: str, data: Mapping[str, Any] | None, spider: Spider) -> R
         attributes["_class"] = _request_class(attributes.pop("class"))
     if "headers" in attributes:
         attributes["headers"] = _headers_from_text(attributes["headers"])
+    for name in ("cookies", "cb_kwargs", "meta", "flags"):
+        if name in attributes:
+            attributes[name] = from_kept(attributes[name])
     return request_from_dict(attributes, spider=spider)
 
 
@@ -142,6 +210,7 @@ def _is_plain(request: Request) -> bool:
         and not request.cb_kwargs
         and not request.flags
         and not request.dont_filter
+        and request.priority == 0
         and request.encoding == "utf-8"
         and all(_is_passing(key) for key in request.meta)
     )
@@ -168,20 +237,3 @@ def _headers_from_text(headers: list[list[str]]) -> dict[bytes, list[bytes]]:
     for name, value in headers:
         restored.setdefault(name.encode("latin-1"), []).append(value.encode("latin-1"))
     return restored
-
-
-def _check_json(name: str, value: Any) -> None:
-    try:
-        kept = json.loads(json.dumps(value, allow_nan=False)) == value
-    except (TypeError, ValueError):
-        kept = False
-    if not kept:
-        raise ValueError(
-            f"request.{name} holds {_short(value)}, which JSON does not give back as it was; use text, numbers, "
-            "booleans, None, lists and dictionaries with text keys, so that the request can be made again later."
-        )
-
-
-def _short(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 100 else text[:97] + "..."

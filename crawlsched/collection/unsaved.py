@@ -65,6 +65,13 @@ class Unsaved:
             self._batch.templates[new.template] = template_data
         self.page(new.page, now)
 
+    def template(self, page: int, digest: bytes | None, data: Mapping[str, Any] | None, now: float) -> None:
+        """The page's request is another one."""
+        self._contents_of(page).update(template=digest)
+        if digest is not None and data is not None:
+            self._batch.templates[digest] = data
+        self._touch(now)
+
     def content(self, facts: PageFacts, now: float) -> None:
         """What is known of the page's content has changed."""
         self._contents_of(facts.page).update(
@@ -106,10 +113,17 @@ class Unsaved:
         self._batch.masks[template] = data
         self._touch(now)
 
-    def observation(self, now: float, page: int, **facts: Any) -> None:
-        """A visit ended."""
-        self._batch.observations.append(ObservationRow(id=self._next_observation, page=page, time=now, **facts))
+    def observation(self, now: float, page: int, **facts: Any) -> int:
+        """A visit ended; return the number under which that is kept."""
+        number = self._next_observation
+        self._batch.observations.append(ObservationRow(id=number, page=page, time=now, **facts))
         self._next_observation += 1
+        self._touch(now)
+        return number
+
+    def retract(self, observation: int, outcome: str, now: float) -> None:
+        """A visit taught nothing after all, and ended so."""
+        self._batch.retracted[observation] = outcome
         self._touch(now)
 
     def announcement(self, page: int, source: int, lastmod: float | None, n: int, now: float) -> None:

@@ -48,6 +48,8 @@ _COLUMNS: tuple[tuple[str, str, float, bool], ...] = (
     ("further", "i4", 0, False),
     ("part", "u2", 0, False),
     ("rare", "i4", 0, True),
+    ("request_digest", "i8", 0, False),
+    ("marks", "u2", 0, False),
 )
 _NUMBERS = tuple(name for name, _, _, is_small in _COLUMNS if is_small)
 _ARRAYS = {name: (dtype, empty) for name, dtype, empty, is_small in _COLUMNS if not is_small}
@@ -58,8 +60,8 @@ class Pages:
     """The columns of all pages; a page is a row number.
 
     Rows are given out in order and never reused, so that a number means one page for ever. Columns grow by a quarter
-    when they are full, in place (`crawlsched.columns.growing`); what was not yet written to takes no memory. 33 bytes a
-    page; what few pages have, or many share, stands in `RareFacts` and can be read as if it were a column.
+    when they are full, in place (`crawlsched.columns.growing`); what was not yet written to takes no memory. 43 bytes a page;
+    what few pages have, or many share, stands in `RareFacts` and can be read as if it were a column.
 
     Parameters
     ----------
@@ -90,6 +92,10 @@ class Pages:
         Number of the part of its site that the page is in (`crawlsched.change_signals.part_number`).
     rare : NumberColumn
         The page's row of rare facts.
+    request_digest : ndarray of int64
+        Of the request that made the page (`crawlsched.collection.request_templates.request_digest`); 0: not known here.
+    marks : ndarray of uint16
+        What has been asked of the page (`crawlsched.marks`).
     signalled_since, first_seen, not_before, n_errors : RareColumn
         The rare facts, see `Facts`.
 
@@ -114,6 +120,8 @@ class Pages:
     further: npt.NDArray[np.int32]
     part: npt.NDArray[np.uint16]
     rare: NumberColumn
+    request_digest: npt.NDArray[np.int64]
+    marks: npt.NDArray[np.uint16]
 
     #: Names of the columns, in order, but for that of rare facts.
     names = tuple(name for name in _EMPTY if name != "rare")

@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from math import exp, inf
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 import numpy.typing as npt
@@ -568,6 +568,29 @@ class Knowledge:
         wait = _backing_off(again, self.error_interval, _LONGEST_ERROR_INTERVAL)
         self.pages.set_rare(page, not_before=max(now + wait, retry_at or 0.0), n_errors=min(again + 1, 255))
         self._return(page, now)
+
+    def put_off(self, page: int, until: float, now: float) -> None:
+        """Leave a page alone until a time."""
+        now = self._at(now)
+        self.pages.set_rare(page, not_before=until)
+        self.frontier.refile_one(page, now)
+
+    def take_back(self, columns: dict[str, npt.NDArray[Any]], now: float) -> None:
+        """Forget what the last visit of a page taught: it was not that page. It backs off as after an error.
+
+        Parameters
+        ----------
+        columns : dict of ndarray
+            What `Planner.columns` gave of it before that visit.
+        now : float
+        """
+        rows = columns["page"]
+        kept = {name: columns[name] for name in ("state", "crawled_at", "n_crawls", "n_changes", "n_signals")}
+        self.pages.set_rows(rows, kept)
+        self.own_precision.load(rows, columns)
+        self.posterior.unpack(rows, columns["log_likelihood"])
+        if not self._in_flight.intersection(rows.tolist()):
+            self.failed(int(rows[0]), now)
 
     def gone(self, page: int, now: float) -> None:
         """A visit was told that the page is gone: it is looked for ever more rarely."""

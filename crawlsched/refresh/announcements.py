@@ -79,7 +79,7 @@ class Announcing:
             url,
             body,
             request_fingerprint=self._request_fingerprint,
-            index=self._collection.index,
+            pages_of=self._collection.variants.pages,
             store=self._collection.store,
             max_bytes=self._settings.sitemap_max_bytes,
             max_entries=self._settings.sitemap_max_entries,
@@ -262,7 +262,7 @@ class Announcing:
         forgotten = self._collection.store.tombstones.cover([entry.url for entry in entries])
         found: dict[bytes, UnknownEntry] = {}  # two spellings of one URL are one page
         for entry, is_forgotten in zip(entries, forgotten, strict=True):
-            if not is_forgotten and self._collection.index.page(entry.request_fingerprint) < 0:
+            if not is_forgotten and not self._collection.variants.pages(entry.request_fingerprint):
                 found.setdefault(entry.request_fingerprint, entry)
         if not found:
             return

@@ -17,16 +17,16 @@ _URLS_AT_ONCE = 16
 
 def known_pages(refresher: Refresher, urls: Iterable[str]) -> tuple[NDArray[np.intp], list[str]]:
     """Return the pages with these URLs, and the URLs that are no pages."""
-    found = {url: _page_of(refresher, url) for url in urls}
-    pages = np.array(sorted({page for page in found.values() if page >= 0}), np.intp)
-    return pages, [url for url, page in found.items() if page < 0]
+    found = {url: _pages_of(refresher, url) for url in urls}
+    pages = np.array(sorted({page for pages in found.values() for page in pages}), np.intp)
+    return pages, [url for url, pages in found.items() if not pages]
 
 
-def _page_of(refresher: Refresher, url: str) -> int:
+def _pages_of(refresher: Refresher, url: str) -> list[int]:
     try:
-        return refresher.collection.index.page(refresher.request_fingerprint(url))
+        return refresher.collection.variants.pages(refresher.request_fingerprint(url))
     except ValueError:  # no request can be made of it, so it is no page
-        return -1
+        return []
 
 
 def announce(refresher: Refresher, pages: NDArray[np.intp], sender: str, now: float) -> int:

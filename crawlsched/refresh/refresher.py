@@ -31,15 +31,18 @@ from crawlsched.change_signals import absolute_sitemaps
 from crawlsched.collection.collection import Collection
 from crawlsched.content.reading import Body, Content
 from crawlsched.content.recipe_choice import Recipes
+from crawlsched.one_pass import OnePass
+from crawlsched.owing import Owing
 from crawlsched.planner import Plan, Snapshot
 from crawlsched.refresh.announcements import Announcing
-from crawlsched.refresh.requested import Admission
+from crawlsched.refresh.requested import Admission, Admitted, Asked
 from crawlsched.refresh.responses import Fetched, ForSpider, Responses
 from crawlsched.refresh.retry_after import retry_after
 from crawlsched.refresh.slots import Outgoing
 from crawlsched.settings import Settings
 from crawlsched.slot_clock import SlotClock
 from crawlsched.sources.source_reading import SourceRead
+from crawlsched.starts import Starts
 from crawlsched.store import Outcome, PageFacts, Source
 from crawlsched.visits.probes import Probes
 from crawlsched.visits.visits import Visit, Visits
@@ -120,7 +123,23 @@ class Refresher:
         self._swept_at = 0.0
         self._slot_counts = dict.fromkeys(("used", "idle", "no_free_host", "paid"), 0)
         self._owned = True
-        self._admission = Admission(self.collection, settings, count, asks_robots=not obeys_robots)
+        self.starts = Starts(settings.starts_first)
+        self.one_pass = None
+        if settings.one_pass:
+            self.one_pass = OnePass(self.planner, None if settings.one_pass is True else settings.one_pass)
+        self.owing = Owing(self.collection, settings.untracked_interval, clock(), count)
+        if self.one_pass is not None:
+            self.owing.released = self.one_pass.released
+        #: Callbacks whose requests could not be written down, and how often.
+        self.not_data: dict[str, int] = {}
+        self._admission = Admission(
+            self.collection,
+            settings,
+            count,
+            owe=self.owing.ask,
+            withhold=self.collection.withheld.note,
+            asks_robots=not obeys_robots,
+        )
         self._announcing = Announcing(
             self.collection,
             self._admission,
@@ -136,9 +155,21 @@ class Refresher:
             count,
             request_fingerprint,
             lambda source, now: self._announcing.nothing_new(source, now, ok=False),
+            self.owing,
             settings.min_change,
+            delivers_unchanged=settings.callback_on_unchanged,
         )
-        self._outgoing = Outgoing(self.collection, self.visits, self.probes, Recipes(settings), count)
+        self._outgoing = Outgoing(
+            self.collection,
+            self.visits,
+            self.probes,
+            Recipes(settings),
+            count,
+            owing=self.owing,
+            starts=self.starts,
+            one_pass=self.one_pass,
+            delivers_unchanged=settings.callback_on_unchanged,
+        )
         self.deliveries = self._responses.deliveries
 
     @classmethod
@@ -194,6 +225,7 @@ class Refresher:
         # What it has brought about meanwhile is looked at before the first slot, and not in it.
         self.planner.catch_up(self.clock())
         self.slots = SlotClock(self.planner.bandwidth, self.clock())
+        self.starts.begin(self.clock(), self.planner.bandwidth)
 
     def closing(self) -> Iterator[Callable[[], None] | None]:
         """Resolve what is still open, write everything down, close the store, step by step.
@@ -228,15 +260,45 @@ class Refresher:
 
     # -- a request is made
 
-    def requested(self, url: str, request_fingerprint: bytes, now: float, **asked: Any) -> bool:
+    def requested(self, asked: Asked, now: float) -> Admitted:
         """The spider asks for a page; see `Admission.requested`."""
-        return self._admission.requested(url, request_fingerprint, now, **asked)
+        admitted, page = self._admission.requested(asked, now)
+        if admitted is Admitted.NEW:
+            self.collection.n_awaited += 1
+        if asked.is_start and page >= 0 and admitted is not Admitted.ONCE:
+            self.starts.asked(page)
+        return admitted
 
     # -- a slot ticks
 
     def next_page(self, now: float, host_free_at: Callable[[int, float], float]) -> tuple[Visit, PageFacts] | None:
         """Return the page that is worth most among those whose host may be asked now, and begin its visit."""
         return self._outgoing.next_page(now, host_free_at)
+
+    def next_start(self, now: float, host_free_at: Callable[[int, float], float]) -> tuple[Visit, PageFacts] | None:
+        """Return the page of the next start request that goes before all others, and begin its visit."""
+        return self._outgoing.next_start(now, host_free_at)
+
+    def others_may_go(self, now: float) -> bool:
+        """Whether the pages that wait for the first start requests may go."""
+        return self.starts.look(
+            now,
+            lambda page: self.planner.in_flight(page) or self.deliveries.is_open(page),
+            lambda token: self.deliveries.get(token) is not None,
+        )
+
+    def is_quiet(self, now: float) -> bool:
+        """Whether start(), and all pages and requests that this run has asked for, have ended."""
+        self._responses.look_at_ended()
+        return self.starts.has_ended and not self.collection.n_awaited and not self.deliveries.n_untracked
+
+    def pass_is_over(self, now: float) -> bool:
+        """Whether a run of one pass has nothing left to do."""
+        if self.one_pass is None or not self.starts.has_ended or self.visits or self.deliveries or self.probes:
+            return False
+        if self.has_work or self.sources.mark_due(now):
+            return False
+        return self.one_pass.is_over(now)
 
     def next_source(self, now: float, host_free_at: Callable[[int, float], float]) -> tuple[Visit, str] | None:
         """Return the URL of a sitemap that is due, and begin its visit."""
@@ -271,6 +333,10 @@ class Refresher:
     def resolve(self, visit: Visit, outcome: Outcome, now: float) -> None:
         """A visit ended without a response."""
         self._responses.resolve(visit, outcome, now)
+
+    def not_the_page(self, token: object, url: str, now: float) -> None:
+        """The spider's callback says that a response is not the page it should be."""
+        self._responses.not_the_page(token, url, now)
 
     # -- what hosts ask for
 
@@ -366,7 +432,7 @@ class Refresher:
         self._swept_at = now
         for visit in self.visits.older_than(now - self.settings.visit_timeout):
             self.resolve(visit, Outcome.DROPPED, now)
-        self.deliveries.give_up(now - self.settings.visit_timeout)
+        self.deliveries.give_up(now - self.settings.visit_timeout, now)
         for probe in self.probes.give_up(now - max(_LONGEST_PROBE, _SLOTS_PER_PROBE / self.planner.bandwidth)):
             self.collection.wrong_pages.answered(probe.host, probe.first.likeness)
             if self.collection.knows(probe.page):
@@ -395,6 +461,8 @@ class Refresher:
             "dispatched": self.visits.dispatched,
             "resolved": {str(outcome): n for outcome, n in self.visits.counts.items()},
             "open": len(self.visits),
+            "not_data": self.not_data,
+            **self.owing.status(),
             "slots": {**self._slot_counts, "missed": self.slots.missed},
             "planner": {
                 "crawl_value": self.settings.crawl_value,

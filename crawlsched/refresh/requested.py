@@ -1,21 +1,78 @@
-"""A request is made: it names a new page, or one that is known already."""
+"""A request is made: it names a new page, or says something new of one that is known already."""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from enum import StrEnum
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from crawlsched.calls import Call
 from crawlsched.collection.collection import Collection, FoundPage
-from crawlsched.collection.request_templates import RequestTemplate
+from crawlsched.collection.request_templates import RequestDigest, RequestTemplate
+from crawlsched.marks import AWAITED, BY_START, NEWS, SIGHTS, START
+from crawlsched.pages import NEW
 from crawlsched.settings import Settings
 from crawlsched.store import host_of
+from crawlsched.variants import MOST_OF_A_URL, asked_variant, variant_fingerprint
 
-__all__ = ["Admission"]
+__all__ = ["Admission", "Admitted", "Asked"]
 
 logger = logging.getLogger(__name__)
+
+# A page whose links brought other data at so many sights running makes no news by that, until they stand still.
+_RESTLESS = 4
+_LINKS = "links"
+
+
+class Admitted(StrEnum):
+    """What became of a request."""
+
+    #: There is a page now.
+    NEW = "new"
+    #: The page is known; what the request carries has been taken over where it was other.
+    KNOWN = "known"
+    #: The page is known, and the request goes out once, as it stands.
+    ONCE = "once"
+    #: It was told to be forgotten.
+    FORGOTTEN = "forgotten"
+
+
+class Asked(NamedTuple):
+    """What a spider's request says.
+
+    Attributes
+    ----------
+    url : str
+    request_fingerprint : bytes
+        Of the URL.
+    host : str
+    template : RequestTemplate or None
+        What has to be kept of it.
+    importance : float or None
+        As it states it.
+    meta : mapping
+    again : bool
+        ``dont_filter``.
+    call : Call or None
+        Which yielded it; None: nobody knows.
+    """
+
+    url: str
+    request_fingerprint: bytes
+    host: str
+    template: RequestTemplate | None
+    importance: float | None
+    meta: Mapping[str, Any]
+    again: bool
+    call: Call | None = None
+
+    @property
+    def is_start(self) -> bool:
+        """Whether start() made it."""
+        return bool(self.meta.get("is_start_request"))
 
 
 class Admission:
@@ -29,53 +86,147 @@ class Admission:
         Checked settings.
     count : callable
         ``count(name, n=1)`` adds to a statistic.
+    owe : callable
+        ``owe(page, marks, now)`` asks for a delivery at the next visit.
+    withhold : callable
+        ``withhold(host, reason, url, now)`` notes that something does not reach the spider.
     asks_robots : bool
         Whether robots.txt has to be asked for here: with ROBOTSTXT_OBEY Scrapy reads it, and tells us what it says.
     """
 
     def __init__(
-        self, collection: Collection, settings: Settings, count: Callable[..., None], *, asks_robots: bool
+        self,
+        collection: Collection,
+        settings: Settings,
+        count: Callable[..., None],
+        *,
+        owe: Callable[[int, int, float], None],
+        withhold: Callable[[str, str, str, float], None],
+        asks_robots: bool,
     ) -> None:
         self._collection = collection
         self._settings = settings
         self._count = count
+        self._owe = owe
+        self._withhold = withhold
         self._asks_robots = asks_robots and settings.sitemaps_from_robots
+        self._said_too_many = False
 
-    def requested(
-        self,
-        url: str,
-        request_fingerprint: bytes,
-        now: float,
-        *,
-        host: str,
-        template: RequestTemplate | None,
-        importance: float | None,
-        meta: Mapping[str, Any],
-        again: bool,
-    ) -> bool:
-        """The spider asks for a page: take it in, or visit it again if it says so; return False if it is known."""
-        page = self._collection.index.page(request_fingerprint)
-        if page >= 0:
-            # start() names the same pages at every restart, and has dont_filter set by default; they are kept fresh
-            # as they are. Elsewhere dont_filter says: now, even if it is known.
-            if again and not meta.get("is_start_request"):
-                self._collection.planner.force(np.array([page]), now)
-                return True
-            self._count("crawlsched/known")
-            return False
-        if self._collection.store.tombstones.cover([url])[0]:
+    # -- a request is made
+
+    def requested(self, asked: Asked, now: float) -> tuple[Admitted, int]:
+        """The spider asks for a page; return what became of that, and the page (-1: there is none)."""
+        digest = RequestDigest.of(asked.template.data if asked.template else None)
+        variant, page, is_other = self._place(asked, digest)
+        if page < 0:
+            return self._found(asked, variant, digest, now)
+        if is_other and page == (asked.call.page if asked.call else -1) and not asked.again:
+            # A page that links to itself, where Scrapy's filter would have refused the request.
+            return self._known(asked, now), page
+        was_by_start = bool(self._collection.planner.pages.marks.item(page) & BY_START)
+        self._take_over(page, asked, digest, now)
+        if asked.is_start:
+            self._owe(page, START, now)
+            self._collection.mark(page, BY_START, now)
+        if asked.again and (was_by_start or not asked.is_start):
+            self._count("crawlsched/requests/once")
+            return Admitted.ONCE, page
+        return self._known(asked, now), page
+
+    def _known(self, asked: Asked, now: float) -> Admitted:
+        self._count("crawlsched/known")
+        self._withhold(asked.host, "known", asked.url, now)
+        return Admitted.KNOWN
+
+    def _place(self, asked: Asked, digest: RequestDigest) -> tuple[str | None, int, bool]:
+        """Return variant and page (-1: it is new) that a request is for, and whether it is named otherwise there."""
+        base, index, call = asked.request_fingerprint, self._collection.index, asked.call
+        variant, is_spiders_own = asked_variant(asked.meta)
+        name = variant_fingerprint(base, variant)
+        first = digest.naming if call is None else call.claims.setdefault(name, digest.naming)
+        page = index.page(name)
+        if page < 0 or is_spiders_own or self._collection.request_digest(page).naming == digest.naming:
+            return variant, page, False
+        own = f"{variant or ''}#{digest.naming:06x}"
+        if (known := index.page(variant_fingerprint(base, own))) >= 0:
+            return own, known, False
+        is_its_own = call is not None and page == call.page and asked.again
+        if first != digest.naming or is_its_own or self._collection.planner.pages.marks.item(page) & BY_START:
+            return own, -1, True
+        return variant, page, True
+
+    def _found(self, asked: Asked, variant: str | None, digest: RequestDigest, now: float) -> tuple[Admitted, int]:
+        if self._collection.store.tombstones.cover([asked.url])[0]:
             self._count("crawlsched/forgotten")
-            return False
+            self._withhold(asked.host, "forgotten", asked.url, now)
+            return Admitted.FORGOTTEN, -1
+        if variant is not None and self._collection.variants.n(asked.request_fingerprint) >= MOST_OF_A_URL:
+            self._say_too_many(asked.url)
+            return Admitted.ONCE, -1
         found = FoundPage(
-            url,
-            request_fingerprint,
-            host,
-            self.importance(url, meta, importance),
-            template,
-            int(meta.get("depth", 0)),
+            asked.url,
+            asked.request_fingerprint,
+            asked.host,
+            self.importance(asked.url, asked.meta, asked.importance),
+            asked.template,
+            int(asked.meta.get("depth", 0)),
+            variant,
         )
-        self.add([found], now)
-        return True
+        (page,) = self.add([found], now)
+        self._collection.mark(page, AWAITED | (START | BY_START if asked.is_start else 0), now)
+        if variant is not None:
+            self._count("crawlsched/variants")
+        return Admitted.NEW, page
+
+    def _say_too_many(self, url: str) -> None:
+        self._count("crawlsched/variants/too_many")
+        if not self._said_too_many:
+            self._said_too_many = True
+            logger.warning(
+                "%s has %d variants, and no more are kept fresh; further ones are crawled once (this is said once). "
+                "Name those that matter by meta['crawlsched_page'].",
+                url,
+                MOST_OF_A_URL,
+            )
+
+    def _take_over(self, page: int, asked: Asked, digest: RequestDigest, now: float) -> None:
+        """The newest request counts: its template is the page's from now on, and other data are news of the page."""
+        pages = self._collection.planner.pages
+        known = self._collection.request_digest(page)
+        sights = SIGHTS.of(pages.marks.item(page))
+        if known == digest:
+            if sights:
+                self._collection.set_marks(page, SIGHTS.put(pages.marks.item(page), 0), now)
+                if sights >= _RESTLESS:  # they stand still, with data that nobody has been told of
+                    self._news(page, now)
+        else:
+            self._collection.put_template(page, asked.template, digest, now)
+            self._count("crawlsched/requests/replaced")
+            if known.handed != digest.handed and pages.state.item(page) != NEW:
+                self._collection.set_marks(page, SIGHTS.put(pages.marks.item(page), sights + 1), now)
+                if sights + 1 < _RESTLESS:
+                    self._news(page, now)
+        if asked.importance is not None or (self._settings.importance and known != digest):
+            importance = self.importance(asked.url, asked.meta, asked.importance)
+            if np.float32(importance) != pages.importance[page]:
+                self._collection.planner.set_importance(np.array([page]), np.array([importance]), now)
+                self._collection.unsaved.page(page, now)
+
+    def _news(self, page: int, now: float) -> None:
+        """A link says that the page's next item is another one: it is announced, and delivered at its next visit."""
+        self._count("crawlsched/links/news")
+        self._owe(page, NEWS, now)
+        self.add_source(_LINKS, _LINKS, now)
+        source = self._collection.sources.number(_LINKS, _LINKS)
+        assert source is not None
+        planner, pages = self._collection.planner, np.array([page])
+        planner.covered(pages, source, now)
+        if not planner.announced_by(page, source):
+            self._count("crawlsched/change_signals/received")
+            self._count("crawlsched/change_signals/taken", planner.signalled(pages, source, now))
+        self._collection.unsaved.page(page, now)
+
+    # -- pages and sources come in
 
     def add(self, found: Sequence[FoundPage], now: float) -> list[int]:
         """Take pages in; return their numbers."""

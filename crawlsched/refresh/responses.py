@@ -15,10 +15,13 @@ from crawlsched.content.judging import ChangeSize, Verdict, judged, rebaselined
 from crawlsched.content.reading import Content
 from crawlsched.content.validators import seconds_since
 from crawlsched.content.wrong_pages import Suspicion
+from crawlsched.marks import AWAITED, SHOWN
+from crawlsched.owing import Owing
 from crawlsched.refresh.retry_after import retry_after
 from crawlsched.refresh.siblings import sibling_of
 from crawlsched.store import TRACE_COLUMNS, Outcome, PageFacts, host_of
-from crawlsched.visits.deliveries import Deliveries
+from crawlsched.variants import variant_fingerprint
+from crawlsched.visits.deliveries import Deliveries, Delivery
 from crawlsched.visits.probes import Probe, Probes
 from crawlsched.visits.visits import Visit, Visits
 
@@ -40,6 +43,8 @@ class ForSpider(StrEnum):
 
     CHANGED = "changed"
     UNCHANGED = "unchanged"
+    #: The same as before, and the spider is to get it.
+    OWED = "owed"
     #: It was for us alone: the page is fetched again at once, or another one was served in its place.
     NOTHING = "nothing"
 
@@ -66,6 +71,14 @@ class Fetched(NamedTuple):
         return self.etag, self.last_modified
 
 
+class _Before(NamedTuple):
+    """What was known of a page before a visit."""
+
+    facts: PageFacts
+    columns: dict[str, Any]
+    observation: int
+
+
 class Responses:
     """How visits end.
 
@@ -85,8 +98,12 @@ class Responses:
         Gives the 20-byte request fingerprint of a URL.
     source_ended : callable
         Told of a source whose visit brought nothing: its number, the time.
+    owing : Owing
+        Says which visits are delivered whatever they found.
     min_change : float
         A smaller change counts as none; see `judging.judged`.
+    delivers_unchanged : bool
+        Whether the spider gets what did not change, too.
     """
 
     def __init__(
@@ -97,9 +114,20 @@ class Responses:
         count: Callable[..., None],
         request_fingerprint: Callable[[str], bytes],
         source_ended: Callable[[int, float], None],
+        owing: Owing,
         min_change: float = 0.0,
+        *,
+        delivers_unchanged: bool = False,
     ) -> None:
-        self.deliveries = Deliveries(delivered=self._delivered, failed=self._delivery_failed)
+        self.deliveries = Deliveries(
+            delivered=self._delivered, failed=self._delivery_failed, given_up=self._delivery_given_up
+        )
+        self._owing = owing
+        owing.deliveries = self.deliveries
+        self._delivers_unchanged = delivers_unchanged
+        #: Pages whose visit or delivery may have been the last that somebody waits for.
+        self.ended_pages: list[int] = []
+        self._observation = -1
         self._collection = collection
         self._planner = collection.planner
         self._visits = visits
@@ -180,17 +208,39 @@ class Responses:
             self._try_validators(visit, facts, fetched, verdict, probe, now)
         else:
             verdict = verdict._replace(outcome=Outcome.MOVED)
+        owed = self._owing.of(page, now)
+        if not verdict.is_new and not owed and (reason := withheld_for(verdict, content)) is not None:
+            if self._collection.withheld.may(reason):
+                self._collection.withheld.note(host_of(facts.url), reason, facts.url, now)
+            else:
+                owed = SHOWN
+        is_for_spider = verdict.is_new or bool(owed) or self._delivers_unchanged
+        columns = self._planner.columns([page]) if is_for_spider else {}
         self._observe(visit, verdict, page, fetched, now)
         self._collection.put_facts(verdict.facts or facts, now)
         if is_probed:
             self._planner.hold(page)
             self._probes.ask(Probe(page, visit.host, content, False, visit.validated, now))
-        if verdict.is_new:
-            if content.packed_text is not None:
-                self._collection.keep_text(page, content.packed_text, now)
-            self.deliveries.begin(visit.token, page, now)
+        if verdict.is_new and content.packed_text is not None:
+            self._collection.keep_text(page, content.packed_text, now)
+        if not is_for_spider:
+            return ForSpider.UNCHANGED
+        return self._delivering(visit, verdict, owed, _Before(facts, columns, self._observation), now)
+
+    def _delivering(self, visit: Visit, verdict: Verdict, owed: int, before: _Before, now: float) -> ForSpider:
+        """Say what a response is to the spider, and begin its delivery if it gets it."""
+        page = before.facts.page
+        facts = self._collection.facts_of(page)
+        digest = facts.pending_fingerprint or facts.fingerprint
+        if self.deliveries.is_open(page, digest) and not owed & ~self.deliveries.owed_of(page):
+            # The same content is on its way already.
+            self._count("crawlsched/deliveries/under_way")
+            return ForSpider.NOTHING
+        delivery = self.deliveries.begin(visit.token, page, now, digest=digest, owed=owed, before=before)
+        self._owing.begun(delivery, now)
+        if verdict.changed or before.facts.fingerprint is None:
             return ForSpider.CHANGED
-        return ForSpider.UNCHANGED
+        return ForSpider.CHANGED if verdict.is_new and digest != before.facts.fingerprint else ForSpider.OWED
 
     def _put_off(
         self,
@@ -292,6 +342,7 @@ class Responses:
 
     def _wrong(self, visit: Visit, fetched: Fetched, content: Content, now: float) -> ForSpider:
         """Another page was served in the place of this one: nothing is learned, and it backs off as after an error."""
+        self._collection.withheld.note(host_of(visit.url), "wrong_page", visit.url, now)
         self.end(visit, Outcome.WRONG, now, fetched)
         self._learn_wrong(visit.host, content, now)
         self._planner.failed(visit.page, now)
@@ -310,7 +361,8 @@ class Responses:
     def _moved(self, visit: Visit, to: Request, fetched: Fetched, content: Content, now: float) -> ForSpider:
         """Every redirect was permanent: the page lives elsewhere now, and what came is that page's content."""
         old = self._collection.facts_of(visit.page)
-        name = self._request_fingerprint(to.url)
+        base = self._request_fingerprint(to.url)
+        name = variant_fingerprint(base, old.variant)
         page = self._collection.index.page(name)
         if page == visit.page:  # an address that this project's fingerprinter takes for the same
             return self._seen(visit, page, fetched, content, now)
@@ -319,7 +371,7 @@ class Responses:
         if page < 0:
             importance = float(self._planner.pages.importance[visit.page])
             template = RequestTemplate(old.template_data) if old.template_data else None
-            found = FoundPage(to.url, name, host_of(to.url), importance, template, old.depth)
+            found = FoundPage(to.url, base, host_of(to.url), importance, template, old.depth, old.variant)
             page = self._collection.add_pages([found], now)[0]
             self._count("crawlsched/pages/found")
         elif self._planner.in_flight(page):
@@ -400,7 +452,8 @@ class Responses:
                 self._judge_waiting(visit.probe, now)
         if visit.page < 0 or not self._collection.knows(visit.page):
             return
-        self._collection.unsaved.observation(
+        self.ended_pages.append(visit.page)
+        self._observation = self._collection.unsaved.observation(
             now,
             visit.page if observation is None else observation.page,
             elapsed=None if observation is None else observation.elapsed,
@@ -416,15 +469,65 @@ class Responses:
         )
         self._collection.unsaved.page(visit.page, now)
 
-    def _delivered(self, page: int, now: float) -> None:
+    # -- a delivery ends
+
+    def _delivered(self, delivery: Delivery, now: float) -> None:
+        page = delivery.page
+        self.ended_pages.append(page)
         if not self._collection.knows(page):  # forgotten meanwhile
             return
         facts = self._collection.facts_of(page)
-        self._collection.put_facts(
-            facts._replace(fingerprint=facts.pending_fingerprint or facts.fingerprint, pending_fingerprint=None), now
-        )
+        # What was seen since is another delivery's.
+        if facts.pending_fingerprint is not None and facts.pending_fingerprint == delivery.digest:
+            self._collection.put_facts(facts._replace(fingerprint=delivery.digest, pending_fingerprint=None), now)
+        self._owing.delivered(delivery, now)
         self._count("crawlsched/delivered")
 
-    def _delivery_failed(self, page: int) -> None:
+    def _delivery_failed(self, delivery: Delivery, now: float) -> None:
         # The pending fingerprint stays, so the next visit brings the content again, whether it changed or not.
+        self.ended_pages.append(delivery.page)
         self._count("crawlsched/undelivered")
+        if self._collection.knows(delivery.page):
+            data = self._collection.facts_of(delivery.page).template_data or {}
+            self._owing.failed(delivery, str(data.get("callback") or "parse"), now)
+
+    def _delivery_given_up(self, delivery: Delivery, now: float) -> None:
+        self.ended_pages.append(delivery.page)
+        self._count("crawlsched/undelivered")
+
+    def not_the_page(self, token: object, url: str, now: float) -> None:
+        """The callback says that a response is not the page it should be: nothing of it counts."""
+        self._count("crawlsched/not_the_page")
+        self._collection.withheld.note(host_of(url), "not_the_page", url, now)
+        delivery = self.deliveries.revoked(token, now)
+        if delivery is None or delivery.page < 0 or not self._collection.knows(delivery.page):
+            return
+        facts, columns, observation = delivery.before
+        self.ended_pages.append(delivery.page)
+        kept = self._collection.facts_of(delivery.page)
+        self._collection.put_facts(facts._replace(template=kept.template, template_data=kept.template_data), now)
+        self._planner.take_back(columns, now)
+        self._collection.unsaved.retract(observation, str(Outcome.WRONG), now)
+        self._collection.unsaved.page(delivery.page, now)
+
+    def look_at_ended(self) -> None:
+        """Note which pages that a request of this run made have had their first visit and its delivery."""
+        marks, still = self._planner.pages.marks, []
+        for page in self.ended_pages:
+            if not marks.item(page) & AWAITED:
+                continue
+            if self._planner.in_flight(page) or self.deliveries.is_open(page):
+                still.append(page)
+            else:
+                marks[page] &= ~AWAITED & 0xFFFF
+                self._collection.n_awaited -= 1
+        self.ended_pages = still
+
+
+def withheld_for(verdict: Verdict, content: Content) -> str | None:
+    """Return the reason for which content that is another one is not delivered; None: it is the same."""
+    if verdict.outcome is Outcome.FLAPPING:
+        return "flapping"
+    if content.is_template_edit:
+        return "template_edit"
+    return "min_change" if verdict.size is not None and verdict.outcome is Outcome.UNCHANGED else None

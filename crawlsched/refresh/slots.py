@@ -11,6 +11,9 @@ from crawlsched.content.judging import kept_of
 from crawlsched.content.noise_masks import NoiseMasks
 from crawlsched.content.reading import Body, Content, is_current, is_quick, read_content
 from crawlsched.content.recipe_choice import Recipes, meant_for
+from crawlsched.one_pass import OnePass
+from crawlsched.owing import Owing
+from crawlsched.starts import Starts
 from crawlsched.store import PageFacts
 from crawlsched.visits.probes import Probes
 from crawlsched.visits.visits import Visit, Visits
@@ -33,11 +36,33 @@ class Outgoing:
         By which responses are read.
     count : callable
         ``count(name, n=1)`` adds to a statistic.
+    owing : Owing
+        Says which visits are delivered whatever they find.
+    starts : Starts
+        Who goes first.
+    one_pass : OnePass or None
+        None: the crawl does not end by itself.
+    delivers_unchanged : bool
+        Whether the spider gets what did not change, too.
     """
 
     def __init__(
-        self, collection: Collection, visits: Visits, probes: Probes, recipes: Recipes, count: Callable[..., None]
+        self,
+        collection: Collection,
+        visits: Visits,
+        probes: Probes,
+        recipes: Recipes,
+        count: Callable[..., None],
+        *,
+        owing: Owing,
+        starts: Starts,
+        one_pass: OnePass | None,
+        delivers_unchanged: bool,
     ) -> None:
+        self._owing = owing
+        self._starts = starts
+        self._one_pass = one_pass
+        self._delivers_unchanged = delivers_unchanged
         self._collection = collection
         self._visits = visits
         self._probes = probes
@@ -50,16 +75,38 @@ class Outgoing:
 
     def next_page(self, now: float, host_free_at: Callable[[int, float], float]) -> tuple[Visit, PageFacts] | None:
         """Return the page that is worth most among those whose host may be asked now, and begin its visit."""
-        pick = self._collection.planner.pick(now, host_free_at)
-        if pick is None:
+        one_pass = self._one_pass
+        if one_pass is not None and one_pass.is_full:
             return None
-        facts = self._collection.facts_of(pick.page)
+        pick = self._collection.planner.pick(now, host_free_at)
+        while pick is not None and one_pass is not None and not one_pass.may_go(pick.page):
+            pick = self._collection.planner.pick(now, host_free_at)
+        return None if pick is None else self._begin(pick.page, pick.reason, now)
+
+    def next_start(self, now: float, host_free_at: Callable[[int, float], float]) -> tuple[Visit, PageFacts] | None:
+        """Return the page of the next start request that goes before all others, and begin its visit."""
+        line, planner = self._starts.line, self._collection.planner
+        for _ in range(len(line)):
+            page = line.popleft()
+            if not self._collection.knows(page) or planner.in_flight(page):
+                continue
+            if host_free_at(planner.pages.host.item(page), now) > now:
+                line.append(page)
+                continue
+            planner.hold(page)
+            return self._begin(page, "start", now)
+        return None
+
+    def _begin(self, page: int, reason: str, now: float) -> tuple[Visit, PageFacts]:
+        facts = self._collection.facts_of(page)
         visit = self._visits.open(
-            page=pick.page, host=int(self._collection.planner.pages.host[pick.page]), url=facts.url, now=now
+            page=page, host=int(self._collection.planner.pages.host[page]), url=facts.url, now=now
         )
+        if self._one_pass is not None:
+            self._one_pass.tried(page)
         self._count("crawlsched/dispatched")
-        if pick.reason != "value":
-            self._count(f"crawlsched/dispatched/{pick.reason}")
+        if reason != "value":
+            self._count(f"crawlsched/dispatched/{reason}")
         return visit, facts
 
     def next_source(self, now: float, host_free_at: Callable[[int, float], float]) -> tuple[Visit, str] | None:
@@ -110,6 +157,9 @@ class Outgoing:
         # A change that has not been delivered must come back as content, and so must the second fetch of a probe; and
         # another recipe has to see it, too.
         if facts.pending_fingerprint is not None or facts.fingerprint is None or visit.probe is not None:
+            return None, None
+        # What is to be delivered must come as content: a 304 has nothing for a callback.
+        if self._delivers_unchanged or self._owing.of(visit.page, visit.opened_at):
             return None, None
         if not is_current(facts.recipe, recipe, self._collection.masks, facts.url):
             return None, None

@@ -26,7 +26,6 @@ from crawlsched.change_signals import (
     read_sitemap,
     text_mark,
 )
-from crawlsched.pages.page_index import PageIndex
 from crawlsched.store import Source, Store, host_of
 
 __all__ = ["MOST_PARTS", "ListedSitemap", "PartRead", "SourceRead", "UnknownEntry", "read_source"]
@@ -133,7 +132,7 @@ def read_source(
     body: bytes,
     *,
     request_fingerprint: Callable[[str], bytes],
-    index: PageIndex,
+    pages_of: Callable[[bytes], Sequence[int]],
     store: Store,
     max_bytes: int,
     max_entries: int,
@@ -143,7 +142,8 @@ def read_source(
     """Read a sitemap, an index of sitemaps, or a robots.txt.
 
     `ancestors` are the URLs of the indexes above it: one that lists any of them is a loop. `hosts` are those whose
-    robots.txt name it, or an index above it: it may speak of their pages, too.
+    robots.txt name it, or an index above it: it may speak of their pages, too. `pages_of` gives all
+    pages of a URL by its request fingerprint.
 
     Nothing is changed. The crawling thread goes on adding pages meanwhile; it looks again before it adds an entry that
     was unknown here.
@@ -163,7 +163,7 @@ def read_source(
         problems=document.problems,
         hubs=document.hubs,
     )
-    _look_up(read, document, source, request_fingerprint, index, store)
+    _look_up(read, document, source, request_fingerprint, pages_of, store)
     return read
 
 
@@ -172,7 +172,7 @@ def _look_up(
     document: SitemapDocument,
     source: Source,
     request_fingerprint: Callable[[str], bytes],
-    index: PageIndex,
+    pages_of: Callable[[bytes], Sequence[int]],
     store: Store,
 ) -> None:
     entries = document.entries
@@ -188,10 +188,10 @@ def _look_up(
         except ValueError:  # nothing can ask for it, says Scrapy or the project's own fingerprinter
             refused.append(url)
             continue
-        page = index.page(name)
-        if page >= 0:
+        pages = pages_of(name)
+        for page in pages:
             known[page] = _later(entries, known.get(page), number)
-        else:
+        if not pages:
             unknown[name] = _later(entries, unknown.get(name), number)
     if refused:
         read.problems = [*read.problems, Problem("bad-url", len(refused), refused[0][:_LONGEST_EXAMPLE])]

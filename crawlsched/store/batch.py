@@ -25,6 +25,7 @@ class NewPage(NamedTuple):
     template: bytes | None = None  # digest; its data goes into `Batch.templates`
     depth: int = 0
     request_fingerprinter: str = ""  # which fingerprinter made the fingerprint
+    variant: str | None = None  # its name among the pages of its URL
 
 
 class ObservationRow(NamedTuple):
@@ -63,6 +64,7 @@ class PageFacts(NamedTuple):
     history: bytes = b""  # digests of the last different contents, oldest first
     text_sketch: bytes = b""
     block_sketch: bytes = b""
+    variant: str | None = None
 
 
 class KeptText(NamedTuple):
@@ -83,7 +85,7 @@ class KeptText(NamedTuple):
 #: Parts of a batch whose rows are whole: a later one takes the place of the one before.
 _REPLACED = (
     *("new_pages", "traces", "masks", "templates", "announcements", "further_sources"),
-    *("sources", "hosts", "tombstones", "finished"),
+    *("sources", "hosts", "tombstones", "finished", "retracted"),
 )
 
 
@@ -156,6 +158,8 @@ class Batch:
         When it was made. `Store.forget` writes its own.
     finished : dict of int to (float, JSON)
         Commands which are done: when, and with what result.
+    retracted : dict of int to str
+        Observations that are none after all: their visits taught nothing, and ended so.
     """
 
     since: float | None = None
@@ -174,6 +178,7 @@ class Batch:
     hosts: dict[str, Host] = field(default_factory=dict)
     tombstones: dict[tuple[str, str], float] = field(default_factory=dict)
     finished: dict[int, tuple[float, Any]] = field(default_factory=dict)
+    retracted: dict[int, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if self.columns:
@@ -198,6 +203,7 @@ class Batch:
             + len(self.hosts)
             + len(self.tombstones)
             + len(self.finished)
+            + len(self.retracted)
         )
 
     def merge(self, other: Batch) -> Batch:
@@ -275,14 +281,21 @@ def _one_with(fact: PageFacts | None, page: int, batches: list[Batch]) -> PageFa
     for batch in batches:
         new = batch.new_pages.get(page)
         if new is not None and fact is None:
-            data = next((b.templates[new.template] for b in batches if new.template in b.templates), None)
-            data = None if data is None else dict(data)
+            data = _template_data(new.template, batches)
             fact = PageFacts(page, new.url, new.template, data, None, None, None, None, None, new.depth, None, 1)
+            fact = fact._replace(variant=new.variant)
         changes = batch.contents.get(page)
         if changes and fact is not None:
             fact = fact._replace(**{name: changes[name] for name in PageFacts._fields if name in changes})
+            if "template" in changes:
+                fact = fact._replace(template_data=_template_data(changes["template"], batches))
         trace = batch.traces.get(page)
         if trace and fact is not None:
             traced: dict[str, Any] = {name: trace[name] for name in TRACE_COLUMNS}
             fact = fact._replace(**traced)
     return fact
+
+
+def _template_data(digest: bytes | None, batches: list[Batch]) -> dict[str, Any] | None:
+    found = next((batch.templates[digest] for batch in batches if digest in batch.templates), None)
+    return None if found is None else dict(found)

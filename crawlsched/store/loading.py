@@ -38,6 +38,8 @@ _TYPES = {
     "false_signals": np.float32,
     "depth": np.int32,
     "part": np.uint16,
+    "request_digest": np.int64,
+    "marks": np.uint16,
 }
 
 

@@ -58,10 +58,15 @@ STATE_COLUMNS = (
     "source",
     "true_signals",
     "false_signals",
+    "request_digest",
+    "marks",
 )
 
 #: What is known of a page's content; `Batch.contents` changes any of them.
-CONTENT_COLUMNS = ("fingerprint", "pending_fingerprint", "recipe", "etag", "last_modified", "moved_to", "changed_at")
+CONTENT_COLUMNS = (
+    *("fingerprint", "pending_fingerprint", "recipe", "etag", "last_modified", "moved_to", "changed_at"),
+    "template",
+)
 
 #: What `Store.load` gives of each page.
 LOADED_COLUMNS = (*STATE_COLUMNS, "first_seen", "changed_at")
@@ -138,6 +143,10 @@ pages = Table(
     # How many announcements visits found true and false: `crawlsched.planner.evidence.page_precision`.
     Column("true_signals", Float(53), nullable=False, server_default=text("0")),
     Column("false_signals", Float(53), nullable=False, server_default=text("0")),
+    # Of the request in `template`, so that most requests for the page need not be compared with it; 0: not known.
+    Column("request_digest", BigInteger, nullable=False, server_default=text("0")),
+    Column("marks", Integer, nullable=False, server_default=text("0")),  # `crawlsched.marks`
+    Column("variant", Text),  # its name among the pages of its URL; NULL: the URL alone names it
     PrimaryKeyConstraint("shard", "collection", "page"),
     # Beside the primary key nothing begins with shard and collection: on a table that was not yet analysed PostgreSQL
     # takes any such index to find one page, and reads the whole collection through it.
@@ -152,6 +161,15 @@ Index(
     pages.c.page,
     sqlite_where=text("pending_fingerprint IS NOT NULL"),
     postgresql_where=text("pending_fingerprint IS NOT NULL"),
+)
+
+Index(
+    "ix_pages_variants",
+    pages.c.shard,
+    pages.c.collection,
+    pages.c.page,
+    sqlite_where=text("variant IS NOT NULL"),
+    postgresql_where=text("variant IS NOT NULL"),
 )
 
 page_traces = Table(

@@ -27,7 +27,7 @@ Arrays = dict[str, npt.NDArray[Any]]
 _TIME, _IMPORTANCE, _COUNT = 2.0**22, 2.0**42, 2.0**54
 _WORDS = (
     # To SQLite shifts bind no closer than |.
-    "page | (state << 32) | (n_errors << 40) | (({other}) << 48) | (({usable}) << 49)",
+    "page | (state << 32) | (n_errors << 40) | (({other}) << 48) | (({usable}) << 49) | ((marks & 4095) << 50)",
     "n_crawls | (n_changes << 32)",
     "n_signals_total | ((source + 1) << 32)",
     "n_signals | (part << 16) | (depth << 32)",
@@ -39,6 +39,7 @@ _WORDS = (
     f"CAST(importance * {_IMPORTANCE} AS INTEGER)",
     f"CAST(true_signals * {_COUNT} AS INTEGER)",
     f"CAST(false_signals * {_COUNT} AS INTEGER)",
+    "request_digest",
 )
 # A text is above any number and so out of bounds, too.
 _BOUNDS = (
@@ -50,6 +51,7 @@ _BOUNDS = (
     *("ifnull(signalled_since, 0) BETWEEN 0 AND 1e11", "first_seen BETWEEN 0 AND 1e11"),
     *("not_before BETWEEN 0 AND 1e11", "(importance = 0 OR importance BETWEEN 4e-6 AND 1e6)"),
     *("true_signals BETWEEN 0 AND 256", "false_signals BETWEEN 0 AND 256"),
+    *("marks BETWEEN 0 AND 65535", "request_digest BETWEEN 0 AND 9223372036854775807"),
 )
 _WHERE = "FROM pages WHERE shard = :shard AND collection = :collection AND page >= :start"
 # `group_concat` passes over NULL, and gives blobs as they are where texts are UTF-8.
@@ -170,6 +172,7 @@ class PackedReader:
             "importance": (words[9] / _IMPORTANCE).astype(np.float32),
             "true_signals": (words[10] / _COUNT).astype(np.float32),
             "false_signals": (words[11] / _COUNT).astype(np.float32),
+            "request_digest": words[12].astype(np.int64),
             "request_fingerprint": np.frombuffer(fingerprints, np.uint8).reshape(n, models.FINGERPRINT_SIZE),
             "log_likelihood": np.frombuffer(likelihoods, "<u2").astype(np.uint16, copy=False).reshape(n, self._n_rates),
         }
@@ -183,6 +186,7 @@ _FIELDS: dict[str, tuple[Any, ...]] = {
     "n_errors": (0, 40, 8, np.uint8),
     "other_fingerprinter": (0, 48, 1, np.bool_),
     "has_log_likelihood": (0, 49, 1, np.bool_),
+    "marks": (0, 50, 12, np.uint16),
     "n_crawls": (1, 0, 32, np.uint32),
     "n_changes": (1, 32, 32, np.uint32),
     "n_signals_total": (2, 0, 32, np.uint32),

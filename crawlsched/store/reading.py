@@ -34,7 +34,7 @@ def facts(connection: Connection, key: Key, pages: Sequence[int] | np.ndarray) -
     wanted = ("page", "url", "template", "fingerprint", "pending_fingerprint", "recipe", "etag", "last_modified")
     rows = connection.execute(
         select(
-            *[page.c[name] for name in (*wanted, "depth", "moved_to", "state")],
+            *[page.c[name] for name in (*wanted, "depth", "moved_to", "state", "variant")],
             *[func.coalesce(trace.c[name], b"").label(name) for name in models.TRACE_COLUMNS],
             template.c.data,
         )
@@ -96,6 +96,20 @@ def find(connection: Connection, key: Key, what: str | bytes) -> int | None:
         condition = (page.c.url_digest == url_digest(what)) & (page.c.url == what)
     found = connection.execute(select(func.min(page.c.page)).where(*_own(page, key), condition)).scalar_one()
     return None if found is None else int(found)
+
+
+def variants(connection: Connection, key: Key) -> list[tuple[int, str]]:
+    """Give page and URL of every page that is one of several of its URL, in the order of their numbers."""
+    page = models.pages
+    wanted = select(page.c.page, page.c.url).where(*_own(page, key), page.c.variant.is_not(None))
+    return [(number, url) for number, url in connection.execute(wanted.order_by(page.c.page))]
+
+
+def pages_of(connection: Connection, key: Key, url: str) -> list[int]:
+    """Give all pages with a URL, exactly as stored."""
+    page = models.pages
+    wanted = select(page.c.page).where(*_own(page, key), page.c.url_digest == url_digest(url), page.c.url == url)
+    return list(connection.execute(wanted.order_by(page.c.page)).scalars())
 
 
 def undelivered(connection: Connection, key: Key) -> list[int]:

@@ -139,6 +139,7 @@ def groups(batch: Batch, key: tuple[int, int], dialect: Dialect, saved: Saved) -
     made.add(insert, models.tombstones, ("kind", "digest", "value", "created_at"), batch.tombstones.items(), _tombstone)
     # A key named first is what the rows are sorted by; `updating` finds the row by it.
     _add_finished(made, batch)
+    _add_retracted(made, batch)
     saved.cleaned += made.texts["texts"]
     saved.rows += sum(len(group.rows) for group in made.all)
     return made.all
@@ -162,7 +163,7 @@ _SOURCE = (
 _HOST = ("host", "rest_until", "crawl_delay", "robots_seen_at", "counts")
 _IDENTITY = (
     *("page", "url", "url_digest", "host", "request_fingerprint", "request_fingerprinter", "template", "depth"),
-    *("part", "first_seen"),
+    *("part", "first_seen", "variant"),
 )
 
 
@@ -207,6 +208,7 @@ def _identity(page: NewPage, texts: "Counter[str]") -> tuple[Any, ...]:
     return (
         *(page.page, url, url_digest(url), page.host, bytes(page.request_fingerprint)),
         *(page.request_fingerprinter, page.template, page.depth, part_number(url), page.first_seen),
+        page.variant,
     )
 
 
@@ -239,7 +241,7 @@ def _add_pages(made: _Groups, batch: Batch) -> None:
 
 
 def _never_crawled(page: NewPage, texts: "Counter[str]") -> tuple[Any, ...]:
-    return (*_identity(page, texts), NEW, 1.0, None, 0.0, 0, 0, 0, 0, 0, None, -1, 0.0, 0.0)
+    return (*_identity(page, texts), NEW, 1.0, None, 0.0, 0, 0, 0, 0, 0, None, -1, 0.0, 0.0, 0, 0)
 
 
 def _stored_columns(batch: Batch) -> tuple[dict[str, list[Any]], tuple[str, ...]]:
@@ -286,6 +288,14 @@ def _add_finished(made: _Groups, batch: Batch) -> None:
             zip(("id", "done_at", "result"), map(list, zip(*rows, strict=True)), strict=True)
         )
         made.all.append(Group("commands", statement, statement.rows({**made.key, **columns}, len(rows))))
+
+
+def _add_retracted(made: _Groups, batch: Batch) -> None:
+    if batch.retracted:
+        statement = updating(models.observations, ("changed", "outcome"), made.dialect)
+        ids = sorted(batch.retracted)
+        columns: dict[str, Any] = {"id": ids, "changed": None, "outcome": [batch.retracted[id] for id in ids]}
+        made.all.append(Group("observations", statement, statement.rows({**made.key, **columns}, len(ids))))
 
 
 def write(connection: Connection, batch_groups: list[Group]) -> None:

@@ -237,6 +237,14 @@ class Store:
         """Give the page with a URL (exactly as stored) or a request fingerprint; None if there is none."""
         return self._read(reading.find, what)
 
+    def variants(self) -> list[tuple[int, str]]:
+        """Give page and URL of every page that is one of several of its URL."""
+        return self._read(reading.variants)
+
+    def pages_of(self, url: str) -> list[int]:
+        """Give all pages with a URL, exactly as stored: several where it has variants."""
+        return self._read(reading.pages_of, url)
+
     def undelivered(self) -> list[int]:
         """Give the pages with a change that has not been through the spider's callback and pipelines."""
         return self._read(reading.undelivered)

@@ -1,85 +1,209 @@
-"""Deliveries: changes that the spider's callback and pipelines have not yet finished with."""
+"""Deliveries: responses that the spider's callback, pipelines and further requests have not yet finished with."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
-__all__ = ["Deliveries"]
+__all__ = ["Deliveries", "Delivery"]
 
 
-class _Delivery:
-    __slots__ = ("finished_items", "items", "page", "started_at")
+class Delivery:
+    """A response on its way through the spider.
 
-    def __init__(self, page: int, started_at: float) -> None:
+    Attributes
+    ----------
+    page : int
+        The page; -1: a request that is no page, which a callback has yielded.
+    digest : bytes or None
+        Of the content that is delivered; None where it was delivered before.
+    owed : int
+        The marks that asked for it.
+    before : object
+        What was known of the page before the visit, should the callback say that it is not the page.
+    parent : int or None
+        The delivery whose callback yielded this request.
+    n_untracked : int
+        How many of its callback's requests were no pages.
+    """
+
+    __slots__ = (
+        *("before", "digest", "is_patient", "n_open", "n_untracked", "n_waiting", "owed", "page", "parent"),
+        *("returned", "started_at"),
+    )
+
+    def __init__(self, page: int, started_at: float, digest: bytes | None, owed: int, before: Any) -> None:
         self.page = page
         self.started_at = started_at
-        self.items: int | None = None  # unknown until the callback has ended
-        self.finished_items = 0
+        self.digest = digest
+        self.owed = owed
+        self.before = before
+        self.parent: int | None = None
+        self.is_patient = True
+        self.returned = False  # the callback
+        self.n_open = 0  # of what it yielded
+        self.n_waiting = 0  # requests among them that are no pages
+        self.n_untracked = 0
 
 
 class Deliveries:
-    """Changes on their way through the spider.
+    """Responses on their way through the spider.
 
     A page's new fingerprint is written as delivered only when its delivery is complete: the callback has ended without
-    an exception and every item it yielded has been scraped or dropped. A crash before that leaves the old fingerprint
-    in the store, and the change is delivered again.
+    an exception, and all that it yielded has ended, too. An item ends scraped or dropped; a request for a page when the
+    page knows of it; another request when its own response has been delivered, or with an error. A crash before that
+    leaves the old fingerprint in the store, and the change is delivered again.
 
     Parameters
     ----------
     delivered : callable
-        Called with the page and the time when a delivery is complete.
+        Called with the delivery and the time when it is complete.
     failed : callable
-        Called with the page when a callback or a pipeline raised: the page stays undelivered.
+        Called with the delivery and the time when a callback or a pipeline raised: the page stays undelivered.
+    given_up : callable
+        Called with the delivery and the time when its end was never announced.
 
     Examples
     --------
-    >>> deliveries = Deliveries(delivered=lambda page, now: print("delivered", page), failed=print)
-    >>> deliveries.begin(1, page=7, now=0.0)
-    >>> deliveries.called_back(1, items=1, now=0.1)
-    >>> deliveries.item_finished(1, now=0.2)
+    >>> deliveries = Deliveries(
+    ...     delivered=lambda delivery, now: print("delivered", delivery.page), failed=print, given_up=print
+    ... )
+    >>> _ = deliveries.begin(1, page=7, now=0.0)
+    >>> deliveries.yielded(1)
+    >>> deliveries.called_back(1, now=0.1)
+    >>> deliveries.output_ended(1, now=0.2)
     delivered 7
     """
 
-    def __init__(self, *, delivered: Callable[[int, float], None], failed: Callable[[int], None]) -> None:
+    def __init__(
+        self,
+        *,
+        delivered: Callable[[Delivery, float], None],
+        failed: Callable[[Delivery, float], None],
+        given_up: Callable[[Delivery, float], None],
+    ) -> None:
         self._delivered = delivered
         self._failed = failed
-        self._open: dict[int, _Delivery] = {}
+        self._given_up = given_up
+        self._open: dict[int, Delivery] = {}
+        self._of_page: dict[int, list[Delivery]] = {}
 
     def __len__(self) -> int:
         return len(self._open)
 
-    def __contains__(self, token: object) -> bool:
-        return token in self._open
+    @property
+    def n_untracked(self) -> int:
+        """How many requests that are no pages are under way."""
+        return len(self._open) - sum(map(len, self._of_page.values()))
 
-    def begin(self, token: int, page: int, now: float) -> None:
-        """A changed response goes to the spider."""
-        self._open[token] = _Delivery(page, now)
+    def get(self, token: object) -> Delivery | None:
+        """Return the open delivery of this visit."""
+        return self._open.get(token) if isinstance(token, int) else None
 
-    def called_back(self, token: int, items: int, now: float) -> None:
-        """The callback has ended, having yielded this many items."""
+    def is_open(self, page: int, digest: bytes | None = None) -> bool:
+        """Whether the page (with this content, if one is named) is on its way through the spider."""
+        return any(digest is None or delivery.digest == digest for delivery in self._of_page.get(page, ()))
+
+    def owed_of(self, page: int) -> int:
+        """Return the marks that asked for the page's open deliveries."""
+        owed = 0
+        for delivery in self._of_page.get(page, ()):
+            owed |= delivery.owed
+        return owed
+
+    def begin(
+        self, token: int, page: int, now: float, *, digest: bytes | None = None, owed: int = 0, before: Any = None
+    ) -> Delivery:
+        """A page's response goes to the spider."""
+        delivery = self._open[token] = Delivery(page, now, digest, owed, before)
+        self._of_page.setdefault(page, []).append(delivery)
+        return delivery
+
+    # -- requests that are no pages
+
+    def untracked_waits(self, parent: int) -> None:
+        """A request that is no page was yielded, and waits for its slot; the delivery waits for it."""
+        if (delivery := self._open.get(parent)) is not None:
+            delivery.n_untracked += 1
+            if delivery.is_patient:
+                delivery.n_open += 1
+                delivery.n_waiting += 1
+
+    def untracked_sent(self, token: int, parent: int | None, now: float) -> None:
+        """A request that is no page goes out; its own callback and items end it."""
+        delivery = self._open[token] = Delivery(-1, now, None, 0, None)
+        delivery.parent = parent
+
+    def untracked_ended(self, parent: int, now: float) -> None:
+        """Such a request has ended: with all that came of it, with an error, filtered or dropped."""
+        if (delivery := self._open.get(parent)) is not None and delivery.is_patient:
+            delivery.n_waiting -= 1
+            self.output_ended(parent, now)
+
+    # -- what a callback yields
+
+    def yielded(self, token: int) -> None:
+        """The callback has yielded something that has an end."""
         if (delivery := self._open.get(token)) is not None:
-            delivery.items = items
+            delivery.n_open += 1
+
+    def called_back(self, token: int, now: float) -> None:
+        """The callback has ended."""
+        if (delivery := self._open.get(token)) is not None:
+            delivery.returned = True
             self._end_if_complete(token, delivery, now)
 
-    def item_finished(self, token: object, now: float) -> None:
-        """An item has left the pipelines, scraped or dropped."""
+    def output_ended(self, token: object, now: float) -> None:
+        """Something that the callback yielded has ended."""
         if isinstance(token, int) and (delivery := self._open.get(token)) is not None:
-            delivery.finished_items += 1
+            delivery.n_open -= 1
             self._end_if_complete(token, delivery, now)
 
-    def failed(self, token: object) -> None:
-        """The callback or a pipeline raised."""
-        if isinstance(token, int) and (delivery := self._open.pop(token, None)) is not None:
-            self._failed(delivery.page)
+    def failed(self, token: object, now: float) -> None:
+        """The callback or a pipeline raised, or there was no response."""
+        if (delivery := self._taken_out(token)) is not None:
+            if delivery.page >= 0:
+                self._failed(delivery, now)
+            self._tell_parent(delivery, now)
 
-    def give_up(self, started_before: float) -> int:
-        """Count the deliveries that began before this time as failed (their end was never announced)."""
-        old = [token for token, delivery in self._open.items() if delivery.started_at < started_before]
+    def revoked(self, token: object, now: float) -> Delivery | None:
+        """The callback says that this is not what it should be; return the delivery, which is no more."""
+        if (delivery := self._taken_out(token)) is not None:
+            self._tell_parent(delivery, now)
+        return delivery
+
+    def give_up(self, started_before: float, now: float) -> int:
+        """Give up those that began before this time and wait for anything but requests in line for their slots."""
+        old = [
+            token
+            for token, delivery in self._open.items()
+            if delivery.started_at < started_before
+            and not (delivery.returned and delivery.n_open <= delivery.n_waiting)
+        ]
         for token in old:
-            self.failed(token)
+            delivery = self._taken_out(token)
+            assert delivery is not None
+            if delivery.page >= 0:
+                self._given_up(delivery, now)
+            self._tell_parent(delivery, now)
         return len(old)
 
-    def _end_if_complete(self, token: int, delivery: _Delivery, now: float) -> None:
-        if delivery.items is not None and delivery.finished_items >= delivery.items:
-            del self._open[token]
-            self._delivered(delivery.page, now)
+    def _end_if_complete(self, token: int, delivery: Delivery, now: float) -> None:
+        if delivery.returned and delivery.n_open <= 0:
+            self._taken_out(token)
+            if delivery.page >= 0:
+                self._delivered(delivery, now)
+            self._tell_parent(delivery, now)
+
+    def _tell_parent(self, delivery: Delivery, now: float) -> None:
+        if delivery.parent is not None:
+            self.untracked_ended(delivery.parent, now)
+
+    def _taken_out(self, token: object) -> Delivery | None:
+        delivery = self._open.pop(token, None) if isinstance(token, int) else None
+        if delivery is not None and delivery.page >= 0:
+            others = self._of_page[delivery.page]
+            others.remove(delivery)
+            if not others:
+                del self._of_page[delivery.page]
+        return delivery

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import dataclasses
+import datetime
 import json
+from decimal import Decimal
 
 import pytest
+import scrapy
 from hypothesis import given
 from hypothesis import strategies as st
 from scrapy import FormRequest, Request, Spider
 from scrapy.http import JsonRequest
 
-from crawlsched.collection.request_templates import build_request, template_of
+from crawlsched.collection.request_templates import RequestDigest, build_request, template_of
 
 
 class _Spider(Spider):
@@ -96,12 +100,91 @@ def test_a_class_that_is_no_request_is_refused(spider: _Spider) -> None:
         build_request("http://a/", {"class": "os.system"}, spider)
 
 
-def test_what_json_would_change_is_refused(spider: _Spider) -> None:
-    """A tuple would come back as a list, so the request is not kept at all, and the sentence says why."""
-    with pytest.raises(ValueError, match=r"request.meta holds .*\(1, 2\).*which JSON does not give back"):
-        template_of(Request("http://a/", meta={"pair": (1, 2)}), spider)
-    with pytest.raises(ValueError, match=r"request.cb_kwargs holds"):
+@dataclasses.dataclass
+class _Shop:
+    name: str
+    opened: datetime.date
+    tags: tuple[str, ...] = ()
+
+
+class _Article(scrapy.Item):
+    title = scrapy.Field()
+    shop = scrapy.Field()
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        (1, 2),
+        {3: {4, 5}},
+        {"$crawlsched": "date"},
+        b"\x00\xff",
+        float("inf"),
+        datetime.datetime(2026, 1, 2, 3, 4, 5, 6, datetime.UTC),
+        datetime.timedelta(days=1, microseconds=2),
+        Decimal("1.10"),
+        _Shop("one", datetime.date(2026, 1, 2), ("a",)),
+        _Article(title="x", shop=_Shop("two", datetime.date(2026, 1, 3))),
+    ],
+)
+def test_items_dates_and_tuples_come_back_as_they_were(spider: _Spider, value: object) -> None:
+    """What spiders hand from a list to its detail pages is data, by itemadapter and the class's path."""
+    template = template_of(Request("http://a/", meta={"handed": value}, cb_kwargs={"item": value}), spider)
+    assert template is not None
+    again = build_request("http://a/", json.loads(json.dumps(template.data)), spider)
+    for come_back in (again.meta["handed"], again.cb_kwargs["item"]):
+        assert come_back == value
+        assert type(come_back) is type(value)
+
+
+def test_what_is_no_data_is_refused(spider: _Spider) -> None:
+    """A function or a class of a function's own cannot be written down, and the sentence says so."""
+
+    @dataclasses.dataclass
+    class Local:
+        name: str
+
+    with pytest.raises(ValueError, match=r"request.cb_kwargs holds what cannot be kept: <built-in function print>"):
         template_of(Request("http://a/", cb_kwargs={"callback": print}), spider)
+    with pytest.raises(ValueError, match=r"which cannot be imported by that name"):
+        template_of(Request("http://a/", meta={"item": Local("x")}), spider)
+
+
+def test_nothing_but_an_item_is_made_of_a_class_in_the_database(spider: _Spider) -> None:
+    """A path in a database cannot make this process call anything else."""
+    kept = {"$crawlsched": "item", "class": "subprocess:Popen", "value": {"args": "true"}}
+    with pytest.raises(ValueError, match=r"subprocess:Popen .* is no item"):
+        build_request("http://a/", {"meta": {"item": kept}}, spider)
+
+
+def _digest(spider: _Spider, **request: object) -> RequestDigest:
+    template = template_of(Request("http://a/", **request), spider)  # type: ignore[arg-type]
+    return RequestDigest.of(template.data if template else None)
+
+
+def test_the_digest_tells_in_which_way_a_request_is_another_one(spider: _Spider) -> None:
+    """Callback, headers and cookies name a request; meta and cb_kwargs are handed along; the rest is place."""
+    plain = _digest(spider)
+    for naming in ({"callback": spider.parse_item}, {"headers": {"A": "b"}}, {"cookies": {"a": "b"}}):
+        other = _digest(spider, **naming)
+        assert (other.naming == plain.naming, other.handed == plain.handed) == (False, True)
+    for handed in ({"meta": {"price": 1}}, {"cb_kwargs": {"price": 1}}):
+        other = _digest(spider, **handed)
+        assert (other.naming == plain.naming, other.handed == plain.handed) == (True, False)
+    other = _digest(spider, errback=spider.failed)
+    assert other != plain
+    assert (other.naming, other.handed) == (plain.naming, plain.handed)
+    place = {"headers": {"Referer": "http://b/"}, "meta": {"depth": 3, "link_text": "here"}, "dont_filter": True}
+    assert _digest(spider, **place) == plain
+    assert 0 < plain < 2**63
+
+
+def test_a_request_made_of_one_that_was_sent_is_the_same(spider: _Spider) -> None:
+    """The headers that middlewares have added on the way are none of the spider's."""
+    sent = Request("http://a/", headers={"User-Agent": "x", "Cookie": "a=b", "X-Own": "1"})
+    template = template_of(sent, spider, was_sent=True)
+    assert template is not None
+    assert template.data == {"headers": [["X-Own", "1"]]}
 
 
 def test_a_lambda_is_refused(spider: _Spider) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -21,6 +21,10 @@ MAP = "http://a.example/sitemap.xml"
 
 def _name(url: str) -> bytes:
     return hashlib.sha1(url.encode()).digest()
+
+
+def _pages_of(index: PageIndex) -> Callable[[bytes], list[int]]:
+    return lambda name: [page for page in [index.page(name)] if page >= 0]
 
 
 def _seconds(text: str) -> float:
@@ -45,7 +49,9 @@ def _read(store: Store, stored: str | None, now: str, hosts: tuple[str, ...] = (
     body = f"<urlset><url><loc>{url}</loc><lastmod>{now}</lastmod></url></urlset>".encode()
     source = Source(0, "sitemap", MAP, "a.example")
     limits = {"max_bytes": 10**6, "max_entries": 1000}
-    return read_source(source, MAP, body, request_fingerprint=_name, index=index, store=store, hosts=hosts, **limits)
+    return read_source(
+        source, MAP, body, request_fingerprint=_name, pages_of=_pages_of(index), store=store, hosts=hosts, **limits
+    )
 
 
 @pytest.mark.parametrize(
@@ -109,7 +115,7 @@ def test_the_later_date_of_two_spellings_counts_in_whatever_order_they_stand(sto
             MAP,
             f"<urlset>{''.join(body)}</urlset>".encode(),
             request_fingerprint=lambda url: name(Request(url)),
-            index=index,
+            pages_of=_pages_of(index),
             store=store,
             max_bytes=10**6,
             max_entries=1000,
@@ -129,7 +135,9 @@ def test_an_entry_that_the_fingerprinter_refuses_costs_no_other(store: Store) ->
 
     body = b"<urlset><url><loc>http://a.example/odd</loc></url><url><loc>http://a.example/1</loc></url></urlset>"
     source, limits = Source(0, "sitemap", MAP, "a.example"), {"max_bytes": 10**6, "max_entries": 1000}
-    read = read_source(source, MAP, body, request_fingerprint=name, index=PageIndex(), store=store, **limits)
+    read = read_source(
+        source, MAP, body, request_fingerprint=name, pages_of=_pages_of(PageIndex()), store=store, **limits
+    )
     assert [entry.url for entry in read.unknown] == ["http://a.example/1"]
     assert [(problem.kind, problem.example) for problem in read.problems] == [("bad-url", "http://a.example/odd")]
 
@@ -149,7 +157,7 @@ def test_a_site_that_stamps_all_its_pages_alike_is_seen(store: Store) -> None:
         MAP,
         f"<urlset>{entries}</urlset>".encode(),
         request_fingerprint=_name,
-        index=index,
+        pages_of=_pages_of(index),
         store=store,
         max_bytes=10**6,
         max_entries=1000,
@@ -172,7 +180,7 @@ def test_each_part_of_a_site_is_looked_at_by_itself(store: Store) -> None:
     source = Source(0, "sitemap", MAP, "a.example")
     body = f"<urlset>{entries}</urlset>".encode()
     limits = {"max_bytes": 10**6, "max_entries": 1000}
-    read = read_source(source, MAP, body, request_fingerprint=_name, index=index, store=store, **limits)
+    read = read_source(source, MAP, body, request_fingerprint=_name, pages_of=_pages_of(index), store=store, **limits)
     news, shop = read.parts["a.example/news/"], read.parts["a.example/shop/"]
     assert (news.n_announced, news.alike, news.stated.tolist()) == (2, 1 / 3, [_seconds("2026-11-02")])
     assert (shop.n_announced, shop.alike, shop.stated.tolist()) == (3, 1.0, [_seconds("2026-11-20")] * 3)

@@ -1,0 +1,92 @@
+"""One pass: a run in which every page is tried once, or so many are, and that then ends."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crawlsched.marks import TRIED
+from crawlsched.pages import FREE, MOVED
+from crawlsched.planner import Planner
+
+__all__ = ["OnePass"]
+
+# All pages are looked through no more often than that, seconds.
+_LOOKED_THROUGH = 0.2
+_FORCED_AT_ONCE = 1_000
+
+
+class OnePass:
+    """Which pages were tried in this run, and whether any is left.
+
+    Parameters
+    ----------
+    planner : Planner
+        Gives the best page; a page that was tried stays out until the run ends.
+    most : int or None
+        The run ends after so many visits; None: when every page was tried.
+
+    Examples
+    --------
+    >>> planner = Planner(bandwidth=1.0)
+    >>> _ = planner.add(host=0, now=0.0)
+    >>> one_pass = OnePass(planner, None)
+    >>> one_pass.is_over(0.0)
+    False
+    >>> one_pass.tried(planner.pick(0.0, lambda host, now: now).page)
+    >>> planner.crawled(0, 0.0, None)
+    >>> one_pass.is_over(1.0)
+    True
+    """
+
+    def __init__(self, planner: Planner, most: int | None) -> None:
+        self._planner = planner
+        self._most = most
+        self._n = 0
+        self._held: set[int] = set()
+        self._looked_at = -np.inf
+
+    def may_go(self, page: int) -> bool:
+        """Whether a page that was picked has its visit in this run still before it; if not, it is put aside."""
+        if not self._planner.pages.marks.item(page) & TRIED:
+            return True
+        self._planner.hold(page)
+        self._held.add(page)
+        return False
+
+    def tried(self, page: int) -> None:
+        """A page is visited."""
+        self._planner.pages.marks[page] |= np.uint16(TRIED)
+        self._n += 1
+
+    def released(self, page: int, now: float) -> None:
+        """There is something new about a page that was tried: it may go once more."""
+        if page in self._held:
+            self._held.discard(page)
+            self._planner.release(page, now)
+
+    @property
+    def is_full(self) -> bool:
+        """Whether there have been as many visits as there are to be."""
+        return self._most is not None and self._n >= self._most
+
+    def left(self, now: float) -> NDArray[np.intp]:
+        """Return the pages that were not tried and may be; O(n)."""
+        pages = self._planner.pages
+        every = slice(0, pages.n)
+        state = pages.state[every]
+        is_left = (state != FREE) & (state != MOVED) & (pages.marks[every] & TRIED == 0)
+        is_left &= pages.crawled_at[every] + self._planner.min_crawl_interval <= now
+        return np.flatnonzero(is_left)
+
+    def is_over(self, now: float) -> bool:
+        """Whether there is no page left to try; those that back off are tried now, when no other is left."""
+        if self.is_full:
+            return True
+        if now - self._looked_at < _LOOKED_THROUGH:
+            return False
+        self._looked_at = now
+        left = self.left(now)
+        if left.size:
+            self._planner.force(left[:_FORCED_AT_ONCE], now)
+        return not left.size

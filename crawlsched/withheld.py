@@ -1,0 +1,109 @@
+"""Withheld: what does not reach the spider, counted by host and reason, and said once of each."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Collection, Mapping
+from typing import Any
+
+__all__ = ["REASONS", "Withheld"]
+
+logger = logging.getLogger(__name__)
+
+#: Why something may not reach the spider, and what that means.
+REASONS: dict[str, str] = {
+    "wrong_page": "look like a page that the host serves in the place of others",
+    "template_edit": "were changed only as all pages of their site were",
+    "flapping": "go back and forth between contents that were delivered",
+    "noise": "were changed only where pages of their kind are noisy",
+    "min_change": "were changed by less than CRAWLSCHED_MIN_CHANGE",
+    "recipe": "are read by another recipe than before",
+    "forgotten": "were told to be forgotten (crawlsched forget)",
+    "known": "are known and were asked for again; they are visited when that is worth it",
+    "not_data": "cannot be written down, and are crawled once",
+    "credentials": "carry credentials that are not written down, and are crawled once",
+    "not_the_page": "are not the page they should be, as the spider's callback said",
+}
+# What is no suppression of ours that a setting could turn off.
+_NOT_OURS = frozenset({"forgotten", "known", "not_data", "not_the_page"})
+# So many URLs of each host and reason are kept, the newest.
+_EXAMPLES = 20
+_LONGEST_URL = 500
+
+
+class Withheld:
+    """What did not reach the spider.
+
+    Parameters
+    ----------
+    allowed : collection of str
+        The reasons that may hold something back; see CRAWLSCHED_WITHHOLD.
+
+    Examples
+    --------
+    >>> withheld = Withheld({"wrong_page"})
+    >>> withheld.may("flapping"), withheld.may("wrong_page")
+    (False, True)
+    >>> withheld.note("example.com", "wrong_page", "https://example.com/a", now=7.0)
+    >>> withheld.of("example.com")["wrong_page"]["n"]
+    1
+    """
+
+    def __init__(self, allowed: Collection[str]) -> None:
+        self._allowed = allowed
+        self._hosts: dict[str, dict[str, dict[str, Any]]] = {}
+        self._said: set[tuple[str, str]] = set()
+        self._not_written: set[str] = set()
+
+    def may(self, reason: str) -> bool:
+        """Whether this reason may hold a delivery back."""
+        return reason in self._allowed
+
+    def load(self, host: str, kept: Mapping[str, Any]) -> None:
+        """Take over what an earlier crawl has counted."""
+        self._hosts[host] = {reason: dict(row) for reason, row in kept.items() if reason in REASONS}
+
+    def note(self, host: str, reason: str, url: str, now: float) -> None:
+        """Something does not reach the spider.
+
+        Parameters
+        ----------
+        host : str
+        reason : str
+            A key of `REASONS`.
+        url : str
+        now : float
+            POSIX seconds.
+        """
+        rows = self._hosts.setdefault(host, {})
+        row = rows.setdefault(reason, {"n": 0, "since": now, "last_at": now, "urls": []})
+        row["n"] += 1
+        row["last_at"] = now
+        url = url[:_LONGEST_URL]
+        row["urls"] = [[url, now], *(pair for pair in row["urls"] if pair[0] != url)][:_EXAMPLES]
+        self._not_written.add(host)
+        if (host, reason) not in self._said:
+            self._said.add((host, reason))
+            self._say(host, reason, url, row["n"])
+
+    def _say(self, host: str, reason: str, url: str, n: int) -> None:
+        level = logging.DEBUG if reason == "known" else logging.INFO
+        off = "" if reason in _NOT_OURS else f"; CRAWLSCHED_WITHHOLD = {{{reason!r}: False}} turns that off"
+        logger.log(
+            level,
+            "Pages of %s %s, so they are not delivered (%d so far, such as %s; `crawlsched withheld` has all)%s.",
+            host,
+            REASONS[reason],
+            n,
+            url,
+            off,
+        )
+
+    def of(self, host: str) -> dict[str, dict[str, Any]]:
+        """Return what is known of a host, as `load` takes it."""
+        return self._hosts.get(host, {})
+
+    def take_unwritten(self) -> set[str]:
+        """Return the hosts of which something is to be written down, which it then is."""
+        hosts, self._not_written = self._not_written, set()
+        return hosts
