@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 import logging
+import sys
 from typing import Any, Self
 
 from scrapy.crawler import Crawler
@@ -21,6 +22,7 @@ from crawlsched.addon.extensions import Refresh
 from crawlsched.addon.scheduler import Scheduler
 from crawlsched.addon.spidermiddlewares import DeliveryMiddleware
 from crawlsched.exceptions import require_posix
+from crawlsched.project import named_collection
 from crawlsched.settings import Settings
 
 __all__ = ["Addon"]
@@ -30,16 +32,16 @@ logger = logging.getLogger(__name__)
 # Nearest to the engine: it sees decoded bodies after redirects and retries, and what every other middleware refused.
 _DOWNLOADER_MIDDLEWARE_ORDER = 25
 _SPIDER_MIDDLEWARE_ORDER = 25
-# These commands replace the spider's start() by their own: one URL is wanted, and an end.
-_ONE_SHOT_COMMANDS = frozenset({"scrapy.commands.fetch", "scrapy.commands.parse"})
+# Of Scrapy's commands, and those that others add, these crawl as a spider says; the others want one URL, or an end.
+_CRAWLING_COMMANDS = frozenset({"scrapy.commands.crawl", "scrapy.commands.runspider"})
 
 
 class Addon:
     """Install the scheduler, the middlewares and the extension.
 
     Settings are set with the priority "addon", so whatever a project sets itself stands. Nothing is installed, and one
-    line in the log says why, when ``CRAWLSCHED_ENABLED`` is false or the project names a SCHEDULER of its own;
-    ``scrapy fetch``, ``scrapy shell`` and ``scrapy parse`` behave as without the add-on.
+    line in the log says why, when ``CRAWLSCHED_ENABLED`` is false or the project names a SCHEDULER of its own. It is
+    active in ``scrapy crawl``, ``scrapy runspider`` and scripts; all other commands behave as without it.
 
     Raises
     ------
@@ -60,12 +62,18 @@ class Addon:
     def update_settings(self, settings: BaseSettings) -> None:
         """Put our components where the settings allow it."""
         spider = self._crawler.spider
-        checked = Settings.from_scrapy(settings, getattr(spider, "name", None) or "default")
+        # Scrapy's test helpers apply the settings before there is a spider.
+        name = getattr(spider or self._crawler.spidercls, "name", None) or "default"
+        checked = Settings.from_scrapy(settings, name)
         if not checked.enabled:
             raise NotConfigured("CRAWLSCHED_ENABLED is false.")
         require_posix()
-        if self._is_one_shot():
-            raise NotConfigured("this command asks for single URLs, so the spider's pages are left alone.")
+        if (command := _other_command()) is not None:
+            raise NotConfigured(f"scrapy {command} is no crawl, so the spider's pages are left alone.")
+        if issubclass(self._crawler.spidercls, DefaultSpider):
+            raise NotConfigured("there is no spider, so no pages are kept.")
+        if spider is not None and checked.collection is not None:
+            named_collection(checked.collection, spider.name, vars(spider))
         self._install_scheduler(settings)
         settings.setdefault_in_component_priority_dict(
             "DOWNLOADER_MIDDLEWARES", RefreshMiddleware, _DOWNLOADER_MIDDLEWARE_ORDER
@@ -98,15 +106,17 @@ class Addon:
             settings.set("CRAWLSCHED_FALLBACK_SCHEDULER", configured, "addon")
         settings.set("SCHEDULER", Scheduler, "addon")
 
-    def _is_one_shot(self) -> bool:
-        spider = self._crawler.spider
-        start = getattr(type(spider), "start", None)
-        # `scrapy shell` applies the settings before it has a spider, and nothing else does.
-        return (
-            spider is None
-            or isinstance(spider, DefaultSpider)
-            or getattr(start, "__module__", None) in _ONE_SHOT_COMMANDS
-        )
+
+def _other_command() -> str | None:
+    """Return the name of the Scrapy command that runs, if it is none that crawls; None in scripts."""
+    # Nothing that an add-on is given says so, but every command runs below this one function of Scrapy's.
+    frame = sys._getframe()
+    while frame is not None:
+        if frame.f_globals.get("__name__") == "scrapy.cmdline" and "cmd" in frame.f_locals:
+            module = type(frame.f_locals["cmd"]).__module__
+            return None if module in _CRAWLING_COMMANDS else module.rpartition(".")[2]
+        frame = frame.f_back  # type: ignore[assignment]
+    return None
 
 
 def _is_ours(configured: Any) -> bool:

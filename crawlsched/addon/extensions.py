@@ -39,6 +39,28 @@ _WORK_SLICE = 0.002
 _SWITCH_INTERVAL = 0.0005
 
 
+class _ShortTurns:
+    """Short turns of the interpreter's threads while any crawl of this process runs, and what it was before then."""
+
+    def __init__(self) -> None:
+        self._n = 0
+        self._before = 0.0
+
+    def begin(self) -> None:
+        if not self._n:
+            self._before = sys.getswitchinterval()
+            sys.setswitchinterval(min(_SWITCH_INTERVAL, self._before))
+        self._n += 1
+
+    def end(self) -> None:
+        self._n -= 1
+        if not self._n:
+            sys.setswitchinterval(self._before)
+
+
+_SHORT_TURNS = _ShortTurns()
+
+
 class Refresh:
     """Connect Scrapy's signals, the timers and the jobs to the refresher."""
 
@@ -78,8 +100,7 @@ class Refresh:
             return
         # A request gives the interpreter's lock away about ten times (send, receive, poll), and waits this long for it
         # each time while a sitemap is read or a plan made in a thread: with Python's 5 ms slots came a second late.
-        self._switch_interval = sys.getswitchinterval()
-        sys.setswitchinterval(min(_SWITCH_INTERVAL, self._switch_interval))
+        _SHORT_TURNS.begin()
         refresher = self._refresher
         for function, interval in (
             (self._flush, refresher.settings.flush_interval),
@@ -111,7 +132,7 @@ class Refresh:
         """Stop what was started."""
         if not self._timers:
             return
-        sys.setswitchinterval(self._switch_interval)
+        _SHORT_TURNS.end()
         if self._receiver is not None:
             await self._receiver.stop()
         self._jobs.stop()

@@ -59,6 +59,7 @@ def add_commands(parser: argparse.ArgumentParser) -> None:
         status,
         whatif,
         why,
+        withheld,
     )
 
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True, prog=parser.prog)
@@ -72,6 +73,7 @@ def add_commands(parser: argparse.ArgumentParser) -> None:
         recrawl,
         signal,
         forget,
+        withheld,
         jobs,
         db,
         replay,

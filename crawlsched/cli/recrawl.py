@@ -1,29 +1,58 @@
-"""``crawlsched recrawl URL``: crawl pages next, before anything that is worth more."""
+"""``crawlsched recrawl URL``: crawl pages next and deliver them, changed or not."""
 
 import argparse
+import time
 from typing import Any
 
 from crawlsched.cli.asking import ask_about_pages, say_unknown
-from crawlsched.cli.target import common_options
+from crawlsched.cli.target import common_options, find_target, open_store, owner_now, send
 from crawlsched.cli.wording import say_count
 
 __all__ = ["add_parser", "report", "say"]
 
+# Marking a million pages takes a while.
+_ANSWER_WITHIN = 600.0
+
 
 def add_parser(commands: Any) -> None:
     """Add the command."""
-    parser = commands.add_parser("recrawl", help="crawl pages next", parents=[common_options()])
-    parser.add_argument("urls", metavar="URL", nargs="+")
+    parser = commands.add_parser(
+        "recrawl", help="crawl pages next, and deliver them changed or not", parents=[common_options()]
+    )
+    what = parser.add_mutually_exclusive_group(required=True)
+    what.add_argument("urls", metavar="URL", nargs="*", default=[], help="these pages")
+    what.add_argument("--pattern", metavar="GLOB", help="every URL that matches as a whole; * stands for anything")
+    what.add_argument("--host", metavar="HOST", help="every page of a host, such as www.example.com")
+    what.add_argument("--all", action="store_true", help="every page of the collection")
     parser.set_defaults(report=report, say=say)
 
 
 def report(arguments: argparse.Namespace) -> dict[str, Any]:
     """Ask the running crawl, or leave word for the next one."""
-    return ask_about_pages(arguments, "recrawl", {})
+    if arguments.urls:
+        return ask_about_pages(arguments, "recrawl", {})
+    store = open_store(find_target(arguments), read_only=False)
+    try:
+        kind, value = "collection", store.name
+        if arguments.pattern is not None:
+            kind, value = "pattern", arguments.pattern
+        elif arguments.host is not None:
+            kind, value = "host", arguments.host.lower()
+        asked = {"kind": kind, "value": value}
+        is_running = owner_now(store, time.time()) is not None
+        if is_running:
+            pages = int(send(store, "recrawl", asked, timeout=_ANSWER_WITHIN).result["pages"])
+        else:
+            pages = len(store.matching(kind, value))
+            if pages:
+                store.send("recrawl", asked, time.time())
+        return {"collection": store.name, **asked, "running": is_running, "pages": pages, "unknown": []}
+    finally:
+        store.close()
 
 
 def say(report: dict[str, Any]) -> str:
     """Say what will happen."""
     pages = say_count(report["pages"], "page")
     when = "next" if report["running"] else "first when a crawl starts; none is running now"
-    return f"{pages} will be crawled {when}.{say_unknown(report)}"
+    return f"{pages} will be crawled and delivered {when}.{say_unknown(report)}"

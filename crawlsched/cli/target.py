@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from crawlsched.exceptions import CrawlschedError, SettingError, StoreError
+from crawlsched.project import anchored, is_named_by_arguments
 from crawlsched.settings import PREFIX, Settings
 
 if TYPE_CHECKING:
@@ -79,7 +80,8 @@ def database_of(arguments: argparse.Namespace) -> tuple[str, Settings, bool]:
             "No database is named, and this is not inside a Scrapy project; name one with --database URL, such as "
             f"--database {settings.database_url}"
         )
-    return arguments.database or settings.database_url, settings, found is not None
+    database = arguments.database or anchored(settings.database_url, Path.cwd())
+    return database, settings, found is not None
 
 
 def find_target(arguments: argparse.Namespace) -> Target:
@@ -93,7 +95,7 @@ def find_target(arguments: argparse.Namespace) -> Target:
     database, settings, is_project = database_of(arguments)
     shard = settings.shard if arguments.shard is None else arguments.shard
     collection = arguments.collection or settings.collection
-    if collection is None:
+    if collection is None or (arguments.collection is None and is_named_by_arguments(collection)):
         collection = _only_collection(database, shard)
     return Target(database, collection, shard, settings, is_project)
 

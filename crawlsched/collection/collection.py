@@ -134,6 +134,9 @@ class Collection:
         self.store = Store.open(
             settings.database_url, settings.collection, settings.shard, upgrade=settings.database_upgrade
         )
+        owner = self.store.owner()
+        #: What the crawl before said of itself.
+        self.last_status = owner.status if owner is not None else {}
         try:
             self.lease = self.store.take_lease(self._spider, now)
             if self.is_worth_compiling(self.store.next_page()):

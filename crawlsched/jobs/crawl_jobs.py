@@ -119,6 +119,7 @@ def prune(store: Store, before: float) -> int:
     deleted = 0
     while n := store.prune(before, _PRUNED_AT_ONCE):
         deleted += n
+    store.prune_templates()
     if deleted:
         logger.info("%d old observations were deleted.", deleted)
     return deleted

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from crawlsched.exceptions import CrawlschedError
+from crawlsched.marks import RECRAWL
 from crawlsched.refresh.pings import announce, known_pages
 from crawlsched.refresh.refresher import Refresher
 from crawlsched.settings import parse_bandwidth
@@ -18,6 +19,7 @@ from crawlsched.store import Command
 __all__ = ["obey_pending"]
 
 _LONGEST_DRAIN = 30.0
+_ASKED_AT_ONCE = 64
 
 
 def obey_pending(refresher: Refresher) -> None:
@@ -39,6 +41,9 @@ def _obey(refresher: Refresher, commands: Iterable[Command]) -> None:
             if command.name == "forget":  # its result comes later
                 _forget(refresher, command.arguments, now, command.id)
                 continue
+            if command.name == "recrawl" and "kind" in command.arguments:
+                _recrawl_all(refresher, command.arguments, command.id)
+                continue
             if act is None:
                 raise ValueError(f"This version does not know the command {command.name!r}.")
             result = act(refresher, command.arguments, now)
@@ -55,8 +60,31 @@ def _bandwidth(refresher: Refresher, arguments: dict[str, Any], now: float) -> d
 
 def _recrawl(refresher: Refresher, arguments: dict[str, Any], now: float) -> dict[str, Any]:
     pages, unknown = known_pages(refresher, arguments["urls"])
-    refresher.planner.force(pages, now)
+    _ask_again(refresher, pages, now)
     return {"pages": len(pages), "unknown": unknown}
+
+
+def _ask_again(refresher: Refresher, pages: NDArray[np.integer], now: float) -> None:
+    for page in pages.tolist():
+        refresher.owing.ask(page, RECRAWL, now)
+    refresher.planner.force(pages, now)
+
+
+def _recrawl_all(refresher: Refresher, arguments: dict[str, Any], command: int) -> None:
+    """Crawl all pages of a host or a pattern, or all there are: they are looked for beside this thread."""
+    collection, kind, value = refresher.collection, arguments["kind"], arguments["value"]
+
+    def found(pages: NDArray[np.int64]) -> None:
+        refresher.add_work(steps(pages))
+
+    def steps(pages: NDArray[np.int64]) -> Iterator[None]:
+        for start in range(0, pages.size, _ASKED_AT_ONCE):
+            some = [page for page in pages[start : start + _ASKED_AT_ONCE].tolist() if collection.knows(page)]
+            _ask_again(refresher, np.array(some, np.intp), refresher.clock())
+            yield
+        collection.unsaved.command(command, {"pages": int(pages.size), "unknown": []}, refresher.clock())
+
+    collection.aside.run(f"looking for {value}", lambda: collection.store.matching(kind, value), found)
 
 
 def _signal(refresher: Refresher, arguments: dict[str, Any], now: float) -> dict[str, Any]:

@@ -17,8 +17,10 @@ from __future__ import annotations
 import logging
 import time
 from collections import deque
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Mapping
+from dataclasses import replace
 from math import inf
+from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 from weakref import WeakKeyDictionary
@@ -34,6 +36,7 @@ from crawlsched.content.recipe_choice import Recipes
 from crawlsched.one_pass import OnePass
 from crawlsched.owing import Owing
 from crawlsched.planner import Plan, Snapshot
+from crawlsched.project import anchored, argument_digests, named_collection
 from crawlsched.refresh.announcements import Announcing
 from crawlsched.refresh.requested import Admission, Admitted, Asked
 from crawlsched.refresh.responses import Fetched, ForSpider, Responses
@@ -90,6 +93,8 @@ class Refresher:
         Gives POSIX seconds and never goes back.
     rng : random.Random
         Chooses which visits are probed.
+    arguments : mapping of str to str, optional
+        Digests of the spider's arguments.
     """
 
     _of: ClassVar[WeakKeyDictionary[Any, Refresher]] = WeakKeyDictionary()
@@ -105,7 +110,9 @@ class Refresher:
         rng: Random,
         fingerprinter: str = "",
         obeys_robots: bool = True,
+        arguments: Mapping[str, str] | None = None,
     ) -> None:
+        self._arguments = dict(arguments or {})
         self.settings = settings
         self.clock = clock
         self.count = count
@@ -186,9 +193,17 @@ class Refresher:
         assert crawler.stats is not None
         # Wall-clock time once, the monotonic clock from then on: a clock that is set back or forward moves no slot.
         offset = time.time() - time.monotonic()
+        settings, spider = Settings.from_scrapy(crawler.settings, crawler.spider.name), crawler.spider
+        assert settings.collection is not None
+        settings = replace(
+            settings,
+            database_url=anchored(settings.database_url, Path.cwd()),
+            collection=named_collection(settings.collection, spider.name, vars(spider)),
+        )
         return cls(
-            Settings.from_scrapy(crawler.settings, crawler.spider.name),
+            settings,
             crawler.spider.name,
+            arguments=argument_digests(vars(spider)),
             count=crawler.stats.inc_value,
             request_fingerprint=lambda url: crawler.request_fingerprinter.fingerprint(Request(url)),
             clock=lambda: offset + time.monotonic(),
@@ -205,6 +220,7 @@ class Refresher:
         self.collection.open(now)
         if (unusable := self.collection.snapshot_unusable) is not None:
             self.count("crawlsched/snapshot/unusable" if unusable else "crawlsched/snapshot/used")
+        self._say_other_arguments()
         self.is_open = True
         for url in self.settings.sitemap_urls:
             self._admission.add_source("sitemap", url, now)
@@ -217,6 +233,18 @@ class Refresher:
                 demand,
                 len(self.collection.index),
                 self.planner.bandwidth,
+            )
+
+    def _say_other_arguments(self) -> None:
+        before = self.collection.last_status.get("arguments", self._arguments)
+        others = sorted(name for name in {*before, *self._arguments} if before.get(name) != self._arguments.get(name))
+        if others and len(self.collection.index):
+            logger.warning(
+                "The collection %r was last crawled with another %s, and those pages are kept fresh, too; "
+                "CRAWLSCHED_COLLECTION = '{name}-{%s}' keeps them apart.",
+                self.settings.collection,
+                " and ".join(repr(name) for name in others),
+                others[0],
             )
 
     def start_slots(self) -> None:
@@ -461,6 +489,7 @@ class Refresher:
             "dispatched": self.visits.dispatched,
             "resolved": {str(outcome): n for outcome, n in self.visits.counts.items()},
             "open": len(self.visits),
+            "arguments": self._arguments,
             "not_data": self.not_data,
             **self.owing.status(),
             "slots": {**self._slot_counts, "missed": self.slots.missed},

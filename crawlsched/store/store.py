@@ -407,6 +407,10 @@ class Store:
         """Delete at most `limit` observations and done commands older than a time; repeat while it gives `limit`."""
         return self._write_slice(lambda connection: forgetting.prune(connection, self.key, before, limit))
 
+    def prune_templates(self) -> None:
+        """Delete the request templates that no page names any more."""
+        self._write_slice(lambda connection: forgetting.delete_unused_templates(connection, self.key))
+
     def prune_texts(self, max_bytes: int) -> int:
         """Delete the texts that were seen longest ago until those that are left have at most so many bytes.
 

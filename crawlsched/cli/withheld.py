@@ -1,0 +1,52 @@
+"""``crawlsched withheld``: what did not reach the spider, by host and reason, and when that was last."""
+
+import argparse
+import time
+from typing import Any
+
+from crawlsched.cli.target import common_options, find_target, open_store
+from crawlsched.cli.wording import say_count, say_moment
+
+__all__ = ["add_parser", "report", "say"]
+
+
+def add_parser(commands: Any) -> None:
+    """Add the command."""
+    from crawlsched.withheld import REASONS
+
+    parser = commands.add_parser(
+        "withheld", help="what was not delivered to the spider, and why", parents=[common_options()]
+    )
+    parser.add_argument("--reason", metavar="REASON", choices=sorted(REASONS), help=", ".join(sorted(REASONS)))
+    parser.add_argument("--host", metavar="HOST", help="only of this host")
+    parser.set_defaults(report=report, say=say)
+
+
+def report(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Gather it, what was last first."""
+    store = open_store(find_target(arguments))
+    try:
+        rows = [
+            {"host": host.host, "reason": reason, **row}
+            for host in store.host_rows()
+            for reason, row in host.counts.get("withheld", {}).items()
+            if arguments.host in (None, host.host) and arguments.reason in (None, reason)
+        ]
+        rows.sort(key=lambda row: row["last_at"], reverse=True)
+        return {"collection": store.name, "time": time.time(), "withheld": rows}
+    finally:
+        store.close()
+
+
+def say(report: dict[str, Any]) -> str:
+    """Put it in words: each host and reason with its newest URLs."""
+    from crawlsched.withheld import REASONS
+
+    if not report["withheld"]:
+        return f"Nothing of {report['collection']!r} was held back."
+    lines = []
+    for row in report["withheld"]:
+        times = say_count(row["n"], "time")
+        lines.append(f"{row['host']}  {row['reason']}  {times}: pages that {REASONS[row['reason']]}")
+        lines += [f"  {say_moment(at, report['time'])}  {url}" for url, at in row["urls"]]
+    return "\n".join(lines)

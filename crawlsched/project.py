@@ -1,0 +1,88 @@
+"""The project: where its database is, whatever the working directory, and the collection that arguments name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from hashlib import blake2b
+from pathlib import Path
+from string import Formatter
+from typing import Any
+
+from crawlsched.exceptions import SettingError
+
+__all__ = ["anchored", "argument_digests", "is_named_by_arguments", "named_collection"]
+
+_SQLITE = "sqlite:///"
+_CONFIG = "scrapy.cfg"
+
+
+def anchored(database_url: str, here: Path) -> str:
+    """Return a database URL whose relative path counts from the project, and not from the working directory.
+
+    Parameters
+    ----------
+    database_url : str
+    here : Path
+        The working directory. The project is the nearest folder above with a ``scrapy.cfg``; outside of one nothing
+        is changed.
+
+    Examples
+    --------
+    >>> anchored("postgresql://db/crawls", Path("/"))
+    'postgresql://db/crawls'
+    """
+    path = database_url.removeprefix(_SQLITE)
+    if path == database_url or not path or path.startswith((":", "/", "file:")) or Path(path).is_absolute():
+        return database_url
+    here = here.resolve()
+    for folder in (here, *here.parents):
+        if (folder / _CONFIG).is_file():
+            return database_url if folder == here else f"{_SQLITE}{folder / path}"
+    return database_url
+
+
+def is_named_by_arguments(collection: str | None) -> bool:
+    """Whether a collection's name has a spider's arguments in it, as in ``{name}-{tag}``."""
+    return collection is not None and "{" in collection
+
+
+def named_collection(collection: str, name: str, arguments: Mapping[str, Any]) -> str:
+    """Return the name of a collection with the spider's name and arguments in the place of ``{name}`` and the like.
+
+    Raises
+    ------
+    SettingError
+        If it names an argument that the spider does not have.
+
+    Examples
+    --------
+    >>> named_collection("{name}-{tag}", "quotes", {"tag": "love"})
+    'quotes-love'
+    """
+    values = {**arguments, "name": name}
+    try:
+        wanted = [field for _, field, _, _ in Formatter().parse(collection) if field is not None]
+    except ValueError as error:
+        raise SettingError(f"CRAWLSCHED_COLLECTION is {collection!r}, and its braces do not close: {error}.") from error
+    for field in wanted:
+        if not field.isidentifier() or values.get(field) is None:
+            raise SettingError(
+                f"CRAWLSCHED_COLLECTION is {collection!r}, but the spider {name!r} has no argument {field!r}; give it "
+                f"with -a {field}=VALUE, or set a default in the spider's class."
+            )
+    return collection.format_map({field: str(values[field]) for field in wanted})
+
+
+def argument_digests(arguments: Mapping[str, Any]) -> dict[str, str]:
+    """Return a digest of each text among a spider's attributes: what it was is not to be read in the database.
+
+    Examples
+    --------
+    >>> sorted(argument_digests({"tag": "love", "_own": "x", "start_urls": []}))
+    ['tag']
+    """
+    return {
+        name: blake2b(value.encode(), digest_size=8).hexdigest()
+        for name, value in arguments.items()
+        if isinstance(value, str) and name != "name" and not name.startswith("_")
+    }

@@ -1,0 +1,35 @@
+"""The project: one database whatever the working directory, and collections named by a spider's arguments."""
+
+from pathlib import Path
+
+import pytest
+
+from crawlsched.exceptions import SettingError
+from crawlsched.project import anchored, named_collection
+
+
+def test_a_relative_path_counts_from_the_project(tmp_path: Path) -> None:
+    """From a folder of the project and from its root it is the same file; outside of a project nothing changes."""
+    below = tmp_path / "one" / "two"
+    below.mkdir(parents=True)
+    assert anchored("sqlite:///crawlsched.db", below) == "sqlite:///crawlsched.db"
+    (tmp_path / "scrapy.cfg").write_text("[settings]\n")
+    assert anchored("sqlite:///crawlsched.db", below) == f"sqlite:///{tmp_path / 'crawlsched.db'}"
+    assert anchored("sqlite:///crawlsched.db", tmp_path) == "sqlite:///crawlsched.db"
+
+
+@pytest.mark.parametrize("url", ["postgresql://a@b/c", "sqlite:////var/crawl.db", "sqlite://", "sqlite:///:memory:"])
+def test_what_is_no_relative_path_stays(url: str, tmp_path: Path) -> None:
+    """Only a relative path depends on where somebody stands."""
+    (tmp_path / "scrapy.cfg").write_text("[settings]\n")
+    (tmp_path / "sub").mkdir()
+    assert anchored(url, tmp_path / "sub") == url
+
+
+def test_a_collection_may_have_arguments_in_its_name() -> None:
+    """An argument that is not there is one clear sentence."""
+    assert named_collection("{name}-{tag}", "quotes", {"tag": "love", "name": "other"}) == "quotes-love"
+    with pytest.raises(SettingError, match="has no argument 'tag'; give it with -a tag=VALUE"):
+        named_collection("{name}-{tag}", "quotes", {})
+    with pytest.raises(SettingError, match="its braces do not close"):
+        named_collection("{name", "quotes", {})
