@@ -21,8 +21,8 @@ from crawlsched.addon.downloadermiddlewares import RefreshMiddleware
 from crawlsched.addon.extensions import Refresh
 from crawlsched.addon.scheduler import Scheduler
 from crawlsched.addon.spidermiddlewares import DeliveryMiddleware
+from crawlsched.collection.project import named_collection
 from crawlsched.exceptions import require_posix
-from crawlsched.project import named_collection
 from crawlsched.settings import Settings
 
 __all__ = ["Addon"]

@@ -26,7 +26,6 @@ from scrapy.utils.misc import build_from_crawler, load_object
 from twisted.internet.defer import Deferred
 from twisted.python.failure import Failure
 
-from crawlsched.calls import CALL_META, Call
 from crawlsched.collection.request_templates import RequestTemplate, build_request, template_of
 from crawlsched.exceptions import CrawlschedError
 from crawlsched.refresh.pings import announce, known_pages
@@ -35,6 +34,7 @@ from crawlsched.refresh.requested import Admitted, Asked
 from crawlsched.settings import parse_bandwidth
 from crawlsched.slot_clock import SlotClock
 from crawlsched.store import Outcome, PageFacts
+from crawlsched.visits.calls import CALL_META, Call
 from crawlsched.visits.visits import Visit
 
 __all__ = ["Scheduler"]

@@ -9,9 +9,9 @@ from scrapy import Request
 from scrapy.crawler import Crawler
 from scrapy.http import Response
 
-from crawlsched.calls import CALL_META, Call
 from crawlsched.exceptions import NotThePage
 from crawlsched.refresh.refresher import Refresher
+from crawlsched.visits.calls import CALL_META, Call
 
 __all__ = ["DeliveryMiddleware"]
 

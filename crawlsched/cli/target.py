@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from crawlsched.collection.project import anchored, is_named_by_arguments
 from crawlsched.exceptions import CrawlschedError, SettingError, StoreError
-from crawlsched.project import anchored, is_named_by_arguments
 from crawlsched.settings import PREFIX, Settings
 
 if TYPE_CHECKING:

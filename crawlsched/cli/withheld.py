@@ -12,7 +12,7 @@ __all__ = ["add_parser", "report", "say"]
 
 def add_parser(commands: Any) -> None:
     """Add the command."""
-    from crawlsched.withheld import REASONS
+    from crawlsched.content.withheld import REASONS
 
     parser = commands.add_parser(
         "withheld", help="what was not delivered to the spider, and why", parents=[common_options()]
@@ -40,7 +40,7 @@ def report(arguments: argparse.Namespace) -> dict[str, Any]:
 
 def say(report: dict[str, Any]) -> str:
     """Put it in words: each host and reason with its newest URLs."""
-    from crawlsched.withheld import REASONS
+    from crawlsched.content.withheld import REASONS
 
     if not report["withheld"]:
         return f"Nothing of {report['collection']!r} was held back."

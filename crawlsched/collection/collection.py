@@ -23,17 +23,17 @@ from crawlsched.content.kept_texts import TextBudget
 from crawlsched.content.noise_masks import NoiseMasks
 from crawlsched.content.site_templates import Sites
 from crawlsched.content.validators import ValidatorTrials
+from crawlsched.content.withheld import Withheld
 from crawlsched.content.wrong_pages import WrongPages
 from crawlsched.crawl_value import prepare_compiled
-from crawlsched.marks import AWAITED, RECRAWL, RUN_ONLY
 from crawlsched.pages import FREE, NEW
+from crawlsched.pages.marks import AWAITED, RECRAWL, RUN_ONLY
 from crawlsched.pages.page_index import PageIndex
+from crawlsched.pages.variants import Variants, variant_fingerprint
 from crawlsched.planner import Plan, Planner, plan_in_force
 from crawlsched.settings import Settings
 from crawlsched.sources.sources import Sources
 from crawlsched.store import TRACE_COLUMNS, Host, KeptText, NewPage, PageFacts, Store, WriteBehind
-from crawlsched.variants import Variants, variant_fingerprint
-from crawlsched.withheld import Withheld
 
 __all__ = ["Collection", "FoundPage", "give_memory_back", "load_pages", "planner_for"]
 

@@ -12,7 +12,7 @@ from scrapy import Request, Spider
 from scrapy.utils.misc import load_object
 from scrapy.utils.request import request_from_dict
 
-from crawlsched.kept_values import from_kept, to_kept
+from crawlsched.collection.kept_values import from_kept, to_kept
 
 __all__ = ["RequestDigest", "RequestTemplate", "build_request", "template_of"]
 

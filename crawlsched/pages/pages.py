@@ -60,8 +60,8 @@ class Pages:
     """The columns of all pages; a page is a row number.
 
     Rows are given out in order and never reused, so that a number means one page for ever. Columns grow by a quarter
-    when they are full, in place (`crawlsched.columns.growing`); what was not yet written to takes no memory. 43 bytes a page;
-    what few pages have, or many share, stands in `RareFacts` and can be read as if it were a column.
+    when they are full, in place (`crawlsched.columns.growing`); what was not yet written to takes no memory. 43
+    bytes a page; what few pages have, or many share, stands in `RareFacts` and can be read as if it were a column.
 
     Parameters
     ----------
@@ -95,7 +95,7 @@ class Pages:
     request_digest : ndarray of int64
         Of the request that made the page (`crawlsched.collection.request_templates.request_digest`); 0: not known here.
     marks : ndarray of uint16
-        What has been asked of the page (`crawlsched.marks`).
+        What has been asked of the page (`crawlsched.pages.marks`).
     signalled_since, first_seen, not_before, n_errors : RareColumn
         The rare facts, see `Facts`.
 

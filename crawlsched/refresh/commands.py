@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crawlsched.exceptions import CrawlschedError
-from crawlsched.marks import RECRAWL
+from crawlsched.pages.marks import RECRAWL
 from crawlsched.refresh.pings import announce, known_pages
 from crawlsched.refresh.refresher import Refresher
 from crawlsched.settings import parse_bandwidth

@@ -31,13 +31,12 @@ from scrapy.utils.python import global_object_name
 
 from crawlsched.change_signals import absolute_sitemaps
 from crawlsched.collection.collection import Collection
+from crawlsched.collection.project import anchored, argument_digests, named_collection
 from crawlsched.content.reading import Body, Content
 from crawlsched.content.recipe_choice import Recipes
-from crawlsched.one_pass import OnePass
-from crawlsched.owing import Owing
 from crawlsched.planner import Plan, Snapshot
-from crawlsched.project import anchored, argument_digests, named_collection
 from crawlsched.refresh.announcements import Announcing
+from crawlsched.refresh.owing import Owing
 from crawlsched.refresh.requested import Admission, Admitted, Asked
 from crawlsched.refresh.responses import Fetched, ForSpider, Responses
 from crawlsched.refresh.retry_after import retry_after
@@ -45,9 +44,10 @@ from crawlsched.refresh.slots import Outgoing
 from crawlsched.settings import Settings
 from crawlsched.slot_clock import SlotClock
 from crawlsched.sources.source_reading import SourceRead
-from crawlsched.starts import Starts
 from crawlsched.store import Outcome, PageFacts, Source
+from crawlsched.visits.one_pass import OnePass
 from crawlsched.visits.probes import Probes
+from crawlsched.visits.starts import Starts
 from crawlsched.visits.visits import Visit, Visits
 
 if TYPE_CHECKING:

@@ -9,14 +9,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from crawlsched.calls import Call
 from crawlsched.collection.collection import Collection, FoundPage
 from crawlsched.collection.request_templates import RequestDigest, RequestTemplate
-from crawlsched.marks import AWAITED, BY_START, NEWS, SIGHTS, START
 from crawlsched.pages import NEW
+from crawlsched.pages.marks import AWAITED, BY_START, NEWS, SIGHTS, START
+from crawlsched.pages.variants import MOST_OF_A_URL, asked_variant, variant_fingerprint
 from crawlsched.settings import Settings
 from crawlsched.store import host_of
-from crawlsched.variants import MOST_OF_A_URL, asked_variant, variant_fingerprint
+from crawlsched.visits.calls import Call
 
 __all__ = ["Admission", "Admitted", "Asked"]
 

@@ -15,12 +15,12 @@ from crawlsched.content.judging import ChangeSize, Verdict, judged, rebaselined
 from crawlsched.content.reading import Content
 from crawlsched.content.validators import seconds_since
 from crawlsched.content.wrong_pages import Suspicion
-from crawlsched.marks import AWAITED, SHOWN
-from crawlsched.owing import Owing
+from crawlsched.pages.marks import AWAITED, SHOWN
+from crawlsched.pages.variants import variant_fingerprint
+from crawlsched.refresh.owing import Owing
 from crawlsched.refresh.retry_after import retry_after
 from crawlsched.refresh.siblings import sibling_of
 from crawlsched.store import TRACE_COLUMNS, Outcome, PageFacts, host_of
-from crawlsched.variants import variant_fingerprint
 from crawlsched.visits.deliveries import Deliveries, Delivery
 from crawlsched.visits.probes import Probe, Probes
 from crawlsched.visits.visits import Visit, Visits

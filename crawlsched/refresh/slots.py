@@ -11,11 +11,11 @@ from crawlsched.content.judging import kept_of
 from crawlsched.content.noise_masks import NoiseMasks
 from crawlsched.content.reading import Body, Content, is_current, is_quick, read_content
 from crawlsched.content.recipe_choice import Recipes, meant_for
-from crawlsched.one_pass import OnePass
-from crawlsched.owing import Owing
-from crawlsched.starts import Starts
+from crawlsched.refresh.owing import Owing
 from crawlsched.store import PageFacts
+from crawlsched.visits.one_pass import OnePass
 from crawlsched.visits.probes import Probes
+from crawlsched.visits.starts import Starts
 from crawlsched.visits.visits import Visit, Visits
 
 __all__ = ["Outgoing"]

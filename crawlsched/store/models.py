@@ -145,7 +145,7 @@ pages = Table(
     Column("false_signals", Float(53), nullable=False, server_default=text("0")),
     # Of the request in `template`, so that most requests for the page need not be compared with it; 0: not known.
     Column("request_digest", BigInteger, nullable=False, server_default=text("0")),
-    Column("marks", Integer, nullable=False, server_default=text("0")),  # `crawlsched.marks`
+    Column("marks", Integer, nullable=False, server_default=text("0")),  # `crawlsched.pages.marks`
     Column("variant", Text),  # its name among the pages of its URL; NULL: the URL alone names it
     PrimaryKeyConstraint("shard", "collection", "page"),
     # Beside the primary key nothing begins with shard and collection: on a table that was not yet analysed PostgreSQL

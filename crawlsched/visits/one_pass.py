@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from crawlsched.marks import TRIED
 from crawlsched.pages import FREE, MOVED
+from crawlsched.pages.marks import TRIED
 from crawlsched.planner import Planner
 
 __all__ = ["OnePass"]

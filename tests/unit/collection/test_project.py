@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from crawlsched.collection.project import anchored, named_collection
 from crawlsched.exceptions import SettingError
-from crawlsched.project import anchored, named_collection
 
 
 def test_a_relative_path_counts_from_the_project(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from math import floor
 from typing import Any
 
 from crawlsched.collection.collection import Collection
-from crawlsched.marks import ATTEMPTS, FAILURES, OWED, TRIED, UNTRACKED
+from crawlsched.pages.marks import ATTEMPTS, FAILURES, OWED, TRIED, UNTRACKED
 from crawlsched.visits.deliveries import Deliveries, Delivery
 
 __all__ = ["Owing"]
