@@ -308,6 +308,7 @@ class Scheduler(BaseScheduler):
         if not slots.is_due(now):
             self._arm(slots.next_time(now) - now)
             return
+        self._look_whether_quiet(now)
         engine = self._crawler.engine
         assert engine is not None
         if self._handed_over or engine.paused or engine.needs_backout() or self._refresher.must_wait(now):
@@ -321,18 +322,21 @@ class Scheduler(BaseScheduler):
             if not self._use_slot(slots, now):
                 break
         self._stats.set_value("crawlsched/slots/missed", slots.missed)
-        self._look_whether_quiet(now)
         self._arm(slots.next_time(now) - self._refresher.clock())
 
     def _look_whether_quiet(self, now: float) -> None:
         """Send spider_idle once when start() and all that this run has asked for have ended."""
-        if not self._has_been_busy or now - self._quiet_looked_at < _QUIET_LOOKED_AT:
+        if self._handed_over or now - self._quiet_looked_at < _QUIET_LOOKED_AT:
             return
         self._quiet_looked_at = now
-        # A run of one pass becomes idle by itself.
-        if self._refresher.one_pass is not None or not self._refresher.is_quiet(now):
+        if self._refresher.one_pass is not None:
+            # Such a run becomes idle by itself, which the engine finds out when it looks.
+            if not self.has_pending_requests():
+                self._wake_engine()
             return
-        if self._handed_over or self._continuations or self._fallback.has_pending_requests():
+        if not self._has_been_busy or not self._refresher.is_quiet():
+            return
+        if self._continuations or self._fallback.has_pending_requests():
             return
         self._has_been_busy = False
         results = self._crawler.signals.send_catch_log(
@@ -472,6 +476,9 @@ class Scheduler(BaseScheduler):
         # This request was announced when it was enqueued; announcing it twice would count it twice everywhere, so the
         # engine is woken without engine.crawl(). If a later Scrapy has no such name, its heartbeat still comes.
         self._handed_over.append(request)
+        self._wake_engine()
+
+    def _wake_engine(self) -> None:
         slot = getattr(self._crawler.engine, "_slot", None)
         if slot is not None:
             slot.nextcall.schedule()

@@ -26,7 +26,14 @@ def obey_pending(refresher: Refresher) -> None:
     """Do what the command line has asked for since the last time; the database is read beside the crawling thread."""
     collection = refresher.collection
     collection.aside.collect()
-    collection.aside.run("reading commands", collection.store.pending_commands, lambda found: _obey(refresher, found))
+
+    def found(commands: list[Command]) -> None:
+        refresher.has_read_commands = True
+        # What has been written down as done is not read again.
+        refresher.commands_under_way &= {command.id for command in commands}
+        _obey(refresher, commands)
+
+    collection.aside.run("reading commands", collection.store.pending_commands, found)
 
 
 def _obey(refresher: Refresher, commands: Iterable[Command]) -> None:
@@ -35,6 +42,9 @@ def _obey(refresher: Refresher, commands: Iterable[Command]) -> None:
     A command that cannot be done has the result ``{"error": sentence}``.
     """
     for command in commands:
+        if command.id in refresher.commands_under_way:
+            continue
+        refresher.commands_under_way.add(command.id)
         now = refresher.clock()
         act = _ACTIONS.get(command.name)
         try:

@@ -44,7 +44,7 @@ from crawlsched.refresh.slots import Outgoing
 from crawlsched.settings import Settings
 from crawlsched.slot_clock import SlotClock
 from crawlsched.sources.source_reading import SourceRead
-from crawlsched.store import Outcome, PageFacts, Source
+from crawlsched.store import Command, Outcome, PageFacts, Source
 from crawlsched.visits.one_pass import OnePass
 from crawlsched.visits.probes import Probes
 from crawlsched.visits.starts import Starts
@@ -128,6 +128,9 @@ class Refresher:
         self.on_work: Callable[[], None] | None = None
         self._work: deque[Iterator[None]] = deque()
         self._swept_at = 0.0
+        #: Numbers of the commands that were begun, and are not written down as done yet.
+        self.commands_under_way: set[int] = set()
+        self.has_read_commands = False
         self._slot_counts = dict.fromkeys(("used", "idle", "no_free_host", "paid"), 0)
         self._owned = True
         self.starts = Starts(settings.starts_first)
@@ -311,11 +314,11 @@ class Refresher:
         """Whether the pages that wait for the first start requests may go."""
         return self.starts.look(
             now,
-            lambda page: self.planner.in_flight(page) or self.deliveries.is_open(page),
-            lambda token: self.deliveries.get(token) is not None,
+            lambda page: self.planner.in_flight(page) or self.deliveries.is_called_back(page),
+            self.deliveries.is_waited_for,
         )
 
-    def is_quiet(self, now: float) -> bool:
+    def is_quiet(self) -> bool:
         """Whether start(), and all pages and requests that this run has asked for, have ended."""
         self._responses.look_at_ended()
         return self.starts.has_ended and not self.collection.n_awaited and not self.deliveries.n_untracked
@@ -324,7 +327,7 @@ class Refresher:
         """Whether a run of one pass has nothing left to do."""
         if self.one_pass is None or not self.starts.has_ended or self.visits or self.deliveries or self.probes:
             return False
-        if self.has_work or self.sources.mark_due(now):
+        if self.has_work or not self.has_read_commands or self.commands_under_way or self.sources.mark_due(now):
             return False
         return self.one_pass.is_over(now)
 

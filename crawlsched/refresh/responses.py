@@ -452,7 +452,8 @@ class Responses:
                 self._judge_waiting(visit.probe, now)
         if visit.page < 0 or not self._collection.knows(visit.page):
             return
-        self.ended_pages.append(visit.page)
+        if outcome is not Outcome.PROBED:
+            self.ended_pages.append(visit.page)
         self._observation = self._collection.unsaved.observation(
             now,
             visit.page if observation is None else observation.page,
@@ -516,7 +517,7 @@ class Responses:
         for page in self.ended_pages:
             if not marks.item(page) & AWAITED:
                 continue
-            if self._planner.in_flight(page) or self.deliveries.is_open(page):
+            if self.deliveries.is_open(page):
                 still.append(page)
             else:
                 marks[page] &= ~AWAITED & 0xFFFF

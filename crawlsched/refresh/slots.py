@@ -81,6 +81,8 @@ class Outgoing:
         pick = self._collection.planner.pick(now, host_free_at)
         while pick is not None and one_pass is not None and not one_pass.may_go(pick.page):
             pick = self._collection.planner.pick(now, host_free_at)
+        if one_pass is not None:
+            one_pass.is_drained = pick is None
         return None if pick is None else self._begin(pick.page, pick.reason, now)
 
     def next_start(self, now: float, host_free_at: Callable[[int, float], float]) -> tuple[Visit, PageFacts] | None:

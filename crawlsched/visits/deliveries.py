@@ -104,6 +104,14 @@ class Deliveries:
         """Whether the page (with this content, if one is named) is on its way through the spider."""
         return any(digest is None or delivery.digest == digest for delivery in self._of_page.get(page, ()))
 
+    def is_called_back(self, page: int) -> bool:
+        """Whether a callback is at work on the page."""
+        return any(not delivery.returned for delivery in self._of_page.get(page, ()))
+
+    def is_waited_for(self, token: int) -> bool:
+        """Whether the response of a visit, or its callback, is still to come."""
+        return token in self._open and not self._open[token].returned
+
     def owed_of(self, page: int) -> int:
         """Return the marks that asked for the page's open deliveries."""
         owed = 0

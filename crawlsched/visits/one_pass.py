@@ -43,8 +43,13 @@ class OnePass:
         self._planner = planner
         self._most = most
         self._n = 0
+        self._n_released = 0
         self._held: set[int] = set()
+        # How many pages, visits and releases there were when no page was left.
+        self._over_at: tuple[int, int, int] | None = None
         self._looked_at = -np.inf
+        #: Whether the planner had no page to give when it was asked last.
+        self.is_drained = False
 
     def may_go(self, page: int) -> bool:
         """Whether a page that was picked has its visit in this run still before it; if not, it is put aside."""
@@ -61,6 +66,7 @@ class OnePass:
 
     def released(self, page: int, now: float) -> None:
         """There is something new about a page that was tried: it may go once more."""
+        self._n_released += 1
         if page in self._held:
             self._held.discard(page)
             self._planner.release(page, now)
@@ -80,13 +86,18 @@ class OnePass:
         return np.flatnonzero(is_left)
 
     def is_over(self, now: float) -> bool:
-        """Whether there is no page left to try; those that back off are tried now, when no other is left."""
+        """Whether there is no page left to try; those that back off are tried when no other is left."""
         if self.is_full:
+            return True
+        known = (self._planner.pages.n, self._n, self._n_released)
+        if known == self._over_at:
             return True
         if now - self._looked_at < _LOOKED_THROUGH:
             return False
         self._looked_at = now
         left = self.left(now)
-        if left.size:
+        if not left.size:
+            self._over_at = known
+        if left.size and self.is_drained:
             self._planner.force(left[:_FORCED_AT_ONCE], now)
         return not left.size

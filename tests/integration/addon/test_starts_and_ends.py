@@ -1,0 +1,245 @@
+"""Who goes first in a run, what a page waits for, and how a run ends: by real crawls that end by themselves."""
+
+from __future__ import annotations
+
+import json
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from aiohttp import web
+
+from crawlsched.cli import main
+from tests.crawling import Project
+from tests.integration.addon.test_newest_request import Runs
+from tests.site import Site
+
+
+@pytest.fixture
+def site() -> Iterator[Site]:
+    with Site() as site:
+        yield site
+
+
+LOGIN = """
+import scrapy
+import crawlsched
+
+class Spider(scrapy.Spider):
+    name = "test"
+    start_urls = ["{site}/login"]
+
+    def parse(self, response):
+        return scrapy.Request(response.url, self.after_login, method="POST", body="user=john", dont_filter=True)
+
+    def after_login(self, response):
+        yield from response.follow_all(css="a", callback=self.article)
+
+    def article(self, response):
+        if response.css("form"):
+            raise crawlsched.NotThePage("the session has ended")
+        yield {{"url": response.url, "text": response.css("p::text").get()}}
+"""
+
+
+def test_a_start_request_logs_in_before_any_page_is_asked_for(site: Site, tmp_path: Path) -> None:
+    """Known pages wait for the log-in at every start; a page that the callback refuses counts for nothing."""
+    texts = {"/a": "one", "/b": "two"}
+    is_open = {"door": True}
+
+    def login(request: web.Request) -> web.Response:
+        if request.method == "POST":
+            answer = web.Response(text="".join(f'<a href="{path}">x</a>' for path in texts), content_type="text/html")
+            answer.set_cookie("sid", "1")
+            return answer
+        form = '<form method="post" action="/login"><input name="user"></form>'
+        return web.Response(text=f"<p>Log in</p>{form}", content_type="text/html")
+
+    def article(request: web.Request) -> web.Response:
+        if "sid" not in request.cookies or (request.path == "/b" and not is_open["door"]):
+            return web.Response(text="<p>Please log in</p><form></form>", content_type="text/html")
+        return web.Response(text=f"<p>{texts[request.path]}</p>", content_type="text/html")
+
+    site.page("/login", login)
+    for path in texts:
+        site.page(path, article)
+    runs = Runs(tmp_path)
+    items, _ = runs.run(LOGIN.format(site=site.url("")))
+    assert sorted(item["text"] for item in items) == ["one", "two"]
+    texts.update({"/a": "three", "/b": "four"})
+    is_open["door"] = False
+    before = len(site.requests)
+    items, crawl = runs.run(LOGIN.format(site=site.url("")))
+    assert [path for path, _ in site.requests[before:]][:2] == ["/login", "/login"]
+    assert all("sid" in headers.get("cookie", "") for path, headers in site.requests[before:] if path != "/login")
+    assert [item["text"] for item in items] == ["three"]
+    assert crawl.stats["crawlsched/not_the_page"] == 1
+    assert crawl.outcomes()[site.url("/b")][-1] == "wrong"
+    is_open["door"] = True
+    items, _ = runs.run(LOGIN.format(site=site.url("")))
+    assert [item["text"] for item in items] == ["four"]
+
+
+DETAILS = """
+import scrapy
+
+class Spider(scrapy.Spider):
+    name = "test"
+    start_urls = ["{site}/"]
+    custom_settings = {{"CRAWLSCHED_BANDWIDTH": "10/s"}}
+
+    def parse(self, response):
+        for number in range(8):
+            yield scrapy.Request(
+                f"{site}/detail?{{number}}", self.parse_detail, method="POST", cb_kwargs={{"number": number}}
+            )
+
+    def parse_detail(self, response, number):
+        yield {{"number": number}}
+"""
+
+
+def test_requests_that_are_no_pages_survive_a_stop(site: Site, tmp_path: Path) -> None:
+    """A list counts as delivered when its details are; stopped before, it is delivered again, and once in each run."""
+    site.page("/", "<p>list</p>")
+    site.page("/detail", "<p>detail</p>")
+    feed = tmp_path / "items.jl"
+    spider = DETAILS.format(site=site.url(""))
+    project = Project(tmp_path, spider, FEEDS=json.dumps({str(feed): {"format": "jsonlines"}}))
+    process = project.start()
+    until = time.monotonic() + 20
+    while len([path for path, _ in site.requests if path.startswith("/detail")]) < 3:
+        assert time.monotonic() < until
+        time.sleep(0.02)
+    process.send_signal(signal.SIGINT)
+    project.finish(process)
+    first = {json.loads(line)["number"] for line in feed.read_text().splitlines()}
+    assert 0 < len(first) < 8
+    runs = Runs(tmp_path)
+    for _ in range(2):
+        items, crawl = runs.run(spider)
+        assert sorted(item["number"] for item in items) == list(range(8))
+        assert crawl.stats["crawlsched/delivered"] == 1
+
+
+IDLE = """
+import scrapy
+from scrapy import signals
+from scrapy.exceptions import DontCloseSpider
+
+class Spider(scrapy.Spider):
+    name = "test"
+    start_urls = ["{site}/0"]
+    n = 0
+
+    @classmethod
+    def from_crawler(cls, crawler, *args, **kwargs):
+        spider = super().from_crawler(crawler, *args, **kwargs)
+        crawler.signals.connect(spider.idle, signals.spider_idle)
+        return spider
+
+    def idle(self):
+        self.n += 1
+        self.logger.info("idle number %d", self.n)
+        if self.n < 3:
+            self.crawler.engine.crawl(scrapy.Request("{site}/%d" % self.n))
+            raise DontCloseSpider
+
+    def parse(self, response):
+        pass
+"""
+
+
+def test_spider_idle_is_sent_when_all_that_was_asked_for_has_ended(site: Site, tmp_path: Path) -> None:
+    """Spiders that feed batches on it work, and it does not close a crawl that keeps its pages fresh."""
+    for number in range(3):
+        site.page(f"/{number}", f"<p>{number}</p>")
+    project = Project(tmp_path, IDLE.format(site=site.url("")), CLOSESPIDER_TIMEOUT="6")
+    crawl = project.run()
+    assert [crawl.log.count(f"idle number {number}") for number in (1, 2, 3, 4)] == [1, 1, 1, 0]
+    assert crawl.stats["crawlsched/pages/found"] == 3
+    assert crawl.stats["finish_reason"] == "closespider_timeout"
+
+
+SLOW = """
+import asyncio
+import scrapy
+
+class Slow:
+    async def process_item(self, item):
+        await asyncio.sleep(2.5)
+        return item
+
+class Spider(scrapy.Spider):
+    name = "test"
+    start_urls = ["{site}/fine", "{site}/broken"]
+    custom_settings = {{"ITEM_PIPELINES": {{Slow: 1}}, "CRAWLSCHED_ERROR_INTERVAL": 1000}}
+
+    def parse(self, response):
+        if "broken" in response.url:
+            raise ValueError("always")
+        yield {{"url": response.url}}
+"""
+
+
+def test_what_is_on_its_way_is_not_sent_again_and_what_always_fails_ever_more_rarely(
+    site: Site, tmp_path: Path
+) -> None:
+    """A pipeline slower than the next visit gets an item once; a callback that raises is named by the status."""
+    site.page("/fine", "<p>fine</p>")
+    site.page("/broken", "<p>broken</p>")
+    crawl = Project(
+        tmp_path, SLOW.format(site=site.url("")), CRAWLSCHED_BANDWIDTH="20/s", CLOSESPIDER_TIMEOUT="5"
+    ).run()
+    assert crawl.stats["item_scraped_count"] == 1
+    assert crawl.stats["crawlsched/deliveries/under_way"] >= 2
+    assert crawl.stats["spider_exceptions/ValueError"] == 2
+    assert len(site.visits("/broken")) == 2
+    store = crawl.store()
+    owner = store.owner()
+    assert owner is not None
+    assert owner.status["failing_callbacks"] == {"parse": 2}
+    store.close()
+
+
+MANY = """
+import scrapy
+
+class Spider(scrapy.Spider):
+    name = "test"
+    start_urls = ["{site}/1", "{site}/2", "{site}/3", "{site}/gone"]
+
+    def parse(self, response):
+        yield {{"url": response.url[-1]}}
+"""
+
+
+def test_one_pass_tries_every_page_once_and_recrawl_delivers_what_has_not_changed(
+    site: Site, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Gone pages count after one try; a number ends the run after so many visits; recrawl takes a pattern."""
+    for number in (1, 2, 3):
+        site.page(f"/{number}", f"<p>{number}</p>", etag=f'"{number}"')
+    spider = MANY.format(site=site.url(""))
+    runs = Runs(tmp_path)
+    items, crawl = runs.run(spider)
+    assert (len(items), crawl.stats["finish_reason"], crawl.stats["crawlsched/resolved"]) == (3, "finished", 4)
+    silent = spider.replace("start_urls", "not_start_urls")
+    items, crawl = runs.run(silent)
+    assert (items, crawl.stats["crawlsched/resolved"], len(site.visits("/gone"))) == ([], 4, 2)
+    items, crawl = runs.run(silent, CRAWLSCHED_ONE_PASS="2")
+    assert (items, crawl.stats["crawlsched/resolved"]) == ([], 2)
+    options = ["--database", crawl.database_url, "--collection", "test"]
+    assert main(["recrawl", "--pattern", "*/1", *options]) == 0
+    assert "1 page will be crawled and delivered first when a crawl starts" in capsys.readouterr().out
+    assert main(["recrawl", site.url("/2"), *options]) == 0
+    items, _ = runs.run(silent)
+    assert sorted(item["url"] for item in items) == ["1", "2"]
+    items, _ = runs.run(silent)
+    assert items == []
+    assert main(["recrawl", "--all", *options]) == 0
+    items, _ = runs.run(silent)
+    assert sorted(item["url"] for item in items) == ["1", "2", "3"]
+    assert main(["withheld", *options]) == 0
