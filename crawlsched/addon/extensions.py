@@ -64,20 +64,17 @@ _SHORT_TURNS = _ShortTurns()
 class Refresh:
     """Connect Scrapy's signals, the timers and the jobs to the refresher."""
 
-    def __init__(self, crawler: Crawler, refresher: Refresher) -> None:
+    def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
-        self._refresher = refresher
-        self._visits = refresher.visits
-        self._deliveries = refresher.deliveries
         self._timers: list[AsyncioLoopingCall | LoopingCall] = []
         self._work: CallLaterResult | None = None
-        self._jobs = CrawlJobs(refresher)
+        self._jobs: CrawlJobs | None = None
         self._receiver: Receiver | None = None
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
         """Make the extension for a crawler."""
-        extension = cls(crawler, Refresher.of(crawler))
+        extension = cls(crawler)
         for handler, signal in (
             (extension.spider_opened, signals.spider_opened),
             (extension.spider_closed, signals.spider_closed),
@@ -91,6 +88,11 @@ class Refresh:
         ):
             crawler.signals.connect(handler, signal)
         return extension
+
+    @property
+    def _refresher(self) -> Refresher:
+        # Not in from_crawler: Scrapy's test helpers make extensions before there is a spider.
+        return Refresher.of(self._crawler)
 
     # -- the life of a crawl
 
@@ -113,6 +115,7 @@ class Refresh:
         refresher.on_work = self._start_working
         if refresher.has_work:
             self._start_working()
+        self._jobs = CrawlJobs(refresher)
         self._jobs.start()
         if refresher.settings.receiver is not None:
             if is_asyncio_available():
@@ -135,7 +138,8 @@ class Refresh:
         _SHORT_TURNS.end()
         if self._receiver is not None:
             await self._receiver.stop()
-        self._jobs.stop()
+        if self._jobs is not None:
+            self._jobs.stop()
         for timer in self._timers:
             if timer.running:
                 timer.stop()
@@ -160,7 +164,7 @@ class Refresh:
 
     def request_reached_downloader(self, request: Request) -> None:
         """Pay for a request that did not come from a slot: robots.txt, media, inline requests."""
-        if self._visits.get(request.meta.get("crawlsched_visit")) is None:
+        if self._refresher.visits.get(request.meta.get("crawlsched_visit")) is None:
             self._refresher.slots.pay(self._refresher.clock())
             self._refresher.count_slots("paid")
 
@@ -173,17 +177,17 @@ class Refresh:
     def item_finished(self, item: Any, response: Response | None) -> None:
         """An item has gone through the pipelines."""
         if isinstance(response, Response):
-            self._deliveries.output_ended(_token(response), self._refresher.clock())
+            self._refresher.deliveries.output_ended(_token(response), self._refresher.clock())
 
     def item_failed(self, item: Any, response: Response | None) -> None:
         """A pipeline raised: the page's change was not delivered."""
         if isinstance(response, Response):
-            self._deliveries.failed(_token(response), self._refresher.clock())
+            self._refresher.deliveries.failed(_token(response), self._refresher.clock())
 
     def callback_failed(self, response: Any) -> None:
         """A callback raised: the page's change was not delivered."""
         if isinstance(response, Response):
-            self._deliveries.failed(_token(response), self._refresher.clock())
+            self._refresher.deliveries.failed(_token(response), self._refresher.clock())
 
     # -- timers
 

@@ -110,3 +110,87 @@ def test_shell_is_a_shell(site: Site, tmp_path: Path) -> None:
     ran = _run_in_a_project(tmp_path, site, "shell", "--spider", "test", "-c", "response.text", site.url("/"))
     assert "hello" in ran.stdout
     assert len(site.visits("/")) == 1
+
+
+def test_other_commands_are_none_of_ours(site: Site, tmp_path: Path) -> None:
+    """`scrapy check` ends as without us, and makes no database."""
+    ran = _run_in_a_project(tmp_path, site, "check")
+    assert ran.returncode == 0
+    assert "OK" in ran.stderr
+    assert not (tmp_path / "crawlsched.db").exists()
+
+
+SCRIPT = """
+import sys
+import scrapy
+from scrapy.crawler import AsyncCrawlerProcess
+from scrapy.utils.test import get_crawler
+
+class First(scrapy.Spider):
+    name = "first"
+    start_urls = [{url!r}]
+    got = []
+
+    def parse(self, response):
+        self.got.append((self.name, getattr(self, "tag", None)))
+
+class Second(First):
+    name = "second"
+
+settings = {{
+    "ADDONS": {{"crawlsched.Addon": 500}},
+    "CRAWLSCHED_COLLECTION": "{{name}}-{{tag}}",
+    "CRAWLSCHED_ONE_PASS": True,
+    "CRAWLSCHED_BANDWIDTH": "20/s",
+    "CRAWLSCHED_PROBES": False,
+    "TELNETCONSOLE_ENABLED": False,
+    "REMOTE_CONTROL_ENABLED": False,
+    "LOG_LEVEL": "WARNING",
+}}
+process = AsyncCrawlerProcess(settings)
+before = sys.getswitchinterval()
+for spider, tag in ((First, "a"), (First, "b"), (Second, "a")):
+    process.crawl(spider, tag=tag)
+process.start()
+print(sorted(First.got), sys.getswitchinterval() == before, process.bootstrap_failed)
+crawler = get_crawler(First, settings)
+print(crawler.settings["SCHEDULER"].__module__)
+"""
+
+
+def test_several_crawls_in_one_script(site: Site, tmp_path: Path) -> None:
+    """One spider twice with other arguments, another beside it: each its collection, and nothing is left behind."""
+    (tmp_path / "script.py").write_text(SCRIPT.format(url=site.url("/")))
+    ran = subprocess.run(
+        [sys.executable, "-W", "error", "script.py"],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert ran.stdout.splitlines() == [
+        "[('first', 'a'), ('first', 'b'), ('second', 'a')] True False",
+        "crawlsched.addon.scheduler",
+    ], ran.stderr[-3000:]
+    assert "WARNING" not in ran.stderr
+
+
+def test_one_database_from_wherever_the_project_is_started(site: Site, tmp_path: Path) -> None:
+    """The path counts from where scrapy.cfg is; other arguments than those of the last crawl are said."""
+    options = ["-s", "CRAWLSCHED_ONE_PASS=True", "-s", "CRAWLSCHED_PROBES=False", "-s", "CRAWLSCHED_BANDWIDTH=20/s"]
+    first = _run_in_a_project(tmp_path, site, "crawl", "test", "-a", "tag=love", *options)
+    assert first.returncode == 0, first.stderr[-2000:]
+    second = subprocess.run(
+        [sys.executable, "-m", "scrapy", "crawl", "test", "-a", "tag=humor", *options],
+        cwd=tmp_path / "shop",
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert [path.name for path in tmp_path.glob("**/crawlsched.db")] == ["crawlsched.db"]
+    assert "The collection 'test' was last crawled with another 'tag'" in second.stderr
+    assert "CRAWLSCHED_COLLECTION = '{name}-{tag}' keeps them apart" in second.stderr

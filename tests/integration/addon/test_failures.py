@@ -83,6 +83,7 @@ def test_a_huge_body_does_not_hold_up_the_others(tmp_path: Path) -> None:
             SPIDER.format(urls=urls),
             CRAWLSCHED_BANDWIDTH="20/s",
             CRAWLSCHED_SITEMAPS_FROM_ROBOTS="False",
+            CRAWLSCHED_STARTS_FIRST="0",
             CLOSESPIDER_TIMEOUT="10",
             LOG_LEVEL="ERROR",
         )
