@@ -7,6 +7,8 @@ PYTEST_ARGUMENTS ?=
 BENCHMARKS ?=
 VENV := .venv
 BIN := $(VENV)/bin
+# What Scrapy's own tests need, such as a plugin of pytest that ours must not have, stands apart.
+SCRAPY_VENV := .venv-scrapy-tests
 # Quiet twice: errors are shown, and warnings about a machine's own pip configuration are not.
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet --quiet
 
@@ -16,13 +18,14 @@ unexport PYTHONPATH
 # More than cores: half of them wait for crawls (tests/spreading.py).
 WORKERS ?= 4
 
-.PHONY: help demo test test-quick bench lint format clean
+.PHONY: help demo test test-quick scrapy-tests bench lint format clean
 .DEFAULT_GOAL := help
 
 help:
 	@echo "make demo    keep a small living site fresh for a minute, beside one that is crawled in turn"
 	@echo "make test    style, types, layers and all tests"
 	@echo "make test-quick   without the crawls that take long and without statistics: three minutes"
+	@echo "make scrapy-tests  Scrapy's own tests of crawling with and without the add-on, a quarter of an hour"
 	@echo "make bench   the benchmarks, some hours on an idle machine; BENCHMARKS=frontier for one of them"
 	@echo "make lint    style, types and layers only"
 	@echo "make format  bring the code into the one format"
@@ -43,6 +46,9 @@ lint: $(VENV)/.for-tests
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
+scrapy-tests: $(SCRAPY_VENV)/.for-scrapy-tests
+	$(SCRAPY_VENV)/bin/python -m tests.scrapy_suite
+
 format: $(VENV)/.for-tests
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
@@ -51,7 +57,7 @@ bench: $(VENV)/.for-tests
 	$(BIN)/python -m tests.benchmarks $(BENCHMARKS)
 
 clean:
-	rm -rf $(VENV) build dist demo-output bench-output .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(SCRAPY_VENV) build dist demo-output bench-output .mypy_cache .pytest_cache .ruff_cache .hypothesis
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
@@ -60,6 +66,13 @@ $(BIN)/python:
 	    echo "$(PYTHON) cannot make virtual environments; install its venv package, or name another Python with PYTHON=..." >&2; exit 1; }
 	@echo "Making a virtual environment in $(VENV)"
 	@$(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); exit 1; }
+
+$(SCRAPY_VENV)/.for-scrapy-tests: pyproject.toml
+	@echo "Making a virtual environment in $(SCRAPY_VENV), for Scrapy's own tests"
+	@$(PYTHON) -m venv $(SCRAPY_VENV)
+	@$(SCRAPY_VENV)/bin/python -m pip --disable-pip-version-check --quiet --quiet install --editable '.[test]' \
+	    hatchling pexpect psutil pyftpdlib pytest-timeout pytest-twisted sybil testfixtures
+	@touch $@
 
 $(VENV)/.for-demo: pyproject.toml | $(BIN)/python
 	@echo "Installing crawlsched and what the demo needs"

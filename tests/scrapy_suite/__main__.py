@@ -1,7 +1,7 @@
 """Run the tests of crawling of the installed Scrapy once without and once with the add-on, and say what differs.
 
-They come from the sdist on the package index. What may differ, and why, stands in docs/scrapy_tests.md; the exit code is
-1 if anything else does.
+They come from the sdist on the package index. What may differ, and why, stands in docs/scrapy_tests.md; the exit code
+is 1 if anything else does.
 """
 
 from __future__ import annotations

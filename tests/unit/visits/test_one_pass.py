@@ -1,0 +1,70 @@
+"""One pass: every page is tried once, best first, and then the run is over."""
+
+import numpy as np
+
+from crawlsched.planner import Planner
+from crawlsched.visits.one_pass import OnePass
+
+
+def _free(host: int, now: float) -> float:
+    return now
+
+
+def _pass(n: int, most: int | None = None, **parameters: float) -> tuple[Planner, OnePass]:
+    planner = Planner(bandwidth=1.0, **parameters)
+    planner.add(np.zeros(n, int), 0.0, np.arange(1.0, n + 1))
+    return planner, OnePass(planner, most)
+
+
+def _go(planner: Planner, one_pass: OnePass, now: float) -> int | None:
+    """Visit the best page that may go, as a slot does."""
+    pick = None if one_pass.is_full else planner.pick(now, _free)
+    while pick is not None and not one_pass.may_go(pick.page):
+        pick = planner.pick(now, _free)
+    one_pass.is_drained = pick is None
+    if pick is None:
+        return None
+    one_pass.tried(pick.page)
+    planner.crawled(pick.page, now, None)
+    return pick.page
+
+
+def test_every_page_goes_once_and_the_best_first() -> None:
+    """Pages that were tried stay out, however much they are worth."""
+    planner, one_pass = _pass(3)
+    assert [_go(planner, one_pass, float(now)) for now in range(1, 6)] == [2, 1, 0, None, None]
+    assert one_pass.is_over(6.0)
+
+
+def test_pages_that_back_off_are_tried_when_no_other_is_left() -> None:
+    """One that failed in an earlier run has its try in this one; one within its least interval has not."""
+    planner, one_pass = _pass(2)
+    planner.failed(planner.pick(1.0, _free).page, 1.0)  # type: ignore[union-attr]
+    assert _go(planner, one_pass, 2.0) == 0
+    assert _go(planner, one_pass, 3.0) is None
+    assert not one_pass.is_over(3.0)
+    assert _go(planner, one_pass, 4.0) == 1
+    assert one_pass.is_over(5.0)
+    planner, one_pass = _pass(1, min_crawl_interval=100.0)
+    planner.crawled(planner.pick(1.0, _free).page, 1.0, None)  # type: ignore[union-attr]
+    assert one_pass.is_over(2.0)
+
+
+def test_a_number_of_visits_ends_it_sooner() -> None:
+    """After so many visits no page is given any more."""
+    planner, one_pass = _pass(3, most=2)
+    assert [_go(planner, one_pass, float(now)) for now in range(1, 4)] == [2, 1, None]
+    assert one_pass.is_over(4.0)
+
+
+def test_news_of_a_page_let_it_go_once_more() -> None:
+    """A page that was put aside comes back when there is something new about it."""
+    planner, one_pass = _pass(1)
+    assert _go(planner, one_pass, 1.0) == 0
+    assert _go(planner, one_pass, 2.0) is None
+    assert one_pass.is_over(3.0)
+    planner.pages.marks[0] = 0
+    one_pass.released(0, 4.0)
+    assert not one_pass.is_over(4.0)
+    assert _go(planner, one_pass, 5.0) == 0
+    assert one_pass.is_over(6.0)
