@@ -150,7 +150,7 @@ def read_one_pass(value: object) -> bool | int:
         raise ValueError(allowed) from None
 
 
-_MAY_WITHHOLD = ("wrong_page", "template_edit", "flapping", "noise", "min_change", "recipe", "credentials")
+_MAY_WITHHOLD = ("wrong_page", "template", "flapping", "noise", "minimum_change", "recipe", "credentials")
 
 
 def read_withhold(value: object) -> frozenset[str]:

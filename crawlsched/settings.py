@@ -300,7 +300,7 @@ class Settings:
         True,
         read_withhold,
         "`False`: nothing that came from a page is held back. `{'flapping': False}`: nothing for that reason "
-        "(`wrong_page`, `template_edit`, `flapping`, `noise`, `min_change`, `recipe`, `credentials`).",
+        "(`wrong_page`, `template`, `flapping`, `noise`, `minimum_change`, `recipe`, `credentials`).",
     )
     fallback_scheduler: str | type | None = _setting(
         None, read_optional(read_scheduler), "The scheduler for requests that are no pages. Set by the add-on."

@@ -13,10 +13,10 @@ logger = logging.getLogger(__name__)
 #: Why something may not reach the spider, and what that means.
 REASONS: dict[str, str] = {
     "wrong_page": "look like a page that the host serves in the place of others",
-    "template_edit": "were changed only as all pages of their site were",
+    "template": "were changed only as all pages of their site were",
     "flapping": "go back and forth between contents that were delivered",
     "noise": "were changed only where pages of their kind are noisy",
-    "min_change": "were changed by less than CRAWLSCHED_MIN_CHANGE",
+    "minimum_change": "were changed by less than CRAWLSCHED_MIN_CHANGE",
     "recipe": "are read by another recipe than before",
     "forgotten": "were told to be forgotten (crawlsched forget)",
     "known": "are known and were asked for again; they are visited when that is worth it",

@@ -36,6 +36,7 @@ from crawlsched.content.reading import Body, Content
 from crawlsched.content.recipe_choice import Recipes
 from crawlsched.planner import Plan, Snapshot
 from crawlsched.refresh.announcements import Announcing
+from crawlsched.refresh.delivering import Delivering
 from crawlsched.refresh.owing import Owing
 from crawlsched.refresh.requested import Admission, Admitted, Asked
 from crawlsched.refresh.responses import Fetched, ForSpider, Responses
@@ -158,6 +159,9 @@ class Refresher:
             request_fingerprint=request_fingerprint,
             clock=clock,
         )
+        self._delivering = Delivering(
+            self.collection, self.owing, count, delivers_unchanged=settings.callback_on_unchanged
+        )
         self._responses = Responses(
             self.collection,
             self.visits,
@@ -165,9 +169,8 @@ class Refresher:
             count,
             request_fingerprint,
             lambda source, now: self._announcing.nothing_new(source, now, ok=False),
-            self.owing,
+            self._delivering,
             settings.min_change,
-            delivers_unchanged=settings.callback_on_unchanged,
         )
         self._outgoing = Outgoing(
             self.collection,
@@ -180,7 +183,7 @@ class Refresher:
             one_pass=self.one_pass,
             delivers_unchanged=settings.callback_on_unchanged,
         )
-        self.deliveries = self._responses.deliveries
+        self.deliveries = self._delivering.deliveries
 
     @classmethod
     def of(cls, crawler: Crawler) -> Self:
@@ -320,7 +323,7 @@ class Refresher:
 
     def is_quiet(self) -> bool:
         """Whether start(), and all pages and requests that this run has asked for, have ended."""
-        self._responses.look_at_ended()
+        self._delivering.look_at_ended()
         return self.starts.has_ended and not self.collection.n_awaited and not self.deliveries.n_untracked
 
     def pass_is_over(self, now: float) -> bool:
@@ -367,7 +370,7 @@ class Refresher:
 
     def not_the_page(self, token: object, url: str, now: float) -> None:
         """The spider's callback says that a response is not the page it should be."""
-        self._responses.not_the_page(token, url, now)
+        self._delivering.not_the_page(token, url, now)
 
     # -- what hosts ask for
 

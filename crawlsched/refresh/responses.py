@@ -15,13 +15,11 @@ from crawlsched.content.judging import ChangeSize, Verdict, judged, rebaselined
 from crawlsched.content.reading import Content
 from crawlsched.content.validators import seconds_since
 from crawlsched.content.wrong_pages import Suspicion
-from crawlsched.pages.marks import AWAITED, SHOWN
 from crawlsched.pages.variants import variant_fingerprint
-from crawlsched.refresh.owing import Owing
+from crawlsched.refresh.delivering import Delivering
 from crawlsched.refresh.retry_after import retry_after
 from crawlsched.refresh.siblings import sibling_of
 from crawlsched.store import TRACE_COLUMNS, Outcome, PageFacts, host_of
-from crawlsched.visits.deliveries import Deliveries, Delivery
 from crawlsched.visits.probes import Probe, Probes
 from crawlsched.visits.visits import Visit, Visits
 
@@ -71,14 +69,6 @@ class Fetched(NamedTuple):
         return self.etag, self.last_modified
 
 
-class _Before(NamedTuple):
-    """What was known of a page before a visit."""
-
-    facts: PageFacts
-    columns: dict[str, Any]
-    observation: int
-
-
 class Responses:
     """How visits end.
 
@@ -98,12 +88,10 @@ class Responses:
         Gives the 20-byte request fingerprint of a URL.
     source_ended : callable
         Told of a source whose visit brought nothing: its number, the time.
-    owing : Owing
-        Says which visits are delivered whatever they found.
+    delivering : Delivering
+        How responses get to the spider.
     min_change : float
         A smaller change counts as none; see `judging.judged`.
-    delivers_unchanged : bool
-        Whether the spider gets what did not change, too.
     """
 
     def __init__(
@@ -114,19 +102,10 @@ class Responses:
         count: Callable[..., None],
         request_fingerprint: Callable[[str], bytes],
         source_ended: Callable[[int, float], None],
-        owing: Owing,
+        delivering: Delivering,
         min_change: float = 0.0,
-        *,
-        delivers_unchanged: bool = False,
     ) -> None:
-        self.deliveries = Deliveries(
-            delivered=self._delivered, failed=self._delivery_failed, given_up=self._delivery_given_up
-        )
-        self._owing = owing
-        owing.deliveries = self.deliveries
-        self._delivers_unchanged = delivers_unchanged
-        #: Pages whose visit or delivery may have been the last that somebody waits for.
-        self.ended_pages: list[int] = []
+        self._delivering = delivering
         self._observation = -1
         self._collection = collection
         self._planner = collection.planner
@@ -208,14 +187,8 @@ class Responses:
             self._try_validators(visit, facts, fetched, verdict, probe, now)
         else:
             verdict = verdict._replace(outcome=Outcome.MOVED)
-        owed = self._owing.of(page, now)
-        if not verdict.is_new and not owed and (reason := withheld_for(verdict, content)) is not None:
-            if self._collection.withheld.may(reason):
-                self._collection.withheld.note(host_of(facts.url), reason, facts.url, now)
-            else:
-                owed = SHOWN
-        is_for_spider = verdict.is_new or bool(owed) or self._delivers_unchanged
-        columns = self._planner.columns([page]) if is_for_spider else {}
+        reason = withheld_for(verdict, content)
+        before = self._delivering.before(facts, is_new=verdict.is_new, reason=reason, now=now)
         self._observe(visit, verdict, page, fetched, now)
         self._collection.put_facts(verdict.facts or facts, now)
         if is_probed:
@@ -223,24 +196,13 @@ class Responses:
             self._probes.ask(Probe(page, visit.host, content, False, visit.validated, now))
         if verdict.is_new and content.packed_text is not None:
             self._collection.keep_text(page, content.packed_text, now)
-        if not is_for_spider:
+        if before is None:
             return ForSpider.UNCHANGED
-        return self._delivering(visit, verdict, owed, _Before(facts, columns, self._observation), now)
-
-    def _delivering(self, visit: Visit, verdict: Verdict, owed: int, before: _Before, now: float) -> ForSpider:
-        """Say what a response is to the spider, and begin its delivery if it gets it."""
-        page = before.facts.page
-        facts = self._collection.facts_of(page)
-        digest = facts.pending_fingerprint or facts.fingerprint
-        if self.deliveries.is_open(page, digest) and not owed & ~self.deliveries.owed_of(page):
-            # The same content is on its way already.
-            self._count("crawlsched/deliveries/under_way")
+        before = before._replace(observation=self._observation)
+        is_other = self._delivering.begin(visit.token, before, is_new=verdict.is_new, changed=verdict.changed, now=now)
+        if is_other is None:  # the same content is on its way already
             return ForSpider.NOTHING
-        delivery = self.deliveries.begin(visit.token, page, now, digest=digest, owed=owed, before=before)
-        self._owing.begun(delivery, now)
-        if verdict.changed or before.facts.fingerprint is None:
-            return ForSpider.CHANGED
-        return ForSpider.CHANGED if verdict.is_new and digest != before.facts.fingerprint else ForSpider.OWED
+        return ForSpider.CHANGED if is_other else ForSpider.OWED
 
     def _put_off(
         self,
@@ -453,7 +415,7 @@ class Responses:
         if visit.page < 0 or not self._collection.knows(visit.page):
             return
         if outcome is not Outcome.PROBED:
-            self.ended_pages.append(visit.page)
+            self._delivering.ended_pages.append(visit.page)
         self._observation = self._collection.unsaved.observation(
             now,
             visit.page if observation is None else observation.page,
@@ -470,65 +432,11 @@ class Responses:
         )
         self._collection.unsaved.page(visit.page, now)
 
-    # -- a delivery ends
-
-    def _delivered(self, delivery: Delivery, now: float) -> None:
-        page = delivery.page
-        self.ended_pages.append(page)
-        if not self._collection.knows(page):  # forgotten meanwhile
-            return
-        facts = self._collection.facts_of(page)
-        # What was seen since is another delivery's.
-        if facts.pending_fingerprint is not None and facts.pending_fingerprint == delivery.digest:
-            self._collection.put_facts(facts._replace(fingerprint=delivery.digest, pending_fingerprint=None), now)
-        self._owing.delivered(delivery, now)
-        self._count("crawlsched/delivered")
-
-    def _delivery_failed(self, delivery: Delivery, now: float) -> None:
-        # The pending fingerprint stays, so the next visit brings the content again, whether it changed or not.
-        self.ended_pages.append(delivery.page)
-        self._count("crawlsched/undelivered")
-        if self._collection.knows(delivery.page):
-            data = self._collection.facts_of(delivery.page).template_data or {}
-            self._owing.failed(delivery, str(data.get("callback") or "parse"), now)
-
-    def _delivery_given_up(self, delivery: Delivery, now: float) -> None:
-        self.ended_pages.append(delivery.page)
-        self._count("crawlsched/undelivered")
-
-    def not_the_page(self, token: object, url: str, now: float) -> None:
-        """The callback says that a response is not the page it should be: nothing of it counts."""
-        self._count("crawlsched/not_the_page")
-        self._collection.withheld.note(host_of(url), "not_the_page", url, now)
-        delivery = self.deliveries.revoked(token, now)
-        if delivery is None or delivery.page < 0 or not self._collection.knows(delivery.page):
-            return
-        facts, columns, observation = delivery.before
-        self.ended_pages.append(delivery.page)
-        kept = self._collection.facts_of(delivery.page)
-        self._collection.put_facts(facts._replace(template=kept.template, template_data=kept.template_data), now)
-        self._planner.take_back(columns, now)
-        self._collection.unsaved.retract(observation, str(Outcome.WRONG), now)
-        self._collection.unsaved.page(delivery.page, now)
-
-    def look_at_ended(self) -> None:
-        """Note which pages that a request of this run made have had their first visit and its delivery."""
-        marks, still = self._planner.pages.marks, []
-        for page in self.ended_pages:
-            if not marks.item(page) & AWAITED:
-                continue
-            if self.deliveries.is_open(page):
-                still.append(page)
-            else:
-                marks[page] &= ~AWAITED & 0xFFFF
-                self._collection.n_awaited -= 1
-        self.ended_pages = still
-
 
 def withheld_for(verdict: Verdict, content: Content) -> str | None:
     """Return the reason for which content that is another one is not delivered; None: it is the same."""
     if verdict.outcome is Outcome.FLAPPING:
         return "flapping"
     if content.is_template_edit:
-        return "template_edit"
-    return "min_change" if verdict.size is not None and verdict.outcome is Outcome.UNCHANGED else None
+        return "template"
+    return "minimum_change" if verdict.size is not None and verdict.outcome is Outcome.UNCHANGED else None
