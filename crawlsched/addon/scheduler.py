@@ -19,6 +19,7 @@ from scrapy import Request, Spider, signals
 from scrapy.core.scheduler import BaseScheduler
 from scrapy.crawler import Crawler
 from scrapy.exceptions import CloseSpider, DontCloseSpider
+from scrapy.http.request import NO_CALLBACK
 from scrapy.utils.asyncio import CallLaterResult, call_later, run_in_thread
 from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 from scrapy.utils.httpobj import urlparse_cached
@@ -406,6 +407,7 @@ class Scheduler(BaseScheduler):
         try:
             request = Request(
                 url,
+                NO_CALLBACK,
                 dont_filter=True,
                 meta={"crawlsched_source": visit.source, "download_maxsize": self._longest_source},
             )

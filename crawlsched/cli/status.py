@@ -58,6 +58,9 @@ def report(arguments: argparse.Namespace) -> dict[str, Any]:
             "last_hour": visits_since(store, now - 3600.0),
             "last_day": visits_since(store, now - 86_400.0),
             "hosts": _hosts(store),
+            "withheld": _withheld(store),
+            "not_data": status.get("not_data") or {},
+            "failing_callbacks": status.get("failing_callbacks") or {},
             "sources": sorted(described, key=_worth, reverse=True),
         }
     finally:
@@ -78,6 +81,15 @@ def _hosts(store: "Store") -> list[dict[str, Any]]:
         if host.counts
     ]
     return [host for host in described if host["wrong_pages"] or host["validators"]]
+
+
+def _withheld(store: "Store") -> dict[str, dict[str, int]]:
+    """Count what did not reach the spider: reason to host to number."""
+    counted: dict[str, dict[str, int]] = {}
+    for host in store.host_rows():
+        for reason, row in host.counts.get("withheld", {}).items():
+            counted.setdefault(reason, {})[host.host] = row["n"]
+    return counted
 
 
 def _source(source: "Source", totals: "Totals", visits: dict[str, Any], *, is_heard: bool) -> dict[str, Any]:
@@ -136,6 +148,7 @@ def say(report: dict[str, Any]) -> str:
     lines += [*_say_pages(report["pages"], report["expected_freshness"]), ""]
     lines += _say_budget(report)
     lines += _say_hosts(report)
+    lines += _say_held_back(report)
     # An index of sitemaps covers no page itself; --json has it.
     if shown := [source for source in report["sources"] if source["pages"] or source["problems"]]:
         lines += ["", *_say_sources(shown)]
@@ -191,6 +204,20 @@ def _say_hosts(report: dict[str, Any]) -> list[str]:
         if lying:
             lines.append(f"{name} stays the same when pages change, and is not believed, at {_some(lying)}")
     return ["", *lines] if lines else []
+
+
+def _say_held_back(report: dict[str, Any]) -> list[str]:
+    """Say what does not reach the spider, and which of its callbacks need a look."""
+    lines = []
+    for reason, hosts in sorted(report["withheld"].items()):
+        if reason != "known":  # that is how it should be
+            names = sorted(hosts, key=lambda host: -hosts[host])
+            lines.append(f"held back {say_count(sum(hosts.values()), 'time')} ({reason}), of {_some(names)}")
+    for callback, n in report["failing_callbacks"].items():
+        lines.append(f"the callback {callback} raised {say_count(n, 'time')} in this crawl, or its items did")
+    for callback, n in report["not_data"].items():
+        lines.append(f"{say_count(n, 'request')} for {callback} cannot be written down, and are crawled once")
+    return ["", *lines, "`crawlsched withheld` has the pages"] if lines else []
 
 
 def _some(names: list[str]) -> str:

@@ -9,12 +9,12 @@ from crawlsched.change_signals import part_of_site
 from crawlsched.cli.pages import find_page
 from crawlsched.cli.planning import planner_of_page
 from crawlsched.cli.sources import VISITS
-from crawlsched.cli.target import common_options, find_target, open_store, owner_now
+from crawlsched.cli.target import Target, common_options, find_target, open_store, owner_now
 from crawlsched.cli.wording import say_count, say_duration, say_interval, say_moment, say_share, say_table
 from crawlsched.exceptions import UnknownPage
 
 if TYPE_CHECKING:
-    from crawlsched.store import ObservationRow, Store
+    from crawlsched.store import ObservationRow, PageFacts, Store
 
 __all__ = ["add_parser", "report", "say"]
 
@@ -43,45 +43,59 @@ def add_parser(commands: Any) -> None:
 
 
 def report(arguments: argparse.Namespace) -> dict[str, Any]:
-    """Gather everything."""
-    from crawlsched.content.judging import flaps_between
-    from crawlsched.planner import explain
-
+    """Gather everything, of all pages that the URL has."""
     target = find_target(arguments)
     now = time.time()
     store = open_store(target)
     try:
         page = find_page(store, arguments.url)
-        facts = store.facts([page])[0]
-        if facts is None:  # forgotten between the two questions
-            raise UnknownPage(arguments.url, store.name)
-        planner = planner_of_page(store, target, page, now)
-        explanation = explain(planner, 0, now).to_dict()
-        columns = {name: column[0] for block in store.load(pages=[page]) for name, column in block.items()}
-        rest_until = _rest_until(store, facts.url)
-        if rest_until > now and explanation["binds"] in ("value", "overdue"):
-            explanation["binds"] = "host"
-        return {
-            "url": facts.url,
-            "collection": store.name,
-            "time": now,
-            "running": owner_now(store, now) is not None,
-            **explanation,
-            **_trust(store, int(columns["source"])),
-            "page": page,
-            "host_rests_until": rest_until if rest_until > now else None,
-            "next_crawl_at": _next_crawl_at(explanation, rest_until, now),
-            **_history(columns),
-            "undelivered": facts.pending_fingerprint is not None,
-            "moved_to": facts.moved_to,
-            "recipe": facts.recipe,
-            "flaps_between": flaps_between(facts),
-            **_host_notes(store, facts.url),
-            "visits": [_visit(row) for row in store.observations_of(page, arguments.visits)],
-            "announced_by": _announced_by(store, page),
-        }
+        url = _facts(store, page, arguments.url).url
+        first, *others = [
+            _of_page(store, target, number, arguments, now) for number in sorted({page, *store.pages_of(url)})
+        ]
+        return {**first, "variants": others}
     finally:
         store.close()
+
+
+def _facts(store: "Store", page: int, url: str) -> "PageFacts":
+    facts = store.facts([page])[0]
+    if facts is None:  # forgotten between two questions
+        raise UnknownPage(url, store.name)
+    return facts
+
+
+def _of_page(store: "Store", target: Target, page: int, arguments: argparse.Namespace, now: float) -> dict[str, Any]:
+    from crawlsched.content.judging import flaps_between
+    from crawlsched.planner import explain
+
+    facts = _facts(store, page, arguments.url)
+    planner = planner_of_page(store, target, page, now)
+    explanation = explain(planner, 0, now).to_dict()
+    columns = {name: column[0] for block in store.load(pages=[page]) for name, column in block.items()}
+    rest_until = _rest_until(store, facts.url)
+    if rest_until > now and explanation["binds"] in ("value", "overdue"):
+        explanation["binds"] = "host"
+    return {
+        "url": facts.url,
+        "variant": facts.variant,
+        "collection": store.name,
+        "time": now,
+        "running": owner_now(store, now) is not None,
+        **explanation,
+        **_trust(store, int(columns["source"])),
+        "page": page,
+        "host_rests_until": rest_until if rest_until > now else None,
+        "next_crawl_at": _next_crawl_at(explanation, rest_until, now),
+        **_history(columns),
+        "undelivered": facts.pending_fingerprint is not None,
+        "moved_to": facts.moved_to,
+        "recipe": facts.recipe,
+        "flaps_between": flaps_between(facts),
+        **_host_notes(store, facts.url),
+        "visits": [_visit(row) for row in store.observations_of(page, arguments.visits)],
+        "announced_by": _announced_by(store, page),
+    }
 
 
 def _host_notes(store: "Store", url: str) -> dict[str, Any]:
@@ -149,7 +163,11 @@ def _announced_by(store: "Store", page: int) -> list[dict[str, Any]]:
 
 
 def say(report: dict[str, Any]) -> str:
-    """Put it on one screen."""
+    """Put it on one screen, one for each page that the URL has."""
+    return "\n\n".join(map(_say_page, [report, *report["variants"]]))
+
+
+def _say_page(report: dict[str, Any]) -> str:
     now = report["time"]
     paragraphs = {
         "changes": [_say_changes(report), *_say_found(report, now)],
@@ -159,7 +177,8 @@ def say(report: dict[str, Any]) -> str:
         "next crawl": [_say_next(report, now)],
         "decided by": [_BINDS[report["binds"]]],
     }
-    lines = [f"{report['url']}  (page {report['page']} of {report['collection']!r}, {report['state']})", ""]
+    variant = "" if report["variant"] is None else f", variant {report['variant']!r}"
+    lines = [f"{report['url']}  (page {report['page']} of {report['collection']!r}, {report['state']}{variant})", ""]
     lines += say_table([["" if n else name, line] for name, said in paragraphs.items() for n, line in enumerate(said)])
     if report["visits"]:
         lines += ["", "last visits", *_say_visits(report["visits"], now)]

@@ -45,7 +45,7 @@ from crawlsched.refresh.slots import Outgoing
 from crawlsched.settings import Settings
 from crawlsched.slot_clock import SlotClock
 from crawlsched.sources.source_reading import SourceRead
-from crawlsched.store import Command, Outcome, PageFacts, Source
+from crawlsched.store import Outcome, PageFacts, Source
 from crawlsched.visits.one_pass import OnePass
 from crawlsched.visits.probes import Probes
 from crawlsched.visits.starts import Starts

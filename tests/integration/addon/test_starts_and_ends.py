@@ -242,4 +242,10 @@ def test_one_pass_tries_every_page_once_and_recrawl_delivers_what_has_not_change
     assert main(["recrawl", "--all", *options]) == 0
     items, _ = runs.run(silent)
     assert sorted(item["url"] for item in items) == ["1", "2", "3"]
-    assert main(["withheld", *options]) == 0
+    items, _ = runs.run(spider)
+    assert sorted(item["url"] for item in items) == ["1", "2", "3"]  # start requests are called back at every start
+    capsys.readouterr()
+    assert main(["status", *options]) == 0
+    assert main(["why", site.url("/1"), *options]) == 0
+    assert main(["withheld", "--reason", "known", *options]) == 0
+    assert "127.0.0.1  known  4 times" in capsys.readouterr().out
