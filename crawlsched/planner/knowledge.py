@@ -571,7 +571,7 @@ class Knowledge:
 
     def put_off(self, page: int, until: float, now: float) -> None:
         """Leave a page alone until a time."""
-        now = self._at(now)
+        now = self.at(now)
         self.pages.set_rare(page, not_before=until)
         self.frontier.refile_one(page, now)
 
