@@ -195,21 +195,21 @@ class Refresher:
 
     @classmethod
     def _for(cls, crawler: Crawler) -> Self:
-        assert crawler.spider is not None
         assert crawler.stats is not None
         # Wall-clock time once, the monotonic clock from then on: a clock that is set back or forward moves no slot.
         offset = time.time() - time.monotonic()
-        settings, spider = Settings.from_scrapy(crawler.settings, crawler.spider.name), crawler.spider
+        # Tests of other components make middlewares, and no crawl, without a spider.
+        spider = crawler.spider
+        name, arguments = ("", {}) if spider is None else (spider.name, vars(spider))
+        settings = Settings.from_scrapy(crawler.settings, name)
         assert settings.collection is not None
-        settings = replace(
-            settings,
-            database_url=anchored(settings.database_url, Path.cwd()),
-            collection=named_collection(settings.collection, spider.name, vars(spider)),
-        )
+        settings = replace(settings, database_url=anchored(settings.database_url, Path.cwd()))
+        if spider is not None:
+            settings = replace(settings, collection=named_collection(settings.collection, name, arguments))
         return cls(
             settings,
-            crawler.spider.name,
-            arguments=argument_digests(vars(spider)),
+            name,
+            arguments=argument_digests(arguments),
             count=crawler.stats.inc_value,
             request_fingerprint=lambda url: crawler.request_fingerprinter.fingerprint(Request(url)),
             clock=lambda: offset + time.monotonic(),
