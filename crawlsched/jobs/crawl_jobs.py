@@ -119,7 +119,6 @@ def prune(store: Store, before: float) -> int:
     deleted = 0
     while n := store.prune(before, _PRUNED_AT_ONCE):
         deleted += n
-    store.prune_templates()
     if deleted:
         logger.info("%d old observations were deleted.", deleted)
     return deleted
@@ -210,9 +209,11 @@ class CrawlJobs:
         self._refresher.poll_sources(self._refresher.clock())
 
     async def prune(self) -> None:
-        """Delete observations that are older than CRAWLSCHED_OBSERVATION_RETENTION."""
+        """Delete observations that are older than CRAWLSCHED_OBSERVATION_RETENTION, and unused request templates."""
         before = self._refresher.clock() - self._settings.observation_retention
-        await run_in_thread(prune, self._refresher.collection.store, before)
+        store = self._refresher.collection.store
+        await run_in_thread(prune, store, before)
+        await run_in_thread(store.prune_templates)
 
     async def check_store(self) -> None:
         """Look whether the database is sound."""

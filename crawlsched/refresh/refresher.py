@@ -202,9 +202,8 @@ class Refresher:
         spider = crawler.spider
         name, arguments = ("", {}) if spider is None else (spider.name, vars(spider))
         settings = Settings.from_scrapy(crawler.settings, name)
-        assert settings.collection is not None
         settings = replace(settings, database_url=anchored(settings.database_url, Path.cwd()))
-        if spider is not None:
+        if spider is not None and settings.collection is not None:
             settings = replace(settings, collection=named_collection(settings.collection, name, arguments))
         return cls(
             settings,

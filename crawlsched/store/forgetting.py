@@ -12,7 +12,16 @@ from crawlsched.store.rows import digest, url_digest
 from crawlsched.store.statements import insert
 from crawlsched.store.tombstones import KINDS, pattern
 
-__all__ = ["delete_pages", "delete_unused_templates", "leave_tombstone", "matching", "prune", "prune_texts"]
+__all__ = [
+    "delete_pages",
+    "delete_templates",
+    "delete_unused_templates",
+    "leave_tombstone",
+    "matching",
+    "prune",
+    "prune_texts",
+    "unused_templates",
+]
 
 Key = tuple[int, int]
 _SLICE = 1000
@@ -80,6 +89,23 @@ def delete_unused_templates(connection: Connection, key: Key) -> None:
             template.c.shard == key[0], template.c.collection == key[1], template.c.digest.not_in(used)
         )
     )
+
+
+def unused_templates(connection: Connection, key: Key, limit: int) -> list[bytes]:
+    """Give at most `limit` request templates that no page names."""
+    template, page = models.request_templates, models.pages
+    known = select(template.c.digest).where(template.c.shard == key[0], template.c.collection == key[1])
+    used = select(page.c.template).where(
+        page.c.shard == key[0], page.c.collection == key[1], page.c.template.is_not(None)
+    )
+    return list(connection.execute(known.except_(used).limit(limit)).scalars())
+
+
+def delete_templates(connection: Connection, key: Key, digests: list[bytes]) -> None:
+    """Delete request templates."""
+    template = models.request_templates
+    own = (template.c.shard == key[0], template.c.collection == key[1])
+    connection.execute(delete(template).where(*own, template.c.digest.in_(digests)))
 
 
 def delete_collection(connection: Connection, key: Key) -> None:

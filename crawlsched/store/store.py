@@ -25,6 +25,8 @@ from crawlsched.store.tombstones import Tombstones
 
 __all__ = ["Store", "StoredPlan"]
 
+_TEMPLATES_AT_ONCE = 500
+
 T = TypeVar("T")
 P = ParamSpec("P")
 
@@ -61,6 +63,8 @@ class Store:
         self.key = key
         self.lease: Lease | None = None
         self._forgotten: set[int] = set()
+        # Request templates that were written while unused ones are looked for; None: nobody looks.
+        self._templates_saved: set[bytes] | None = None
         # Two threads of one process take turns here, instead of waiting for each other's locks in the database.
         self._turn = threading.RLock()
         table = models.tombstones
@@ -297,6 +301,8 @@ class Store:
             If the database cannot be written now; nothing was written.
         """
         with self._turn:
+            if self._templates_saved is not None:
+                self._templates_saved.update(batch.templates)
             return self._save(batch.without(self._forgotten) if self._forgotten else batch)
 
     def _save(self, batch: Batch) -> Saved:
@@ -407,9 +413,25 @@ class Store:
         """Delete at most `limit` observations and done commands older than a time; repeat while it gives `limit`."""
         return self._write_slice(lambda connection: forgetting.prune(connection, self.key, before, limit))
 
-    def prune_templates(self) -> None:
-        """Delete the request templates that no page names any more."""
-        self._write_slice(lambda connection: forgetting.delete_unused_templates(connection, self.key))
+    def prune_templates(self, limit: int = 10_000) -> int:
+        """Delete at most `limit` request templates that no page names any more; give how many.
+
+        Only the process that owns the collection may do this: it alone knows what it is about to write.
+        """
+        with self._turn:
+            self._templates_saved = saved = set[bytes]()
+        # Looking through all pages takes long, and must not keep others from writing.
+        unused = self._read(forgetting.unused_templates, limit)
+        deleted = 0
+        for start in range(0, len(unused), _TEMPLATES_AT_ONCE):
+            with self._turn:
+                # A page may have come to one of them meanwhile.
+                some = [digest for digest in unused[start : start + _TEMPLATES_AT_ONCE] if digest not in saved]
+                self._write_slice(partial(forgetting.delete_templates, key=self.key, digests=some))
+                deleted += len(some)
+        with self._turn:
+            self._templates_saved = None
+        return deleted
 
     def prune_texts(self, max_bytes: int) -> int:
         """Delete the texts that were seen longest ago until those that are left have at most so many bytes.
