@@ -161,15 +161,7 @@ print(crawler.settings["SCHEDULER"].__module__)
 def test_several_crawls_in_one_script(site: Site, tmp_path: Path) -> None:
     """One spider twice with other arguments, another beside it: each its collection, and nothing is left behind."""
     (tmp_path / "script.py").write_text(SCRIPT.format(url=site.url("/")))
-    ran = subprocess.run(
-        [sys.executable, "-W", "error", "script.py"],
-        cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])},
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+    ran = children.run(sys.executable, "-W", "error", "script.py", cwd=tmp_path, timeout=60)
     assert ran.stdout.splitlines() == [
         "[('first', 'a'), ('first', 'b'), ('second', 'a')] True False",
         "crawlsched.addon.scheduler",
@@ -182,15 +174,8 @@ def test_one_database_from_wherever_the_project_is_started(site: Site, tmp_path:
     options = ["-s", "CRAWLSCHED_ONE_PASS=True", "-s", "CRAWLSCHED_PROBES=False", "-s", "CRAWLSCHED_BANDWIDTH=20/s"]
     first = _run_in_a_project(tmp_path, site, "crawl", "test", "-a", "tag=love", *options)
     assert first.returncode == 0, first.stderr[-2000:]
-    second = subprocess.run(
-        [sys.executable, "-m", "scrapy", "crawl", "test", "-a", "tag=humor", *options],
-        cwd=tmp_path / "shop",
-        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])},
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+    command = [sys.executable, "-m", "scrapy", "crawl", "test", "-a", "tag=humor", *options]
+    second = children.run(*command, cwd=tmp_path / "shop", timeout=60)
     assert [path.name for path in tmp_path.glob("**/crawlsched.db")] == ["crawlsched.db"]
     assert "The collection 'test' was last crawled with another 'tag'" in second.stderr
     assert "CRAWLSCHED_COLLECTION = '{name}-{tag}' keeps them apart" in second.stderr
