@@ -27,7 +27,7 @@ STATISTICS = ("tests/papers/", "tests/unit/simulation/")
 _LONG = (*STATISTICS, "tests/unit/planner/", "tests/unit/frontier/")
 
 # How much less than the crawls the other half gets of a core that both want; Unix's scale goes to 19.
-_NICENESS = 10
+_NICENESS = 5
 
 
 def kind_of(path: str) -> str:

@@ -45,7 +45,7 @@ def test_one_half_takes_crawls_and_the_other_gives_way(tree: Path) -> None:
     workers = {file: {worker for name, worker, _ in told if name == file} for file in FILES}
     assert [workers[file] for file in FILES] == [{"gw0"}, {"gw0"}, {"gw1"}, {"gw1"}]
     niceness = {worker: int(nice) for _, worker, nice in told}
-    assert niceness["gw1"] == min(niceness["gw0"] + 10, 19)
+    assert niceness["gw1"] == min(niceness["gw0"] + 5, 19)
 
 
 def test_without_crawls_a_file_of_each_kind_counts_by_its_folder() -> None:
