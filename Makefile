@@ -24,7 +24,7 @@ WORKERS ?= 4
 help:
 	@echo "make demo    keep a small living site fresh for a minute, beside one that is crawled in turn"
 	@echo "make test    style, types, layers and all tests"
-	@echo "make test-quick   without the crawls that take long and without statistics: three minutes"
+	@echo "make test-quick   without crawls and statistics: some minutes"
 	@echo "make scrapy-tests  Scrapy's own tests of crawling with and without the add-on, a quarter of an hour"
 	@echo "make bench   the benchmarks, some hours on an idle machine; BENCHMARKS=frontier for one of them"
 	@echo "make lint    style, types and layers only"

@@ -31,6 +31,7 @@ def site():  # type: ignore[no-untyped-def]
         yield site
 
 
+@pytest.mark.quick
 def test_one_line_in_the_settings_is_enough(site: Site, tmp_path: Path) -> None:
     """The page is visited again and again, and the store knows it."""
     crawl = Project(tmp_path, SPIDER.format(url=site.url("/")), TEST_CLOSE_AFTER_RESOLVED="5").run()
