@@ -153,11 +153,10 @@ def test_the_same_pages_are_picked_with_a_snapshot_and_without(left, tmp_path, p
 
 @pytest.mark.parametrize("ended_well", [True, False])
 def test_what_pages_heard_of_their_neighbours_comes_back_from_the_database_of_a_crawl_that_ended_well(
-    tmp_path, ended_well
+    folder, ended_well
 ):
     """After one that was killed it would be of before some of the visits, so that nothing has been heard then."""
-    crawled_for_an_hour(tmp_path)
-    before = opened(tmp_path, ENDED, snapshot=False)
+    before = opened(folder, ENDED, snapshot=False)
     heard = before.planner.neighbours.heard[: N + 1].copy()
     assert heard.any()
     crawl(before, ENDED, 20)
@@ -171,7 +170,7 @@ def test_what_pages_heard_of_their_neighbours_comes_back_from_the_database_of_a_
         before.lease.release(ENDED + 10.0)
         before.store.close()
         heard[:] = 0
-    after = opened(tmp_path, ENDED + 20.0, snapshot=False)
+    after = opened(folder, ENDED + 20.0, snapshot=False)
     assert (after.planner.neighbours.heard[: N + 1] == heard[: len(after.planner.neighbours.heard)]).all()
     after.planner.frontier._check(ENDED + 20.0)
     after.close(ENDED + 20.0)
@@ -205,13 +204,11 @@ def test_pages_that_stood_behind_an_equal_one_are_put_back(tmp_path):
 
 @pytest.mark.parametrize("n_plans", [1, 2])
 @pytest.mark.parametrize("n_slices", [1, 2])
-def test_a_plan_goes_on_being_adopted_where_the_crawl_ended(tmp_path, n_slices, n_plans):
+def test_a_plan_goes_on_being_adopted_where_the_crawl_ended(left, tmp_path, n_slices, n_plans):
     """Pages whose turn had not come are put back under the plan before, and plans that wait go on waiting."""
     found = []
     for name, ends in (("ends", True), ("goes_on", False)):
-        folder = tmp_path / name
-        folder.mkdir()
-        crawled_for_an_hour(folder)
+        folder = Path(shutil.copytree(left, tmp_path / name))
         collection = opened(folder, ENDED)
         crawl(collection, ENDED, 300)
         made = plan(collection.planner.snapshot(), 7.0)
