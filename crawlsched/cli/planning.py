@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from crawlsched.cli.target import Target
+from crawlsched.columns.array_types import IndexArray
 from crawlsched.pages import ERROR, LIVE, NEW
 
 if TYPE_CHECKING:
@@ -62,8 +63,8 @@ class Totals:
 def add_up(store: "Store", target: Target, n_sources: int, now: float) -> Totals:
     """Look at every stored page as the planner sees it."""
     totals = Totals(n_sources)
-    for planner, n_pages in planners(store, target, now):
-        _add(totals, planner, np.arange(n_pages), now)
+    for planner, numbers in planners(store, target, now):
+        _add(totals, planner, np.arange(numbers.size), now)
     return totals
 
 
@@ -99,8 +100,8 @@ def fresh_now(planner: "Planner", rows: Any, now: float, weights: Any) -> Any:
 
 def planners(
     store: "Store", target: Target, now: float, pages: list[int] | None = None
-) -> "Iterator[tuple[Planner, int]]":
-    """Give a planner for each block of pages, in which they are numbered from 0, and how many there are."""
+) -> "Iterator[tuple[Planner, IndexArray]]":
+    """Give a planner for each block of pages, in which they are numbered from 0, and their numbers in the store."""
     from crawlsched.collection.collection import planner_for
 
     hosts: dict[str, int] = {}
@@ -127,4 +128,4 @@ def planners(
                 pass
         # What the running crawl picks at now; or what the plan says that its bandwidth reaches.
         planner.threshold = status.get("threshold") or (plan.threshold if plan is not None else 0.0)
-        yield planner, n_pages
+        yield planner, np.asarray(block["page"], np.intp)

@@ -127,8 +127,8 @@ def _look(store: "Store", target: Target, now: float, bandwidth: float) -> dict[
     sample = None if every == 1 else list(range(0, last, every))
     outlook, signalled_pages = None, 0
     totals = {"importance": 0.0, "fresh": 0.0, "pages": 0}
-    for planner, n_pages in planners(store, target, now, sample):
-        rows = wanted(planner, np.arange(n_pages))
+    for planner, numbers in planners(store, target, now, sample):
+        rows = wanted(planner, np.arange(numbers.size))
         if not rows.size:
             continue
         outlook = outlook or Outlook(rows.size * every / bandwidth)

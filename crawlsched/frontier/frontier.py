@@ -127,12 +127,14 @@ class Frontier(Filing):
         times = self._standing.calendar.next_time(), self._deadlines.next_time(), self._resting.next_time()
         return max(now, min(*times, self._soon[0][0] if self._soon else np.inf))
 
+    def out_of_turn(self, n: int) -> list[int]:
+        """Return up to about `n` pages that go before anything of value, in their order; O(n log n)."""
+        return [page for queues in (self._forced, self._deadlines.overdue) for page in queues.likely(n)]
+
     def peek(self, n: int) -> IndexArray:
         """Return up to about `n` pages that are likely to be picked next, likeliest first; O(n log n)."""
         self._standing.put_fresh()
-        found: list[int] = []
-        for queues in (self._forced, self._deadlines.overdue):
-            found += queues.likely(n)
+        found = self.out_of_turn(n)
         bounds = self._standing.awake.bounds(self._standing.now)
         for page in self._standing.awake.pages[np.argsort(-bounds)[: np.count_nonzero(bounds >= 0)]].tolist():
             found += [

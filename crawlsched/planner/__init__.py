@@ -11,6 +11,7 @@ from crawlsched.planner.plans.plan import Plan, plan
 from crawlsched.planner.plans.snapshot import Snapshot
 from crawlsched.planner.reports.explaining import explain
 from crawlsched.planner.reports.explanation import Explanation
+from crawlsched.planner.reports.forecast import forecast
 from crawlsched.planner.reports.prospects import prospects
 from crawlsched.planner.state import plan_in_force, planner_arrays, planner_facts, plans_in_turn, restore_planner
 
@@ -23,6 +24,7 @@ __all__ = [
     "Planner",
     "Snapshot",
     "explain",
+    "forecast",
     "plan",
     "plan_in_force",
     "planner_arrays",

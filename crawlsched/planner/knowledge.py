@@ -126,6 +126,8 @@ class Knowledge:
             self.crawl_values = PointValues(self.pages, self.values, crawl_value, self)
         self._frontier: Frontier | None = None
         self.threshold = 0.0
+        # What the threshold was made of last, and how many first crawls went in a row.
+        self._is_of_first_crawls, self._first_crawls = True, 0
         self.clipped = 0
         self.plan: Plan | None = None
         # Whose parameters are in force for pages that have not yet adopted the newest ones, and for the others.

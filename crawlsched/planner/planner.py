@@ -31,6 +31,8 @@ _LOOKED_AT = 2**19
 _GOLDEN = 0.6180339887498949
 # The threshold that is reported follows the values picked with this weight for the newest.
 _THRESHOLD_STEP = 0.02
+# First crawls are worth many times what any other is. They count only where so many came in a row, and nothing else.
+_FIRST_CRAWLS_IN_A_ROW = 100
 
 
 class Planner(Knowledge):
@@ -76,7 +78,7 @@ class Planner(Knowledge):
     bandwidth : float
         Crawls per second; see `set_bandwidth`.
     threshold : float
-        A running mean of the crawl values picked.
+        A running mean of the crawl values picked, of pages that have a copy; of first crawls while nothing else goes.
     clipped : int
         Loaded pages whose last crawl was in the future.
     plan : Plan or None
@@ -127,8 +129,7 @@ class Planner(Knowledge):
         page, crawl_value, reason = pick
         self._in_flight.add(page)
         if reason == "value":
-            step = _THRESHOLD_STEP if self.threshold else 1.0
-            self.threshold += step * (crawl_value - self.threshold)
+            self._follow(crawl_value, is_first=self.pages.crawled_at.item(page) == -np.inf)
         elif reason == "forced":
             # Pages go out of turn by force.
             if self._rounds is not None and self._rounds.sent(page):
@@ -136,6 +137,15 @@ class Planner(Knowledge):
             if self._exploration is not None and self._exploration.sent(page):
                 pick = Pick(page, crawl_value, "exploration")
         return pick
+
+    def _follow(self, crawl_value: float, *, is_first: bool) -> None:
+        """Let the threshold follow a value that was picked: the one at which pages that have a copy go."""
+        self._first_crawls = self._first_crawls + 1 if is_first else 0
+        if is_first and not self._is_of_first_crawls and self._first_crawls < _FIRST_CRAWLS_IN_A_ROW:
+            return
+        is_new = not self.threshold or is_first != self._is_of_first_crawls
+        self._is_of_first_crawls = is_first
+        self.threshold += (1.0 if is_new else _THRESHOLD_STEP) * (crawl_value - self.threshold)
 
     def work(self, now: float) -> bool:
         """Do one slice of what is to be done between picks; return whether there is more. About a millisecond.

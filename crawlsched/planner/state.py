@@ -94,6 +94,7 @@ def restore_planner(
     planner.neighbours.restore(arrays["neighbours"])
     planner.posterior.set_codes(arrays["posterior"])
     planner.threshold = facts["threshold"]
+    planner._is_of_first_crawls = False
     if "filed.place" not in arrays:
         return
     if facts["n_filed"] and facts["rules"] == _rules(planner):

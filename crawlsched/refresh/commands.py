@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from crawlsched.exceptions import CrawlschedError
 from crawlsched.pages.marks import RECRAWL
+from crawlsched.planner import forecast
 from crawlsched.refresh.pings import announce, known_pages
 from crawlsched.refresh.refresher import Refresher
 from crawlsched.settings import parse_bandwidth
@@ -97,6 +98,17 @@ def _recrawl_all(refresher: Refresher, arguments: dict[str, Any], command: int) 
     collection.aside.run(f"looking for {value}", lambda: collection.store.matching(kind, value), found)
 
 
+def _next(refresher: Refresher, arguments: dict[str, Any], now: float) -> dict[str, Any]:
+    planner, collection = refresher.planner, refresher.collection
+    pages = forecast(planner, now, int(arguments["n"]))
+    columns = planner.frontier.values.many(pages).at(now), planner.pages.crawled_at[pages]
+    named = [
+        {"url": collection.facts_of(page).url, "crawl_value": value, "crawled_at": crawled_at}
+        for page, value, crawled_at in zip(pages.tolist(), *(column.tolist() for column in columns), strict=True)
+    ]
+    return {"pages": named, "threshold": planner.threshold, "time": now}
+
+
 def _signal(refresher: Refresher, arguments: dict[str, Any], now: float) -> dict[str, Any]:
     pages, unknown = known_pages(refresher, arguments["urls"])
     taken = announce(refresher, pages, arguments.get("source", "command line"), now)
@@ -136,6 +148,7 @@ def _forget(refresher: Refresher, arguments: dict[str, Any], now: float, command
 
 _ACTIONS: dict[str, Callable[[Refresher, dict[str, Any], float], dict[str, Any]]] = {
     "bandwidth": _bandwidth,
+    "next": _next,
     "poll": _poll,
     "recrawl": _recrawl,
     "signal": _signal,

@@ -1,0 +1,82 @@
+"""``crawlsched next``: which pages go next, by what is known now."""
+
+import argparse
+import heapq
+import time
+from typing import TYPE_CHECKING, Any
+
+from crawlsched.cli.planning import planners, wanted
+from crawlsched.cli.target import Target, common_options, find_target, open_store, owner_now, send
+from crawlsched.cli.wording import say_moment, say_table
+
+if TYPE_CHECKING:
+    from crawlsched.store import Store
+
+__all__ = ["add_parser", "report", "say"]
+
+_MOST = 1000
+
+
+def add_parser(commands: Any) -> None:
+    """Add the command."""
+    parser = commands.add_parser("next", help="which pages go next", parents=[common_options()])
+    parser.add_argument(
+        "-n", dest="n", type=_number, default=20, metavar="N", help=f"how many, 1 to {_MOST} (default: %(default)s)"
+    )
+    parser.set_defaults(report=report, say=say)
+
+
+def report(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Ask the running crawl; without one, look at what is stored."""
+    target = find_target(arguments)
+    now = time.time()
+    store = open_store(target, read_only=False)
+    try:
+        if owner_now(store, now) is not None:
+            answer = send(store, "next", {"n": arguments.n}).result
+            return {"collection": store.name, "running": True, **answer}
+        pages = _stored(store, target, arguments.n, now)
+        return {"collection": store.name, "running": False, "time": now, "pages": pages}
+    finally:
+        store.close()
+
+
+def say(report: dict[str, Any]) -> str:
+    """List the pages."""
+    if not report["pages"]:
+        return f"The collection {report['collection']!r} has no page that could go."
+    rows = [["", "crawl value", "last crawl", "page"]]
+    for number, page in enumerate(report["pages"], 1):
+        crawled_at = page["crawled_at"]
+        last = "never" if crawled_at is None or crawled_at == float("-inf") else say_moment(crawled_at, report["time"])
+        rows.append([str(number), f"{page['crawl_value']:.3g}", last, page["url"]])
+    note = "" if report["running"] else "\n\nNo crawl is running; these would go first if one started now."
+    return "\n".join(say_table(rows)) + note
+
+
+def _stored(store: "Store", target: Target, n: int, now: float) -> list[dict[str, Any]]:
+    """Return the pages that are worth most now, of all that are stored."""
+    import numpy as np
+
+    best: list[tuple[float, int, float]] = []
+    for planner, numbers in planners(store, target, now):
+        rows = wanted(planner, np.arange(numbers.size))
+        rows = rows[planner.pages.not_before[rows] <= now]
+        values = planner.crawl_values.many(rows).at(now)
+        top = np.argsort(-values, kind="stable")[:n]
+        crawled_at = planner.pages.crawled_at[rows[top]]
+        found = zip(values[top].tolist(), (-numbers[rows[top]]).tolist(), crawled_at.tolist(), strict=True)
+        best = heapq.nlargest(n, [*best, *found])
+    facts = store.facts([-page for _, page, _ in best])
+    return [
+        {"url": fact.url, "crawl_value": value, "crawled_at": crawled_at}
+        for fact, (value, _, crawled_at) in zip(facts, best, strict=True)
+        if fact is not None
+    ]
+
+
+def _number(text: str) -> int:
+    number = int(text) if text.isascii() and text.isdigit() else 0
+    if not 1 <= number <= _MOST:
+        raise argparse.ArgumentTypeError(f"N must be a whole number from 1 to {_MOST}, got {text!r}.")
+    return number
