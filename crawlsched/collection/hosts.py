@@ -1,10 +1,28 @@
-"""Hosts: their row numbers, and until when each wants to be left alone."""
+"""Hosts: their row numbers, until when each wants to be left alone, and which of them fail as a whole."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import NamedTuple
 
 __all__ = ["Hosts"]
+
+# A host whose last answers were so many errors, and nothing else, fails as a whole; it rests twice as long after each
+# further one, up to this many seconds.
+_FAILS_FROM = 2
+_LONGEST_REST = 3600.0
+
+
+class _Errors(NamedTuple):
+    """Errors of a host in a row; seconds for which it rests after the last one, and until when."""
+
+    n: int
+    heard_at: float
+    rest: float
+    until: float
+
+
+_NONE = _Errors(0, float("-inf"), 0.0, float("-inf"))
 
 
 class Hosts:
@@ -22,6 +40,15 @@ class Hosts:
     True
     >>> hosts.free_at(0, now=100.0), hosts.free_at(1, now=100.0)
     (110.0, 100.0)
+
+    A host that answers with errors only rests as a whole:
+
+    >>> for time in (200.0, 201.0, 230.0):
+    ...     hosts.failed(1, asked_at=time, now=time + 0.5, wait=30.0)
+    ...     hosts.free_at(1, now=time + 0.5)
+    200.5
+    231.5
+    290.5
     """
 
     def __init__(self, names: Iterable[str] = ()) -> None:
@@ -30,6 +57,8 @@ class Hosts:
         self._numbers: dict[str, int] = {}
         self._rest_until: dict[int, float] = {}
         self._asked_at: dict[int, float] = {}
+        # By host that fails: errors in a row, when the last one that counted came, and until when the host rests.
+        self._errors: dict[int, _Errors] = {}
         for name in names:
             self.number(name)
 
@@ -51,6 +80,29 @@ class Hosts:
         self._rest_until[host] = until
         return True
 
+    def failed(self, host: int, asked_at: float, now: float, wait: float) -> None:
+        """A host answered with an error, or not at all: after two in a row it rests as a whole.
+
+        Parameters
+        ----------
+        host : int
+        asked_at, now : float
+            When the request left, and when it failed; POSIX seconds. What was asked before the last error was heard of
+            says nothing new.
+        wait : float
+            Seconds of its first rest; each further one is twice as long, up to an hour.
+        """
+        before = self._errors.get(host, _NONE)
+        if asked_at >= before.heard_at:
+            n = before.n + 1
+            rest = min(wait * 2.0 ** min(n - _FAILS_FROM, 30), _LONGEST_REST) if n >= _FAILS_FROM else 0.0
+            self._errors[host] = _Errors(n, now, rest, now + rest)
+
+    def answered(self, host: int) -> None:
+        """A host answered as it should, and may be asked again at once if it had failed."""
+        if self._errors:
+            self._errors.pop(host, None)
+
     def rest_until(self, host: int) -> float:
         """Until when the host wants to be left alone; 0 if it never asked."""
         return self._rest_until.get(host, 0.0)
@@ -67,12 +119,16 @@ class Hosts:
         return True
 
     def asked(self, host: int, now: float) -> None:
-        """A request goes to this host now."""
+        """A request goes to this host now; one that has failed is asked for one page, and for more when that came."""
         if host in self.crawl_delay:
             self._asked_at[host] = now
+        if self._errors and (errors := self._errors.get(host, _NONE)).rest:
+            self._errors[host] = errors._replace(until=now + errors.rest)
 
     def free_at(self, host: int, now: float) -> float:
         """Return the earliest time at which the host may be asked, as far as its own wishes go; `now` if it may be."""
         free = max(now, self._rest_until.get(host, 0.0)) if self._rest_until else now
+        if self._errors:
+            free = max(free, self._errors.get(host, _NONE).until)
         delay = self.crawl_delay.get(host) if self.crawl_delay else None
         return free if delay is None else max(free, self._asked_at.get(host, float("-inf")) + delay)

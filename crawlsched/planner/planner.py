@@ -147,6 +147,11 @@ class Planner(Knowledge):
         self._is_of_first_crawls = is_first
         self.threshold += (1.0 if is_new else _THRESHOLD_STEP) * (crawl_value - self.threshold)
 
+    @property
+    def makes_first_copies(self) -> bool:
+        """Whether the page that was worth most at the last pick had never been crawled; O(1)."""
+        return self._first_crawls > 0
+
     def work(self, now: float) -> bool:
         """Do one slice of what is to be done between picks; return whether there is more. About a millisecond.
 

@@ -370,8 +370,9 @@ class Responses:
         if visit.source >= 0:
             self._source_ended(visit.source, now)
         elif visit.page >= 0:
-            rest = self._collection.hosts.rest_until(visit.host)
-            self._planner.failed(visit.page, now, max(retry_at or 0.0, rest) or None)
+            free_at = self._collection.hosts.free_at(visit.host, now)
+            rests_until = free_at if free_at > now else 0.0
+            self._planner.failed(visit.page, now, max(retry_at or 0.0, rests_until) or None)
             self._collection.unsaved.page(visit.page, now)
 
     def resolve(self, visit: Visit, outcome: Outcome, now: float) -> None:
@@ -407,6 +408,7 @@ class Responses:
             return
         self._count("crawlsched/resolved")
         self._count(f"crawlsched/resolved/{outcome}")
+        self._hear_of_host(visit, outcome, fetched, now)
         self._planner.release_host(visit.host)
         if visit.probe is not None:
             self._probes.ended(visit.probe)
@@ -431,6 +433,16 @@ class Responses:
             similarity=None if size is None else size.similarity,
         )
         self._collection.unsaved.page(visit.page, now)
+
+    def _hear_of_host(self, visit: Visit, outcome: Outcome, fetched: Fetched | None, now: float) -> None:
+        """Errors of a server, or no answer at all, are its host's: pages on it are not tried one after the other."""
+        if outcome is Outcome.ERROR:
+            status = None if fetched is None else fetched.status
+            if status is None or status >= 500 or status == 429:
+                wait = self._collection.settings.error_interval
+                self._collection.hosts.failed(visit.host, visit.opened_at, now, wait)
+        elif outcome not in (Outcome.REFUSED, Outcome.DROPPED):
+            self._collection.hosts.answered(visit.host)
 
 
 def withheld_for(verdict: Verdict, content: Content) -> str | None:

@@ -20,6 +20,9 @@ from crawlsched.visits.visits import Visit, Visits
 
 __all__ = ["Outgoing"]
 
+# While pages get their first copies, a source that was read is read again after so many of its intervals only.
+_INTERVALS_DURING_FIRST_CRAWLS = 8
+
 
 class Outgoing:
     """How visits begin.
@@ -113,8 +116,15 @@ class Outgoing:
 
     def next_source(self, now: float, host_free_at: Callable[[int, float], float]) -> tuple[Visit, str] | None:
         """Return the URL of a sitemap that is due, and begin its visit."""
-        number = self._collection.sources.next_due(
-            lambda source: host_free_at(self._collection.hosts.number(source.host), now) <= now
+        collection = self._collection
+        # What a source that was read lately may bring is worth less than the first copies that others wait for.
+        least = now - _INTERVALS_DURING_FIRST_CRAWLS * collection.sources.interval
+        waits = collection.planner.makes_first_copies
+        number = collection.sources.next_due(
+            lambda source: (
+                (not waits or source.polled_at is None or source.polled_at <= least)
+                and host_free_at(collection.hosts.number(source.host), now) <= now
+            )
         )
         if number is None:
             return None
