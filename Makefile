@@ -76,7 +76,7 @@ $(SCRAPY_VENV)/.for-scrapy-tests: pyproject.toml
 
 $(VENV)/.for-demo: pyproject.toml | $(BIN)/python
 	@echo "Installing crawlsched and what the demo needs"
-	@$(PIP) install --editable '.[plot]'
+	@$(BIN)/python -m pip --disable-pip-version-check install --progress-bar on --editable '.[plot]'
 	@touch $@
 
 $(VENV)/.for-tests: pyproject.toml | $(BIN)/python

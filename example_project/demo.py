@@ -43,7 +43,7 @@ except ModuleNotFoundError as missing:
 
 from demonstration.picture import Picture
 from demonstration.processes import Child, Children, Failure
-from demonstration.report import Report, Side
+from demonstration.report import LEAST_SHARE, Report, Side
 from example.settings import CRAWLSCHED_BANDWIDTH
 from living_site.measuring import Truth
 
@@ -54,6 +54,8 @@ START_TIMEOUT = 60.0
 STOP_TIMEOUT = 40.0
 PICTURE_INTERVAL = 0.5
 SLOWEST_ANSWER = 1.5
+CHECK_SECONDS = 6.0  # of the run, after which is told whether this machine is fast enough for both crawls
+LEARNED_AFTER = 45.0  # each page was visited twice then, and most that change often several times
 OURS, IN_TURN = "crawlsched", "in turn"
 
 
@@ -208,13 +210,27 @@ class Demo:
         print(f"\n{'':>7}{'requests':>10}{'per second':>12}{'pages fresh now':>24}{'changes found':>24}")
         print(f"{'':>7}{OURS:>10}{'':>12}{OURS:>14}{IN_TURN:>10}{OURS:>14}{IN_TURN:>10}")
         interval = 5.0 if self.seconds >= 30 else 2.0
-        shown_until = start
+        shown_until, is_checked = start, False
         while (now := time.time()) < start + self.seconds:
             self.children.check()
+            if not is_checked and now >= start + SLOWEST_ANSWER + CHECK_SECONDS:
+                is_checked = True
+                self.check_machine(start)
             if now >= shown_until + interval:
                 shown_until += interval
                 self.show_progress(start, shown_until, interval)
             time.sleep(max(0.0, min(0.2, start + self.seconds - now)))
+
+    def check_machine(self, start: float) -> None:
+        """Say it early if this machine cannot feed both crawls: what follows then says nothing about either."""
+        rates = {name: truth.read().rate(start, start + CHECK_SECONDS) for name, truth in self.truths.items()}
+        slowest = min(rates, key=rates.__getitem__)
+        if rates[slowest] < LEAST_SHARE * self.bandwidth:
+            print(
+                f"  This machine is too busy or too slow: {slowest} got {rates[slowest]:.1f} of {self.bandwidth:g} "
+                f"requests a second in the first {CHECK_SECONDS:g} s. If that goes on, the comparison is void.",
+                flush=True,
+            )
 
     def show_progress(self, start: float, at: float, interval: float) -> None:
         """Print a line."""
@@ -243,6 +259,19 @@ class Demo:
             str(self.write_picture(start, measured_from, end)),
         )  # fmt: skip
         print(f"\n{report.table()}\n\n  Freshness over time: {report.picture}\n", flush=True)
+        if report.void:
+            rates = " and ".join(f"{report.rate(side):.1f}" for side in sides.values())
+            print(
+                f"  The comparison is void: this machine let the two crawls send {rates} requests a second, and less "
+                f"than {LEAST_SHARE * self.bandwidth:g} is too few. Run it when the machine has less to do.\n",
+                flush=True,
+            )
+        elif self.seconds < LEARNED_AFTER:
+            print(
+                f"  {self.seconds:g} s are short: learning is not over before {LEARNED_AFTER:g} s or so. Until each "
+                "page was visited a few times both crawls do nearly the same. DEMO_SECONDS=60 make demo shows more.\n",
+                flush=True,
+            )
         facts = report.to_dict()
         (self.output / "report.json").write_text(json.dumps(facts, indent=1) + "\n", encoding="utf-8")
         return facts
@@ -271,7 +300,8 @@ class Demo:
         title = f"{n_alive} living pages, {self.bandwidth:g} requests a second: how fresh are the copies?"
         return Picture(
             ours.series(start, end, PICTURE_INTERVAL), in_turn.series(start, end, PICTURE_INTERVAL),
-            ours.freshness(measured_from, end), in_turn.freshness(measured_from, end),
+            (ours.freshness(measured_from, end), ours.freshness(start, end)),
+            (in_turn.freshness(measured_from, end), in_turn.freshness(start, end)),
             measured_from - start, end - start, title,
         ).write(self.output)  # fmt: skip
 

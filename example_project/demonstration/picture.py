@@ -12,12 +12,15 @@ Series = list[tuple[float, float]]
 
 @dataclass(frozen=True)
 class Picture:
-    """What is to be seen: two series of (seconds, freshness), their means over the measured part, and a title."""
+    """What is to be seen: two series of (seconds, freshness), their means, and a title.
+
+    The means are pairs: over the measured part, and over all.
+    """
 
     ours: Series
     in_turn: Series
-    mean_ours: float
-    mean_in_turn: float
+    mean_ours: tuple[float, float]
+    mean_in_turn: tuple[float, float]
     measured_from: float
     seconds: float
     title: str
@@ -31,8 +34,8 @@ class Picture:
         return self.write_png(folder / "freshness.png")
 
     @property
-    def lines(self) -> list[tuple[Series, float, str, str]]:
-        """Return (series, mean, name, colour), the better one first."""
+    def lines(self) -> list[tuple[Series, tuple[float, float], str, str]]:
+        """Return (series, means, name, colour), the better one first."""
         ours = (self.ours, self.mean_ours, "crawlsched", OURS)
         in_turn = (self.in_turn, self.mean_in_turn, "in turn", IN_TURN)
         return [ours, in_turn] if self.mean_ours >= self.mean_in_turn else [in_turn, ours]
@@ -49,13 +52,13 @@ class Picture:
         axes.text(self.measured_from / 2, 0.985, "getting to know the site", ha="center", va="top", color=QUIET)
         middle = (self.measured_from + self.seconds) / 2
         axes.text(middle, 0.985, "measured", ha="center", va="top", color=QUIET)
-        for (series, mean, name, colour), above in zip(self.lines, (True, False), strict=True):
+        for (series, (mean, of_all), name, colour), above in zip(self.lines, (True, False), strict=True):
             axes.plot([t for t, _ in series], [share for _, share in series], color=colour, linewidth=2)
             axes.hlines(mean, self.measured_from, self.seconds, color=colour, linewidth=1, linestyle=(0, (4, 3)))
             place = max(share for t, share in series if t >= self.measured_from) if above else None
             place = place if place is not None else min(share for t, share in series if t >= self.measured_from)
             axes.annotate(
-                f"{name}: {mean:.0%} fresh",
+                f"{name}: {mean:.0%} fresh ({of_all:.0%} over all {self.seconds:.0f} s)",
                 (middle, place),
                 xytext=(0, 8 if above else -8),
                 textcoords="offset points",
@@ -101,10 +104,12 @@ class Picture:
             parts.append(f'<path d="M{left} {y(share):.1f}H{left + width}" stroke="#dddddd"/>')
             parts.append(text(left - 8, y(share) + 4, "black", "end", 12, f"{share:.0%}"))
             parts.append(text(x(second), top + height + 20, "black", "middle", 12, f"{second:g}"))
-        for i, (series, mean, name, colour) in enumerate(self.lines):
+        for i, (series, (mean, of_all), name, colour) in enumerate(self.lines):
             points = " ".join(f"{x(t):.1f},{y(share):.1f}" for t, share in series)
             parts.append(f'<polyline points="{points}" fill="none" stroke="{colour}" stroke-width="2"/>')
-            label = f"{name}: {mean:.0%} of the living pages fresh, from {self.measured_from:g} s on"
+            label = (
+                f"{name}: {mean:.0%} of the living pages fresh from {self.measured_from:g} s on, {of_all:.0%} over all"
+            )
             parts.append(text(left + width - 10, top + height - 40 + 22 * i, colour, "end", 14, label))
         path.write_text("\n".join([*parts, "</svg>\n"]), encoding="utf-8")
         return path

@@ -8,6 +8,9 @@ from typing import Any
 from living_site.cast import by_address
 from living_site.measuring import Truth
 
+#: A machine that lets a crawl send less than this share of what it may is too slow for a comparison: 23 of 25 a second.
+LEAST_SHARE = 0.92
+
 
 @dataclass(frozen=True)
 class Side:
@@ -62,6 +65,18 @@ class Report:
         """Return the requests per second of all kinds that the site got over the measured time."""
         return side.truth.rate(self.measured_from, self.end)
 
+    def freshness_of_all(self, side: Side) -> float:
+        """Return the side's freshness from the first second on, while copies are still being made."""
+        return side.truth.freshness(self.start, self.end)
+
+    @property
+    def void(self) -> bool:
+        """Whether this machine was too slow for the comparison to say anything: a side got fewer requests than it may.
+
+        In the measured time, and by so much that it shows.
+        """
+        return min(self.rate(side) for side in (self.ours, self.in_turn)) < LEAST_SHARE * self.bandwidth
+
     def to_dict(self) -> dict[str, Any]:
         """Return what the last line of the demo says."""
         stats = self.ours.stats
@@ -71,6 +86,9 @@ class Report:
             "bandwidth": self.bandwidth,
             "freshness": round(self.freshness(self.ours), 4),
             "freshness_in_turn": round(self.freshness(self.in_turn), 4),
+            "freshness_of_all": round(self.freshness_of_all(self.ours), 4),
+            "freshness_of_all_in_turn": round(self.freshness_of_all(self.in_turn), 4),
+            "void": self.void,
             "crawls": self.ours.n_crawls,
             "crawls_in_turn": self.in_turn.n_crawls,
             "changes_found": self.ours.n_changes,
@@ -100,6 +118,7 @@ class Report:
         measured = self.end - self.measured_from
         return [
             (f"freshness, mean of the last {measured:g} s", lambda side: f"{self.freshness(side):.1%}"),
+            (f"  over all {self.end - self.start:g} s", lambda side: f"{self.freshness_of_all(side):.1%}"),
             (f"requests per second (allowed: {self.bandwidth:g})", lambda side: f"{self.rate(side):.2f}"),
             ("pages asked for, in all", lambda side: f"{side.n_crawls}"),
             ("  of these: first visits", lambda side: f"{len(side.truth.first_visit_times)}"),
