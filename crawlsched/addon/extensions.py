@@ -25,6 +25,7 @@ from crawlsched.addon.subscribing import Subscribing
 from crawlsched.jobs.crawl_jobs import CrawlJobs
 from crawlsched.receiver.receiver import Receiver
 from crawlsched.refresh.commands import obey_pending
+from crawlsched.refresh.first_minute import FIRST_MINUTE, minute
 from crawlsched.refresh.refresher import Refresher
 
 __all__ = ["Refresh"]
@@ -68,6 +69,7 @@ class Refresh:
         self._crawler = crawler
         self._timers: list[AsyncioLoopingCall | LoopingCall] = []
         self._work: CallLaterResult | None = None
+        self._minute: CallLaterResult | None = None
         self._jobs: CrawlJobs | None = None
         self._receiver: Receiver | None = None
 
@@ -112,6 +114,7 @@ class Refresh:
             timer = create_looping_call(function)
             timer.start(interval, now=False)
             self._timers.append(timer)
+        self._minute = call_later(FIRST_MINUTE, self._say_first_minute)
         refresher.on_work = self._start_working
         if refresher.has_work:
             self._start_working()
@@ -136,6 +139,8 @@ class Refresh:
         if not self._timers:
             return
         _SHORT_TURNS.end()
+        if self._minute is not None:
+            self._minute.cancel()
         if self._receiver is not None:
             await self._receiver.stop()
         if self._jobs is not None:
@@ -204,6 +209,12 @@ class Refresh:
     def _obey_commands(self) -> None:
         if self._refresher.is_open:
             obey_pending(self._refresher)
+
+    def _say_first_minute(self) -> None:
+        self._minute = None
+        refresher, stats = self._refresher, self._crawler.stats.get_stats()
+        if refresher.is_open:
+            logger.info("%s", minute(stats, *refresher.known_pages(), refresher.collection.withheld.n_noted))
 
     def _start_working(self) -> None:
         if self._work is None:

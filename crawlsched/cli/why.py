@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 __all__ = ["add_parser", "report", "say"]
 
 _SHOWN_VISITS = 8
-# So many visits make a habit, and a crawl value has to differ from it by as many times to overrule it.
-_HABIT = 3
 
 # What binds, as the planner says it, in words.
 _BINDS = {
@@ -76,7 +74,6 @@ def _of_page(store: "Store", target: Target, page: int, arguments: argparse.Name
     explanation = explain(planner, 0, now).to_dict()
     columns = {name: column[0] for block in store.load(pages=[page]) for name, column in block.items()}
     rest_until = _rest_until(store, facts.url)
-    visits = [_visit(row) for row in store.observations_of(page, max(arguments.visits, _HABIT))]
     if rest_until > now and explanation["binds"] in ("value", "overdue"):
         explanation["binds"] = "host"
     return {
@@ -89,14 +86,14 @@ def _of_page(store: "Store", target: Target, page: int, arguments: argparse.Name
         **_trust(store, int(columns["source"])),
         "page": page,
         "host_rests_until": rest_until if rest_until > now else None,
-        "next_crawl_at": _next_crawl_at(explanation, rest_until, _by_habit(visits), now),
+        "next_crawl_at": _next_crawl_at(explanation, rest_until, now),
         **_history(columns),
         "undelivered": facts.pending_fingerprint is not None,
         "moved_to": facts.moved_to,
         "recipe": facts.recipe,
         "flaps_between": flaps_between(facts),
         **_host_notes(store, facts.url),
-        "visits": visits[: arguments.visits],
+        "visits": [_visit(row) for row in store.observations_of(page, arguments.visits)],
         "announced_by": _announced_by(store, page),
     }
 
@@ -116,24 +113,11 @@ def _rest_until(store: "Store", url: str) -> float:
     return next((host.rest_until for host in store.host_rows() if host.host == host_of(url)), 0.0)
 
 
-def _by_habit(visits: list[dict[str, Any]]) -> float:
-    """When the next visit comes if it takes as long as the longest of the last ones; inf if there were too few."""
-    elapsed = [visit["elapsed"] for visit in visits[:_HABIT] if visit["elapsed"] is not None]
-    return float(visits[0]["time"] + max(elapsed)) if len(elapsed) == _HABIT else math.inf
-
-
-def _next_crawl_at(explanation: dict[str, Any], rest_until: float, by_habit: float, now: float) -> float:
-    """When it will be crawled if nothing is announced; inf: never.
-
-    Pages also go for what a visit teaches, or in their turn: one whose crawl value alone would keep it waiting for many
-    times as long as lately goes on as lately.
-    """
+def _next_crawl_at(explanation: dict[str, Any], rest_until: float, now: float) -> float:
+    """When it will be crawled if nothing is announced; inf: never."""
     if explanation["binds"] in ("forced", "in_flight"):
         return now
     wanted = min(explanation["wake_time"], explanation["deadline"])
-    crawled_at = now - explanation["elapsed"]
-    if wanted - crawled_at > _HABIT * (by_habit - crawled_at):
-        wanted = by_habit
     return float(max(wanted, explanation["next_allowed"], rest_until, now))
 
 

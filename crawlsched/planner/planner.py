@@ -31,6 +31,8 @@ _LOOKED_AT = 2**19
 _GOLDEN = 0.6180339887498949
 # The threshold that is reported follows the values picked with this weight for the newest.
 _THRESHOLD_STEP = 0.02
+# In ratios, of which none larger counts, as values spread over orders of magnitude.
+_LARGEST_RATIO = 4.0
 # First crawls are worth many times what any other is. They count only where so many came in a row, and nothing else.
 _FIRST_CRAWLS_IN_A_ROW = 100
 
@@ -143,9 +145,12 @@ class Planner(Knowledge):
         self._first_crawls = self._first_crawls + 1 if is_first else 0
         if is_first and not self._is_of_first_crawls and self._first_crawls < _FIRST_CRAWLS_IN_A_ROW:
             return
-        is_new = not self.threshold or is_first != self._is_of_first_crawls
-        self._is_of_first_crawls = is_first
-        self.threshold += (1.0 if is_new else _THRESHOLD_STEP) * (crawl_value - self.threshold)
+        if is_first != self._is_of_first_crawls or self.threshold <= 0.0:
+            self._is_of_first_crawls, self.threshold = is_first, crawl_value
+        else:
+            # A page that is sure to have changed can be worth thousands of times what others are: one is no trend.
+            ratio = min(max(crawl_value / self.threshold, 1 / _LARGEST_RATIO), _LARGEST_RATIO)
+            self.threshold *= ratio**_THRESHOLD_STEP
 
     @property
     def makes_first_copies(self) -> bool:

@@ -25,6 +25,7 @@ from random import Random
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 from weakref import WeakKeyDictionary
 
+import numpy as np
 from scrapy import Request
 from scrapy.exceptions import IgnoreRequest
 from scrapy.utils.python import global_object_name
@@ -37,6 +38,7 @@ from crawlsched.content.recipe_choice import Recipes
 from crawlsched.planner import Plan, Snapshot
 from crawlsched.refresh.announcements import Announcing
 from crawlsched.refresh.delivering import Delivering
+from crawlsched.refresh.first_minute import beginning
 from crawlsched.refresh.owing import Owing
 from crawlsched.refresh.requested import Admission, Admitted, Asked
 from crawlsched.refresh.responses import Fetched, ForSpider, Responses
@@ -46,6 +48,7 @@ from crawlsched.settings import Settings
 from crawlsched.slot_clock import SlotClock
 from crawlsched.sources.source_reading import SourceRead
 from crawlsched.store import Outcome, PageFacts, Source
+from crawlsched.store.database import database_url
 from crawlsched.visits.one_pass import OnePass
 from crawlsched.visits.probes import Probes
 from crawlsched.visits.starts import Starts
@@ -227,6 +230,16 @@ class Refresher:
             self.count("crawlsched/snapshot/unusable" if unusable else "crawlsched/snapshot/used")
         self._say_other_arguments()
         self.is_open = True
+        logger.info(
+            "%s",
+            beginning(
+                self.collection.store.name,
+                database_url(self.settings.database_url).render_as_string(),
+                *self.known_pages(),
+                self.planner.bandwidth,
+                self.settings.one_pass,
+            ),
+        )
         for url in self.settings.sitemap_urls:
             self._admission.add_source("sitemap", url, now)
         demand = self.planner.overdue_demand()
@@ -239,6 +252,11 @@ class Refresher:
                 len(self.collection.index),
                 self.planner.bandwidth,
             )
+
+    def known_pages(self) -> tuple[int, int]:
+        """Return how many pages are known, and how many of them were crawled; O(pages)."""
+        pages = self.planner.pages
+        return len(self.collection.index), int(np.count_nonzero(pages.crawled_at[: pages.n] > -np.inf))
 
     def _say_other_arguments(self) -> None:
         before = self.collection.last_status.get("arguments", self._arguments)

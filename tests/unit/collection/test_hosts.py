@@ -29,3 +29,29 @@ def test_a_crawl_delay_that_disappears_is_forgotten() -> None:
     assert hosts.set_crawl_delay(0, None)
     assert not hosts.set_crawl_delay(0, None)
     assert hosts.free_at(0, now=101.0) == 101.0
+
+
+def test_a_host_that_fails_rests_as_a_whole_and_is_then_asked_for_one_page() -> None:
+    """What was asked before an error was heard of says nothing more; the wait doubles until the host answers."""
+    hosts = Hosts(["example.com"])
+    hosts.failed(0, asked_at=0.0, now=1.0, wait=10.0)
+    assert hosts.free_at(0, 1.0) == 1.0  # one page that cannot be served makes no host fail
+    hosts.failed(0, asked_at=2.0, now=3.0, wait=10.0)
+    hosts.failed(0, asked_at=2.5, now=3.5, wait=10.0)
+    assert hosts.free_at(0, 3.5) == 13.0
+    hosts.asked(0, 13.0)
+    assert hosts.free_at(0, 13.1) == 23.0  # nobody else goes while that one is under way
+    hosts.failed(0, asked_at=13.0, now=14.0, wait=10.0)
+    assert hosts.free_at(0, 14.0) == 34.0
+    hosts.asked(0, 34.0)
+    hosts.answered(0)
+    assert hosts.free_at(0, 35.0) == 35.0
+
+
+def test_a_rest_that_a_host_asked_for_outlasts_its_next_answer() -> None:
+    """Retry-After is a word of its own."""
+    hosts = Hosts(["example.com"])
+    hosts.rest(0, until=100.0)
+    hosts.failed(0, asked_at=0.0, now=1.0, wait=10.0)
+    hosts.answered(0)
+    assert hosts.free_at(0, 50.0) == 100.0

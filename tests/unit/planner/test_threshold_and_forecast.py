@@ -1,0 +1,87 @@
+"""The threshold is that of pages with a copy, and the forecast says which pages go next."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from crawlsched.frontier import Pick
+from crawlsched.planner import Planner, explain, forecast, plan
+from tests.hosts import never_rests
+
+
+class World:
+    """Pages that change at rates of their own, and a planner that has visited each a few times, ten a second."""
+
+    def __init__(self, n: int, n_new: int = 0) -> None:
+        self.planner, self.now = Planner(10.0), 0.0
+        self._rng = np.random.default_rng(1)
+        self._rates = self._rng.lognormal(np.log(10.0 / n), 1.0, n + n_new)
+        self.planner.add(np.zeros(n, int), 0.0)
+        for _ in range(6):
+            for _ in range(n):
+                self.step()
+            self.planner.adopt(plan(self.planner.snapshot(), 10.0), self.now)
+        self.planner.add(np.zeros(n_new, int), self.now, 1.0, n_new)
+
+    def step(self) -> Pick:
+        """Let the next slot pass; return what went, before which the planner knew nothing of it."""
+        self.now += 0.1
+        pick = self.planner.pick(self.now, never_rests)
+        assert pick is not None
+        elapsed = self.now - self.planner.pages.crawled_at.item(pick.page)
+        changed = None if elapsed == np.inf else bool(self._rng.random() < -np.expm1(-self._rates[pick.page] * elapsed))
+        self.planner.crawled(pick.page, self.now, changed)
+        return pick
+
+
+def test_a_first_crawl_does_not_raise_the_threshold_of_pages_that_have_a_copy() -> None:
+    """One is worth thousands of times as much: before, a known page was told to wait for months after each."""
+    world = World(50, n_new=20)
+    before = world.planner.threshold
+    for _ in range(20):
+        pick = world.step()
+        assert pick.page >= 50
+        assert pick.crawl_value > 100.0 * before
+    assert world.planner.threshold == before
+    assert world.planner.makes_first_copies
+
+
+def test_where_nothing_but_first_crawls_go_the_threshold_is_theirs_until_another_page_goes() -> None:
+    """A collection that is still being read pushes known pages back, and the threshold says so."""
+    world = World(50, n_new=300)
+    before = world.planner.threshold
+    for _ in range(300):
+        world.step()
+    assert world.planner.threshold > 100.0 * before
+    pick = world.step()
+    assert world.planner.threshold == pytest.approx(pick.crawl_value)
+    assert not world.planner.makes_first_copies
+
+
+def test_the_forecast_names_most_of_the_pages_that_go_next() -> None:
+    """Of twenty named at a dozen moments fifteen are among the next twenty on average, and forced ones come first."""
+    world, agreed = World(300), []
+    for _ in range(12):
+        named = set(forecast(world.planner, world.now, 20).tolist())
+        agreed.append(len(named & {world.step().page for _ in range(20)}))
+    assert np.mean(agreed) >= 15.0
+    world.planner.force([7, 3], world.now)
+    assert set(forecast(world.planner, world.now, 5)[:2].tolist()) == {3, 7}
+
+
+def test_a_wait_that_is_foretold_is_within_three_times_of_what_comes() -> None:
+    """Of more than a hundred pages asked about at random moments, in four fifths."""
+    world, rng = World(200), np.random.default_rng(3)
+    told: dict[int, tuple[float, float]] = {}
+    good = []
+    for slot in range(4000):
+        if slot < 2000 and slot % 12 == 0:
+            page = int(rng.integers(200))
+            told.setdefault(page, (world.now, explain(world.planner, page, world.now).wake_time))
+        page = world.step().page
+        if page in told:
+            asked_at, wake_time = told.pop(page)
+            good.append(0.3 <= max(wake_time - asked_at, 0.1) / (world.now - asked_at) <= 3.0)
+    assert len(good) > 100
+    assert np.mean(good) > 0.8
