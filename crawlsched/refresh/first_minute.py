@@ -64,7 +64,8 @@ def minute(stats: Mapping[str, Any], n_pages: int, n_copies: int, n_withheld: in
 
     Examples
     --------
-    >>> print(minute({"crawlsched/slots/used": 280, "crawlsched/slots/no_free_host": 20}, 900, 250, 0))
+    >>> slots = {"used": 280, "no_free_host": 20}
+    >>> print(minute({f"crawlsched/slots/{name}": n for name, n in slots.items()}, 900, 250, 0))
     The first minute: 280 of 300 slots used, 900 pages known, 250 with a copy, 0 changes found. In 20
     slots no host was free: DOWNLOAD_DELAY, CONCURRENT_REQUESTS_PER_DOMAIN, Crawl-delay or Retry-After limit this crawl.
     """

@@ -117,6 +117,27 @@ def test_recrawl_goes_next(running: Running) -> None:
         assert len(running.site.requests) - sent_at <= 6
 
 
+def test_next_names_the_pages_that_go_next(running: Running) -> None:
+    """Of four pages that it names of twenty, half or more are among the next four; the crawl itself is asked."""
+    agreed = []
+    for _ in range(4):
+        answer = report(running, "next", "-n", "4")
+        assert answer["running"] is True
+        named = {"/" + page["url"].rpartition("/")[2] for page in answer["pages"]}
+        assert len(named) == 4
+        before = len(running.site.requests)
+        wait_until(lambda before=before: len(running.site.requests) >= before + 4)
+        agreed.append(len(named & {path for path, _ in running.site.requests[before : before + 4]}))
+    assert sum(agreed) >= 8
+
+
+def test_the_log_says_where_it_begins(running: Running) -> None:
+    """One line names the collection, the database, the bandwidth, the end, and where to look."""
+    log = running.project.log()
+    assert "Collection 'test' in sqlite:///" in log
+    assert "no page is known yet. It is kept fresh at 5/s until you stop it; `crawlsched status`" in log
+
+
 def test_a_signal_is_counted(running: Running) -> None:
     """An announcement reaches the page: it is seen in the page's explanation, with its source."""
     url = running.urls[7]
