@@ -10,7 +10,7 @@ __all__ = ["parse_lastmod", "text_mark"]
 _TIME = r"(?P<hour>\d{1,2}):(?P<minute>\d\d)(?::(?P<second>\d\d)(?:[.,](?P<fraction>\d{1,12})\d*)?)?"
 _ZONE = (
     r"(?:\s*(?P<meridiem>[ap]\.?m\.?)(?![a-z]))?"
-    r"(?:\s*(?:(?:z|ut|utc|gmt)?\s?(?P<sign>[+-])(?P<zone_hours>\d\d):?(?P<zone_minutes>\d\d)?|(?P<zone>[a-z]{1,5})))?"
+    r"(?:\s*(?:(?:z|ut|utc|gmt)?\s?(?P<sign>[+-])(?P<zone_hours>\d{1,2}):?(?P<zone_minutes>\d\d)?|(?P<zone>[a-z]{1,5})))?"
 )
 _WEEKDAY = r"(?:[a-z]{3,9}\.?(?:\s*,\s*|\s+))?"
 _MONTH = r"(?P<month>[a-z]{3,9})\.?"

@@ -4,6 +4,7 @@ import codecs
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from itertools import chain
 from urllib.parse import urljoin
 
 from protego import Protego
@@ -110,9 +111,17 @@ def absolute_sitemaps(references: Iterable[str], robots_url: str) -> RobotsSitem
     return RobotsSitemaps(_absolute(references, robots_url, problems), problems.problems())
 
 
+def _parted(value: str) -> list[str]:
+    """Return the references of a line: several where each is a URL or a path, or the one among words."""
+    words = [word.strip(_AROUND) for word in value.split()]
+    if len(words) > 1 and all(word.lower().startswith(("http://", "https://", "/")) for word in words if word):
+        return words
+    return [word for word in words if word.lower().startswith(("http://", "https://"))] or [value]
+
+
 def _absolute(references: Iterable[str], robots_url: str, problems: ProblemCounter) -> list[str]:
     found: dict[str, None] = {}
-    for reference in references:
+    for reference in chain.from_iterable(map(_parted, references)):
         # A "#" starts a comment in robots.txt, and a fragment means nothing to a crawler.
         reference = reference.partition("#")[0].strip(_AROUND)
         try:

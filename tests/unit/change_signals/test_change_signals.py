@@ -66,6 +66,7 @@ MIDNIGHT = float(calendar.timegm((2026, 11, 20, 0, 0, 0)))
         ("Fri Nov 20 09:15:30 2026", MIDNIGHT + 33_330, "second"),
         ("Fri Nov 20 09:15:30 UTC 2026", MIDNIGHT + 33_330, "second"),
         ("20 Nov, 2026 09:15:30 GMT+0000", MIDNIGHT + 33_330, "second"),
+        ("20 Nov 2026 10:15:30 GMT+1", MIDNIGHT + 33_330, "second"),
     ],
 )
 def test_the_forms_of_the_w3c_profile_and_of_rfc_2822_are_read(text: str, seconds: float, precision: str) -> None:
@@ -216,6 +217,13 @@ def test_a_robots_txt_is_read_as_other_robots_read_it(line: str) -> None:
     """What stands around a URL is taken off, and small slips in the name and the colon do not matter."""
     body = f"User-agent: *\nDisallow: /x\n{line}\nDisallow: /y\n".encode()
     assert robots_sitemaps(body, "https://a.example/robots.txt") == ["https://a.example/m.xml"]
+
+
+def test_several_sitemaps_on_one_line_are_read_and_words_around_one_are_not() -> None:
+    """Between commas or spaces, each with its scheme or as a path."""
+    body = b"Sitemap: https://a.example/1.xml, /2.xml\nSitemap: see https://a.example/3.xml please\n"
+    found = [url.removeprefix("https://a.example/") for url in robots_sitemaps(body, "https://a.example/robots.txt")]
+    assert found == ["1.xml", "2.xml", "3.xml"]
 
 
 def test_a_sitemap_line_that_names_no_url_is_reported() -> None:

@@ -288,13 +288,22 @@ def test_the_first_example_of_a_problem_is_kept_and_bounded() -> None:
 # Encodings
 
 
-@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "iso-8859-1"])
+@pytest.mark.parametrize(
+    "encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "utf-32", "utf-32-le", "iso-8859-1"]
+)
 def test_the_encoding_does_not_matter_where_it_is_said(encoding: str) -> None:
     """A byte order mark or an XML declaration says it."""
     declared = encoding.removesuffix("-sig").removesuffix("-le").removesuffix("-be")
     text = f"<?xml version='1.0' encoding='{declared}'?><urlset><url><loc>http://a.example/caf\xe9</loc></url></urlset>"
     document = read_sitemap(text.encode(encoding), "http://a.example/sitemap.xml")
     assert (document.entries.url, document.problems) == (["http://a.example/caf\xe9"], [])
+
+
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be", "utf-32-be"])
+def test_an_encoding_of_several_bytes_needs_neither_a_mark_nor_a_declaration(encoding: str) -> None:
+    """The first element shows it."""
+    body = urlset("http://a.example/caf\xe9").decode().encode(encoding)
+    assert read_sitemap(body, "http://a.example/sitemap.xml").entries.url == ["http://a.example/caf\xe9"]
 
 
 def test_urls_with_bytes_of_another_encoding_are_dropped_and_reported() -> None:
