@@ -142,8 +142,8 @@ class Report:
             "recall": _rounded(learned.get("recall")),
             "recall_interval": [_rounded(end) for end in learned.get("recall_interval") or ()] or None,
             "true_precision": _rounded(truth.precision if truth else None),
-            "true_recall": _rounded(truth.recall_in_time if truth else None),
-            "told_sooner_or_later": _rounded(truth.recall if truth else None),
+            "true_recall": _rounded(truth.recall if truth else None),
+            "heard_first": _rounded(truth.recall_in_time if truth else None),
         }
 
     def _sitemap_lines(self) -> list[str]:
