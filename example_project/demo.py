@@ -14,7 +14,7 @@ The last line printed is one JSON object. Where its numbers come from:
   ``achieved_rate`` (requests of every kind that arrived per second in the same time), ``crawls`` (requests for pages),
   ``changes_found`` (fetches that brought a new version of a page fetched before), ``not_modified`` (answers 304), and
   ``true_precision`` (share of the announcements heard that told of a change), ``true_recall`` (share of the changes
-  told of) and ``heard_first`` (share told of before a fetch found them) of each host's sitemaps, for pages fetched before;
+  told of) and ``heard_first`` (told of before a fetch found them) of each host's sitemaps, for pages fetched before;
 - from the statistics with which Scrapy ended: ``dispatched``, ``resolved``, ``signals``, and
   ``changes_told_to_the_spider``;
 - from the database, by ``crawlsched status --json``: ``precision`` and ``recall`` of each sitemap as learned;
