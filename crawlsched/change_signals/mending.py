@@ -27,7 +27,13 @@ _DECLARED_ENTITY = re.compile(r"<?!?ENTITY\s+(?:%\s+)?([^\s\"'<>%]+)")
 _NO_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
 _REFERENCE = re.compile(r"&(?:#([0-9]{1,7}|[xX][0-9a-fA-F]{1,6});|(?!(?:amp|lt|gt|quot|apos);))")
 _RAW_LESS = re.compile(r"<(?!/?[^\W\d])")
-_UNENDED = re.compile(r"<(?=/?\w[^<>=\"']*<)")
+_UNENDED = re.compile(r"<(?=/?\w(?:[^<>=]++|=(?!\s*+[\"']))*+<)")
+# A tag whose attributes are not all written name="value": lxml would lose its way there.
+_BROKEN = re.compile(
+    r"""<(?!/?[\w.:-]++\s*+/?>)(?!/?[\w.:-]++(?:\s++[\w.:-]++\s*+=\s*+(?:"[^"<]*+"|'[^'<]*+'))*+\s*+/?>)"""
+    r"""(/?[^\W\d][\w.:-]*+)([^<>]*+)>"""
+)
+_ATTRIBUTE = re.compile(r"""(?<![\w.:-])([^\W\d][\w.:-]*+)\s*+=\s*+(?:"([^"]*+)"|'([^']*+)'|([^\s"'=]++))""")
 _TAG_NAME = re.compile(r"<[^\s<>]*")
 _END_TAG = re.compile(r"</([^\s<>]+)[^<>]*>")
 _PREFIXED = re.compile(r"<([\w.-]+):([\w.-]+)")
@@ -171,6 +177,9 @@ class Mender:
         for pattern in (_RAW_LESS, _UNENDED):
             text, n = pattern.subn("&lt;", text)
             self._steps -= n
+        if "'" in text or '"' in text or "=" in text:
+            text, n = _BROKEN.subn(_whole_tag, text)
+            self._steps -= n
         names = set(_TAG_NAME.findall(text))
         self._begun.update(name[1:].rstrip("/") for name in names if name[1] != "/")
         if any(name[1] == "/" and name[2:] not in self._begun for name in names):
@@ -192,6 +201,13 @@ def _cut(text: str) -> tuple[str, str]:
     if last >= 0 and not any(end in text[last + 1 :] for end in ">;"):
         return text[:last], text[last:]
     return text, ""
+
+
+def _whole_tag(match: re.Match[str]) -> str:
+    """Write a broken tag with what can be read of its attributes."""
+    attributes = {name: one or other or bare for name, one, other, bare in _ATTRIBUTE.findall(match[2])}
+    written = "".join(f' {name}="{value.rstrip("/").replace(chr(34), "&quot;")}"' for name, value in attributes.items())
+    return f"<{match[1]}{'' if match[1][0] == '/' else written}{'/' if match[2].endswith('/') else ''}>"
 
 
 def _reference(match: re.Match[str]) -> str:
