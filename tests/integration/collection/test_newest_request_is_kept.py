@@ -1,0 +1,207 @@
+"""What a request says of its page is taken over and kept: a refresher over a real database, without a crawl."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+
+from crawlsched.collection.request_templates import RequestTemplate
+from crawlsched.pages.marks import NEWS, RECRAWL, START, UNTRACKED
+from crawlsched.refresh.pings import known_pages
+from crawlsched.refresh.refresher import Refresher
+from crawlsched.refresh.requested import Admitted, Asked
+from crawlsched.settings import Settings
+from crawlsched.visits.calls import Call
+
+URL = "http://a.example/page"
+Open = Callable[[], Refresher]
+
+
+def _name(url: str) -> bytes:
+    return hashlib.sha1(url.encode()).digest()
+
+
+@pytest.fixture
+def opened(tmp_path: Path) -> Open:
+    def open_it() -> Refresher:
+        settings = Settings.from_scrapy(
+            {"CRAWLSCHED_DATABASE_URL": f"sqlite:///{tmp_path / 'crawl.db'}", "CRAWLSCHED_COLLECTION": "test"}
+        )
+        counts: Counter[str] = Counter()
+        refresher = Refresher(
+            settings,
+            "test",
+            count=lambda name, n=1: counts.update({name: n}),
+            request_fingerprint=_name,
+            clock=lambda: 1_000.0,
+            rng=Random(0),
+        )
+        refresher.open()
+        return refresher
+
+    return open_it
+
+
+def _close(refresher: Refresher) -> None:
+    for waits in refresher.closing():
+        if waits is not None:
+            waits()
+
+
+def _ask(
+    refresher: Refresher, data: dict[str, Any] | None = None, *, url: str = URL, again: bool = False, **more: Any
+) -> tuple[Admitted, int]:
+    """Ask for a page, and return what became of that and which page it is."""
+    meta = {**(data or {}).get("meta", {}), **more.pop("meta", {})}
+    template = RequestTemplate(data) if data else None
+    asked = Asked(
+        url, _name(url), "a.example", template, more.pop("importance", None), meta, again, more.pop("call", None)
+    )
+    admission = refresher._admission
+    return admission.requested(asked, 1_000.0)
+
+
+def _crawled(refresher: Refresher, page: int) -> None:
+    """Let a page have been visited once."""
+    refresher.planner.hold(page)
+    refresher.planner.crawled(page, 1_000.0, None)
+
+
+def test_the_newest_request_is_kept_over_a_restart(opened: Open) -> None:
+    """Callback, headers and data of the last request for a page are those of its next visit."""
+    refresher = opened()
+    _, page = _ask(refresher, {"callback": "parse_item", "meta": {"price": 10}})
+    _crawled(refresher, page)
+    assert _ask(refresher, {"callback": "parse_product", "meta": {"price": 12}}) == (Admitted.KNOWN, page)
+    _close(refresher)
+    refresher = opened()
+    assert refresher.collection.facts_of(page).template_data == {"callback": "parse_product", "meta": {"price": 12}}
+    marks = refresher.planner.pages.marks
+    assert marks[page] & NEWS
+    digest = refresher.collection.request_digest(page)
+    refresher.planner.pages.request_digest[page] = 0  # as of a version that kept none
+    assert refresher.collection.request_digest(page) == digest
+    _close(refresher)
+
+
+def test_links_that_never_stand_still_make_no_news(opened: Open) -> None:
+    """From the fourth differing sight running on; when they stand still what was not told is told."""
+    refresher = opened()
+    _, page = _ask(refresher, {"meta": {"at": 0}})
+    _crawled(refresher, page)
+    pages = refresher.planner.pages
+    news = []
+    for at in (1, 2, 3, 4, 5, 5, 5):
+        pages.marks[page] &= ~NEWS & 0xFFFF
+        _ask(refresher, {"meta": {"at": at, "depth": at}})
+        news.append(bool(pages.marks[page] & NEWS))
+    assert news == [True, True, True, False, False, True, False]
+    source = refresher.sources.number("links", "links")
+    assert source is not None
+    assert refresher.planner.announced_by(page, source)
+    _close(refresher)
+
+
+def test_what_makes_a_variant(opened: Open) -> None:
+    """Another name, jar, callback, cookie or header within one call; never data, and never a later call."""
+    refresher = opened()
+    first = _ask(refresher, {"callback": "a"})[1]
+    assert _ask(refresher, {"callback": "b"}) == (Admitted.KNOWN, first)  # a renamed callback
+    call = Call()
+    pages = [
+        _ask(refresher, data, call=call)[1]
+        for data in (
+            {"callback": "b"},
+            {"callback": "b", "meta": {"price": 1}},
+            {"callback": "b", "headers": [["Referer", "x"]]},
+            {"callback": "c"},
+            {"callback": "b", "headers": [["Accept-Language", "de"]]},
+            {"callback": "b", "cookies": {"a": "b"}},
+            {"meta": {"cookiejar": 1}},
+            {"meta": {"crawlsched_page": "mine"}},
+        )
+    ]
+    assert pages[:3] == [first] * 3
+    assert len(set(pages)) == 6
+    assert known_pages(refresher, [URL])[0].tolist() == sorted(set(pages))
+    _close(refresher)
+    refresher = opened()
+    assert known_pages(refresher, [URL])[0].tolist() == sorted(set(pages))
+    # In another order the same pages are found, each by its own request.
+    call = Call()
+    assert _ask(refresher, {"callback": "c"}, call=call)[1] == pages[3]
+    assert _ask(refresher, {"callback": "b"}, call=call)[1] == first
+    _close(refresher)
+
+
+def test_a_url_has_sixteen_variants_at_most(opened: Open, caplog: pytest.LogCaptureFixture) -> None:
+    """Further ones are crawled once, and that is said once."""
+    refresher = opened()
+    call = Call()
+    with caplog.at_level(logging.WARNING):
+        found = [_ask(refresher, {"callback": f"parse_{number}"}, call=call)[0] for number in range(20)]
+    assert Counter(found) == Counter({Admitted.NEW: 17, Admitted.ONCE: 3})
+    assert caplog.text.count("has 16 variants, and no more are kept fresh") == 1
+    _close(refresher)
+
+
+def test_a_page_that_links_to_itself_keeps_its_callback(opened: Open) -> None:
+    """Scrapy's filter would have refused that request; with dont_filter it is a page of its own."""
+    refresher = opened()
+    _, page = _ask(refresher, {"callback": "parse"})
+    call = Call(token=1, page=page)
+    assert _ask(refresher, {"callback": "parse_item"}, call=call) == (Admitted.KNOWN, page)
+    assert refresher.collection.facts_of(page).template_data == {"callback": "parse"}
+    admitted, other = _ask(refresher, {"callback": "parse_item"}, call=call, again=True)
+    assert (admitted, other != page) == (Admitted.NEW, True)
+    _close(refresher)
+
+
+def test_dont_filter_and_start_requests(opened: Open) -> None:
+    """A start request asks for a delivery, a second one of it goes out as it stands, as does any with dont_filter."""
+    refresher = opened()
+    start = {"is_start_request": True}
+    _, page = _ask(refresher, again=True, meta=start)
+    assert _ask(refresher, again=True, meta=start) == (Admitted.ONCE, page)
+    _close(refresher)
+    refresher = opened()
+    assert not refresher.owing.of(page, 1_000.0)
+    assert _ask(refresher, again=True, meta=start) == (Admitted.KNOWN, page)
+    assert refresher.owing.of(page, 1_000.0) == START
+    assert _ask(refresher, again=True) == (Admitted.ONCE, page)
+    assert _ask(refresher, importance=3.0)[0] is Admitted.KNOWN
+    assert refresher.planner.pages.importance[page] == 3.0
+    _close(refresher)
+
+
+def test_what_is_owed_is_given_once(opened: Open) -> None:
+    """What is asked for while a delivery is under way is not lost; behind untracked requests it is once in a while."""
+    refresher = opened()
+    _, page = _ask(refresher)
+    _crawled(refresher, page)
+    owing, deliveries = refresher.owing, refresher.deliveries
+    owing.ask(page, RECRAWL, 1_000.0)
+    delivery = deliveries.begin(1, page, 1_000.0, owed=owing.of(page, 1_000.0))
+    owing.begun(delivery, 1_000.0)
+    owing.ask(page, RECRAWL, 1_000.0)
+    deliveries.untracked_waits(1)
+    deliveries.untracked_sent(2, 1, 1_000.0)
+    deliveries.failed(2, 1_000.0)
+    deliveries.called_back(1, 1_000.0)
+    assert owing.of(page, 1_000.0) == RECRAWL
+    owing.delivered(deliveries.begin(3, page, 1_000.0, owed=RECRAWL), 1_000.0)
+    assert owing.of(page, 1_000.0) == 0
+    assert owing.of(page, 1_000.0 + 86_400.0) == 0  # no untracked request came of it this time
+    refresher.planner.pages.marks[page] |= UNTRACKED
+    assert owing.of(page, 1_000.0) == 0
+    assert owing.of(page, 1_000.0 + 86_400.0) == UNTRACKED
+    refresher.planner.pages.crawled_at[page] = 999.0  # in an earlier run
+    assert owing.of(page, 1_000.0) == UNTRACKED
+    _close(refresher)
