@@ -344,8 +344,8 @@ class Refresher:
         return self.starts.has_ended and not self.collection.n_awaited and not self.deliveries.n_untracked
 
     def pass_is_over(self, now: float) -> bool:
-        """Whether a run of one pass has nothing left to do."""
-        if self.one_pass is None or not self.starts.has_ended or self.visits or self.deliveries or self.probes:
+        """Whether a run of one pass has nothing left to do but what Scrapy knows of, which is callbacks and items."""
+        if self.one_pass is None or not self.starts.has_ended or self.visits or self.probes:
             return False
         if self.has_work or not self.has_read_commands or self.commands_under_way or self.sources.mark_due(now):
             return False
