@@ -96,7 +96,8 @@ class Settings:
     database_url: str = _setting(
         "sqlite:///crawlsched.db",
         read_database_url,
-        "Where everything is kept: an SQLAlchemy URL. SQLite, or PostgreSQL with `crawlsched[postgresql]`.",
+        "Where everything is kept: an SQLAlchemy URL. SQLite (a relative path counts from where `scrapy.cfg` is), or "
+        "PostgreSQL with `crawlsched[postgresql]`.",
     )
     database_upgrade: bool | None = _setting(
         None, read_optional(read_truth), "Upgrade the database's tables at start. `None`: on SQLite only."
@@ -108,7 +109,10 @@ class Settings:
         "database (from 100,000 pages on), or in the folder named here.",
     )
     collection: str | None = _setting(
-        None, read_optional(read_text), "The name under which the pages are kept. `None`: the spider's name."
+        None,
+        read_optional(read_text),
+        "The name under which the pages are kept; the spider's name and arguments may stand in it: `'{name}-{tag}'`. "
+        "`None`: the spider's name.",
     )
     shard: int = _setting(0, read_count, "The number of the shard that this process serves.")
     crawl_value: str = _setting(

@@ -367,7 +367,7 @@ class Scheduler(BaseScheduler):
         if self._give_probe(now):
             return True
         if not self._refresher.others_may_go(now):
-            return self._give_start(now) or self._give_fallback(now)
+            return self._give_start(now) or self._give_fallback(now) or self._give_source(now)
         # However many sitemaps are due, they leave every other slot to what else there is.
         sources_wait = self._source_had_the_last_slot
         if not sources_wait and self._give_source(now):

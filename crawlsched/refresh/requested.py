@@ -117,13 +117,13 @@ class Admission:
     def requested(self, asked: Asked, now: float) -> tuple[Admitted, int]:
         """The spider asks for a page; return what became of that, and the page (-1: there is none)."""
         digest = RequestDigest.of(asked.template.data if asked.template else None)
-        variant, page, is_other = self._place(asked, digest)
+        variant, page = self._place(asked, digest)
         if page < 0:
             return self._found(asked, variant, digest, now)
-        if is_other and page == (asked.call.page if asked.call else -1) and not asked.again:
-            # A page that links to itself, where Scrapy's filter would have refused the request.
-            return self._known(asked, now), page
         was_by_start = bool(self._collection.planner.pages.marks.item(page) & BY_START)
+        if asked.call is not None and page == asked.call.page and not asked.again and not was_by_start:
+            # A page that links to itself: Scrapy's filter, which knows it, would have refused the request.
+            return self._known(asked, now), page
         self._take_over(page, asked, digest, now)
         if asked.is_start:
             self._owe(page, START, now)
@@ -138,22 +138,22 @@ class Admission:
         self._withhold(asked.host, "known", asked.url, now)
         return Admitted.KNOWN
 
-    def _place(self, asked: Asked, digest: RequestDigest) -> tuple[str | None, int, bool]:
-        """Return variant and page (-1: it is new) that a request is for, and whether it is named otherwise there."""
+    def _place(self, asked: Asked, digest: RequestDigest) -> tuple[str | None, int]:
+        """Return the variant and the page (-1: it is new) that a request is for."""
         base, index, call = asked.request_fingerprint, self._collection.index, asked.call
         variant, is_spiders_own = asked_variant(asked.meta)
         name = variant_fingerprint(base, variant)
         first = digest.naming if call is None else call.claims.setdefault(name, digest.naming)
         page = index.page(name)
         if page < 0 or is_spiders_own or self._collection.request_digest(page).naming == digest.naming:
-            return variant, page, False
+            return variant, page
         own = f"{variant or ''}#{digest.naming:06x}"
         if (known := index.page(variant_fingerprint(base, own))) >= 0:
-            return own, known, False
+            return own, known
         is_its_own = call is not None and page == call.page and asked.again
         if first != digest.naming or is_its_own or self._collection.planner.pages.marks.item(page) & BY_START:
-            return own, -1, True
-        return variant, page, True
+            return own, -1
+        return variant, page
 
     def _found(self, asked: Asked, variant: str | None, digest: RequestDigest, now: float) -> tuple[Admitted, int]:
         if self._collection.store.tombstones.cover([asked.url])[0]:

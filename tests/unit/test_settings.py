@@ -333,3 +333,24 @@ def test_none_can_be_written_on_the_command_line(text: str) -> None:
     assert settings.max_crawl_interval is None
     assert settings.database_upgrade is None
     assert settings.collection == "news"
+
+
+def test_withholding_is_turned_off_for_all_or_by_reason() -> None:
+    """As a truth, a dictionary, or the text of one; a reason that there is not is named with all there are."""
+    read = {row.name: row.read for row in SETTINGS}["CRAWLSCHED_WITHHOLD"]
+    assert read(False) == frozenset()
+    assert "flapping" in read("True")
+    assert read({"flapping": False}) == read('{"flapping": false}') == read(True) - {"flapping"}
+    for wrong in ({"rain": False}, "never", {"flapping": "perhaps"}):
+        with pytest.raises(
+            ValueError, match="True, False, or a dictionary of these with the keys wrong_page, template"
+        ):
+            read(wrong)
+
+
+def test_one_pass_is_a_truth_or_a_number_of_visits() -> None:
+    """A number below one is no number of visits."""
+    read = {row.name: row.read for row in SETTINGS}["CRAWLSCHED_ONE_PASS"]
+    assert [read(value) for value in (True, "false", "500", 20)] == [True, False, 500, 20]
+    with pytest.raises(ValueError, match="True, False, or a number of visits, 1 or more"):
+        read(-3)
