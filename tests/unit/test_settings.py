@@ -343,7 +343,7 @@ def test_withholding_is_turned_off_for_all_or_by_reason() -> None:
     assert read({"flapping": False}) == read('{"flapping": false}') == read(True) - {"flapping"}
     for wrong in ({"rain": False}, "never", {"flapping": "perhaps"}):
         with pytest.raises(
-            ValueError, match="True, False, or a dictionary of these with the keys wrong_page, template"
+            ValueError, match="True, False, or a dictionary of these with the keys wrong_page"
         ):
             read(wrong)
 
