@@ -342,9 +342,7 @@ def test_withholding_is_turned_off_for_all_or_by_reason() -> None:
     assert "flapping" in read("True")
     assert read({"flapping": False}) == read('{"flapping": false}') == read(True) - {"flapping"}
     for wrong in ({"rain": False}, "never", {"flapping": "perhaps"}):
-        with pytest.raises(
-            ValueError, match="True, False, or a dictionary of these with the keys wrong_page"
-        ):
+        with pytest.raises(ValueError, match="True, False, or a dictionary of these with the keys wrong_page"):
             read(wrong)
 
 
