@@ -297,6 +297,8 @@ class Refresher:
         for probe in self.probes.give_up(inf):
             if self.collection.knows(probe.page):
                 self.planner.release(probe.page, now)
+        if self.one_pass is not None:
+            yield from self.one_pass.closing(now)
         while self._work:
             self.work(_CLOSING_STEP)
             yield None
