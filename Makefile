@@ -18,7 +18,7 @@ unexport PYTHONPATH
 # More than cores: half of them wait for crawls (tests/spreading.py).
 WORKERS ?= 4
 
-.PHONY: help demo test test-quick scrapy-tests bench lint format clean
+.PHONY: help demo test test-quick scrapy-tests fuzz bench lint format clean
 .DEFAULT_GOAL := help
 
 help:
@@ -26,6 +26,7 @@ help:
 	@echo "make test    style, types, layers and all tests"
 	@echo "make test-quick   without crawls and statistics: some minutes"
 	@echo "make scrapy-tests  Scrapy's own tests of crawling with and without the add-on, a quarter of an hour"
+	@echo "make fuzz    100,000 generated inputs a parser, and damaged databases, some minutes (make test tries a tenth)"
 	@echo "make bench   the benchmarks, some hours on an idle machine; BENCHMARKS=frontier for one of them"
 	@echo "make lint    style, types and layers only"
 	@echo "make format  bring the code into the one format"
@@ -52,6 +53,9 @@ scrapy-tests: $(SCRAPY_VENV)/.for-scrapy-tests
 format: $(VENV)/.for-tests
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+fuzz: $(VENV)/.for-tests
+	FUZZ_INPUTS=100000 $(BIN)/python -m pytest --numprocesses=2 tests/fuzz $(PYTEST_ARGUMENTS)
 
 bench: $(VENV)/.for-tests
 	$(BIN)/python -m tests.benchmarks $(BENCHMARKS)

@@ -9,6 +9,8 @@
       + NotThePage                          for callbacks: this response is not the page it should be
       + StoreError (RuntimeError)           the database cannot be used
           + SchemaOutOfDate                 it is behind, ahead, or not ours
+          + DamagedRow                      one row of it is damaged; all others can be used
+          + DatabaseReplaced                the file was deleted or replaced while it was in use
           + CollectionInUse                 another running process owns the collection
 
 Every message is one sentence that names what was wrong, its value, what is allowed, and what to do.
@@ -20,6 +22,8 @@ import sys
 __all__ = [
     "CollectionInUse",
     "CrawlschedError",
+    "DamagedRow",
+    "DatabaseReplaced",
     "NotThePage",
     "SchemaOutOfDate",
     "SettingError",
@@ -92,6 +96,14 @@ class StoreError(CrawlschedError, RuntimeError):
 
 class SchemaOutOfDate(StoreError):
     """The database's tables are not those of this version, or not crawlsched's at all."""
+
+
+class DamagedRow(StoreError):
+    """A row of the database is damaged: what it is about is left alone, and everything else goes on."""
+
+
+class DatabaseReplaced(StoreError):
+    """The file is no longer the one that was opened: it was deleted, or another one stands in its place."""
 
 
 class CollectionInUse(StoreError):

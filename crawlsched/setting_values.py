@@ -9,9 +9,12 @@ import os
 import re
 from collections.abc import Callable, Mapping
 from importlib import import_module
+from ipaddress import ip_network
 from math import isclose, isfinite
 from typing import Any
 from urllib.parse import urlsplit
+
+from crawlsched.hours import HOURS_ALLOWED, Hours
 
 __all__ = [
     "fits_no_url",
@@ -23,8 +26,10 @@ __all__ = [
     "read_count",
     "read_database_url",
     "read_function",
+    "read_hours",
     "read_key",
     "read_keys",
+    "read_networks",
     "read_one_of",
     "read_one_pass",
     "read_optional",
@@ -46,6 +51,8 @@ __all__ = [
 SECONDS_PER = {"s": 1, "min": 60, "h": 3600, "d": 86400}
 DURATION_UNITS = {"s": 1, "m": 60, "min": 60, "h": 3600, "d": 86400}
 BANDWIDTH_ALLOWED = "a positive number of crawls, by itself (per second) or per s, min, h or d, such as 5/s or 20000/d"
+# One a year, and a million a second: what is beyond is a slip of the hand, and no clock could follow it.
+_LEAST_BANDWIDTH, _LARGEST_BANDWIDTH = 1 / (366 * 86_400), 1e6
 DURATION_ALLOWED = "a number of seconds or a text such as 45s, 30m, 12h or 90d"
 
 
@@ -114,7 +121,10 @@ def read_bandwidth(value: object) -> float:
     match = re.fullmatch(r"([^/]+?)\s*(?:/\s*(s|min|h|d))?", str(value).strip())
     if match is None or isinstance(value, bool):
         raise ValueError(BANDWIDTH_ALLOWED)
-    return _number(match[1], BANDWIDTH_ALLOWED, above=0.0) / SECONDS_PER[match[2] or "s"]
+    bandwidth = _number(match[1], BANDWIDTH_ALLOWED, above=0.0) / SECONDS_PER[match[2] or "s"]
+    if not _LEAST_BANDWIDTH <= bandwidth <= _LARGEST_BANDWIDTH:
+        raise ValueError(f"{BANDWIDTH_ALLOWED}, between one a year and a million a second")
+    return bandwidth
 
 
 def read_seconds(value: object) -> float:
@@ -347,6 +357,25 @@ def read_public_url(value: object) -> str:
 def read_keys(value: object) -> tuple[str, ...]:
     """Read a list of names of keys."""
     return _texts(value, r"[\s,]+", "a list of names of keys, as a list, as JSON or with commas between them")
+
+
+def read_networks(value: object) -> tuple[str, ...]:
+    """Read a list of ranges of addresses."""
+    allowed = "a list of ranges of addresses such as 127.0.0.0/8, as a list, as JSON or with commas between them"
+    ranges = _texts(value, r"[\s,]+", allowed)
+    try:
+        return tuple(str(ip_network(text)) for text in ranges)
+    except ValueError as error:
+        raise ValueError(f"{allowed} ({error})") from None
+
+
+def read_hours(value: object) -> Hours:
+    """Read bandwidths by the time of day."""
+    try:
+        written = dict(read_table(value))
+    except ValueError:
+        raise ValueError(HOURS_ALLOWED) from None
+    return Hours.read(written, read_bandwidth)
 
 
 def read_table(value: object) -> tuple[tuple[str, Any], ...]:

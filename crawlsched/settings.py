@@ -12,6 +12,7 @@ from typing import Any
 
 from crawlsched.change_detection import RECIPE_NAMES, Recipe, recipe, recipe_from
 from crawlsched.exceptions import SettingError
+from crawlsched.hours import Hours
 from crawlsched.setting_values import (
     fits_no_url,
     format_bandwidth,
@@ -22,8 +23,10 @@ from crawlsched.setting_values import (
     read_count,
     read_database_url,
     read_function,
+    read_hours,
     read_key,
     read_keys,
+    read_networks,
     read_one_of,
     read_one_pass,
     read_optional,
@@ -68,9 +71,10 @@ _RECIPE = {
 }
 
 
-def _setting(default: object, read: Callable[[object], Any], meaning: str) -> Any:
-    """Return a field of `Settings` which carries its row of the table."""
-    return field(default=read(default), metadata={"default": default, "read": read, "meaning": meaning})
+def _setting(default: object, read: Callable[[object], Any], meaning: str, *, secret: bool = False) -> Any:
+    """Return a field of `Settings` which carries its row of the table; a secret one is never shown."""
+    row = {"default": default, "read": read, "meaning": meaning, "secret": secret}
+    return field(default=read(default), repr=not secret, metadata=row)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,11 +97,18 @@ class Settings:
         read_bandwidth,
         "How many requests go out: `5` or `5/s`, `300/min`, `300/h`, `20000/d`. One number for all.",
     )
+    hours: Hours | None = _setting(
+        None,
+        read_optional(read_hours),
+        "Other bandwidths at some hours of the day: `{'22:00-06:00 Europe/Berlin': '20/s', 'else': '1/s'}`; `0`: none. "
+        "Without `else` it is `CRAWLSCHED_BANDWIDTH`. Without a zone hours are UTC.",
+    )
     database_url: str = _setting(
         "sqlite:///crawlsched.db",
         read_database_url,
         "Where everything is kept: an SQLAlchemy URL. SQLite (a relative path counts from where `scrapy.cfg` is), or "
         "PostgreSQL with `crawlsched[postgresql]`.",
+        secret=True,
     )
     database_upgrade: bool | None = _setting(
         None, read_optional(read_truth), "Upgrade the database's tables at start. `None`: on SQLite only."
@@ -187,6 +198,12 @@ class Settings:
         "`{'shop.example': 'visible_text', '*/api/*': {'method': 'json', 'ignore_keys': ['now']}}`. A request's "
         "`meta['crawlsched_recipe']` goes before it.",
     )
+    max_text_bytes: int = _setting(
+        4_000_000,
+        read_positive_count,
+        "So much of a page's text is read to see whether it has changed, in bytes, unpacked; your callback gets all of "
+        "it. What is no text is compared whole.",
+    )
     probes: bool = _setting(
         True,
         read_truth,
@@ -248,7 +265,7 @@ class Settings:
         "127.0.0.1. `None`: nowhere.",
     )
     receiver_key: str | None = _setting(
-        None, read_optional(read_key), "What senders of pings have to know. There is no receiver without."
+        None, read_optional(read_key), "What senders of pings have to know. There is no receiver without.", secret=True
     )
     receiver_rate: float = _setting(
         "10/s", read_bandwidth, "How many URLs of pings are taken; 10,000 may come at once after a quiet time."
@@ -281,6 +298,12 @@ class Settings:
     )
     visit_timeout: float = _setting(
         600.0, read_positive_seconds, "A request that nothing was heard of for so long counts as dropped."
+    )
+    private_addresses: tuple[str, ...] = _setting(
+        [],
+        read_networks,
+        "Ranges such as `10.0.0.0/8` that may be asked although a site named them: sitemaps, and where they redirect "
+        "to. All other loopback, private and link-local addresses are refused, but never to requests of the spider.",
     )
     jobs: bool = _setting(True, read_truth, "Run the jobs inside the crawl. `False`: `crawlsched jobs` does.")
     starts_first: int = _setting(
@@ -356,12 +379,15 @@ class Setting:
         One or two sentences.
     read : callable
         Takes the value as set and returns the checked one, or raises ValueError with what is allowed.
+    secret : bool
+        Whether the value is never shown: it is a password or a key, or holds one.
     """
 
     name: str
     default: object
     meaning: str
     read: Callable[[object], Any]
+    secret: bool = False
 
 
 SETTINGS: tuple[Setting, ...] = tuple(Setting(PREFIX + f.name.upper(), **f.metadata) for f in fields(Settings))
@@ -389,7 +415,8 @@ def _read_all(settings: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
         try:
             values[row.name.removeprefix(PREFIX).lower()] = row.read(value)
         except ValueError as error:
-            mistakes.append(f"{row.name} must be {error}, got {value!r}.")
+            got = "another value, which is not shown" if row.secret else repr(value)
+            mistakes.append(f"{row.name} must be {error}, got {got}.")
     return values, mistakes
 
 
@@ -402,6 +429,9 @@ def _contradictions(values: Mapping[str, Any]) -> list[str]:
             "CRAWLSCHED_MAX_CRAWL_INTERVAL must be None or at least CRAWLSCHED_MIN_CRAWL_INTERVAL "
             f"({shortest:g} s), got {longest:g} s."
         )
+    hours = values.get("hours")
+    if hours is not None and not any([hours.otherwise, *(span.rate for span in hours.spans)]):
+        mistakes.append("CRAWLSCHED_HOURS must let something go out at some hour of the day, got 0 for all of them.")
     if values.get("receiver") is not None and values.get("receiver_key") is None:
         mistakes.append(
             "CRAWLSCHED_RECEIVER_KEY must be 8 to 128 letters, digits and dashes where CRAWLSCHED_RECEIVER is set, "

@@ -2,7 +2,10 @@
 
 from math import ceil, floor, inf, isfinite
 
-__all__ = ["SlotClock"]
+__all__ = ["GAP", "TIMER_SLACK", "SlotClock"]
+
+#: Least distance between two requests, as a share of the mean one: in no second are there more than 1.25 rate + 1.
+GAP = 0.8
 
 # A timer may wake its caller this many seconds late without costing any of the rate: event loops round a wait up to a
 # whole millisecond, and at 500 slots a second that is half the distance between two of them.
@@ -36,6 +39,8 @@ class SlotClock:
     ----------
     rate : float
         Slots per second; changed by `set_rate`.
+    taken : int
+        Slots used or paid.
     missed : int
         Slots lost because nobody asked for them within `debt` seconds.
 
@@ -65,9 +70,9 @@ class SlotClock:
     101.6
     """
 
-    __slots__ = ("_debt", "_earliest", "_gap", "_index", "_latest", "_origin", "missed", "rate")
+    __slots__ = ("_debt", "_earliest", "_gap", "_index", "_latest", "_origin", "missed", "rate", "taken")
 
-    def __init__(self, rate: float, start: float, *, gap: float = 0.8, debt: float = 1.0) -> None:
+    def __init__(self, rate: float, start: float, *, gap: float = GAP, debt: float = 1.0) -> None:
         if not isfinite(start):
             raise ValueError(f"start must be a finite time in seconds, got {start!r}.")
         if not 0.0 < gap <= 0.99:
@@ -75,7 +80,7 @@ class SlotClock:
         if not 0.0 <= debt < inf:
             raise ValueError(f"debt must be a number of seconds that is not negative, got {debt!r}.")
         self.rate = _checked_rate(rate)
-        self.missed = 0
+        self.missed = self.taken = 0
         self._gap = gap
         self._debt = debt
         self._origin = start  # time of slot 0 of the present grid
@@ -99,6 +104,7 @@ class SlotClock:
         effective = max(self._slot_time(), self._earliest, now - TIMER_SLACK)
         self._earliest = effective + self._gap * (1.0 + TIMER_SLACK) / self.rate
         self._index += 1
+        self.taken += 1
 
     def pay(self, now: float) -> None:
         """Take away one slot for a request that went out without asking: one that is owed, or else the next to come."""

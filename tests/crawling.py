@@ -110,6 +110,8 @@ class Project:
             "TELNETCONSOLE_ENABLED": "False",
             "REMOTE_CONTROL_ENABLED": "False",
             "DOWNLOAD_DELAY": "0",
+            # The sites of tests are on loopback, and name their sitemaps.
+            "CRAWLSCHED_PRIVATE_ADDRESSES": "127.0.0.0/8",
             # These make requests of their own, or choose at random: only tests that are about them have them.
             "CRAWLSCHED_PROBES": "False",
             "CRAWLSCHED_WRONG_PAGES": "False",

@@ -14,7 +14,10 @@ from scrapy.crawler import Crawler
 from scrapy.exceptions import IgnoreRequest
 from scrapy.http import Response
 from scrapy.utils.asyncio import run_in_thread
+from scrapy.utils.defer import maybe_deferred_to_future
+from twisted.internet.defer import DeferredLock
 
+from crawlsched.addon.sending import NotSent
 from crawlsched.change_signals import linked_hubs
 from crawlsched.refresh.refresher import Body, Content, Fetched, ForSpider, NotForTheSpider, Refresher
 from crawlsched.store import Outcome
@@ -34,6 +37,7 @@ class RefreshMiddleware:
         self._refresher = refresher
         self._visits = refresher.visits
         self._conditional = refresher.settings.conditional_requests
+        self._reading = DeferredLock()
         # A cached answer would tell nothing about the page as it is now.
         self._bypass_cache = crawler.settings.getbool("HTTPCACHE_ENABLED")
 
@@ -52,6 +56,9 @@ class RefreshMiddleware:
             if visit.validated:
                 for name in _VALIDATORS:
                     request.headers.pop(name, None)
+            if visit.source >= 0 and not request.dont_filter:
+                # Wherever it leads is what the site says, be it the address of a machine of ours.
+                request.meta["crawlsched_named_by_site"] = True
             return
         if self._bypass_cache:
             request.meta["dont_cache"] = True
@@ -76,15 +83,29 @@ class RefreshMiddleware:
             return self._source_fetched(visit, response)
         if response.status not in _WITH_CONTENT:
             return self._judged(visit, request, response, None)
-        read, is_quick = self._refresher.reading(visit, _body(response), request.meta.get("crawlsched_recipe"))
+        try:
+            body = _body(response, self._refresher.settings.max_text_bytes)
+            read, is_quick = self._refresher.reading(visit, body, request.meta.get("crawlsched_recipe"))
+            content = read() if is_quick else None
+        except Exception as error:
+            self._refresher.mishaps.of_visit(visit, error, self._refresher.clock())
+            return response
         if is_quick:
-            return self._judged(visit, request, response, read())
+            return self._judged(visit, request, response, content)
         return self._judged_in_a_thread(visit, request, response, read)
 
     async def _judged_in_a_thread(
         self, visit: Visit, request: Request, response: Response, read: Callable[[], Content]
     ) -> Response:
-        content = await run_in_thread(read)
+        # One at a time: reading takes some fifteen times the memory of what is read.
+        await maybe_deferred_to_future(self._reading.acquire())
+        try:
+            content = await run_in_thread(read)
+        except Exception as error:  # of a recipe, a parser, or memory: the spider gets what it would get without us
+            self._refresher.mishaps.of_visit(visit, error, self._refresher.clock())
+            return response
+        finally:
+            self._reading.release()
         if visit.outcome is not None:  # given up while the thread was at work
             return response
         return self._judged(visit, request, response, content)
@@ -109,8 +130,8 @@ class RefreshMiddleware:
     def process_exception(self, request: Request, exception: Exception) -> None:
         """Resolve the visit of a request that got no response."""
         visit = self._visits.get(request.meta.get("crawlsched_visit"))
-        if visit is None or isinstance(exception, NotForTheSpider):
-            return
+        if visit is None or isinstance(exception, NotForTheSpider | NotSent):
+            return  # what was not sent when the crawl ended is released with all that is open
         outcome = Outcome.REFUSED if isinstance(exception, IgnoreRequest) else Outcome.ERROR
         self._refresher.resolve(visit, outcome, self._refresher.clock())
 
@@ -133,9 +154,11 @@ class RefreshMiddleware:
         return status in listed
 
 
-def _body(response: Response) -> Body:
+def _body(response: Response, most: int) -> Body:
     """Return what a recipe is given."""
-    return Body(response.body, _text(response, "Content-Type"), getattr(response, "encoding", None), response.url)
+    # Where nothing is declared, the whole body is decoded to guess its encoding; its beginning tells as much.
+    begin = response.replace(body=response.body[:most]) if len(response.body) > most else response
+    return Body(response.body, _text(response, "Content-Type"), getattr(begin, "encoding", None), response.url)
 
 
 def _fetched(request: Request, response: Response, content: Content | None) -> Fetched:

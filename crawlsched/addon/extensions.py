@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import sys
+from functools import partial
 from typing import Any, Self
 
 from scrapy import Request, Spider, signals
@@ -21,12 +22,14 @@ from scrapy.utils.defer import deferred_from_coro
 from scrapy.utils.httpobj import urlparse_cached
 from twisted.internet.task import LoopingCall
 
+from crawlsched.addon.ending import end_loudly
 from crawlsched.addon.subscribing import Subscribing
 from crawlsched.jobs.crawl_jobs import CrawlJobs
 from crawlsched.receiver.receiver import Receiver
 from crawlsched.refresh.commands import obey_pending
 from crawlsched.refresh.first_minute import FIRST_MINUTE, minute
 from crawlsched.refresh.refresher import Refresher
+from crawlsched.showing import escape_logs
 
 __all__ = ["Refresh"]
 
@@ -34,6 +37,7 @@ logger = logging.getLogger(__name__)
 
 _HEARTBEAT_INTERVAL = 5.0
 _COMMANDS_INTERVAL = 0.5
+_WATCH_INTERVAL = 2.0
 # Long work (50,000 entries of a sitemap) is done in slices this far apart, each short enough for the slot clock.
 _WORK_INTERVAL = 0.004
 _WORK_SLICE = 0.002
@@ -76,6 +80,7 @@ class Refresh:
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
         """Make the extension for a crawler."""
+        escape_logs()
         extension = cls(crawler)
         for handler, signal in (
             (extension.spider_opened, signals.spider_opened),
@@ -106,12 +111,14 @@ class Refresh:
         # each time while a sitemap is read or a plan made in a thread: with Python's 5 ms slots came a second late.
         _SHORT_TURNS.begin()
         refresher = self._refresher
-        for function, interval in (
-            (self._flush, refresher.settings.flush_interval),
-            (self._heartbeat, _HEARTBEAT_INTERVAL),
-            (self._obey_commands, _COMMANDS_INTERVAL),
+        refresher.guard.give_up = lambda reason, sentence: end_loudly(self._crawler, reason, sentence)
+        for name, function, interval in (
+            ("the timer of the flush", self._flush, refresher.settings.flush_interval),
+            ("the heartbeat", self._heartbeat, _HEARTBEAT_INTERVAL),
+            ("obeying commands", self._obey_commands, _COMMANDS_INTERVAL),
+            ("the watchdog", self._watch, _WATCH_INTERVAL),
         ):
-            timer = create_looping_call(function)
+            timer = create_looping_call(partial(refresher.guard.run, name, function))
             timer.start(interval, now=False)
             self._timers.append(timer)
         self._minute = call_later(FIRST_MINUTE, self._say_first_minute)
@@ -204,10 +211,13 @@ class Refresh:
 
     def _heartbeat(self) -> None:
         if self._refresher.is_open and not self._refresher.heartbeat(self._refresher.clock()):
-            self._close("crawlsched_lease_lost")
+            end_loudly(self._crawler, "crawlsched_lease_lost")
+        if self._refresher.lost_database is not None:
+            end_loudly(self._crawler, "crawlsched_database_replaced", self._refresher.lost_database)
 
     def _obey_commands(self) -> None:
         if self._refresher.is_open:
+            self._refresher.follow_hours(self._refresher.clock())
             obey_pending(self._refresher)
 
     def _say_first_minute(self) -> None:
@@ -222,13 +232,17 @@ class Refresh:
 
     def _work_on(self) -> None:
         self._work = None
-        if self._refresher.work(_WORK_SLICE):
+        self._refresher.guard.run("long work", lambda: self._refresher.work(_WORK_SLICE))
+        if self._refresher.has_work:
             self._start_working()
 
-    def _close(self, reason: str) -> None:
+    def _watch(self) -> None:
+        """End a crawl in which nothing goes out although something could: silence is worse than an end."""
         engine = self._crawler.engine
-        if engine is not None:
-            deferred_from_coro(engine.close_spider_async(reason=reason))
+        may_send = self._refresher.is_open and engine is not None and not engine.paused and not engine.needs_backout()
+        sentence = self._refresher.stuck(self._refresher.clock(), may_send=may_send)
+        if sentence is not None:
+            end_loudly(self._crawler, "crawlsched_stuck", sentence)
 
 
 def _token(response: Response) -> object:

@@ -27,13 +27,18 @@ from scrapy.utils.misc import build_from_crawler, load_object
 from twisted.internet.defer import Deferred
 from twisted.python.failure import Failure
 
+from crawlsched.addon.ending import exit_with_1
+from crawlsched.addon.sending import NotSent, PacedHandlers
 from crawlsched.collection.request_templates import RequestTemplate, build_request, template_of
 from crawlsched.exceptions import CrawlschedError
+from crawlsched.guard import in_words
+from crawlsched.refresh.commands import obey_waiting
 from crawlsched.refresh.pings import announce, known_pages
 from crawlsched.refresh.refresher import NotForTheSpider, Refresher
 from crawlsched.refresh.requested import Admitted, Asked
 from crawlsched.settings import parse_bandwidth
 from crawlsched.slot_clock import SlotClock
+from crawlsched.sources.private_addresses import PrivateAddresses
 from crawlsched.store import Outcome, PageFacts
 from crawlsched.visits.calls import CALL_META, Call
 from crawlsched.visits.visits import Visit
@@ -53,11 +58,15 @@ _LONGEST_WAIT_OF_A_RETRY = 30.0
 _REFUSALS_PER_SLOT = 20
 # The engine goes through its whole round for each time it is woken, so slots that have come together go together.
 _SLOTS_PER_TICK = 16
-_OWN_META = ("crawlsched_visit", "crawlsched_source", "crawlsched_changed")
+_OWN_META = ("crawlsched_visit", "crawlsched_source", "crawlsched_changed", "crawlsched_named_by_site")
 # Of a request that is no page, while it waits for its slot: which delivery waits for it, and whether known pages do.
 _PARENT_META, _FIRST_META = "crawlsched_parent", "crawlsched_first"
 # Whether a run has become quiet is looked at no more often than this, seconds.
 _QUIET_LOOKED_AT = 0.5
+# In a pause slots pass; its end is announced.
+_LOOK_IN_A_PAUSE = 1.0
+# What went wrong at a slot is tried again after so many seconds.
+_AFTER_A_FAILURE = 0.25
 
 
 class Scheduler(BaseScheduler):
@@ -120,12 +129,32 @@ class Scheduler(BaseScheduler):
             # Scrapy's components fail, and buries this sentence under their tracebacks.
             logger.error("crawlsched cannot start: %s", error)
             self._closed = True
+        else:
+            self._pace_requests()
         return self._fallback.open(spider)
 
-    def _exit_with_1(self) -> None:
-        # Whoever starts crawls by a supervisor has to see that this one did not run. Scrapy's commands end with exit
-        # code 1 if a crawl has ended without a spider.
-        self._crawler.spider = None
+    def _pace_requests(self) -> None:
+        """Put the second gate before Scrapy's download handlers."""
+        refresher, engine = self._refresher, self._crawler.engine
+        assert engine is not None
+        private = PrivateAddresses(refresher.settings.private_addresses)
+        hosts = refresher.hosts
+        paced = PacedHandlers(
+            self._crawler,
+            engine.downloader.handlers,
+            refresher.line,
+            refresher.clock,
+            private,
+            refresher.sent,
+            lambda host: hosts.crawl_delay.get(hosts.number(host), 0.0) if hosts.crawl_delay else 0.0,
+        )
+        engine.downloader.handlers = paced  # type: ignore[assignment]
+
+        def at_another_rate() -> None:
+            paced.rate_changed()
+            self._arm(0.0)
+
+        refresher.on_rate = at_another_rate
 
     def close(self, reason: str) -> Deferred[None] | None:
         """Write everything down; nothing is lost. Meanwhile the event loop goes on."""
@@ -292,8 +321,9 @@ class Scheduler(BaseScheduler):
 
     def _start(self) -> None:
         if self._closed:
-            self._crawler.signals.connect(self._exit_with_1, signals.spider_closed)
+            exit_with_1(self._crawler)
             raise CloseSpider("crawlsched_cannot_start")
+        self._refresher.guard.run("obeying commands", lambda: obey_waiting(self._refresher))
         self._refresher.start_slots()
         self._arm(0.0)
 
@@ -304,10 +334,18 @@ class Scheduler(BaseScheduler):
 
     def _tick(self) -> None:
         self._timer = None
+        if not self._refresher.guard.run("choosing what goes out", self._use_slots) and not self._closed:
+            self._arm(_AFTER_A_FAILURE)
+
+    def _use_slots(self) -> None:
         now = self._refresher.clock()
         slots = self._refresher.slots
         if not slots.is_due(now):
             self._arm(slots.next_time(now) - now)
+            return
+        if self._refresher.rests:
+            self._refresher.count_slots("paused", slots.skip(now))
+            self._arm(max(slots.next_time(now) - now, _LOOK_IN_A_PAUSE))
             return
         self._look_whether_quiet(now)
         engine = self._crawler.engine
@@ -404,12 +442,18 @@ class Scheduler(BaseScheduler):
             return False
         visit, url = due
         self._source_had_the_last_slot = True
+        is_own = url in self._refresher.settings.sitemap_urls
         try:
             request = Request(
                 url,
                 NO_CALLBACK,
-                dont_filter=True,
-                meta={"crawlsched_source": visit.source, "download_maxsize": self._longest_source},
+                # Like any page a sitemap that a site names has to be one that the spider allows.
+                dont_filter=is_own,
+                meta={
+                    "crawlsched_source": visit.source,
+                    "crawlsched_named_by_site": not is_own and self._refresher.sources[visit.source].kind != "robots",
+                    "download_maxsize": self._longest_source,
+                },
             )
         except ValueError as error:
             logger.error("The sitemap %s cannot be asked for: %s", url, error)
@@ -452,8 +496,8 @@ class Scheduler(BaseScheduler):
     def _send_page(self, visit: Visit, facts: PageFacts, now: float) -> bool:
         try:
             request = build_request(facts.url, facts.template_data, self._spider)
-        except ValueError as error:
-            logger.error("The request for %s cannot be made again: %s", facts.url, error)
+        except Exception as error:  # whatever the classes and the data that a spider has left raise
+            logger.error("The request for %s cannot be made again, so it waits: %s", facts.url, in_words(error))
             self._refresher.failed(visit, now)
             return False
         return self._send(visit, request)
@@ -466,6 +510,12 @@ class Scheduler(BaseScheduler):
         try:
             # The public way to wake the engine: it announces the request, asks us to take it, and comes for it.
             self._crawler.engine.crawl(request)
+        except Exception:  # a handler's of Scrapy's signals, or memory
+            logger.exception("The request for %s cannot be handed over, so it waits.", request.url)
+            if self._handed_over and self._handed_over[-1] is request:
+                self._handed_over.pop()
+            self._refresher.failed(visit, self._refresher.clock())
+            return False
         finally:
             self._offered = None
         if self._handed_over and self._handed_over[-1] is request:
@@ -535,7 +585,7 @@ class _VisitErrback:
         self.spiders_own = spiders_own
 
     def __call__(self, failure: Failure) -> Any:
-        if isinstance(failure.value, NotForTheSpider):
+        if isinstance(failure.value, NotForTheSpider | NotSent):
             return None
         visit = self._refresher.visits.get(self._token)
         if visit is not None:

@@ -38,6 +38,7 @@ PROBLEM_KINDS = {
     "damaged-feed": "a feed that is not well-formed; feedparser read what it could",
     "odd-feed": "a feed that feedparser could not read, or not in due time; lxml read its links, ids and dates",
     "loop": "an index that lists itself or an index above it; the child was dropped",
+    "private-address": "a URL of a machine that is not of the public internet; it became no page",
     "index-depth": "an index file below max_index_depth others; its children were not read",
 }
 """Every kind of problem, and what it means."""

@@ -15,6 +15,8 @@ from typing import Any
 from crawlsched import __version__
 from crawlsched.cli.interruption import interruption_felt
 from crawlsched.exceptions import CrawlschedError, require_posix
+from crawlsched.guard import in_words
+from crawlsched.showing import shown, without_secrets
 
 __all__ = ["add_commands", "main", "run"]
 
@@ -52,6 +54,7 @@ def add_commands(parser: argparse.ArgumentParser) -> None:
         forget,
         jobs,
         next,
+        pause,
         recrawl,
         replay,
         signal,
@@ -72,6 +75,7 @@ def add_commands(parser: argparse.ArgumentParser) -> None:
         whatif,
         next,
         bandwidth,
+        pause,
         recrawl,
         signal,
         forget,
@@ -94,17 +98,30 @@ def run(arguments: argparse.Namespace, settings: Mapping[str, Any] | None = None
             report = arguments.report(arguments)
         text = json.dumps(_plain(report), indent=2) if arguments.json else arguments.say(report)
         if text:
-            print(text, flush=True)
+            # What sites have chosen (URLs, texts of pages, lines of robots.txt) is shown, and never obeyed.
+            print(shown(text), flush=True)
     except CrawlschedError as error:
-        print(error, file=sys.stderr)
+        print(shown(str(error)), file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:
-        # Whoever read our output (`head`) has seen enough. Python would complain once more when it flushes at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return _nobody_reads()
+    except Exception as error:
+        if sys.flags.dev_mode:
+            raise
+        # An argument that nobody thought of, or a damaged row: one sentence is more use than a traceback.
+        words = without_secrets(shown(in_words(error)))
+        print(f"This cannot be done: {words}. (python -X dev -m crawlsched.cli ... shows where.)", file=sys.stderr)
         return 1
+
     return 0
+
+
+def _nobody_reads() -> int:
+    # Whoever read our output (`head`) has seen enough. Python would complain once more when it flushes at exit.
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return 1
 
 
 def _plain(value: Any) -> Any:

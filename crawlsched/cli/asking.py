@@ -27,7 +27,7 @@ def ask_about_pages(arguments: argparse.Namespace, command: str, more: dict[str,
         known, unknown = _known(store, arguments.urls)
         if not known:
             raise UnknownPage(unknown[0], store.name)
-        if owner_now(store, time.time()) is None:
+        if owner_now(store) is None:
             store.send(command, {"urls": known, **more}, time.time())
             return _report(store, running=False, pages=len(known), taken=None, unknown=unknown)
         answer = send(store, command, {"urls": known, **more}).result

@@ -1,7 +1,7 @@
 """``crawlsched bandwidth [VALUE]``: at how many requests a second a running crawl goes, and going at another rate."""
 
 import argparse
-import time
+import sys
 from typing import Any
 
 from crawlsched.cli.target import common_options, find_target, open_store, owner_now, send
@@ -10,6 +10,9 @@ from crawlsched.settings import format_bandwidth, parse_bandwidth
 
 __all__ = ["add_parser", "report", "say"]
 
+# So many times the present bandwidth may be a slip of the hand.
+_MUCH_MORE = 10.0
+
 
 def add_parser(commands: Any) -> None:
     """Add the command."""
@@ -17,6 +20,7 @@ def add_parser(commands: Any) -> None:
         "bandwidth", help="show or change the bandwidth of a running crawl", parents=[common_options()]
     )
     parser.add_argument("value", metavar="VALUE", nargs="?", type=_bandwidth, help="such as 5/s, 300/h or 20000/d")
+    parser.add_argument("--yes", action="store_true", help="do not ask before ten times the present bandwidth or more")
     parser.set_defaults(report=report, say=say)
 
 
@@ -25,7 +29,7 @@ def report(arguments: argparse.Namespace) -> dict[str, Any]:
     target = find_target(arguments)
     store = open_store(target, read_only=arguments.value is None)
     try:
-        owner = owner_now(store, time.time())
+        owner = owner_now(store)
         if owner is None:
             raise CrawlschedError(
                 f"No crawl of the collection {store.name!r} is running; "
@@ -33,6 +37,7 @@ def report(arguments: argparse.Namespace) -> dict[str, Any]:
             )
         if arguments.value is None:
             return {"collection": store.name, "bandwidth": owner.status.get("bandwidth"), "before": None}
+        _ask(arguments, owner.status.get("bandwidth"))
         answer = send(store, "bandwidth", {"bandwidth": arguments.value}).result
         return {"collection": store.name, "bandwidth": answer["bandwidth"], "before": answer["before"]}
     finally:
@@ -49,8 +54,27 @@ def say(report: dict[str, Any]) -> str:
     return f"{text} now; it was {format_bandwidth(report['before'])}. A restart goes back to its settings."
 
 
+def _ask(arguments: argparse.Namespace, before: object) -> None:
+    """Ask before a bandwidth that may be a slip of the hand."""
+    if arguments.yes or not isinstance(before, int | float) or arguments.value < _MUCH_MORE * before:
+        return
+    change = f"from {format_bandwidth(float(before))} to {format_bandwidth(arguments.value)}"
+    if not sys.stdin.isatty():
+        raise CrawlschedError(
+            f"Going {change} is {arguments.value / before:.3g} times as much, and nobody is here to be asked; "
+            "add --yes if it is meant."
+        )
+    print(f"Go {change}, {arguments.value / before:.3g} times as much? [y/N] ", end="", flush=True)
+    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+        raise CrawlschedError("The bandwidth stays as it is.")
+
+
 def _bandwidth(text: str) -> float:
     try:
-        return parse_bandwidth(text)
+        bandwidth = parse_bandwidth(text)
     except ValueError as error:
         raise argparse.ArgumentTypeError(str(error)) from None
+    if "/" not in text:
+        # In a file somebody looks twice; here a number that was meant a day would go out every second.
+        raise argparse.ArgumentTypeError(f"bandwidth needs a unit here, such as {text}/s or {text}/d, got {text!r}.")
+    return bandwidth

@@ -40,7 +40,7 @@ def report(arguments: argparse.Namespace) -> dict[str, Any]:
         n_pages = len(store.matching(kind, value))
         if not arguments.yes:
             _ask(kind, value, n_pages)
-        if owner_now(store, time.time()) is not None:
+        if owner_now(store) is not None:
             answer = send(store, "forget", {"kind": kind, "value": value}, timeout=_ANSWER_WITHIN)
             deleted = int(answer.result["pages"])
         else:
@@ -85,8 +85,8 @@ def _ask(kind: str, value: str, n_pages: int) -> None:
 
 def _forget(store: "Store", kind: str, value: str) -> int:
     """Delete while no crawl runs, and let none start in the middle."""
-    lease = store.take_lease("crawlsched forget", time.time())
+    lease = store.take_lease("crawlsched forget")
     try:
         return len(store.forget(kind, value, time.time()))
     finally:
-        lease.release(time.time())
+        lease.release()

@@ -32,7 +32,7 @@ def report(arguments: argparse.Namespace) -> dict[str, Any]:
     now = time.time()
     store = open_store(target, read_only=False)
     try:
-        if owner_now(store, now) is not None:
+        if owner_now(store) is not None:
             answer = send(store, "next", {"n": arguments.n}).result
             return {"collection": store.name, "running": True, **answer}
         pages = _stored(store, target, arguments.n, now)

@@ -39,7 +39,7 @@ def report(arguments: argparse.Namespace) -> dict[str, Any]:
         elif arguments.host is not None:
             kind, value = "host", arguments.host.lower()
         asked = {"kind": kind, "value": value}
-        is_running = owner_now(store, time.time()) is not None
+        is_running = owner_now(store) is not None
         if is_running:
             pages = int(send(store, "recrawl", asked, timeout=_ANSWER_WITHIN).result["pages"])
         else:

@@ -49,9 +49,12 @@ def report(arguments: argparse.Namespace) -> dict[str, Any]:
             "shard": store.key[0],
             "database": store.database.name,
             "time": now,
-            "owner": _owner(owner, now),
+            "owner": _owner(owner, store.clock()),
             "pages": _pages(store),
             "expected_freshness": totals.expected_freshness,
+            "last_sent_at": status.get("last_sent_at"),
+            "paused_since": status.get("paused_since"),
+            "rests": bool(status.get("rests")),
             "budget": {name: status.get(name) for name in ("bandwidth", "dispatched", "resolved", "slots")},
             "threshold": status.get("threshold"),
             "replanned_at": None if plan is None else plan.time,
@@ -144,7 +147,8 @@ def _pages(store: "Store") -> dict[str, Any]:
 def say(report: dict[str, Any]) -> str:
     """Put it on one screen."""
     now = report["time"]
-    lines = [f"{report['collection']}  ({report['database']})", f"  {_say_owner(report['owner'], now)}", ""]
+    lines = [f"{report['collection']}  ({report['database']})", f"  {_say_owner(report['owner'], now)}"]
+    lines += [*_say_sending(report, now), ""]
     lines += [*_say_pages(report["pages"], report["expected_freshness"]), ""]
     lines += _say_budget(report)
     lines += _say_hosts(report)
@@ -165,6 +169,17 @@ def _say_owner(owner: dict[str, Any] | None, now: float) -> str:
     if owner["released_at"] is None:
         return f"not crawling; {who} broke off, last heard of {say_moment(owner['heartbeat_at'], now)}"
     return f"not crawling; the last crawl ended {say_moment(owner['released_at'], now)} ({who})"
+
+
+def _say_sending(report: dict[str, Any], now: float) -> list[str]:
+    """Say when the last request went out: a crawl that lives and one that crawls are two things."""
+    if not (report["owner"] or {}).get("running"):
+        return ["  paused; the next crawl sends nothing until `crawlsched resume`"] if report["paused_since"] else []
+    last = report["last_sent_at"]
+    sent = "nothing sent yet" if last is None else f"last request {say_duration(max(now - last, 0.0))} ago"
+    if report["paused_since"] is not None:
+        return [f"  paused since {say_moment(report['paused_since'], now)}; {sent}"]
+    return [f"  nothing goes out at this hour (CRAWLSCHED_HOURS); {sent}" if report["rests"] else f"  {sent}"]
 
 
 def _say_pages(pages: dict[str, Any], expected_freshness: float | None) -> list[str]:

@@ -110,10 +110,10 @@ def open_store(target: Target, *, read_only: bool = True) -> "Store":
     )
 
 
-def owner_now(store: "Store", now: float) -> "LeaseRow | None":
+def owner_now(store: "Store") -> "LeaseRow | None":
     """Return the running process that owns the collection; None if there is none."""
     owner = store.owner()
-    return owner if owner is not None and owner.is_held(now) else None
+    return owner if owner is not None and owner.is_held(store.clock()) else None
 
 
 def send(store: "Store", name: str, arguments: dict[str, Any], *, timeout: float = _ANSWER_WITHIN) -> "Command":

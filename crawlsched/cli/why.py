@@ -81,7 +81,7 @@ def _of_page(store: "Store", target: Target, page: int, arguments: argparse.Name
         "variant": facts.variant,
         "collection": store.name,
         "time": now,
-        "running": owner_now(store, now) is not None,
+        "running": owner_now(store) is not None,
         **explanation,
         **_trust(store, int(columns["source"])),
         "page": page,

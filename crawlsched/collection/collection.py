@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import gc
 import logging
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from random import Random
 from typing import Any, NamedTuple
 
@@ -26,6 +26,7 @@ from crawlsched.content.validators import ValidatorTrials
 from crawlsched.content.withheld import Withheld
 from crawlsched.content.wrong_pages import WrongPages
 from crawlsched.crawl_value import prepare_compiled
+from crawlsched.exceptions import DamagedRow, StoreError
 from crawlsched.pages import FREE, NEW
 from crawlsched.pages.marks import AWAITED, RECRAWL, RUN_ONLY
 from crawlsched.pages.page_index import PageIndex
@@ -33,7 +34,7 @@ from crawlsched.pages.variants import Variants, variant_fingerprint
 from crawlsched.planner import Plan, Planner, plan_in_force
 from crawlsched.settings import Settings
 from crawlsched.sources.sources import Sources
-from crawlsched.store import TRACE_COLUMNS, Host, KeptText, NewPage, PageFacts, Store, WriteBehind
+from crawlsched.store import TRACE_COLUMNS, Batch, Host, KeptText, NewPage, PageFacts, Store, WriteBehind, sound_pages
 
 __all__ = ["Collection", "FoundPage", "give_memory_back", "load_pages", "planner_for"]
 
@@ -48,9 +49,15 @@ _READ_AHEAD_SECONDS = 1.5
 _READ_AHEAD_LEAST = 64
 _READ_AHEAD_MOST = 1_500
 _LOADED_AT_ONCE = 5_000
+# Pages that wait for a store which cannot be asked; then nothing is dispatched before it can.
+_MOST_ASIDE = 200
 # After so many of these blocks what reading them has left over is given back: a byte a page, which nobody has to spare
 # when most is in memory.
 _BLOCKS_LEFT_OVER = 200
+# At the end: seconds for work in the other thread, for what is left to write, and for each answer of the database.
+_LAST_WORK_ASIDE = 5.0
+_LAST_WRITES = 15.0
+_LAST_ANSWERS = 4.0
 # When there is no more room for texts, the oldest go until so much of it is used.
 _TEXTS_LEFT = 0.9
 
@@ -120,6 +127,10 @@ class Collection:
         #: Why the snapshot of the last crawl was not used; "" if it was, None if there was none.
         self.snapshot_unusable: str | None = None
         self._was_compiled = False
+        # Pages whose turn has come while the store could not be asked for what their requests are made of.
+        self._stepped_aside: dict[int, bool] = {}
+        self._read_failed = False
+        self._not_submitted: Batch | None = None
 
     def open(self, now: float) -> None:
         """Open the store, take the lease, load everything.
@@ -138,7 +149,7 @@ class Collection:
         #: What the crawl before said of itself.
         self.last_status = owner.status if owner is not None else {}
         try:
-            self.lease = self.store.take_lease(self._spider, now)
+            self.lease = self.store.take_lease(self._spider)
             if self.is_worth_compiling(self.store.next_page()):
                 self.use_compiled()
             self._load(now)
@@ -164,18 +175,25 @@ class Collection:
             logger.info("With crawlsched[compiled] such a large collection would take less CPU time.")
 
     def close(self, now: float) -> None:
-        """Write everything down and give the lease back."""
-        self.aside.close()
+        """Write everything down and give the lease back; in half a minute at most, whatever the database does."""
+        self.store.database.answer_within = _LAST_ANSWERS
+        self.aside.close(_LAST_WORK_ASIDE)
         self.flush(now)
         writer = self.write_behind
-        whole = writer.close() and not (writer.lost or writer.refused)
-        self._leave_plan(now)
-        if whole:
-            self.store.save_neighbours(self.planner.neighbours.heard[: self.planner.pages.n])
-            self._leave_snapshot()
-        self.lease.release(now)
-        self.store.close()
-        gc.unfreeze()
+        drained = writer.close(_LAST_WRITES)
+        try:
+            # A database that does not take what was learned is not waited for any longer.
+            if drained:
+                self._leave_plan(now)
+                if not (writer.lost or writer.refused):
+                    self.store.save_neighbours(self.planner.neighbours.heard[: self.planner.pages.n])
+                    self._leave_snapshot()
+            self.lease.release()
+        except StoreError as error:
+            logger.error("The lease is not given back, so the next start may have to wait for half a minute: %s", error)
+        finally:
+            self.store.close()
+            gc.unfreeze()
 
     def _leave_plan(self, now: float) -> None:
         """Keep the co-changes found since the last plan, which the next crawl would otherwise have to find again."""
@@ -245,8 +263,8 @@ class Collection:
     def _load_pages(self, now: float) -> None:
         store, planner = self.store, self.planner
         # The plan first: it is then in force for each page that comes, instead of for slice after slice of all of them.
-        if (newest := store.newest_plan()) is not None:
-            planner.adopt(Plan.from_dict(newest.data, self.hosts.number), now)
+        if (plan := self._newest_plan()) is not None:
+            planner.adopt(plan, now)
             planner.work(now)
         n_others = 0
 
@@ -268,6 +286,14 @@ class Collection:
             )
         if planner.clipped:
             logger.warning("%d pages were last crawled in the future; their time was set to now.", planner.clipped)
+
+    def _newest_plan(self) -> Plan | None:
+        newest = self.store.newest_plan()
+        try:
+            return None if newest is None else Plan.from_dict(newest.data, self.hosts.number)
+        except (ValueError, TypeError, KeyError, IndexError, AttributeError) as error:
+            logger.warning("The plan in the database is damaged and not used, a new one is made soon: %s.", error)
+            return None
 
     def _request_fingerprints(self, block: dict[str, NDArray[Any]]) -> NDArray[np.uint8]:
         names, others = block["request_fingerprint"], block["other_fingerprinter"]
@@ -315,10 +341,43 @@ class Collection:
         facts = self.facts.get(page)
         if facts is None:
             # Reading ahead did not foresee this page: one row by its primary key, a tenth of a millisecond.
-            facts = self.write_behind.facts([page])[0]
-            assert facts is not None  # the planner knows only pages that are in the store or on their way to it
+            try:
+                facts = self.write_behind.facts([page])[0]
+            except StoreError:
+                self._read_failed = True
+                raise
+            if facts is None:  # the planner knows only pages that are in the store or on their way to it
+                raise DamagedRow(f"The page number {page} is not in the database any more, or its row is damaged.")
             self.facts.add([facts])
         return facts
+
+    @property
+    def is_readable(self) -> bool:
+        """Whether the store may be asked by the crawling thread: it answered the last time."""
+        return not self._read_failed and self.write_behind.failure is None
+
+    def step_aside(self, page: int, *, forced: bool) -> None:
+        """Keep a page that was picked from being picked again until the other thread has read what it needs."""
+        self._stepped_aside[page] = forced
+
+    @property
+    def aside_pages(self) -> Iterable[int]:
+        """The pages that have stepped aside."""
+        return self._stepped_aside.keys()
+
+    def come_back(self, pages: Sequence[int], now: float) -> None:
+        """Let pages that have stepped aside be picked again."""
+        for page in pages:
+            forced = self._stepped_aside.pop(page, False)
+            if self.knows(page) and self.planner.in_flight(page):
+                self.planner.release(page, now)
+                if forced:
+                    self.planner.force([page], now)
+
+    def _bring_back(self, facts: Sequence[PageFacts | None], asked: Sequence[int], now: float) -> None:
+        self._read_failed = False
+        self.facts.add(facts)
+        self.come_back(asked, now)
 
     def put_facts(self, facts: PageFacts, now: float) -> None:
         """Take over what a visit taught about a page's content."""
@@ -375,6 +434,14 @@ class Collection:
     def read_ahead(self, now: float) -> None:
         """Fetch the facts of the pages that are likely to be picked soon."""
         wanted = min(_READ_AHEAD_LEAST + int(_READ_AHEAD_SECONDS * self.planner.bandwidth), _READ_AHEAD_MOST)
+        if self._stepped_aside:
+            asked = list(self._stepped_aside)[:_READ_AHEAD_MOST]
+            self.aside.run(
+                "reading what the next visits need",
+                lambda: self.write_behind.facts(asked),
+                lambda facts: self._bring_back(facts, asked, now),
+            )
+            return
         pages = [page for page in self.planner.peek(now, wanted).tolist() if page not in self.facts]
         if pages:
             self.aside.run("reading ahead", lambda: self.write_behind.facts(pages), self.facts.add)
@@ -392,6 +459,9 @@ class Collection:
 
     def flush(self, now: float) -> None:
         """Hand what is not yet written to the writing thread."""
+        if self._not_submitted is not None:
+            self.write_behind.submit(self._not_submitted)
+            self._not_submitted = None
         for host in self.withheld.take_unwritten():
             self.save_host(self.hosts.number(host), now)
         if not self.write_behind.in_flight:
@@ -400,15 +470,23 @@ class Collection:
             self.sites.written(self.unsaved.number - 1)
         batch = self.unsaved.take(self.planner.columns, self.planner.further.stored)
         if batch is not None:
+            # Whatever happens now, it is handed over at the next flush.
+            self._not_submitted = batch
             self.write_behind.submit(batch)
+            self._not_submitted = None
         if self.texts.is_full:
             room = int(_TEXTS_LEFT * self.texts.limit)
             self.aside.run("deleting old texts", lambda: self.store.prune_texts(room), self.texts.refill)
 
     def must_wait(self, now: float) -> bool:
         """Whether the store is so far behind that no more may be crawled until it has caught up."""
-        oldest = self.write_behind.oldest_unsaved_at
-        return oldest is not None and now - oldest > _LONGEST_UNSAVED
+        if len(self._stepped_aside) >= _MOST_ASIDE:
+            return True
+        # What is not handed over yet counts, too: a crawl that cannot hand over learns nothing that stays.
+        kept = None if self._not_submitted is None else self._not_submitted.since
+        waiting = (self.unsaved.since, kept, self.write_behind.oldest_unsaved_at)
+        longest = _LONGEST_UNSAVED + self.settings.flush_interval
+        return any(since is not None and now - since > longest for since in waiting)
 
     def save_host(self, host: int, now: float) -> None:
         """Write down what a host asked for, and what was learned of it."""
@@ -459,7 +537,11 @@ def load_pages(
         n_rates=len(planner.posterior.rates),
         fingerprinter=fingerprinter,
     )
-    for block in blocks:
+    end, n_sources = store.next_page(), store.end_of_sources()
+    for found in blocks:
+        block = sound_pages(found, end, n_sources)
+        if not block["page"].size:
+            continue
         planner.load(block, block["log_likelihood"], now)
         yield block
     planner.load_further(store.further_sources(), now)

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import logging
+import queue
+import threading
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from typing import Any, TypeVar
+
+from crawlsched.exceptions import CrawlschedError
+from crawlsched.guard import in_words
 
 __all__ = ["Aside"]
 
 logger = logging.getLogger(__name__)
 
 _T = TypeVar("_T")
+_Job = tuple[Future[Any], Callable[[], Any]]
 
 
 class Aside:
@@ -27,32 +33,79 @@ class Aside:
     True
     >>> aside.close()
     2
+    True
     """
 
     def __init__(self) -> None:
-        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="crawlsched-aside")
+        self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
         self._running: dict[str, tuple[Future[Any], Callable[[Any], None] | None]] = {}
+        self._failing: set[str] = set()
+        # A daemon: a function that hangs (a database that does not answer) keeps no process from ending.
+        self._thread = threading.Thread(target=self._work, name="crawlsched-aside", daemon=True)
+        self._thread.start()
 
     def run(self, name: str, function: Callable[[], _T], then: Callable[[_T], None] | None = None) -> bool:
         """Run a function in the other thread; do nothing and return False while one of this name is under way."""
         if name in self._running:
             return False
-        self._running[name] = (self._thread.submit(function), then)
+        future: Future[_T] = Future()
+        self._running[name] = (future, then)
+        self._jobs.put((future, function))
         return True
 
     def collect(self) -> None:
-        """Do what follows for every function that has ended."""
+        """Do what follows for every function that has ended; what fails is logged, and ends nothing."""
         if not self._running:
             return
         for name in [name for name, (future, _) in self._running.items() if future.done()]:
             future, then = self._running.pop(name)
             error = future.exception()
-            if error is not None:
-                logger.error("%s failed and will be tried again: %s", name.capitalize(), error)
-            elif then is not None:
-                then(future.result())
+            try:
+                if error is None and then is not None:
+                    then(future.result())
+            except Exception as of_then:
+                error = of_then
+            self._tell(name, error)
 
-    def close(self) -> None:
-        """Wait for what is under way, and do what follows."""
-        self._thread.shutdown(wait=True)
+    def close(self, timeout: float | None = None) -> bool:
+        """Wait for what is under way, and do what follows.
+
+        Parameters
+        ----------
+        timeout : float, optional
+            Seconds to wait at most. None: as long as it takes.
+
+        Returns
+        -------
+        bool
+            Whether everything came to its end in time.
+        """
+        self._jobs.put(None)
+        self._thread.join(timeout)
         self.collect()
+        return not self._thread.is_alive()
+
+    def _work(self) -> None:
+        while (job := self._jobs.get()) is not None:
+            future, function = job
+            try:
+                future.set_result(function())
+            except BaseException as error:
+                future.set_exception(error)
+            # Not kept until the next one comes: the result may be large.
+            del job, future, function
+
+    def _tell(self, name: str, error: BaseException | None) -> None:
+        """Say that something failed, once in a row of failures: what is done every second would fill the log."""
+        if error is None:
+            self._failing.discard(name)
+            return
+        if name not in self._failing:
+            expected = isinstance(error, CrawlschedError)
+            logger.error(
+                "%s failed and will be tried again: %s",
+                name[:1].upper() + name[1:],
+                in_words(error),
+                exc_info=None if expected else error,
+            )
+        self._failing.add(name)

@@ -25,7 +25,7 @@ __all__ = ["SnapshotFile", "Unusable"]
 
 # Of fewer pages none is left beside a database: reading them from it takes no longer than a second.
 _LEAST_PAGES = 100_000
-_FORMAT = 6
+_FORMAT = 7
 
 
 class Unusable(Exception):

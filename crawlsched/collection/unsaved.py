@@ -44,6 +44,11 @@ class Unsaved:
         if self._batch.since is None:
             self._batch.since = now
 
+    @property
+    def since(self) -> float | None:
+        """Time of the oldest change that is not handed over yet; None if there is none."""
+        return self._batch.since
+
     def __len__(self) -> int:
         """About how many rows wait to be written."""
         return len(self._pages) + len(self._batch.announcements) + len(self._batch.observations)

@@ -29,6 +29,7 @@ from crawlsched.sources.subscriptions import Subscription, kept, subscription_of
 
 if TYPE_CHECKING:
     from aiohttp import web
+    from aiohttp.web_protocol import RequestHandler
 
     from crawlsched.refresh.refresher import Refresher
 
@@ -41,7 +42,10 @@ _MOST_BYTES = 2 * 1024 * 1024
 # Requests a second, good or bad, and in reserve; whoever comes beyond that is held for a second and then told to wait.
 _REQUESTS_PER_SECOND, _REQUESTS_IN_RESERVE = 50.0, 200.0
 _HELD_FOR = 1.0
-# Requests that are open at once; more are hung up on.
+# Bodies that are larger than this, and how many of them are read at once.
+_LARGE_BODY = 64 * 1024
+_MOST_LARGE = 8
+# Requests that are answered at once; more are hung up on.
 _MOST_OPEN = 64
 # URLs that wait for the crawl at once.
 _MOST_WAITING = 20_000
@@ -74,6 +78,7 @@ class Receiver:
         self._urls = Allowance(settings.receiver_rate, float(MOST_URLS), now)
         self._requests = Allowance(_REQUESTS_PER_SECOND, _REQUESTS_IN_RESERVE, now)
         self._open = 0
+        self._large: dict[RequestHandler, None] = {}
         self._waiting = 0
         self._runner: web.AppRunner | None = None
         self._connections: Connections | None = None
@@ -134,6 +139,9 @@ class Receiver:
     ) -> web.StreamResponse:
         from aiohttp import web
 
+        # A request counts when it is there. Whoever sends half of one holds up a connection, of which the oldest goes.
+        if not await self._has_come(request):
+            return web.Response(status=408)
         if self._open >= _MOST_OPEN:
             self._refresher.count("crawlsched/pings/limited")
             if request.transport is not None:
@@ -146,6 +154,29 @@ class Receiver:
                 return await self._answer(request, handler)
         finally:
             self._open -= 1
+
+    async def _has_come(self, request: web.Request) -> bool:
+        """Wait for the body; return whether it came in time. The handler gets it without waiting."""
+        if not request.can_read_body:
+            return True
+        length, connection = request.content_length, request.protocol
+        if length is None or length > _LARGE_BODY:
+            # Of large ones a few are read at a time, and the one that has taken longest goes.
+            if len(self._large) >= _MOST_LARGE:
+                oldest = next(iter(self._large))
+                del self._large[oldest]
+                self._refresher.count("crawlsched/pings/limited")
+                if oldest.transport is not None:
+                    oldest.transport.abort()
+            self._large[connection] = None
+        try:
+            async with asyncio.timeout(_SLOWEST):
+                await request.read()
+            return True
+        except (TimeoutError, ConnectionError):
+            return False
+        finally:
+            self._large.pop(connection, None)
 
     async def _answer(
         self, request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]

@@ -13,6 +13,7 @@ from crawlsched.planner import prospects
 from crawlsched.refresh.requested import Admission
 from crawlsched.settings import Settings
 from crawlsched.sources.poll_value import Brought, poll_interval
+from crawlsched.sources.private_addresses import PrivateAddresses
 from crawlsched.sources.sitemap_indexes import SKIPPED_FOR, SitemapIndexes
 from crawlsched.sources.source_reading import SourceRead, UnknownEntry, read_source
 from crawlsched.sources.source_tally import tallied
@@ -71,6 +72,7 @@ class Announcing:
         self._count = count
         self._request_fingerprint = request_fingerprint
         self._clock = clock
+        self._private = PrivateAddresses(settings.private_addresses)
 
     def read_source(self, number: int, url: str, body: bytes) -> SourceRead:
         """Read a sitemap or robots.txt; runs in a thread, and changes nothing."""
@@ -258,7 +260,7 @@ class Announcing:
     def _discovered(self, number: int, read: SourceRead, part: slice) -> None:
         """Entries of unknown URLs: they become pages, unless they were told to be forgotten."""
         now = self._clock()
-        entries = read.unknown[part]
+        entries = self._public(number, read.unknown[part])
         forgotten = self._collection.store.tombstones.cover([entry.url for entry in entries])
         found: dict[bytes, UnknownEntry] = {}  # two spellings of one URL are one page
         for entry, is_forgotten in zip(entries, forgotten, strict=True):
@@ -274,6 +276,15 @@ class Announcing:
         # Every second without a copy loses the whole importance of a page.
         lost = self._planner.pages.importance[pages][surplus > 0].sum()
         self._gained(number, float(surplus.sum()), float(lost))
+
+    def _public(self, number: int, entries: list[UnknownEntry]) -> list[UnknownEntry]:
+        """Leave out what leads to a private address, unless the sitemap is one that the project has named itself."""
+        private = [entry for entry in entries if self._private.forbids(host_of(entry.url))]
+        own = self._settings.sitemap_urls
+        if not private or any(source.url in own for source in (self._sources[number], *self._above(number))):
+            return entries
+        self.report(self._sources[number].url, Problem("private-address", len(private), private[0].url))
+        return [entry for entry in entries if entry not in private]
 
     def _found(self, entry: UnknownEntry) -> FoundPage:
         stated = entry.priority if self._settings.sitemap_priority else None

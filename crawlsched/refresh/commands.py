@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
@@ -9,15 +10,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crawlsched.exceptions import CrawlschedError
+from crawlsched.guard import in_words
 from crawlsched.pages.marks import RECRAWL
 from crawlsched.planner import forecast
 from crawlsched.refresh.pings import announce, known_pages
 from crawlsched.refresh.refresher import Refresher
 from crawlsched.settings import parse_bandwidth
 from crawlsched.sources.sources import POLLED_KINDS
-from crawlsched.store import Command
+from crawlsched.store import FORGET_KINDS, Command
 
-__all__ = ["obey_pending"]
+__all__ = ["obey_pending", "obey_waiting"]
+
+logger = logging.getLogger(__name__)
 
 _LONGEST_DRAIN = 30.0
 _ASKED_AT_ONCE = 64
@@ -37,6 +41,11 @@ def obey_pending(refresher: Refresher) -> None:
     collection.aside.run("reading commands", collection.store.pending_commands, found)
 
 
+def obey_waiting(refresher: Refresher) -> None:
+    """Do what was asked for while no crawl ran, before the first slot: a pause lets nothing go out."""
+    _obey(refresher, refresher.collection.store.pending_commands())
+
+
 def _obey(refresher: Refresher, commands: Iterable[Command]) -> None:
     """Do what each command says, and write its result where the sender waits for it.
 
@@ -49,6 +58,8 @@ def _obey(refresher: Refresher, commands: Iterable[Command]) -> None:
         now = refresher.clock()
         act = _ACTIONS.get(command.name)
         try:
+            if not isinstance(command.arguments, dict):
+                raise ValueError(f"The arguments of the command {command.name!r} are damaged; send it again.")
             if command.name == "forget":  # its result comes later
                 _forget(refresher, command.arguments, now, command.id)
                 continue
@@ -58,8 +69,11 @@ def _obey(refresher: Refresher, commands: Iterable[Command]) -> None:
             if act is None:
                 raise ValueError(f"This version does not know the command {command.name!r}.")
             result = act(refresher, command.arguments, now)
-        except (CrawlschedError, ValueError, KeyError, TypeError) as error:
+        except (CrawlschedError, ValueError) as error:
             result = {"error": str(error)}
+        except Exception as error:  # arguments that no command line sends, or a fault of ours
+            logger.exception("The command %r (number %d) cannot be obeyed.", command.name, command.id)
+            result = {"error": f"The crawl could not do {command.name!r}: {in_words(error)}; its log says more."}
         refresher.collection.unsaved.command(command.id, result, now)
 
 
@@ -69,8 +83,18 @@ def _bandwidth(refresher: Refresher, arguments: dict[str, Any], now: float) -> d
     return {"bandwidth": refresher.planner.bandwidth, "before": before}
 
 
+def _pause(refresher: Refresher, arguments: dict[str, Any], now: float) -> dict[str, Any]:
+    refresher.pause(now)
+    return {"paused_since": refresher.paused_since}
+
+
+def _resume(refresher: Refresher, arguments: dict[str, Any], now: float) -> dict[str, Any]:
+    refresher.resume(now)
+    return {"paused_since": None}
+
+
 def _recrawl(refresher: Refresher, arguments: dict[str, Any], now: float) -> dict[str, Any]:
-    pages, unknown = known_pages(refresher, arguments["urls"])
+    pages, unknown = known_pages(refresher, _urls(arguments))
     _ask_again(refresher, pages, now)
     return {"pages": len(pages), "unknown": unknown}
 
@@ -110,8 +134,11 @@ def _next(refresher: Refresher, arguments: dict[str, Any], now: float) -> dict[s
 
 
 def _signal(refresher: Refresher, arguments: dict[str, Any], now: float) -> dict[str, Any]:
-    pages, unknown = known_pages(refresher, arguments["urls"])
-    taken = announce(refresher, pages, arguments.get("source", "command line"), now)
+    pages, unknown = known_pages(refresher, _urls(arguments))
+    source = arguments.get("source", "command line")
+    if not isinstance(source, str) or not source:
+        raise ValueError(f"source must be a text that is not empty, got {source!r:.100}.")
+    taken = announce(refresher, pages, source, now)
     return {"pages": len(pages), "taken": taken, "unknown": unknown}
 
 
@@ -128,6 +155,8 @@ def _forget(refresher: Refresher, arguments: dict[str, Any], now: float, command
     """Take the pages out of memory, then out of the store; finding and deleting them is done beside this thread."""
     collection = refresher.collection
     store, kind, value = collection.store, arguments["kind"], arguments["value"]
+    if kind not in FORGET_KINDS or not isinstance(value, str):
+        raise ValueError(f"forget takes one of {', '.join(FORGET_KINDS)} and a text, got {kind!r} and {value!r}.")
 
     def found(pages: NDArray[np.int64]) -> None:
         collection.forget(pages)
@@ -146,10 +175,19 @@ def _forget(refresher: Refresher, arguments: dict[str, Any], now: float, command
     collection.aside.run(f"forgetting {value}", lambda: store.matching(kind, value), found)
 
 
+def _urls(arguments: dict[str, Any]) -> list[str]:
+    urls = arguments["urls"]
+    if not isinstance(urls, list) or not all(isinstance(url, str) for url in urls):
+        raise ValueError(f"urls must be a list of texts, got {urls!r:.100}.")
+    return urls
+
+
 _ACTIONS: dict[str, Callable[[Refresher, dict[str, Any], float], dict[str, Any]]] = {
     "bandwidth": _bandwidth,
     "next": _next,
+    "pause": _pause,
     "poll": _poll,
     "recrawl": _recrawl,
+    "resume": _resume,
     "signal": _signal,
 }

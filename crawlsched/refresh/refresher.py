@@ -19,7 +19,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Generator, Iterator, Mapping
 from dataclasses import replace
-from math import inf
+from math import inf, isfinite
 from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any, ClassVar, Self
@@ -35,15 +35,20 @@ from crawlsched.collection.collection import Collection
 from crawlsched.collection.project import anchored, argument_digests, named_collection
 from crawlsched.content.reading import Body, Content
 from crawlsched.content.recipe_choice import Recipes
+from crawlsched.exceptions import DatabaseReplaced
+from crawlsched.guard import Guard
 from crawlsched.planner import Plan, Snapshot
 from crawlsched.refresh.announcements import Announcing
 from crawlsched.refresh.delivering import Delivering
 from crawlsched.refresh.first_minute import beginning
+from crawlsched.refresh.mishaps import Mishaps
 from crawlsched.refresh.owing import Owing
+from crawlsched.refresh.pacing import Line, Pace
 from crawlsched.refresh.requested import Admission, Admitted, Asked
 from crawlsched.refresh.responses import Fetched, ForSpider, Responses
 from crawlsched.refresh.retry_after import retry_after
 from crawlsched.refresh.slots import Outgoing
+from crawlsched.refresh.watchdog import Watchdog
 from crawlsched.settings import Settings
 from crawlsched.slot_clock import SlotClock
 from crawlsched.sources.source_reading import SourceRead
@@ -65,7 +70,11 @@ _SOURCE_OUTCOMES = {304: Outcome.NOT_MODIFIED, 404: Outcome.GONE, 410: Outcome.G
 # Long work rests when so many rows wait for the next flush: handing them over takes some milliseconds of the crawling
 # thread, writing them about a tenth of a second of the other.
 _MOST_ROWS_PER_FLUSH = 1_200
+_MEAN_FOR = 3600.0
+# Below so many requests a second each is written down at once.
+_SELDOM = 1.0
 _CLOSING_STEP = 0.002
+_LAST_WORK_ASIDE = 5.0
 # A second fetch that found no slot for so long would come too late: by then the page itself may have changed.
 _LONGEST_PROBE = 60.0
 _SLOTS_PER_PROBE = 3.0  # where slots are rarer than that, it has to wait for one all the same
@@ -128,6 +137,14 @@ class Refresher:
         self.visits = Visits()
         self.probes = Probes(rng, enabled=settings.probes)
         self.slots = SlotClock(settings.bandwidth, clock())
+        self.line: Line[Any] = Line(Pace(settings.bandwidth))
+        self.on_rate: Callable[[], None] | None = None
+        self.last_sent_at: float | None = None
+        #: Since when this crawl is told to send nothing, POSIX seconds; None: it is not.
+        self.paused_since: float | None = None
+        self._hours = settings.hours
+        self._rests_by_hours = False
+        self._mean_until = -inf
         self.is_open = False
         self.on_work: Callable[[], None] | None = None
         self._work: deque[Iterator[None]] = deque()
@@ -175,11 +192,15 @@ class Refresher:
             self._delivering,
             settings.min_change,
         )
+        self.guard = Guard(count, clock)
+        self.watchdog = Watchdog(clock())
+        self.mishaps = Mishaps(self.collection, self.visits, count)
         self._outgoing = Outgoing(
             self.collection,
             self.visits,
             self.probes,
             Recipes(settings),
+            self.mishaps,
             count,
             owing=self.owing,
             starts=self.starts,
@@ -230,6 +251,7 @@ class Refresher:
             self.count("crawlsched/snapshot/unusable" if unusable else "crawlsched/snapshot/used")
         self._say_other_arguments()
         self.is_open = True
+        self._take_over_notes(now)
         logger.info(
             "%s",
             beginning(
@@ -275,8 +297,32 @@ class Refresher:
         self._outgoing.warm_up()
         # What it has brought about meanwhile is looked at before the first slot, and not in it.
         self.planner.catch_up(self.clock())
-        self.slots = SlotClock(self.planner.bandwidth, self.clock())
+        if self.paused_since is not None:
+            logger.warning("The crawl is paused and sends nothing; `crawlsched resume` lets it go on.")
+        self.follow_hours(self.clock())
+        now, rate = self.clock(), self.slots.rate
+        last = -inf if self.last_sent_at is None else self.last_sent_at
+        # The grid goes on from the last request of the last run, so that no number of restarts sends more than one run.
+        self.slots = SlotClock(rate, max(now, last + 1.0 / rate))
+        self.line.pace = Pace(rate, last)
         self.starts.begin(self.clock(), self.planner.bandwidth)
+
+    def _take_over_notes(self, now: float) -> None:
+        """Know what the last run has left with the lease: when it sent its last request, whether it was to pause."""
+        notes = self.collection.lease.notes
+        last, paused_since = notes.get("last_sent_at"), notes.get("paused_since")
+        self.last_sent_at = min(float(last), now) if isinstance(last, int | float) and isfinite(last) else None
+        self.paused_since = float(paused_since) if isinstance(paused_since, int | float) else None
+
+    def sent(self, now: float, unpaid: bool) -> None:
+        """A request is written now; `unpaid` says that no slot was taken for it yet."""
+        self.last_sent_at = now
+        if unpaid:
+            self.slots.pay(now)
+            self.count_slots("paid")
+        if self.slots.rate < _SELDOM:
+            # Where slots are rare a restart has to know of each: a supervisor in a crash loop exceeds no rate.
+            self.heartbeat(now)
 
     def closing(self) -> Iterator[Callable[[], None] | None]:
         """Resolve what is still open, write everything down, close the store, step by step.
@@ -299,6 +345,7 @@ class Refresher:
                 self.planner.release(probe.page, now)
         if self.one_pass is not None:
             yield from self.one_pass.closing(now)
+        self.collection.come_back(list(self.collection.aside_pages), now)
         while self._work:
             self.work(_CLOSING_STEP)
             yield None
@@ -306,10 +353,13 @@ class Refresher:
                 self.collection.flush(self.clock())
                 yield None
         self.is_open = False
-        yield self.collection.aside.close
+        yield self._end_work_aside
         yield lambda: self._heartbeat_now(now)
         self.collection.flush(now)
         yield lambda: self.collection.close(now)
+
+    def _end_work_aside(self) -> None:
+        self.collection.aside.close(_LAST_WORK_ASIDE)
 
     # -- a request is made
 
@@ -377,15 +427,25 @@ class Refresher:
 
     def crawled(self, visit: Visit, fetched: Fetched, now: float) -> ForSpider | None:
         """A visit got a response; return what its content is to the spider, None if there was none."""
-        return self._responses.crawled(visit, fetched, now)
+        try:
+            return self._responses.crawled(visit, fetched, now)
+        except Exception as error:  # of ours, and the spider gets what it would have got without us
+            self.mishaps.of_visit(visit, error, now)
+            return None
 
     def failed(self, visit: Visit, now: float, *, retry_at: float | None = None) -> None:
         """A visit ended with an error."""
-        self._responses.failed(visit, now, retry_at=retry_at)
+        try:
+            self._responses.failed(visit, now, retry_at=retry_at)
+        except Exception as error:
+            self.mishaps.of_visit(visit, error, now)
 
     def resolve(self, visit: Visit, outcome: Outcome, now: float) -> None:
         """A visit ended without a response."""
-        self._responses.resolve(visit, outcome, now)
+        try:
+            self._responses.resolve(visit, outcome, now)
+        except Exception as error:
+            self.mishaps.of_visit(visit, error, now)
 
     def not_the_page(self, token: object, url: str, now: float) -> None:
         """The spider's callback says that a response is not the page it should be."""
@@ -428,14 +488,20 @@ class Refresher:
         self, visit: Visit, read: SourceRead, etag: str | None, last_modified: str | None, now: float
     ) -> None:
         """A source was read: its announcements become ChangeSignals, in slices between the slots."""
-        known = read.digest == self.sources[visit.source].fingerprint
-        self._responses.end(visit, Outcome.UNCHANGED if known else Outcome.CHANGED, now)
-        self.add_work(self._announcing.arrived(visit.source, read, etag, last_modified, now))
+        try:
+            known = read.digest == self.sources[visit.source].fingerprint
+            self._responses.end(visit, Outcome.UNCHANGED if known else Outcome.CHANGED, now)
+            self.add_work(self._announcing.arrived(visit.source, read, etag, last_modified, now))
+        except Exception as error:
+            self.mishaps.of_visit(visit, error, now)
 
     def source_answered(self, visit: Visit, status: int, now: float) -> None:
         """A source gave no new content: not modified, gone, or an error."""
-        self._responses.end(visit, _SOURCE_OUTCOMES.get(status, Outcome.ERROR), now)
-        self._announcing.nothing_new(visit.source, now, ok=status == 304)
+        try:
+            self._responses.end(visit, _SOURCE_OUTCOMES.get(status, Outcome.ERROR), now)
+            self._announcing.nothing_new(visit.source, now, ok=status == 304)
+        except Exception as error:
+            self.mishaps.of_visit(visit, error, now)
 
     def poll_soon(self, number: int) -> None:
         """Somebody says that a source has something new."""
@@ -461,11 +527,79 @@ class Refresher:
 
     def set_bandwidth(self, bandwidth: float, now: float) -> None:
         """Crawl at another rate from now on."""
-        self.slots.set_rate(bandwidth, now)
+        self._set_rate(bandwidth, now)
         self.planner.set_bandwidth(bandwidth, now)
         logger.info("The bandwidth is %g crawls a second from now on.", bandwidth)
 
+        # What is asked for by hand stands until the next start.
+        self._hours, self._rests_by_hours = None, False
+
+    def follow_hours(self, now: float) -> None:
+        """Go at the rate that CRAWLSCHED_HOURS has for this time; the planner reckons with the mean of the day."""
+        if self._hours is None:
+            return
+        usual = self.settings.bandwidth
+        rate = self._hours.rate_at(now, usual)
+        if now >= self._mean_until:  # it is another one where the clocks are changed
+            self._mean_until = now + _MEAN_FOR
+            self.planner.set_bandwidth(self._hours.mean(now, usual), now)
+        rests, was = rate == 0.0, (self._rests_by_hours, self.slots.rate)
+        self._rests_by_hours = rests
+        if not rests and rate != self.slots.rate:
+            self._set_rate(rate, now)
+        if (rests, self.slots.rate) != was:
+            said = "nothing goes out" if rests else f"{rate:g} crawls a second go out"
+            logger.info("By CRAWLSCHED_HOURS %s from now on.", said)
+            if self.on_rate is not None:
+                self.on_rate()
+
+    @property
+    def rests(self) -> bool:
+        """Whether nothing may go out: in a pause, or by CRAWLSCHED_HOURS."""
+        return self.paused_since is not None or self._rests_by_hours
+
+    def pause(self, now: float) -> None:
+        """Send nothing until `resume`, also after a restart."""
+        if self.paused_since is None:
+            self.paused_since = now
+            logger.info("The crawl pauses: nothing goes out until it is resumed.")
+        self.heartbeat(now)
+
+    def resume(self, now: float) -> None:
+        """Go on after a pause."""
+        if self.paused_since is not None:
+            self.paused_since = None
+            logger.info("The crawl goes on.")
+        self.heartbeat(now)
+        if self.on_rate is not None:
+            self.on_rate()
+
+    def _set_rate(self, rate: float, now: float) -> None:
+        self.slots.set_rate(rate, now)
+        self.line.pace.set_rate(rate, now)
+        if self.on_rate is not None:
+            self.on_rate()
+
     # -- what timers call
+
+    def stuck(self, now: float, *, may_send: bool) -> str | None:
+        """Return why this crawl has to end if nothing goes out although something could; None: all is well.
+
+        Parameters
+        ----------
+        now : float
+            POSIX seconds.
+        may_send : bool
+            Whether the engine takes requests; False in a pause.
+        """
+        may = may_send and not self.rests and not self.must_wait(now) and not self.planner.waits_for_host()
+        return self.watchdog.look(
+            now,
+            dispatched=self.visits.dispatched + self.slots.taken,
+            # A slot that nobody takes, or a page whose time has come and that no slot takes.
+            may=may and (self.slots.is_due(now) or self.planner.next_event(now) <= now),
+            distance=1.0 / self.slots.rate,
+        )
 
     def count_slots(self, kind: str, n: int = 1) -> None:
         """Count what became of slots: used, idle, no_free_host, or paid for a request that came from none."""
@@ -474,11 +608,14 @@ class Refresher:
 
     def flush(self, now: float) -> None:
         """Hand what is not written yet to the store, and fetch what will be needed."""
-        self.collection.aside.collect()
-        self.collection.flush(now)
-        self.collection.read_ahead(now)
+        for name, step in (
+            ("the flush", lambda: self.collection.flush(now)),
+            ("what follows on work in the other thread", self.collection.aside.collect),
+            ("reading ahead", lambda: self.collection.read_ahead(now)),
+        ):
+            self.guard.run(name, step)
         if now - self._swept_at > _SWEEP_INTERVAL:
-            self._sweep(now)
+            self.guard.run("ending old visits", lambda: self._sweep(now))
 
     def _sweep(self, now: float) -> None:
         """End the visits and deliveries whose end nobody announced."""
@@ -494,15 +631,18 @@ class Refresher:
     def heartbeat(self, now: float) -> bool:
         """Tell the store that this process lives; return False once another has taken its place."""
         status = self.status(now)
-        self.collection.aside.run("the heartbeat", lambda: self._beat(now, status))
+        self.collection.aside.run("the heartbeat", lambda: self._beat(status))
         return self._owned
 
-    def _beat(self, now: float, status: dict[str, Any]) -> None:
-        self._owned = self.collection.lease.heartbeat(now, status)
+    def _beat(self, status: dict[str, Any]) -> None:
+        try:
+            self._owned = self.collection.lease.heartbeat(None, status)
+        except DatabaseReplaced as error:
+            self.lost_database = str(error)
 
     def _heartbeat_now(self, now: float) -> None:
         try:
-            self._beat(now, self.status(now))
+            self._beat(self.status(now))
         except Exception as error:  # the crawl ends anyway, and nothing depends on this
             logger.warning("The last heartbeat could not be written: %s", error)
 
@@ -529,6 +669,9 @@ class Refresher:
                 "gone_interval": self.settings.gone_interval,
             },
             "time": now,
+            "last_sent_at": self.last_sent_at,
+            "paused_since": self.paused_since,
+            "rests": self.rests,
         }
 
     # -- long work in slices

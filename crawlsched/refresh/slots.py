@@ -6,11 +6,14 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
+from crawlsched.change_detection import RawBytes
 from crawlsched.collection.collection import Collection
 from crawlsched.content.judging import kept_of
 from crawlsched.content.noise_masks import NoiseMasks
 from crawlsched.content.reading import Body, Content, is_current, is_quick, read_content
 from crawlsched.content.recipe_choice import Recipes, meant_for
+from crawlsched.exceptions import DamagedRow, StoreError
+from crawlsched.refresh.mishaps import Mishaps
 from crawlsched.refresh.owing import Owing
 from crawlsched.store import PageFacts
 from crawlsched.visits.one_pass import OnePass
@@ -22,6 +25,8 @@ __all__ = ["Outgoing"]
 
 # While pages get their first copies, a source that was read is read again after so many of its intervals only.
 _INTERVALS_DURING_FIRST_CRAWLS = 8
+# No slot goes through more pages than this that cannot be sent for.
+_TRIES = 20
 
 
 class Outgoing:
@@ -37,6 +42,8 @@ class Outgoing:
         What is to be fetched a second time.
     recipes : Recipes
         By which responses are read.
+    mishaps : Mishaps
+        Told of pages that cannot be sent for.
     count : callable
         ``count(name, n=1)`` adds to a statistic.
     owing : Owing
@@ -55,6 +62,7 @@ class Outgoing:
         visits: Visits,
         probes: Probes,
         recipes: Recipes,
+        mishaps: Mishaps,
         count: Callable[..., None],
         *,
         owing: Owing,
@@ -62,6 +70,7 @@ class Outgoing:
         one_pass: OnePass | None,
         delivers_unchanged: bool,
     ) -> None:
+        self._mishaps = mishaps
         self._owing = owing
         self._starts = starts
         self._one_pass = one_pass
@@ -78,15 +87,20 @@ class Outgoing:
 
     def next_page(self, now: float, host_free_at: Callable[[int, float], float]) -> tuple[Visit, PageFacts] | None:
         """Return the page that is worth most among those whose host may be asked now, and begin its visit."""
-        one_pass = self._one_pass
+        one_pass, planner = self._one_pass, self._collection.planner
         if one_pass is not None and one_pass.is_full:
             return None
-        pick = self._collection.planner.pick(now, host_free_at)
-        while pick is not None and one_pass is not None and not one_pass.may_go(pick.page):
-            pick = self._collection.planner.pick(now, host_free_at)
-        if one_pass is not None:
-            one_pass.is_drained = pick is None
-        return None if pick is None else self._begin(pick.page, pick.reason, now)
+        for _ in range(_TRIES):
+            pick = planner.pick(now, host_free_at)
+            while pick is not None and one_pass is not None and not one_pass.may_go(pick.page):
+                pick = planner.pick(now, host_free_at)
+            if one_pass is not None:
+                one_pass.is_drained = pick is None
+            if pick is None:
+                return None
+            if (begun := self._begin(pick.page, pick.reason, now)) is not None:
+                return begun
+        return None
 
     def next_start(self, now: float, host_free_at: Callable[[int, float], float]) -> tuple[Visit, PageFacts] | None:
         """Return the page of the next start request that goes before all others, and begin its visit."""
@@ -99,20 +113,45 @@ class Outgoing:
                 line.append(page)
                 continue
             planner.hold(page)
-            return self._begin(page, "start", now)
+            if (begun := self._begin(page, "start", now)) is not None:
+                return begun
         return None
 
-    def _begin(self, page: int, reason: str, now: float) -> tuple[Visit, PageFacts]:
-        facts = self._collection.facts_of(page)
-        visit = self._visits.open(
-            page=page, host=int(self._collection.planner.pages.host[page]), url=facts.url, now=now
-        )
+    def _begin(self, page: int, reason: str, now: float) -> tuple[Visit, PageFacts] | None:
+        facts = self._facts_to_send(page, now, forced=reason in ("forced", "start"))
+        if facts is None:
+            return None
+        try:
+            host = int(self._collection.planner.pages.host[page])
+            visit = self._visits.open(page=page, host=host, url=facts.url, now=now)
+        except Exception as error:
+            self._mishaps.of_page(page, error, now)
+            return None
         if self._one_pass is not None:
             self._one_pass.tried(page)
         self._count("crawlsched/dispatched")
         if reason != "value":
             self._count(f"crawlsched/dispatched/{reason}")
         return visit, facts
+
+    def _facts_to_send(self, page: int, now: float, *, forced: bool = False) -> PageFacts | None:
+        """Return what a page's request is made of; None if the page steps aside, until the store can be asked for it.
+
+        A store that is away or hangs costs no slot: the other thread asks it, and pages that are in memory go.
+        """
+        try:
+            if self._collection.is_readable or page in self._collection.facts:
+                return self._collection.facts_of(page)
+        except DamagedRow as error:
+            self._mishaps.of_page(page, error, now)
+            return None
+        except StoreError:
+            pass
+        except Exception as error:
+            self._mishaps.of_page(page, error, now)
+            return None
+        self._collection.step_aside(page, forced=forced)
+        return None
 
     def next_source(self, now: float, host_free_at: Callable[[int, float], float]) -> tuple[Visit, str] | None:
         """Return the URL of a sitemap that is due, and begin its visit."""
@@ -128,10 +167,14 @@ class Outgoing:
         )
         if number is None:
             return None
-        source = self._collection.sources[number]
-        visit = self._visits.open(
-            source=number, host=self._collection.hosts.number(source.host), url=source.url, now=now
-        )
+        try:
+            source = self._collection.sources[number]
+            visit = self._visits.open(
+                source=number, host=self._collection.hosts.number(source.host), url=source.url, now=now
+            )
+        except Exception as error:
+            self._mishaps.of_source(number, error, now)
+            return None
         self._count("crawlsched/dispatched")
         return visit, source.url
 
@@ -148,8 +191,11 @@ class Outgoing:
                     self._collection.planner.hold(page)
                 else:  # its own visit will have shown as much
                     probe = replace(probe, sibling=None)
-            facts = self._collection.facts_of(page)
-            facts = facts._replace(url=probe.impossible_url or facts.url)
+            known = self._facts_to_send(page, now)
+            if known is None:
+                self._probes.ended(probe)
+                continue
+            facts = known._replace(url=probe.impossible_url or known.url)
             visit = self._visits.open(page=page, host=probe.host, url=facts.url, now=now)
             visit.probe = probe
             self._count("crawlsched/dispatched")
@@ -180,6 +226,9 @@ class Outgoing:
     def reading(self, visit: Visit, body: Body, meant: object) -> tuple[Callable[[], Content], bool]:
         """Return what reads a response, and whether it is quick enough for this thread; it changes nothing."""
         recipe = self._recipes.of(body.url, meant)
+        most = self._collection.settings.max_text_bytes
+        if body.encoding is not None and len(body.body) > most and not isinstance(recipe, RawBytes):
+            body = body._replace(body=body.body[:most])
         facts = self._collection.facts_of(visit.page) if self._collection.knows(visit.page) else None
         before = kept_of(facts) if facts is not None else None
         first = visit.probe.first.blocks if visit.probe is not None and visit.probe.sibling is None else None

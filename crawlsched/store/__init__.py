@@ -5,15 +5,18 @@ Knows no Scrapy and decides nothing: `now` is an argument. Begin reading with `s
 
 from crawlsched.store.batch import Batch, Host, KeptText, NewPage, ObservationRow, PageFacts, Source
 from crawlsched.store.commands import Command
+from crawlsched.store.forgetting import FORGET_KINDS
 from crawlsched.store.lease import Lease, LeaseRow
 from crawlsched.store.models import SITE, TRACE_COLUMNS
 from crawlsched.store.outcome import Outcome
 from crawlsched.store.saving import Saved
+from crawlsched.store.soundness import sound_pages
 from crawlsched.store.store import Store, StoredPlan
 from crawlsched.store.tombstones import Tombstones, host_of
 from crawlsched.store.write_behind import WriteBehind
 
 __all__ = [
+    "FORGET_KINDS",
     "SITE",
     "TRACE_COLUMNS",
     "Batch",
@@ -33,4 +36,5 @@ __all__ = [
     "Tombstones",
     "WriteBehind",
     "host_of",
+    "sound_pages",
 ]

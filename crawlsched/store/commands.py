@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 from sqlalchemy import Connection, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
+from crawlsched.exceptions import DamagedRow
 from crawlsched.store import models
 from crawlsched.store.database import Database
 from crawlsched.store.reading import next_number
@@ -89,6 +90,14 @@ def _commands(connection: Connection, key: Key, condition: Any) -> list[Command]
         .order_by(table.c.id)
     )
     return [
-        Command(row.id, row.name, from_json(row.arguments), row.created_at, row.done_at, from_json(row.result))
+        Command(row.id, row.name, _found(row.arguments), row.created_at, row.done_at, _found(row.result))
         for row in rows
     ]
+
+
+def _found(value: str | None) -> Any:
+    """Read JSON; what is damaged is None, and its command is answered with a sentence instead of blocking others."""
+    try:
+        return from_json(value)
+    except DamagedRow:
+        return None

@@ -5,8 +5,9 @@ kinds of transaction, a reading one and a writing one, from `Database`.
 """
 
 import json
+import os
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -16,12 +17,15 @@ from sqlalchemy.exc import ArgumentError, DataError, DBAPIError, IntegrityError,
 from sqlalchemy.sql import ColumnElement, func
 from sqlalchemy.sql.expression import literal, select, text
 
-from crawlsched.exceptions import StoreError
+from crawlsched.exceptions import DatabaseReplaced, StoreError
+from crawlsched.showing import without_secrets
 
 __all__ = ["Database", "among", "database_url", "is_row_error", "reason"]
 
 #: Seconds for which a statement waits for another process's lock on an SQLite file.
 BUSY_TIMEOUT = 5.0
+#: Seconds for which a PostgreSQL server may be silent.
+ANSWER_WITHIN = 20.0
 
 
 def database_url(url: str) -> URL:
@@ -53,19 +57,20 @@ def database_url(url: str) -> URL:
         parsed = make_url(url)
     except (ArgumentError, ValueError):
         raise StoreError(
-            f"The database URL {url!r} cannot be read; write sqlite:///path/to/file.db or "
+            f"The database URL {without_secrets(url)!r} cannot be read; write sqlite:///path/to/file.db or "
             "postgresql://user:password@host/name."
         ) from None
     if parsed.drivername in ("postgresql", "postgres"):
         parsed = parsed.set(drivername="postgresql+psycopg")
+    said = without_secrets(parsed.render_as_string())
     if parsed.drivername not in ("sqlite", "sqlite+pysqlite", "postgresql+psycopg"):
         raise StoreError(
-            f"The database {parsed.render_as_string()!r} is of a kind that is not supported; "
+            f"The database {said!r} is of a kind that is not supported; "
             "write sqlite:///path/to/file.db or postgresql://user:password@host/name."
         )
     if parsed.get_backend_name() == "sqlite" and parsed.database in (None, "", ":memory:"):
         raise StoreError(
-            f"The database {parsed.render_as_string()!r} lives in memory and would be lost at the end of the crawl; "
+            f"The database {said!r} lives in memory and would be lost at the end of the crawl; "
             "name a file, as in sqlite:///crawlsched.db."
         )
     return parsed
@@ -104,6 +109,9 @@ _WORDS = (
     ("failed to resolve host", "the server's name is unknown"),
     ("server closed the connection", "the connection was lost"),
     ("terminating connection", "the connection was lost"),
+    ("did not answer within", "the server hangs"),
+    ("statement timeout", "the server is too slow"),
+    ("lock timeout", "another process holds the database locked"),
 )
 
 
@@ -121,6 +129,10 @@ class Database:
     busy_timeout : float, optional
         Seconds for which a statement waits for another process's lock on an SQLite file.
 
+    answer_within : float, optional
+        Seconds for which a PostgreSQL server may be silent, and for which a statement waits for another's lock there;
+        then the connection is given up. None: for ever, for what may take long (an upgrade).
+
     Raises
     ------
     StoreError
@@ -128,20 +140,40 @@ class Database:
     """
 
     def __init__(
-        self, url: str, *, read_only: bool = False, cache_size: int = 8 * 2**20, busy_timeout: float | None = None
+        self,
+        url: str,
+        *,
+        read_only: bool = False,
+        cache_size: int = 8 * 2**20,
+        busy_timeout: float | None = None,
+        answer_within: float | None = ANSWER_WITHIN,
     ) -> None:
         self.text = url
         self.url = database_url(url)
         self.read_only = read_only
         self.cache_size = cache_size
         self.busy_timeout = BUSY_TIMEOUT if busy_timeout is None else busy_timeout
+        self.answer_within = answer_within
+        self._identity: tuple[int, int] | None = None
         self.is_sqlite = self.url.get_backend_name() == "sqlite"
-        self.engine = self._sqlite_engine() if self.is_sqlite else self._postgresql_engine()
+        try:
+            self.engine = self._sqlite_engine() if self.is_sqlite else self._postgresql_engine()
+        except ArgumentError:  # such as an SQLite URL with a host
+            raise StoreError(
+                f"The database URL {self.name!r} cannot be read; write sqlite:///path/to/file.db or "
+                "postgresql://user:password@host/name."
+            ) from None
 
     @property
     def name(self) -> str:
-        """The URL with its password hidden, for messages."""
-        return self.url.render_as_string(hide_password=True)
+        """The URL without its secrets, for messages."""
+        return without_secrets(self.url.render_as_string(hide_password=True), *self._secrets())
+
+    def _secrets(self) -> list[str]:
+        """Return what stands in the URL and nobody may read: the password, and those of its query."""
+        query = [value for name, value in self.url.query.items() if "password" in name.lower()]
+        listed = [text for value in query for text in (value if isinstance(value, tuple) else (value,))]
+        return [text for text in (self.url.password, *listed) if text and len(text) > 3]
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
@@ -174,9 +206,11 @@ class Database:
         except (DBAPIError, sqlite3.Error, OSError) as error:
             if is_row_error(error):
                 raise
-            raise StoreError(
-                f"The database {self.name!r} cannot be {what}: {reason(error)}; {_remedy(reason(error))}"
-            ) from error
+            why = without_secrets(reason(error), *self._secrets())
+            # The driver's own words may repeat what it was given, so they do not come along.
+            raise StoreError(f"The database {self.name!r} cannot be {what}: {why}; {_remedy(why)}") from (
+                error if self.is_sqlite else None
+            )
         except UnicodeDecodeError as error:  # SQLite, about a schema that is none
             raise StoreError(
                 f"The database {self.name!r} cannot be {what}: the database is damaged (a text in it is none); "
@@ -184,6 +218,42 @@ class Database:
             ) from error
         except (NoSuchModuleError, ImportError) as error:
             raise StoreError(_no_driver(self.name)) from error
+
+    def clock(self, connection: Connection) -> float:
+        """Return the time in POSIX seconds by the clock of the database, which all that share it have in common."""
+        said = "SELECT (julianday('now') - 2440587.5) * 86400.0"
+        return float(
+            connection.exec_driver_sql(
+                said if self.is_sqlite else "SELECT extract(epoch FROM clock_timestamp())"
+            ).scalar_one()
+        )
+
+    def check_identity(self) -> None:
+        """See that an SQLite file is still the one that was asked for first.
+
+        Raises
+        ------
+        DatabaseReplaced
+            If it was deleted, or another one stands in its place: what is written goes to a file that nobody finds.
+        """
+        if not self.is_sqlite:
+            return
+        path = Path(str(self.url.database))
+        try:
+            found = path.stat()
+        except FileNotFoundError:
+            found = None
+        except OSError:
+            return  # a disk that cannot be read now
+        identity = None if found is None else (found.st_dev, found.st_ino)
+        if self._identity is None:
+            self._identity = identity
+        if identity is None or identity != self._identity:
+            what = "was deleted" if identity is None else "was replaced by another file"
+            raise DatabaseReplaced(
+                f"The database {self.name!r} {what} while the crawl was running, so nothing that it learns would be "
+                "kept; start the crawl again."
+            )
 
     def close(self) -> None:
         """Close every connection."""
@@ -195,9 +265,17 @@ class Database:
             path = Path(str(url.database)).absolute()
             url = url.set(database=path.as_uri(), query={"mode": "ro", "uri": "true"})
         engine = create_engine(url, connect_args={"timeout": self.busy_timeout})
+        if not self.read_only:
+            event.listen(engine, "do_connect", self._make_private)
         event.listen(engine, "connect", self._configure_sqlite)
         event.listen(engine, "begin", _begin_sqlite)
         return engine
+
+    def _make_private(self, dialect: Any, record: object, arguments: Any, options: Any) -> None:
+        """Make a file that is not there yet, so that nobody else can read it: cookies and passwords may stand in it."""
+        path = Path(str(self.url.database))
+        with suppress(OSError):  # the driver says what is wrong
+            os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
 
     def _configure_sqlite(self, connection: Any, record: object) -> None:
         # The driver's own way of beginning transactions cannot take the write lock first; `_begin_sqlite` does it.
@@ -212,14 +290,33 @@ class Database:
         cursor.close()
 
     def _postgresql_engine(self) -> Engine:
-        options = {"connect_timeout": 10, "application_name": "crawlsched"}
-        if self.read_only:
-            options["options"] = "-c default_transaction_read_only=on"
+        # The server ends what waits or works for too long, the kernel what is not acknowledged; and where neither hears
+        # (a server that is stopped, and holds its connections open) the connection itself gives up (`patience`).
+        limits = ""
+        if self.answer_within is not None:
+            milliseconds = int(1000 * self.answer_within)
+            limits = f"-c lock_timeout={milliseconds} -c statement_timeout={milliseconds}"
+        options: dict[str, Any] = {
+            "connect_timeout": 10,
+            "application_name": "crawlsched",
+            "tcp_user_timeout": 10_000,
+            "keepalives_idle": 10,
+            "keepalives_interval": 5,
+            "keepalives_count": 2,
+            "options": limits + (" -c default_transaction_read_only=on" if self.read_only else ""),
+        }
         try:
             # paramstyle: rows reach the driver as plain tuples. pre_ping: a server that was restarted is met again.
-            return create_engine(self.url, paramstyle="format", pool_pre_ping=True, connect_args=options)
+            engine = create_engine(self.url, paramstyle="format", pool_pre_ping=True, connect_args=options)
+            event.listen(engine, "do_connect", self._connect_patiently)
+            return engine
         except (NoSuchModuleError, ImportError) as error:
             raise StoreError(_no_driver(self.name)) from error
+
+    def _connect_patiently(self, dialect: Any, record: object, arguments: Any, options: Any) -> Any:
+        from crawlsched.store.patience import patient_connection
+
+        return patient_connection(lambda: self.answer_within).connect(*arguments, **options)
 
 
 def _begin_sqlite(connection: Connection) -> None:

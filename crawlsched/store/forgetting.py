@@ -13,6 +13,7 @@ from crawlsched.store.statements import insert
 from crawlsched.store.tombstones import KINDS, pattern
 
 __all__ = [
+    "FORGET_KINDS",
     "delete_pages",
     "delete_templates",
     "delete_unused_templates",
@@ -25,12 +26,14 @@ __all__ = [
 
 Key = tuple[int, int]
 _SLICE = 1000
+#: What `forget` can be told: a kind of tombstone, or everything.
+FORGET_KINDS = (*KINDS, "collection")
 
 
 def matching(database: Database, key: Key, kind: str, value: str) -> Iterator[np.ndarray]:
     """Give the numbers of the pages to forget, a slice at a time."""
-    if kind not in (*KINDS, "collection"):
-        raise ValueError(f"kind is {kind!r}; it has to be one of {', '.join(KINDS)}, collection.")
+    if kind not in FORGET_KINDS:
+        raise ValueError(f"kind is {kind!r}; it has to be one of {', '.join(FORGET_KINDS)}.")
     page = models.pages
     wanted = select(page.c.page, page.c.url).where(page.c.shard == key[0], page.c.collection == key[1])
     accepts: Callable[[str], object] = bool

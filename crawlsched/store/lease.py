@@ -15,7 +15,7 @@ from sqlalchemy.exc import IntegrityError
 from crawlsched.exceptions import CollectionInUse
 from crawlsched.store import models
 from crawlsched.store.database import Database
-from crawlsched.store.rows import from_json, to_json
+from crawlsched.store.rows import json_like, to_json
 
 __all__ = ["Lease", "LeaseRow", "lease_row"]
 
@@ -23,6 +23,10 @@ Key = tuple[int, int]
 
 #: Seconds without a heartbeat after which a lease counts as abandoned.
 STALE_AFTER = 30.0
+
+# Of the status of the owner before, what the next one has to know even if it ends before its first heartbeat.
+_TIMES = ("heartbeat_at", "released_at")
+_NOTES = ("last_sent_at", "paused_since")
 
 
 @dataclass(frozen=True)
@@ -43,12 +47,23 @@ class LeaseRow:
     def is_held(self, now: float, stale_after: float = STALE_AFTER) -> bool:
         """Say whether the owner is still running, as far as can be told.
 
-        A heartbeat in the future (a clock that jumped) does not make an owner on this machine immortal: its process
-        is asked after; one on another machine is believed.
+        On this machine its process is asked after, so that neither a clock that was put right nor a machine that slept
+        makes a living one look dead, or a dead one alive. One that is stopped, and one on another machine, is known by
+        its heartbeats alone, and those are compared with the clock that wrote them.
+
+        Parameters
+        ----------
+        now : float
+            By the database's clock (`Store.clock`).
+        stale_after : float
+            Seconds.
         """
-        if self.released_at is not None or now - self.heartbeat_at > stale_after:
+        if self.released_at is not None:
             return False
-        return self.machine != machine() or process_start(self.pid) == self.process_started
+        is_recent = now - self.heartbeat_at <= stale_after
+        if self.machine != machine():
+            return is_recent
+        return process_start(self.pid) == self.process_started and (is_recent or not is_stopped(self.pid))
 
 
 class Lease:
@@ -57,7 +72,9 @@ class Lease:
     Made by `Lease.take`; `Store.take_lease` keeps it, and a store writes only while the lease is still its own.
     """
 
-    def __init__(self, database: Database, key: Key, token: str) -> None:
+    def __init__(self, database: Database, key: Key, token: str, notes: dict[str, Any] | None = None) -> None:
+        #: What the owner before has left in its status for the next: when it sent its last request, whether it pauses.
+        self.notes = notes or {}
         self._database = database
         self._key = key
         self.token = token
@@ -69,7 +86,7 @@ class Lease:
         key: Key,
         name: str,
         spider: str,
-        now: float,
+        now: float | None = None,
         *,
         stale_after: float = STALE_AFTER,
         force: bool = False,
@@ -84,10 +101,10 @@ class Lease:
         name : str
             The collection's.
         spider : str
-        now : float
-            POSIX seconds.
+        now : float, optional
+            POSIX seconds; None: what the clock of the database says, by which all who share it are compared.
         stale_after : float
-            Seconds without a heartbeat after which another process's lease is taken over.
+            Seconds without a heartbeat after which the lease of a process elsewhere, or stopped, is taken over.
         force : bool
             Take it over even if its owner seems to be running.
 
@@ -96,26 +113,31 @@ class Lease:
         CollectionInUse
             If another process holds it; the sentence says who.
         """
-        mine = _mine(spider, now)
         try:
             with database.explained("written"), database.writing() as connection:
+                time = database.clock(connection) if now is None else now
+                mine = _mine(spider, time)
                 row = lease_row(connection, key, lock=True)
+                kept = {name: row.status[name] for name in _NOTES if name in row.status} if row is not None else {}
+                mine["status"] = to_json(kept)
                 if row is None:
                     connection.execute(insert(models.leases).values(shard=key[0], collection=key[1], **mine))
-                elif row.is_held(now, stale_after) and not force:
+                elif row.is_held(time, stale_after) and not force:
                     raise CollectionInUse(_in_use(name, row, stale_after))
                 else:
                     connection.execute(_update(key).values(**mine))
         except IntegrityError:  # both found no row (PostgreSQL); the other was first
             return cls.take(database, key, name, spider, now, stale_after=stale_after, force=force)
-        return cls(database, key, mine["token"])
+        database.check_identity()
+        return cls(database, key, mine["token"], kept)
 
-    def heartbeat(self, now: float, status: dict[str, Any]) -> bool:
+    def heartbeat(self, now: float | None, status: dict[str, Any]) -> bool:
         """Say that this process is alive, and how it fares.
 
         Parameters
         ----------
-        now : float
+        now : float, optional
+            POSIX seconds; None: what the clock of the database says.
         status : dict
             What ``crawlsched status`` shows of a running crawl (JSON).
 
@@ -126,12 +148,15 @@ class Lease:
 
         Raises
         ------
+        DatabaseReplaced
+            If the file is no longer the one that was opened: whatever is written is lost.
         StoreError
             If the database cannot be written now; the next heartbeat may succeed.
         """
+        self._database.check_identity()
         return self._change(heartbeat_at=now, status=to_json(status))
 
-    def release(self, now: float) -> None:
+    def release(self, now: float | None = None) -> None:
         """Give the collection back; who owned it last stays readable."""
         self._change(heartbeat_at=now, released_at=now)
 
@@ -142,6 +167,9 @@ class Lease:
 
     def _change(self, **values: Any) -> bool:
         with self._database.explained("written"), self._database.writing() as connection:
+            if "heartbeat_at" in values and values["heartbeat_at"] is None:
+                time = self._database.clock(connection)
+                values = {name: time if name in _TIMES else value for name, value in values.items()}
             result = connection.execute(_update(self._key).where(models.leases.c.token == self.token).values(**values))
             return result.rowcount == 1
 
@@ -152,7 +180,7 @@ def lease_row(connection: Connection, key: Key, *, lock: bool = False) -> LeaseR
     wanted = [column for column in table.c if column.name not in ("shard", "collection")]
     statement = select(*wanted).where(table.c.shard == key[0], table.c.collection == key[1])
     row = connection.execute(statement.with_for_update() if lock else statement).one_or_none()
-    return None if row is None else LeaseRow(**{**row._asdict(), "status": from_json(row.status)})
+    return None if row is None else LeaseRow(**{**row._asdict(), "status": json_like(row.status, {}, "the lease")})
 
 
 def machine() -> str:
@@ -186,6 +214,14 @@ def process_start(pid: int) -> str | None:
     # The name of the program, in brackets, may itself hold spaces and brackets; the state follows it.
     fields = stat.rpartition(")")[2].split()
     return None if fields[0] in "ZX" else fields[19]
+
+
+def is_stopped(pid: int) -> bool:
+    """Say whether a process of this machine is stopped (SIGSTOP, a debugger): it lives, and does nothing."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] in "Tt"
+    except (OSError, IndexError):
+        return False
 
 
 def _mine(spider: str, now: float) -> dict[str, Any]:

@@ -5,6 +5,7 @@ collections in SQLite packed, without rows (`crawlsched.store.packed`).
 """
 
 import gc
+import logging
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -12,12 +13,13 @@ from typing import Any
 import numpy as np
 from sqlalchemy import Select, and_, case, func, literal, null, select
 
-from crawlsched.exceptions import StoreError
 from crawlsched.store import models
 from crawlsched.store.database import Database, among
 from crawlsched.store.packed import PackedReader
 
 __all__ = ["page_blocks"]
+
+logger = logging.getLogger("crawlsched.store")
 
 Arrays = dict[str, np.ndarray]
 
@@ -67,7 +69,7 @@ def page_blocks(
 ) -> Iterator[dict[str, np.ndarray]]:
     """Give the pages of a collection in blocks, in the order of their numbers.
 
-    Parameters and result are those of `Store.load`; `pages` restricts it to some.
+    Parameters and result are those of `Store.load`; `pages` restricts it to some. What cannot be read is left out.
     """
     statement = _select(database, key, grid, n_rates, fingerprinter, pages)
     names = [column.name for column in statement.selected_columns]
@@ -99,16 +101,29 @@ def _parts(cursor: Any, block: int, arrays: Callable[[dict[str, Any]], Arrays], 
             rows = cursor.fetchmany(min(_FETCH, block - start))
             if not rows:
                 return
-            part = arrays(dict(zip(names, zip(*rows, strict=True), strict=True)))
+            try:
+                part = arrays(dict(zip(names, zip(*rows, strict=True), strict=True)))
+            except (TypeError, ValueError, OverflowError, AttributeError):
+                part = _row_by_row(rows, arrays, names)
             del rows
-        except (TypeError, ValueError, OverflowError) as error:
-            raise StoreError(
-                f"A page cannot be read: the database is damaged ({error}); restore a backup, or name another file."
-            ) from error
         finally:
             if collecting:
                 gc.enable()
         yield part
+
+
+def _row_by_row(rows: Sequence[Any], arrays: Callable[[dict[str, Any]], Arrays], names: list[str]) -> Arrays:
+    """Make rows of which one or more are damaged into arrays; each damaged one costs a line in the log."""
+    parts = [arrays(dict.fromkeys(names, ()))]
+    for row in rows:
+        values = dict(zip(names, row, strict=True))
+        try:
+            parts.append(arrays({name: (value,) for name, value in values.items()}))
+        except (TypeError, ValueError, OverflowError, AttributeError) as error:
+            logger.error(
+                "The page number %.40r is left out: its row in the database is damaged (%s).", values["page"], error
+            )
+    return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
 
 
 def _select(
@@ -167,6 +182,8 @@ def _cursor(database: Database, statement: Select[Any]) -> Iterator[Any]:
 
 def _arrays(columns: dict[str, Any], hosts: _HostNumbers | None, n_rates: int) -> dict[str, np.ndarray]:
     n = len(columns["page"])
+    if not all(isinstance(host, str) for host in columns["host"]):
+        raise TypeError("the name of a host is none")
     arrays = {
         name: np.array(columns[name], dtype=_TYPES.get(name, np.float64))
         for name in ("page", *models.LOADED_COLUMNS, "depth", "part")

@@ -149,7 +149,7 @@ class PackedReader:
             if row[0]:
                 return start, row
             (following,) = connection.execute(_NEXT, self._parameters | {"start": start}).fetchone()
-            if following is None:
+            if not isinstance(following, int):  # none, or a damaged number, which SQLite puts behind all others
                 return None
             start = int(following)
 

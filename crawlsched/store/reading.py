@@ -1,19 +1,25 @@
 """Reading: small questions about pages, observations and announcements."""
 
+import logging
 from array import array
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from sqlalchemy import Connection, func, select
 
 from crawlsched.change_signals import FurtherRow, attributed
+from crawlsched.exceptions import DamagedRow
 from crawlsched.store import models
 from crawlsched.store.batch import Host, KeptText, ObservationRow, PageFacts, Source
 from crawlsched.store.database import among
-from crawlsched.store.rows import from_json, url_digest
+from crawlsched.store.rows import from_json, json_like, url_digest
+from crawlsched.store.soundness import LARGEST_GAP, misfit, only_sound, without_outliers
 
 __all__ = ["announcements_for", "counts", "facts", "find", "hosts", "observations_of", "signal_observations", "sources"]
+
+logger = logging.getLogger("crawlsched.store")
 
 Key = tuple[int, int]
 
@@ -45,16 +51,65 @@ def facts(connection: Connection, key: Key, pages: Sequence[int] | np.ndarray) -
     return [found.get(int(number)) for number in pages]
 
 
-def _facts(row: Any) -> PageFacts:
+def _facts(row: Any) -> PageFacts | None:
+    """Make a row into facts; None for a damaged one, which costs that page and no other."""
     values = row._asdict()
-    return PageFacts(template_data=from_json(values.pop("data")), **values)
+    try:
+        facts = PageFacts(template_data=from_json(values.pop("data")), **values)
+    except DamagedRow as error:
+        logger.error("The page number %s cannot be used. %s", row.page, error)
+        return None
+    wrong = misfit(facts._asdict(), _FACTS)
+    if wrong is not None:
+        logger.error("The page number %s cannot be used: its row in the database is damaged (%s).", row.page, wrong)
+        return None
+    return facts
+
+
+_BYTES, _TEXT, _NUMBER = (bytes, type(None)), (str, type(None)), (float, int, type(None))
+_FACTS: dict[str, Any] = {
+    "url": str,
+    "template": _BYTES,
+    "template_data": (dict, type(None)),
+    "fingerprint": _BYTES,
+    "pending_fingerprint": _BYTES,
+    "recipe": _TEXT,
+    "etag": _TEXT,
+    "last_modified": _TEXT,
+    "depth": int,
+    "moved_to": _TEXT,
+    "history": bytes,
+    "text_sketch": bytes,
+    "block_sketch": bytes,
+}
+_SOURCE: dict[str, Any] = {
+    "source": int,
+    "kind": str,
+    "url": str,
+    "host": str,
+    "parent": (int, type(None)),
+    "polled_at": _NUMBER,
+    "next_poll_at": _NUMBER,
+    "etag": _TEXT,
+    "last_modified": _TEXT,
+    "fingerprint": _BYTES,
+    "n_entries": int,
+    "listed_lastmod": _NUMBER,
+    "read_lastmod": _NUMBER,
+}
+_VISIT: dict[str, Any] = {"page": int, "elapsed": (float, int), "n_signals": int, "source": int, "changed": int}
+_HOST: dict[str, Any] = {"host": str, "rest_until": (float, int), "crawl_delay": _NUMBER, "robots_seen_at": _NUMBER}
+# An index of a hundred thousand sitemaps is a large one; their numbers are places in a list.
+_LARGEST_GAP_OF_SOURCES = 100_000
+_LARGEST_ONES = 1_000
 
 
 def noise_mask(connection: Connection, key: Key, template: str) -> Any:
     """Give the noise mask of a template as data; None if there is none."""
     table = models.noise_masks
     data = select(table.c.data).where(*_own(table, key), table.c.template == template)
-    return from_json(connection.execute(data).scalar_one_or_none())
+    found = connection.execute(data).scalar_one_or_none()
+    return json_like(found, {}, f"the template {template}") or None
 
 
 def masked_templates(connection: Connection, key: Key) -> list[str]:
@@ -149,12 +204,17 @@ def signal_observations(connection: Connection, key: Key, since: float, limit: i
         .order_by(table.c.time.desc())
         .limit(limit)
     )
+    n_sources = end_of_sources(connection, key)
     for *told, further in rows:
         page, elapsed, n_signals, source, changed = told
+        if misfit(dict(zip(names, told, strict=True)), _VISIT) is not None or not 0 <= source < n_sources:
+            continue  # a damaged row costs one visit of two hundred thousand
         heard = [(source, n_signals)]
         if further is not None:
-            heard = attributed([*heard, *map(tuple, from_json(further))])
+            heard = attributed([*heard, *_further(further)])
         for one, n in heard:
+            if not 0 <= one < n_sources:
+                continue
             for column, number in zip(columns, (page, elapsed, n, one, changed), strict=True):
                 column.append(number)
     types = (np.int64, np.float64, np.int64, np.int64, np.bool_)
@@ -173,9 +233,14 @@ def observations_of(connection: Connection, key: Key, page: int, limit: int) -> 
     return [_observation(row._asdict()) for row in rows]
 
 
+def _further(value: str | None) -> tuple[tuple[int, int], ...]:
+    pairs = json_like(value, [], "an observation's further sources")
+    return tuple((s, n) for s, n in (pair for pair in pairs if isinstance(pair, list) and len(pair) == 2))
+
+
 def _observation(row: dict[str, Any]) -> ObservationRow:
     changed = None if row["changed"] is None else bool(row["changed"])
-    further = tuple((source, n) for source, n in from_json(row["further"] or "[]"))
+    further = _further(row["further"])
     return ObservationRow(**{**row, "changed": changed, "further": further})
 
 
@@ -185,7 +250,10 @@ def further_sources(connection: Connection, key: Key) -> list[tuple[int, int, *F
     counts = "n_signals", "n_signals_total", "signalled_since", "n_heard", "signalled_at"
     names = ("page", "source", *counts, "true_signals", "false_signals")
     rows = connection.execute(select(*[table.c[name] for name in names]).where(*_own(table, key)))
-    return [tuple(row) for row in rows]
+    n_sources, n_pages = end_of_sources(connection, key), next_number(connection, key, models.pages.c.page)
+    kinds = {name: (int, float, type(None)) for name in names} | {"page": int, "source": int}
+    sound = only_sound((row._asdict() for row in rows), kinds, "further source of the page", "page")
+    return [tuple(row.values()) for row in sound if 0 <= row["source"] < n_sources and 0 <= row["page"] < n_pages]
 
 
 def announcements_of(connection: Connection, key: Key, page: int) -> list[tuple[int, float | None, int]]:
@@ -211,24 +279,50 @@ def counts(connection: Connection, key: Key) -> dict[str, dict[int, int]]:
 def sources(connection: Connection, key: Key) -> list[Source]:
     """Give every source."""
     table = models.sources
-    return [
-        Source(**{**values, **{name: from_json(values[name] or "[]") for name in ("problems", "quality", "hosts")}})
-        for values in _whole_rows(connection, table, key, table.c.source)
-    ]
+    largest = _largest(connection, key, table.c.source, _LARGEST_GAP_OF_SOURCES)
+    found = []
+    for row in only_sound(_whole_rows(connection, table, key, table.c.source), _SOURCE, "source", "url"):
+        if not 0 <= row["source"] <= largest:
+            logger.error("The source %.60r is left out: its number %d cannot be meant.", row["url"], row["source"])
+            continue
+        name = f"the source {row['url']}"
+        row["problems"], row["quality"] = (json_like(row[part], {}, name) for part in ("problems", "quality"))
+        row["hosts"] = [host for host in json_like(row["hosts"], [], name) if isinstance(host, str)]
+        found.append(Source(**row))
+    numbers = {source.source for source in found}
+    # A parent that is none, or that was left out, is no parent.
+    return [source if source.parent in numbers else replace(source, parent=None) for source in found]
 
 
 def hosts(connection: Connection, key: Key) -> list[Host]:
     """Give what the hosts told us."""
     return [
-        Host(**{**values, "counts": from_json(values["counts"])})
-        for values in _whole_rows(connection, models.hosts, key, models.hosts.c.host)
+        Host(**{**values, "counts": json_like(values["counts"], {}, f"the host {values['host']}")})
+        for values in only_sound(_whole_rows(connection, models.hosts, key, models.hosts.c.host), _HOST, "host", "host")
     ]
 
 
 def next_number(connection: Connection, key: Key, column: Any) -> int:
     """Give the number after the largest one in a column."""
-    largest = connection.execute(select(func.max(column)).where(*_own(column.table, key))).scalar_one()
-    return 0 if largest is None else int(largest) + 1
+    gap = _LARGEST_GAP_OF_SOURCES if column is models.sources.c.source else LARGEST_GAP
+    return _largest(connection, key, column, gap) + 1
+
+
+def end_of_sources(connection: Connection, key: Key) -> int:
+    """Give a number that no source reaches: what a row says of one beyond it is damaged."""
+    return next_number(connection, key, models.sources.c.source) + _LARGEST_GAP_OF_SOURCES
+
+
+def _largest(connection: Connection, key: Key, column: Any, gap: int) -> int:
+    """Give the largest number in a column that can be meant: one far above all others is damaged; -1: there is none."""
+    query = select(column).where(*_own(column.table, key)).order_by(column.desc())
+    largest = connection.execute(query.limit(1)).scalar_one_or_none()
+    if largest is None:
+        return -1
+    if isinstance(largest, int) and largest < gap:
+        return largest
+    found = without_outliers(connection.execute(query.limit(_LARGEST_ONES)).scalars(), gap)
+    return -1 if found is None else found
 
 
 def _whole_rows(connection: Connection, table: Any, key: Key, order: Any) -> list[dict[str, Any]]:

@@ -2,12 +2,28 @@
 
 import hashlib
 import json
+import logging
 from collections import Counter
 from typing import Any
 
 import numpy as np
 
-__all__ = ["clean", "column_values", "digest", "from_json", "likelihood_rows", "plain", "to_json", "url_digest"]
+from crawlsched.exceptions import DamagedRow
+
+__all__ = [
+    "clean",
+    "column_values",
+    "digest",
+    "from_json",
+    "json_like",
+    "likelihood_rows",
+    "plain",
+    "to_json",
+    "url_digest",
+]
+
+
+logger = logging.getLogger("crawlsched.store")
 
 
 def clean(value: Any, cleaned: "Counter[str]") -> Any:
@@ -71,8 +87,49 @@ def _jsonable(value: Any) -> Any:
 
 
 def from_json(value: str | None) -> Any:
-    """Read JSON; None stays None."""
-    return None if value is None else json.loads(value)
+    """Read JSON; None stays None.
+
+    Raises
+    ------
+    DamagedRow
+        If it is none.
+    """
+    if value is None:
+        return None
+    try:
+        return json.loads(value)
+    except (ValueError, TypeError, RecursionError) as error:
+        shown = repr(value)
+        raise DamagedRow(
+            f"A row of the database is damaged: {shown[:60]}{'...' if len(shown) > 60 else ''} is no JSON ({error})."
+        ) from error
+
+
+def json_like(value: str | None, default: Any, what: str) -> Any:
+    """Read JSON that has to be of the default's type; what is damaged is said, and the default stands for it.
+
+    Parameters
+    ----------
+    value : str or None
+        None gives the default.
+    default : list or dict
+    what : str
+        Names the row in the sentence.
+
+    Examples
+    --------
+    >>> json_like('{"a": 1}', {}, "the host a"), json_like('[1]', {}, "the host a"), json_like(None, [], "it")
+    ({'a': 1}, {}, [])
+    """
+    try:
+        found = from_json(value)
+    except DamagedRow as error:
+        logger.warning("What is kept of %s is not used. %s", what, error)
+        return default
+    if found is not None and not isinstance(found, type(default)):
+        logger.warning("What is kept of %s is damaged and not used: it is no %s.", what, type(default).__name__)
+        return default
+    return default if found is None else found
 
 
 def digest(value: str) -> bytes:

@@ -146,7 +146,7 @@ def _run(url: str, action: str, revision: str) -> str:
     """Run Alembic under a lock against other processes, in one transaction."""
     config = Config()
     config.set_main_option("script_location", str(migrations()).replace("%", "%%"))
-    database = Database(url, busy_timeout=_PATIENCE)
+    database = Database(url, busy_timeout=_PATIENCE, answer_within=None)
     try:
         with database.explained("upgraded"), _alembic, _locked(database) as connection:
             found = _revision(connection, database.name)  # again: another process may have been first

@@ -19,7 +19,7 @@ from crawlsched.store.commands import Command
 from crawlsched.store.database import Database, database_url, is_row_error
 from crawlsched.store.lease import STALE_AFTER, Lease, LeaseRow, lease_row
 from crawlsched.store.loading import page_blocks
-from crawlsched.store.rows import from_json, to_json
+from crawlsched.store.rows import json_like, to_json
 from crawlsched.store.saving import Saved
 from crawlsched.store.tombstones import Tombstones
 
@@ -72,7 +72,9 @@ class Store:
             rows = connection.execute(select(table.c.kind, table.c.value).where(*self._own(table))).all()
         self.tombstones = Tombstones((kind, value) for kind, value in rows)
 
-    def take_lease(self, spider: str, now: float, *, stale_after: float = STALE_AFTER, force: bool = False) -> Lease:
+    def take_lease(
+        self, spider: str, now: float | None = None, *, stale_after: float = STALE_AFTER, force: bool = False
+    ) -> Lease:
         """Become the one process that writes this collection; see `Lease.take`, from which the arguments are."""
         self.lease = Lease.take(self.database, self.key, self.name, spider, now, stale_after=stale_after, force=force)
         return self.lease
@@ -144,6 +146,11 @@ class Store:
         with self.database.reading() as connection:
             return lease_row(connection, self.key)
 
+    def clock(self) -> float:
+        """Return the time by the clock of the database, in POSIX seconds: heartbeats are compared with it."""
+        with self.database.reading() as connection:
+            return self.database.clock(connection)
+
     # --- the whole collection
 
     def load(
@@ -192,6 +199,10 @@ class Store:
     def next_page(self) -> int:
         """Give the first page number that is free at the end."""
         return self._read(reading.next_number, models.pages.c.page)
+
+    def end_of_sources(self) -> int:
+        """Give a number that no source of this collection reaches."""
+        return self._read(reading.end_of_sources)
 
     def next_observation(self) -> int:
         """Give the first observation id that is free at the end."""
@@ -348,7 +359,9 @@ class Store:
         query = select(table.c.id, table.c.made_at, table.c.data).where(*self._own(table), table.c.id > after)
         with self.database.reading() as connection:
             row = connection.execute(query.order_by(table.c.id.desc()).limit(1)).one_or_none()
-        return None if row is None else StoredPlan(row.id, row.made_at, from_json(row.data))
+        if row is None or not (data := json_like(row.data, {}, f"the plan number {row.id}")):
+            return None
+        return StoredPlan(row.id, row.made_at, data)
 
     def save_neighbours(self, heard: np.ndarray) -> None:
         """Keep what each page has heard of its neighbours (uint8, shape (n, 4)) for as long as no page is changed."""

@@ -117,7 +117,12 @@ class WriteBehind:
             self._changed.notify_all()
         self._thread.join(5.0)
         if not drained:
-            logger.error("%d rows are not written at the end: %s", left, self.lost or self.failure or "no time left")
+            logger.error(
+                "%d rows could not be written within %g s of the end and are lost: %s",
+                left,
+                timeout,
+                self.lost or self.failure or "the database did not answer",
+            )
         return drained
 
     def _unsaved(self) -> list[Batch]:

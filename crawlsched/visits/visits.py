@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator
 
+from crawlsched.showing import shown, without_secrets
 from crawlsched.store import Outcome
 from crawlsched.visits.probes import Probe
 
@@ -65,7 +66,7 @@ class Visit:
 
     def __repr__(self) -> str:
         what = f"page={self.page}" if self.page >= 0 else f"source={self.source}"
-        return f"<Visit {self.token} {what} {self.url} {self.outcome or 'open'}>"
+        return f"<Visit {self.token} {what} {without_secrets(shown(self.url))} {self.outcome or 'open'}>"
 
 
 class Visits:

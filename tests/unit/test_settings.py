@@ -1,6 +1,8 @@
 """Settings: one table, every mistake found at the start and said in one sentence."""
 
+import re
 from dataclasses import FrozenInstanceError, fields
+from datetime import UTC, datetime
 
 import pytest
 from hypothesis import given
@@ -102,10 +104,61 @@ def test_a_wrong_bandwidth_is_refused_with_what_is_allowed(text: object) -> None
     )
 
 
-@given(st.floats(1e-9, 1e9))
+@given(st.floats(1 / 31_000_000, 1e6))
 def test_a_formatted_bandwidth_is_read_back(bandwidth: float) -> None:
     """`parse_bandwidth` is the inverse of `format_bandwidth`."""
     assert parse_bandwidth(format_bandwidth(bandwidth)) == pytest.approx(bandwidth, rel=1e-12)
+
+
+@pytest.mark.parametrize("text", ["1e-320/s", "1e308/s", "1e-9/s", "1000001/s", "0.002/d", "1e12/d"])
+def test_a_bandwidth_that_no_clock_could_follow_is_refused(text: str) -> None:
+    """From one a year to a million a second."""
+    with pytest.raises(ValueError, match=r", between one a year and a million a second, got "):
+        parse_bandwidth(text)
+
+
+@pytest.mark.parametrize(
+    ("hours", "mistake"),
+    [
+        ({"22-06": "1/s"}, "'22-06' names no hours"),
+        ({"25:00-26:00": "1/s"}, "names no hours of a day"),
+        ({"09:00-09:00": "1/s"}, "names no hours of a day"),
+        ({"09:00-10:00 Europe/Atlantis": "1/s"}, "the time zone 'Europe/Atlantis' is not known"),
+        ({"09:00-10:00": "fast"}, "'09:00-10:00': it is no bandwidth"),
+        ({"else": "1/s"}, "it names no hours"),
+        ("often", "must be None or a dictionary"),
+    ],
+)
+def test_hours_that_are_none_are_refused(hours: object, mistake: str) -> None:
+    """One sentence that says which of them, and what is allowed."""
+    with pytest.raises(SettingError, match=re.escape(mistake)):
+        Settings.from_scrapy({"CRAWLSCHED_HOURS": hours})
+
+
+def test_hours_in_which_nothing_ever_goes_out_are_refused() -> None:
+    """That is what CRAWLSCHED_ENABLED or `crawlsched pause` are for."""
+    with pytest.raises(SettingError, match="must let something go out at some hour of the day"):
+        read(HOURS={"00:00-12:00": 0, "12:00-24:00": "0", "else": 0})
+
+
+def test_hours_follow_their_zone_and_its_summer_time() -> None:
+    """At 21:30 UTC it is night in Berlin in summer and in winter; at 20:30 in summer only."""
+    hours = Settings.from_scrapy({"CRAWLSCHED_HOURS": '{"22:00-06:00 Europe/Berlin": "20/s", "else": "1/s"}'}).hours
+    assert hours is not None
+    for month, hour, rate in ((7, 20, 20.0), (7, 19, 1.0), (1, 20, 1.0), (1, 21, 20.0), (1, 4, 20.0), (1, 5, 1.0)):
+        time = datetime(2026, month, 1, hour, 30, tzinfo=UTC).timestamp()
+        assert hours.rate_at(time, 7.0) == rate
+        assert hours.mean(time, 7.0) == pytest.approx((8 * 20 + 16 * 1) / 24)
+
+
+@pytest.mark.parametrize("url", ["postgresql:me:hunter22@db/x", "me:hunter22@db", "hunter22"])
+def test_a_secret_is_in_no_mistake_and_in_no_repr(url: str) -> None:
+    """Whatever is wrong with it."""
+    with pytest.raises(SettingError) as raised:
+        Settings.from_scrapy({"CRAWLSCHED_DATABASE_URL": url, "CRAWLSCHED_RECEIVER_KEY": "hunter22!"})
+    assert "hunter22" not in str(raised.value)
+    kept = Settings.from_scrapy({"CRAWLSCHED_DATABASE_URL": "postgresql://me:hunter22@db/x"})
+    assert "hunter22" not in repr(kept)
 
 
 @pytest.mark.parametrize("text", ["1/s", "5/s", "7/min", "7/h", "20000/d", "1/d", "1.5/s", "2000/d"])
@@ -148,7 +201,7 @@ def test_a_wrong_duration_is_refused_with_what_is_allowed(text: object) -> None:
             "DATABASE_URL",
             "crawlsched.db",
             "CRAWLSCHED_DATABASE_URL must be a database URL such as sqlite:///crawlsched.db or "
-            "postgresql+psycopg://user:password@host/database, got 'crawlsched.db'.",
+            "postgresql+psycopg://user:password@host/database, got another value, which is not shown.",
         ),
         ("COLLECTION", 7, "CRAWLSCHED_COLLECTION must be None or a text that is not empty, got 7."),
         ("SHARD", "-1", "CRAWLSCHED_SHARD must be a whole number, zero or more, got '-1'."),

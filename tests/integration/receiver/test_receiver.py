@@ -300,6 +300,27 @@ def test_connections_that_say_nothing_make_room_and_are_ended(site: Site, tmp_pa
     assert crawl.stats["crawlsched/pings/urls"] == 2
 
 
+def test_half_sent_requests_shut_nobody_out(site: Site, tmp_path: Path) -> None:
+    """Ninety senders that announce a body and send half of it, small ones and large ones: good pings are taken."""
+    url = site.page("/", "<p>x</p>")
+    project = _project(tmp_path, [url], CRAWLSCHED_BANDWIDTH="20/s", CLOSESPIDER_TIMEOUT="7")
+    process = project.start()
+    address = project.receiver_address()
+    half: list[socket.socket] = []
+    for number in range(90):
+        connection = socket.create_connection(address, timeout=5)
+        length = 1_000_000 if number % 3 == 0 else 100
+        connection.sendall(f"POST /indexnow HTTP/1.1\r\nHost: x\r\nContent-Length: {length}\r\n\r\n{{".encode())
+        half.append(connection)
+    answers = [_ask(address, "POST", "/indexnow", _body([url]))[0] for _ in range(10)]
+    for connection in half:
+        connection.close()
+    crawl = project.finish(process)
+    assert answers == [202] * 10
+    assert crawl.stats["crawlsched/pings/limited"] >= 22  # of thirty large ones eight are read at a time
+    assert "Traceback" not in crawl.log
+
+
 def test_a_port_that_is_taken_is_said_and_the_crawl_goes_on(site: Site, tmp_path: Path) -> None:
     """One line in the log."""
     url = site.page("/", "<p>x</p>")

@@ -1,13 +1,16 @@
 """One running process owns a collection: a second is refused, and a dead one is replaced."""
 
 import os
+import shutil
+import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
-from crawlsched.exceptions import CollectionInUse
+from crawlsched.exceptions import CollectionInUse, DatabaseReplaced
 from crawlsched.store import Batch, Host, Store
 from crawlsched.store.lease import machine, process_start
 from tests import children
@@ -91,13 +94,63 @@ def test_a_process_that_was_killed_is_replaced_at_once(store, owner):
     assert lease.heartbeat(NOW + 2, {})
 
 
-def test_a_lease_without_heartbeats_is_taken_over_and_its_owner_told(store, owner):
-    """Half a minute of silence: the owner may be stopped, cut off or stuck; when it comes back it has to stop."""
+def test_the_lease_of_a_stopped_process_is_taken_over(store, owner):
+    """Half a minute of silence of one that was stopped (SIGSTOP); when it goes on it has to stop for good."""
     first = store.owner()
-    with pytest.raises(CollectionInUse):
-        store.take_lease("news", NOW + 29)
-    store.take_lease("news", NOW + 31)
+    owner.send_signal(signal.SIGSTOP)
+    try:
+        with pytest.raises(CollectionInUse):
+            store.take_lease("news", NOW + 29)
+        store.take_lease("news", NOW + 31)
+    finally:
+        owner.send_signal(signal.SIGCONT)
     assert store.owner().token != first.token
+
+
+@pytest.mark.parametrize("jump", [-86_400.0, 31.0, 3600.0, 30 * 86_400.0])
+def test_a_living_process_keeps_its_lease_whatever_a_clock_says(store, owner, jump):
+    """The clock was put right, or the machine slept: on this machine the process itself is asked after."""
+    assert store.owner().is_held(NOW + jump)
+    with pytest.raises(CollectionInUse):
+        store.take_lease("news", NOW + jump)
+
+
+def test_without_a_time_the_clock_of_the_database_counts(store):
+    """It is the one thing that all machines which share a database have in common."""
+    lease = store.take_lease("news")
+    lease._change(machine="elsewhere")
+    assert store.owner().is_held(store.clock())
+    assert abs(store.clock() - time.time()) < 5.0
+    lease._change(heartbeat_at=store.clock() - 31.0)
+    assert not store.owner().is_held(store.clock())
+    assert lease.heartbeat(None, {})
+    assert store.owner().is_held(store.clock())
+
+
+def test_what_the_next_run_has_to_know_survives_a_run_without_heartbeat(store):
+    """When the last request was sent, and a pause: also if the run in between is killed before it says anything."""
+    lease = store.take_lease("news", NOW)
+    lease.heartbeat(NOW, {"last_sent_at": NOW - 5.0, "paused_since": NOW - 9.0, "bandwidth": 1.0})
+    for _ in range(2):
+        lease = store.take_lease("news", NOW, force=True)
+        assert lease.notes == {"last_sent_at": NOW - 5.0, "paused_since": NOW - 9.0}
+
+
+@pytest.mark.parametrize("event", ["deleted", "replaced"])
+def test_a_file_that_is_deleted_or_replaced_is_noticed_by_the_next_heartbeat(sqlite_url, tmp_path, event):
+    """SQLite itself would go on writing to a file that has no name any more."""
+    store = Store.open(sqlite_url, "spider")
+    lease = store.take_lease("news")
+    assert lease.heartbeat(None, {})
+    path = Path(store.database.url.database)
+    if event == "replaced":
+        shutil.copy(path, tmp_path / "copy")
+        (tmp_path / "copy").replace(path)
+    else:
+        path.unlink()
+    with pytest.raises(DatabaseReplaced, match=f"was {event}.* start the crawl again"):
+        lease.heartbeat(None, {})
+    store.close()
 
 
 def test_the_loser_of_a_lease_is_told_and_writes_nothing_more(store):
@@ -105,7 +158,7 @@ def test_the_loser_of_a_lease_is_told_and_writes_nothing_more(store):
     lease = store.take_lease("news", NOW)
     assert lease.heartbeat(NOW + 1, {})
     other = Store.open(store.database.text, "spider")
-    other.take_lease("news", NOW + 60)
+    other.take_lease("news", NOW + 60, force=True)
     assert not lease.heartbeat(NOW + 61, {})
     with pytest.raises(CollectionInUse, match="was taken over by another process, and nothing more is written by this"):
         store.save(Batch(hosts={"a": Host("a")}))

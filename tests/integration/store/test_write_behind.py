@@ -262,7 +262,7 @@ def test_closing_gives_up_when_the_time_is_over_and_says_what_is_not_written(sql
         started = time.monotonic()
         assert not writer.close(timeout=0.5)
         assert time.monotonic() - started < 5
-    assert "7 rows are not written at the end: " in caplog.text
+    assert "7 rows could not be written within 0.5 s of the end and are lost: " in caplog.text
     assert "another process holds the database locked" in caplog.text
     store.close()
 
@@ -273,7 +273,7 @@ def test_the_loss_of_the_lease_stops_the_writing(store, caplog):
     events = []
     writer = WriteBehind(store, on_event=lambda name, sentence: events.append(name))
     other = Store.open(store.database.text, "spider")
-    other.take_lease("news", NOW + 60)
+    other.take_lease("news", NOW + 60, force=True)
     writer.submit(Batch(observations=observations(0, 1)))
     wait_until(lambda: writer.lost)
     assert "taken over by another process" in writer.lost

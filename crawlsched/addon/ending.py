@@ -1,0 +1,49 @@
+"""Ending a crawl that cannot go on: one sentence in the log, a reason in the stats, and exit code 1."""
+
+from __future__ import annotations
+
+import logging
+
+from scrapy import signals
+from scrapy.crawler import Crawler
+from scrapy.utils.defer import deferred_from_coro
+
+__all__ = ["end_loudly", "exit_with_1"]
+
+logger = logging.getLogger(__name__)
+
+
+def end_loudly(crawler: Crawler, reason: str, sentence: str | None = None) -> None:
+    """Close the spider, once, for a reason that whoever started it has to see.
+
+    Parameters
+    ----------
+    crawler : scrapy.crawler.Crawler
+    reason : str
+        The ``finish_reason`` of the stats, which scripts read.
+    sentence : str, optional
+        For the log; None if it has been said already.
+    """
+    engine = crawler.engine
+    if engine is None or engine.spider is None or getattr(crawler, "_crawlsched_ends", False):
+        return
+    crawler._crawlsched_ends = True  # type: ignore[attr-defined]
+    if sentence:
+        logger.error(sentence)
+    exit_with_1(crawler)
+    deferred_from_coro(engine.close_spider_async(reason=reason))
+
+
+def exit_with_1(crawler: Crawler) -> None:
+    """Let ``scrapy crawl`` and ``scrapy runspider`` end with exit code 1.
+
+    Whoever starts crawls by a supervisor has to see that this one did not run to its end. Scrapy's commands end so if a
+    crawl has ended without a spider.
+    """
+
+    def forget_spider() -> None:
+        crawler.spider = None
+
+    # Scrapy holds handlers weakly; this one comes last, when nobody needs the spider any more.
+    crawler._crawlsched_exit = forget_spider  # type: ignore[attr-defined]
+    crawler.signals.connect(forget_spider, signals.spider_closed)

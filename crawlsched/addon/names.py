@@ -1,0 +1,163 @@
+"""Names: a host's addresses, asked for before its request waits for a turn, and the same when it is connected to."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from typing import Any
+
+from scrapy.exceptions import CannotResolveHostError
+from scrapy.utils.defer import maybe_deferred_to_future
+from scrapy.utils.reactor import is_reactor_installed
+from twisted.internet.address import IPv4Address, IPv6Address
+from twisted.internet.defer import Deferred
+from twisted.internet.interfaces import IHostnameResolver, IHostResolution, IResolutionReceiver
+from zope.interface import implementer  # type: ignore[import-untyped]
+
+__all__ = ["Names"]
+
+
+class Names:
+    """Ask for addresses, and keep each answer for as long as somebody is about to connect to it.
+
+    A request that waits for a name server waits before it gets its turn; and the address that was judged is the one
+    that is connected to, whatever a name server says a moment later.
+
+    Without a Twisted reactor the answers are judged, and not kept.
+    """
+
+    def __init__(self) -> None:
+        self._reactor: Any = None
+        if is_reactor_installed():
+            from twisted.internet import reactor
+
+            self._reactor = reactor
+            self._kept = _KeptAnswers.of(reactor)
+
+    @asynccontextmanager
+    async def resolved(self, host: str, port: int) -> AsyncIterator[list[str]]:
+        """Give the addresses of a host, which are those that it has inside of the block.
+
+        Raises
+        ------
+        scrapy.exceptions.CannotResolveHostError
+            If it has none.
+        """
+        if self._reactor is None:
+            yield await _system_addresses(host, port)
+            return
+        addresses = await self._kept.ask(host)
+        if not addresses:
+            raise CannotResolveHostError(f"Couldn't find the hostname {host!r}.")
+        self._kept.keep(host, addresses)
+        try:
+            yield [address.host for address in addresses]
+        finally:
+            self._kept.let_go(host)
+
+
+@implementer(IHostnameResolver)
+class _KeptAnswers:
+    """Stands before the resolver of the reactor, and gives the answers that are kept."""
+
+    def __init__(self, resolver: Any) -> None:
+        self.inner = resolver
+        self._answers: dict[str, tuple[list[Any], int]] = {}
+
+    @classmethod
+    def of(cls, reactor: Any) -> _KeptAnswers:
+        """Return the one of this reactor, putting it there if it is the first to be asked for."""
+        resolver = reactor.nameResolver
+        if isinstance(resolver, cls):
+            return resolver
+        kept = cls(resolver)
+        reactor.installNameResolver(kept)
+        return kept
+
+    async def ask(self, host: str) -> list[Any]:
+        """Return the addresses of a host, kept ones or new ones; none if it is not known."""
+        if (kept := self._answers.get(host)) is not None:
+            return kept[0]
+        receiver = _Receiver()
+        self.inner.resolveHostName(receiver, host, 0)
+        return await maybe_deferred_to_future(receiver.done)
+
+    def keep(self, host: str, addresses: list[Any]) -> None:
+        """Give these addresses, or those that are kept already, to whoever asks."""
+        kept, n = self._answers.get(host, (addresses, 0))
+        self._answers[host] = kept, n + 1
+
+    def let_go(self, host: str) -> None:
+        """One user less."""
+        addresses, n = self._answers[host]
+        if n > 1:
+            self._answers[host] = addresses, n - 1
+        else:
+            del self._answers[host]
+
+    def resolveHostName(  # noqa: N802 (Twisted's name)
+        self,
+        resolutionReceiver: Any,  # noqa: N803
+        hostName: str,  # noqa: N803
+        portNumber: int = 0,  # noqa: N803
+        addressTypes: Sequence[type[Any]] | None = None,  # noqa: N803
+        transportSemantics: str = "TCP",  # noqa: N803
+    ) -> Any:
+        """Answer from what is kept, or ask the resolver behind."""
+        kept = self._answers.get(hostName)
+        if kept is None:
+            return self.inner.resolveHostName(
+                resolutionReceiver, hostName, portNumber, addressTypes, transportSemantics
+            )
+        resolution = _Resolution(hostName)
+        resolutionReceiver.resolutionBegan(resolution)
+        for address in kept[0]:
+            if addressTypes is None or isinstance(address, tuple(addressTypes)):
+                resolutionReceiver.addressResolved(_with_port(address, portNumber))
+        resolutionReceiver.resolutionComplete()
+        return resolution
+
+
+@implementer(IHostResolution)
+class _Resolution:
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def cancel(self) -> None:
+        """Nothing is under way."""
+
+
+@implementer(IResolutionReceiver)
+class _Receiver:
+    """Collects the addresses that a resolver finds."""
+
+    def __init__(self) -> None:
+        self.done: Deferred[list[Any]] = Deferred()
+        self._addresses: list[Any] = []
+
+    def resolutionBegan(self, resolution: Any) -> None:  # noqa: N802
+        """Nothing is needed of it."""
+
+    def addressResolved(self, address: Any) -> None:  # noqa: N802
+        """One more."""
+        self._addresses.append(address)
+
+    def resolutionComplete(self) -> None:  # noqa: N802
+        """That were all."""
+        self.done.callback(self._addresses)
+
+
+def _with_port(address: Any, port: int) -> Any:
+    if isinstance(address, IPv6Address):
+        return IPv6Address(address.type, address.host, port, address.flowInfo, address.scopeID)
+    return IPv4Address(address.type, address.host, port)
+
+
+async def _system_addresses(host: str, port: int) -> list[str]:
+    try:
+        found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    except (OSError, UnicodeError) as error:
+        raise CannotResolveHostError(f"Couldn't find the hostname {host!r}: {error}") from error
+    return [str(address[4][0]) for address in found]

@@ -1,0 +1,196 @@
+"""Sending: the second gate. A slot decides which request goes; here it gets its turn to be written.
+
+Between the two lie names that have to be looked up, robots.txt files, and other components. What they hold up and then
+let go together leaves one by one; waiting here counts neither as the host's latency nor towards DOWNLOAD_TIMEOUT.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from scrapy import Request
+from scrapy.core.downloader.handlers import DownloadHandlers
+from scrapy.crawler import Crawler
+from scrapy.exceptions import DownloadFailedError, IgnoreRequest
+from scrapy.http import Response
+from scrapy.utils.asyncio import CallLaterResult, call_later
+from scrapy.utils.defer import maybe_deferred_to_future
+from scrapy.utils.httpobj import urlparse_cached
+from twisted.internet.defer import Deferred
+
+from crawlsched.addon.names import Names
+from crawlsched.refresh.pacing import Line
+from crawlsched.sources.private_addresses import PrivateAddresses
+
+__all__ = ["NotSent", "PacedHandlers", "PrivateAddress"]
+
+_PORTS = {"http": 80, "https": 443, "ftp": 21, "s3": 443}
+# Twisted keeps a connection for so long, and an answer on one that the server has closed meanwhile never comes.
+_CONNECTION_KEPT = 240.0
+_MOST_HOSTS = 10_000
+# Whoever waits for a turn notices the end of the crawl within so many seconds.
+_LONGEST_WAIT = 0.5
+# What Twisted's pool sends again by itself, on a connection that was closed while it lay idle.
+_SENT_AGAIN = frozenset({"GET", "HEAD", "OPTIONS", "DELETE", "TRACE"})
+
+
+class PrivateAddress(IgnoreRequest):
+    """A site named an address that is not of the public internet."""
+
+
+class NotSent(Exception):
+    """The crawl ends before a request's turn has come."""
+
+
+class PacedHandlers:
+    """Stand before Scrapy's download handlers, and let requests pass at the pace of the crawl.
+
+    Parameters
+    ----------
+    crawler : scrapy.crawler.Crawler
+        The crawler whose handlers they are.
+    handlers : scrapy.core.downloader.handlers.DownloadHandlers
+        Scrapy's own.
+    line : Line
+        Where requests wait for their turn.
+    clock : callable
+        Gives seconds.
+    private : PrivateAddresses
+        Judges what a site has named.
+    sent : callable
+        Told of the time at which a request is written, and whether no slot has paid for it.
+    crawl_delay : callable
+        Gives the seconds that a host's robots.txt wants between two requests; 0: it says nothing.
+    """
+
+    def __init__(
+        self,
+        crawler: Crawler,
+        handlers: DownloadHandlers,
+        line: Line[Deferred[None]],
+        clock: Callable[[], float],
+        private: PrivateAddresses,
+        sent: Callable[[float, bool], None],
+        crawl_delay: Callable[[str], float],
+    ) -> None:
+        self._crawler = crawler
+        self._handlers = handlers
+        self._line = line
+        self._clock = clock
+        self._private = private
+        self._sent = sent
+        self._crawl_delay = crawl_delay
+        self._names = Names()
+        self._timer: CallLaterResult | None = None
+        self._answered: dict[str, float] = {}
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._handlers, name)
+
+    async def download_request_async(self, request: Request) -> Response:
+        """Give a request its turn, and hand it to the handler of its scheme."""
+        url = urlparse_cached(request)
+        if url.scheme not in _PORTS:  # nothing of it goes over the network
+            return await self._handlers.download_request_async(request)
+        host, port = url.hostname or "", url.port or _PORTS[url.scheme]
+        if (proxy := request.meta.get("proxy")) is not None:
+            self._refuse_private(request, [host])  # the proxy asks for the name
+            through = urlparse_cached(Request(proxy if "://" in proxy else f"http://{proxy}"))
+            host, port = through.hostname or "", through.port or 80
+        async with self._names.resolved(host, port) as addresses:
+            if proxy is None:
+                self._refuse_private(request, addresses)
+            await self._turn(request, host)
+            self._sent(self._clock(), False)
+            return await self._answer(request, url.netloc, host)
+
+    async def _answer(self, request: Request, netloc: str, host: str) -> Response:
+        _switch_off_retries(self._handlers, urlparse_cached(request).scheme)
+        now = self._clock()
+        was_kept = now - self._answered.get(netloc, -_CONNECTION_KEPT) < _CONNECTION_KEPT
+        try:
+            response = await self._handlers.download_request_async(request)
+        except Exception as error:
+            self._answered.pop(netloc, None)
+            if not (was_kept and request.method in _SENT_AGAIN and not request.body and _was_closed(error)):
+                raise
+            # As Twisted does, once, on a new connection; but in a turn of its own, which the next slot pays for.
+            await self._turn(request, host)
+            self._sent(self._clock(), True)
+            response = await self._handlers.download_request_async(request)
+        if len(self._answered) > _MOST_HOSTS:
+            self._answered.clear()
+        self._answered[netloc] = self._clock()
+        return response
+
+    def _refuse_private(self, request: Request, addresses: list[str]) -> None:
+        if not request.meta.get("crawlsched_named_by_site"):
+            return
+        for address in addresses:
+            if self._private.forbids(address):
+                raise PrivateAddress(
+                    f"{request.url} was named by a site and leads to the private address {address}; "
+                    "allow its range with CRAWLSCHED_PRIVATE_ADDRESSES if it is meant."
+                )
+
+    async def _turn(self, request: Request, host: str) -> None:
+        slot = self._crawler.engine.downloader.slots.get(str(request.meta.get("download_slot")))
+        # Scrapy has kept this distance when it let the request go, and waiting here must not take it away.
+        distance = 0.0 if slot is None else max(0.0, slot.delay * (1.0 - slot.jitter))
+        distance = max(distance, self._crawl_delay(host))
+        turn: Deferred[None] = Deferred()
+        self._line.join(turn, host, distance)
+        self._let_go()
+        try:
+            await maybe_deferred_to_future(turn)
+        except BaseException:  # the crawl ends while it waits
+            self._line.remove(turn)
+            raise
+
+    def _let_go(self) -> None:
+        """Let go whoever's turn has come, and come back for the next."""
+        if self._ends():
+            for given_up in self._line.leave_all():
+                given_up.errback(NotSent("The crawl ends before its turn has come."))
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        while (turn := self._line.leave(self._clock())) is not None:
+            turn.callback(None)
+        if len(self._line) and self._timer is None:
+            now = self._clock()
+            wait = min(max(0.0, self._line.next_time(now) - now), _LONGEST_WAIT)
+            self._timer = call_later(wait, self._come_back)
+
+    def _ends(self) -> bool:
+        # Scrapy closes a spider when nothing is under way any more, and at a low rate a turn may be minutes away.
+        engine = self._crawler.engine
+        slot = getattr(engine, "_slot", None)
+        return not engine.running or (slot is not None and slot.closing is not None)
+
+    def _come_back(self) -> None:
+        self._timer = None
+        self._let_go()
+
+    def rate_changed(self) -> None:
+        """Look again when the next may go."""
+        self._let_go()
+
+
+def _was_closed(error: Exception) -> bool:
+    """Whether a connection was closed before anything of an answer came."""
+    from twisted.web._newclient import RequestNotSent, RequestTransmissionFailed, ResponseNeverReceived
+
+    kinds = (RequestNotSent, RequestTransmissionFailed, ResponseNeverReceived)
+    found = error.__cause__ if isinstance(error, DownloadFailedError) and error.__cause__ is not None else error
+    return isinstance(found, kinds)
+
+
+def _switch_off_retries(handlers: DownloadHandlers, scheme: str) -> None:
+    """Keep the pool of Scrapy's handler from sending requests again behind everybody's back."""
+    # Should a later Scrapy have other names, a request may go out twice on a connection that the server had closed.
+    handler = getattr(handlers, "_handlers", {}).get(scheme)
+    pool = getattr(handler, "_pool", None)
+    if pool is not None and getattr(pool, "retryAutomatically", False):
+        pool.retryAutomatically = False

@@ -1,0 +1,123 @@
+"""The guard: one way to run anything again and again, so that no exception ends it in silence."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from crawlsched.exceptions import CrawlschedError
+
+__all__ = ["Guard", "in_words"]
+
+logger = logging.getLogger(__name__)
+
+# What fails so often in a row, and for so many seconds, will not come right by itself.
+_HOPELESS_FAILURES = 5
+_HOPELESS_SECONDS = 10.0
+
+
+class _Episode(NamedTuple):
+    """Failures of one thing in a row."""
+
+    began: float
+    failures: int
+
+
+class Guard:
+    """Run timers, callbacks and jobs: an exception is logged and counted, and the next run comes all the same.
+
+    What fails again and again ends the crawl: a crawl that says it is alive and does nothing is worse than none.
+    Errors that we raise on purpose (`CrawlschedError`: a database that is away) never do, they are waited out.
+
+    Parameters
+    ----------
+    count : callable
+        ``count(name)`` adds one to a statistic.
+    clock : callable
+        Gives seconds.
+
+    Attributes
+    ----------
+    give_up : callable or None
+        ``give_up(reason, sentence)`` ends the crawl; None as long as there is none to end.
+    hopeless : (int, float)
+        Failures in a row, and seconds from the first to the last of them, after which it is called.
+
+    Examples
+    --------
+    >>> guard = Guard(lambda name: None, clock=lambda: 0.0)
+    >>> guard.run("the flush", lambda: print("written"))
+    written
+    True
+    """
+
+    def __init__(self, count: Callable[..., None], clock: Callable[[], float]) -> None:
+        self.give_up: Callable[[str, str], None] | None = None
+        self.hopeless = (_HOPELESS_FAILURES, _HOPELESS_SECONDS)
+        self._count = count
+        self._clock = clock
+        self._episodes: dict[str, _Episode] = {}
+
+    def run(self, name: str, function: Callable[[], Any]) -> bool:
+        """Run a function; return whether it came to its end.
+
+        Parameters
+        ----------
+        name : str
+            What it is, as in "the flush failed"; failures in a row are counted by it.
+        function : callable
+            Its result is of no concern.
+        """
+        try:
+            function()
+        except Exception as error:
+            self.failed(name, error)
+            return False
+        self.worked(name)
+        return True
+
+    def worked(self, name: str) -> None:
+        """Something that may have failed before went well."""
+        if self._episodes and name in self._episodes:
+            failures = self._episodes.pop(name).failures
+            logger.warning("%s works again after %d failures.", _capital(name), failures)
+
+    def failed(self, name: str, error: Exception) -> None:
+        """Something failed: say so once in a row of failures, count it, and give up when it is hopeless."""
+        now = self._clock()
+        self._count("crawlsched/failures")
+        before = self._episodes.get(name)
+        began, failures = (now, 1) if before is None else (before.began, before.failures + 1)
+        self._episodes[name] = _Episode(began, failures)
+        expected = isinstance(error, CrawlschedError)
+        if before is None:
+            logger.error(
+                "%s failed and is tried again: %s",
+                _capital(name),
+                in_words(error),
+                exc_info=None if expected else error,
+            )
+        least, seconds = self.hopeless
+        if not expected and failures >= least and now - began >= seconds and self.give_up is not None:
+            self.give_up(
+                "crawlsched_failed",
+                f"{_capital(name)} has failed {failures} times in a row within {now - began:.0f} s, the last time with "
+                f"{in_words(error)}; the crawl ends, for it would go on without it and say nothing.",
+            )
+
+
+def in_words(error: BaseException) -> str:
+    """Say an error in a few words.
+
+    Examples
+    --------
+    >>> in_words(MemoryError()), in_words(ValueError("no such class"))
+    ('MemoryError', 'ValueError (no such class)')
+    """
+    text = " ".join(str(error).split())
+    return text if isinstance(error, CrawlschedError) else f"{type(error).__name__}{f' ({text})' if text else ''}"
+
+
+def _capital(name: str) -> str:
+    return name[:1].upper() + name[1:]

@@ -1,0 +1,123 @@
+"""Hours: a bandwidth for some hours of each day and another for the rest, on the clock of a time zone."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime, timedelta
+from typing import NamedTuple
+from zoneinfo import ZoneInfo
+
+__all__ = ["HOURS_ALLOWED", "Hours"]
+
+HOURS_ALLOWED = (
+    'a dictionary, as it is or as JSON, such as {"22:00-06:00 Europe/Berlin": "20/s", "else": "1/s"}: hours and a time '
+    "zone (UTC without one) to a bandwidth, of which 0 is one, too"
+)
+_SPAN = re.compile(r"(\d{1,2}):(\d\d)\s*-\s*(\d{1,2}):(\d\d)(?:\s+(\S+))?")
+_DAY = 24 * 60
+_SAMPLES = 24 * 12
+
+
+class _Span(NamedTuple):
+    """Minutes of the day in a zone, from the first up to but without the last, over midnight if that is before it."""
+
+    first: int
+    last: int
+    zone: ZoneInfo
+    rate: float
+
+    def holds(self, time: datetime) -> bool:
+        there = time.astimezone(self.zone)
+        minute = 60 * there.hour + there.minute
+        if self.first < self.last:
+            return self.first <= minute < self.last
+        return minute >= self.first or minute < self.last
+
+
+class Hours(NamedTuple):
+    """Bandwidths by the time of day; made by `Hours.read`.
+
+    Attributes
+    ----------
+    spans : tuple
+        The first that holds a time counts.
+    otherwise : float or None
+        Crawls per second at all other times; None: that is said elsewhere.
+
+    Examples
+    --------
+    >>> hours = Hours.read({"22:00-06:00 Europe/Berlin": 20.0, "else": 1.0}, float)
+    >>> from datetime import UTC, datetime
+    >>> [hours.rate_at(datetime(2026, 7, 1, hour, tzinfo=UTC).timestamp(), 5.0) for hour in (19, 20, 3, 4)]
+    [1.0, 20.0, 20.0, 1.0]
+    """
+
+    spans: tuple[_Span, ...]
+    otherwise: float | None
+
+    @classmethod
+    def read(cls, written: Mapping[str, object], read_rate: Callable[[object], float]) -> Hours:
+        """Read what stands in a setting.
+
+        Parameters
+        ----------
+        written : mapping
+            As `HOURS_ALLOWED` says.
+        read_rate : callable
+            Reads a bandwidth, crawls per second, or raises ValueError.
+
+        Raises
+        ------
+        ValueError
+            With the end of the sentence "CRAWLSCHED_HOURS must be".
+        """
+        spans, otherwise = [], None
+        for name, value in written.items():
+            try:
+                rate = 0.0 if str(value).strip() in ("0", "0.0") else read_rate(value)
+            except ValueError as error:
+                raise ValueError(f"{HOURS_ALLOWED} ({name!r}: it is no bandwidth, {error})") from None
+            if name.strip().lower() == "else":
+                otherwise = rate
+            else:
+                spans.append(_span(name, rate))
+        if not spans:
+            raise ValueError(f"{HOURS_ALLOWED} (it names no hours)")
+        return cls(tuple(spans), otherwise)
+
+    def rate_at(self, now: float, otherwise: float) -> float:
+        """Return the crawls per second at a time, in POSIX seconds; 0: none at all.
+
+        Parameters
+        ----------
+        now : float
+        otherwise : float
+            Where nothing is said of all other times.
+        """
+        time = datetime.fromtimestamp(now, UTC)
+        for span in self.spans:
+            if span.holds(time):
+                return span.rate
+        return otherwise if self.otherwise is None else self.otherwise
+
+    def mean(self, now: float, otherwise: float) -> float:
+        """Return the mean rate of the day that begins now."""
+        start = datetime.fromtimestamp(now, UTC)
+        step = timedelta(minutes=_DAY / _SAMPLES)
+        rates = [self.rate_at((start + i * step).timestamp(), otherwise) for i in range(_SAMPLES)]
+        return sum(rates) / _SAMPLES
+
+
+def _span(name: str, rate: float) -> _Span:
+    match = _SPAN.fullmatch(name.strip())
+    if match is None:
+        raise ValueError(f"{HOURS_ALLOWED} ({name!r} names no hours)")
+    first, last = (60 * int(match[hour]) + int(match[hour + 1]) for hour in (1, 3))
+    if max(first, last) > _DAY or int(match[2]) > 59 or int(match[4]) > 59 or first % _DAY == last % _DAY:
+        raise ValueError(f"{HOURS_ALLOWED} ({name!r} names no hours of a day)")
+    try:
+        zone = ZoneInfo(match[5] or "UTC")
+    except (KeyError, ValueError, OSError):
+        raise ValueError(f"{HOURS_ALLOWED} (the time zone {match[5]!r} is not known on this machine)") from None
+    return _Span(first % _DAY, last if last == _DAY else last % _DAY, zone, rate)

@@ -1,0 +1,78 @@
+"""Showing: what sites have chosen, and what nobody else may read, made fit for a terminal, a log, a message."""
+
+from __future__ import annotations
+
+import logging
+import re
+
+__all__ = ["escape_logs", "shown", "without_secrets"]
+
+# What a terminal obeys instead of showing it: control characters (but for newline and tab), marks that turn the
+# direction of writing, separators of lines, and what has no width; and halves of characters, which cannot be printed.
+_OBEYED = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
+    "\ud800-\udfff\U000e0000-\U000e007f]"
+)
+_SECRET = "***"
+# user:password@ in anything like a URL; a password may itself hold an @ or a slash, so up to the last @ of the word.
+_USER = re.compile(r"(?P<before>//[^\s:/@'\"]*:|\b[A-Za-z][\w+.-]*:[^\s:/@'\"]+:)[^\s'\"]*@")
+_NAMED = re.compile(
+    r"(?P<name>\b(?:[\w-]*(?:password|passwd|passphrase|secret|token|authorization|apikey|api_key)|pwd|key|receiver_key)"
+    r"\s*[=:]\s*)(?P<value>(?:(?:bearer|basic)\s+)?[^\s&;,'\"]+)",
+    re.IGNORECASE,
+)
+
+
+def shown(text: str) -> str:
+    r"""Return a text in which nothing is left that a terminal obeys, but for new lines and tabs.
+
+    Examples
+    --------
+    >>> shown("a\x1b[2Jb\u202ec\nd")
+    'a\\x1b[2Jb\\u202ec\nd'
+    """
+    return _OBEYED.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
+
+
+def without_secrets(text: str, *secrets: str | None) -> str:
+    """Return a text without passwords and keys, whatever the form of the URL that they stand in.
+
+    Parameters
+    ----------
+    text : str
+    *secrets : str or None
+        Known ones, which are hidden wherever they stand.
+
+    Examples
+    --------
+    >>> without_secrets("postgresql://me:se/cr@t@db:x/crawl?password=abc&sslmode=require")
+    'postgresql://me:***@db:x/crawl?password=***&sslmode=require'
+    >>> without_secrets("postgresql:me:secret@db/crawl and http://host/a:b")
+    'postgresql:me:***@db/crawl and http://host/a:b'
+    """
+    for secret in secrets:
+        if secret:
+            text = text.replace(secret, _SECRET)
+    text = _USER.sub(lambda found: f"{found['before']}{_SECRET}@", text)
+    return _NAMED.sub(lambda found: f"{found['name']}{_SECRET}", text)
+
+
+class _Shown(logging.Filter):
+    """Escapes records, with what they tell of exceptions."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Let every record pass, fit for a terminal."""
+        record.msg, record.args = shown(record.getMessage()), None
+        if record.exc_info and not record.exc_text:
+            record.exc_text = shown(logging.Formatter().formatException(record.exc_info))
+        return True
+
+
+_FILTER = _Shown()
+
+
+def escape_logs() -> None:
+    """Let no logger of ours write what a terminal would obey; those that there are by now."""
+    for name in list(logging.root.manager.loggerDict):
+        if name.partition(".")[0] == "crawlsched":
+            logging.getLogger(name).addFilter(_FILTER)

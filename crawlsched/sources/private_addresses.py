@@ -1,0 +1,67 @@
+"""Private addresses: where nobody is sent because a site said so."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
+
+__all__ = ["PrivateAddresses"]
+
+Network = IPv4Network | IPv6Network
+
+# An address of the old kind in one of the new: NAT64 has it in its last four bytes.
+_NAT64 = ip_network("64:ff9b::/96")
+
+
+class PrivateAddresses:
+    """Judge addresses: loopback, private networks, link-local, and whatever else is not of the public internet.
+
+    Parameters
+    ----------
+    allowed : iterable of str
+        Ranges such as ``127.0.0.0/8`` that may be asked all the same.
+
+    Raises
+    ------
+    ValueError
+        If one of them is no range of addresses.
+
+    Examples
+    --------
+    >>> private = PrivateAddresses(["10.1.0.0/16"])
+    >>> [private.forbids(address) for address in ("127.0.0.1", "169.254.169.254", "::ffff:10.0.0.1", "fe80::1")]
+    [True, True, True, True]
+    >>> [private.forbids(address) for address in ("10.1.2.3", "93.184.215.14", "2606:4700::1111", "example.com")]
+    [False, False, False, False]
+    """
+
+    def __init__(self, allowed: Iterable[str] = ()) -> None:
+        self._allowed: list[Network] = [ip_network(network) for network in allowed]
+
+    def forbids(self, address: str) -> bool:
+        """Whether this is an address that may not be asked; what is no address is not forbidden.
+
+        Parameters
+        ----------
+        address : str
+            Of version 4 or 6, with or without brackets.
+        """
+        if address == "localhost" or address.endswith(".localhost"):
+            return self.forbids("127.0.0.1")
+        try:
+            found = ip_address(address.strip("[]").partition("%")[0])
+        except ValueError:
+            return False
+        inner = _inner(found)
+        return not inner.is_global and not any(
+            one.version == network.version and one in network for network in self._allowed for one in (found, inner)
+        )
+
+
+def _inner(address: IPv4Address | IPv6Address) -> IPv4Address | IPv6Address:
+    """Return the address of the old kind that one of the new kind stands for, if it does."""
+    if isinstance(address, IPv4Address):
+        return address
+    if address in _NAT64:
+        return IPv4Address(int(address) & 0xFFFFFFFF)
+    return address.ipv4_mapped or address.sixtofour or address

@@ -1,0 +1,106 @@
+"""Soundness: rows whose values cannot be meant are left out with a sentence, and every other row is used.
+
+SQLite takes any value in any column, and a damaged file has a text where a number was. A damaged row costs that row:
+nothing is allocated by a number that stands in it, and nothing below the store meets a value that it cannot take.
+"""
+
+import logging
+from collections.abc import Iterable, Iterator, Mapping
+from math import isfinite
+from typing import Any
+
+import numpy as np
+
+__all__ = ["LARGEST_GAP", "misfit", "only_sound", "sound_pages", "without_outliers"]
+
+logger = logging.getLogger("crawlsched.store")
+
+NoneType = type(None)
+
+#: Numbers of rows are given out one after the other. What stands further above all others than this is damaged.
+LARGEST_GAP = 10_000_000
+# States of pages, as `crawlsched.pages` numbers them.
+_LAST_STATE = 6
+_LARGEST_TIME = 1e12
+
+
+def misfit(values: Mapping[str, Any], kinds: Mapping[str, Any]) -> str | None:
+    """Return what is wrong with a row; None if every value is of one of the kinds of its column, and finite.
+
+    Examples
+    --------
+    >>> misfit({"url": "https://a.example/", "depth": 3}, {"url": str, "depth": int})
+    >>> misfit({"url": 7.5}, {"url": str})
+    'url is 7.5'
+    """
+    for name, kind in kinds.items():
+        value = values[name]
+        if not isinstance(value, kind) or (isinstance(value, float) and not isfinite(value)):
+            shown = repr(value)
+            return f"{name} is {shown[:60]}{'...' if len(shown) > 60 else ''}"
+    return None
+
+
+def only_sound(
+    rows: Iterable[dict[str, Any]], kinds: Mapping[str, Any], what: str, name: str
+) -> Iterator[dict[str, Any]]:
+    """Give the rows that are sound; each other one costs a line in the log.
+
+    Parameters
+    ----------
+    rows : iterable of dict
+    kinds : mapping
+        Column to type, or tuple of types.
+    what : str
+        Such as "source"; with the value of the column `name` it says which row it is.
+    """
+    for row in rows:
+        wrong = misfit(row, kinds)
+        if wrong is None:
+            yield row
+        else:
+            logger.error("The %s %.60r is left out: its row in the database is damaged (%s).", what, row[name], wrong)
+
+
+def without_outliers(numbers: Iterable[int], gap: int = LARGEST_GAP) -> int | None:
+    """Return the largest number that can be meant, of the largest ones of a column, largest first; None: there is none.
+
+    Examples
+    --------
+    >>> without_outliers([2**31 - 1, 12, 11, 10]), without_outliers([3, 2, 1])
+    (12, 3)
+    """
+    listed = [number for number in numbers if isinstance(number, int) and number >= 0]
+    for number, below in zip(listed, [*listed[1:], -1], strict=True):
+        if number - below <= gap:
+            return number
+    return None
+
+
+def sound_pages(block: dict[str, np.ndarray], end: int, n_sources: int) -> dict[str, np.ndarray]:
+    """Return a block of pages without those that cannot be meant; each costs a line in the log.
+
+    Parameters
+    ----------
+    block : dict of str to ndarray
+        As `Store.load` gives it.
+    end : int
+        The first page number that is free.
+    n_sources : int
+        A number that no source reaches; a page with one beyond it is one that no source has named.
+    """
+    page, importance = block["page"], block["importance"]
+    sound = (page >= 0) & (block["state"] >= 1) & (block["state"] <= _LAST_STATE)
+    sound &= np.isfinite(importance) & (importance >= 0.0)
+    for name in ("true_signals", "false_signals"):
+        sound &= np.isfinite(block[name]) & (block[name] >= 0.0)
+    for name in ("crawled_at", "not_before", "signalled_since", "first_seen", "changed_at"):
+        # Never is nan or, of a crawl, before all time.
+        sound &= ~(block[name] > _LARGEST_TIME) & ~((block[name] < -_LARGEST_TIME) & (block[name] != -np.inf))
+    sound &= page < end
+    block["source"] = np.where(block["source"] < n_sources, block["source"], -1)
+    if sound.all():
+        return block
+    for number in page[~sound].tolist():
+        logger.error("The page number %d is left out: its row in the database is damaged.", number)
+    return {name: column[sound] for name, column in block.items()}

@@ -1,0 +1,70 @@
+"""Where a crawl goes: what a site names has to be allowed by the spider, and leads to no private address."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+
+from aiohttp import web
+
+from tests.crawling import Project
+from tests.site import Site
+
+SPIDER = """
+import scrapy
+
+class Spider(scrapy.Spider):
+    name = "test"
+    start_urls = {urls!r}
+    allowed_domains = {domains!r}
+
+    def parse(self, response):
+        pass
+"""
+
+
+def test_sitemaps_that_a_site_names_are_no_way_into_a_network(tmp_path: Path) -> None:
+    """127.0.0.1 is the site, .2 another one of the spider's, .3 a machine that nobody but the site has named."""
+    with Site(("127.0.0.1", "127.0.0.2", "127.0.0.3")) as site:
+        secret = site.url("/latest/meta-data", "127.0.0.3")
+        site.page("/", "<p>x</p>")
+        site.page(
+            "/robots.txt",
+            f"Sitemap: {secret}\nSitemap: {site.url('/moved.xml')}\nSitemap: {site.url('/index.xml')}\n"
+            f"Sitemap: {site.url('/good.xml')}\n",
+        )
+        site.page("/moved.xml", "", status=302, Location=f"{secret}/moved")
+        site.page("/index.xml", f"<sitemapindex><sitemap><loc>{secret}/child</loc></sitemap></sitemapindex>")
+        site.page("/good.xml", f"<urlset><url><loc>{site.url('/listed')}</loc></url></urlset>")
+        site.page("/listed", "<p>x</p>")
+        reached: list[str] = []
+
+        def other(request: web.Request) -> web.Response:
+            if request.host.startswith("127.0.0.3"):
+                reached.append(request.path)
+            return web.Response(text="<p>x</p>", content_type="text/html")
+
+        site.default = other
+        for domains, private in (
+            (["127.0.0.1"], "127.0.0.0/8"),  # refused because the spider does not allow it
+            ([], "127.0.0.1/32"),  # refused because it is private
+        ):
+            folder = tmp_path / str(len(domains))
+            folder.mkdir()
+            crawl = Project(
+                folder,
+                SPIDER.format(urls=[site.url("/"), site.url("/two", "127.0.0.2")], domains=domains),
+                CRAWLSCHED_BANDWIDTH="20/s",
+                CRAWLSCHED_PRIVATE_ADDRESSES=private,
+                CRAWLSCHED_SITEMAP_INTERVAL="5",
+                ROBOTSTXT_OBEY="True",
+                CLOSESPIDER_TIMEOUT="6",
+            ).run()
+            assert reached == []
+            assert site.url("/listed") in crawl.outcomes()
+            assert crawl.stats["crawlsched/dispatched"] == crawl.stats["crawlsched/resolved"]
+        # The spider's own requests go wherever it wants them to.
+        assert site.visits("/two")
+        mode = stat.S_IMODE(os.stat(tmp_path / "0" / "crawl.db").st_mode)
+        assert mode == 0o600

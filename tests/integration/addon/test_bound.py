@@ -1,0 +1,153 @@
+"""One bound: no second has more than 1.25 R + 1 requests, whatever held them up, and however often a crawl restarts."""
+
+from __future__ import annotations
+
+import asyncio
+import socketserver
+import threading
+import time
+from pathlib import Path
+
+from aiohttp import web
+
+from tests.crawling import VISITING_SPIDER, Project
+from tests.site import Site
+
+# A name server that answers nothing for some seconds, and then everything at once.
+STALLED_NAMES = """
+import scrapy, time
+from twisted.internet import defer, reactor
+from scrapy.resolver import CachingThreadedResolver
+
+class Resolver(CachingThreadedResolver):
+    since = time.monotonic()
+
+    def getHostByName(self, name, timeout=()):
+        found = defer.Deferred()
+        reactor.callLater(max(0.0, Resolver.since + 5.0 - time.monotonic()), found.callback, "127.0.0.1")
+        return found
+
+class Spider(scrapy.Spider):
+    name = "test"
+    start_urls = [f"http://host{{number}}.test:{port}/" for number in range(200)]
+
+    def parse(self, response):
+        pass
+"""
+
+
+def most_in_a_second(times: list[float]) -> int:
+    """Count the fullest second."""
+    return max(sum(start <= time < start + 1.0 for time in times) for start in times)
+
+
+class _ClosesKeptConnections(socketserver.BaseRequestHandler):
+    """Answers the first request of a connection, and hangs up on the second."""
+
+    times: list[float]
+
+    def handle(self) -> None:
+        with self.request.makefile("rb") as lines:
+            for number in (1, 2):
+                while (line := lines.readline()) not in (b"\r\n", b""):
+                    if line.startswith(b"GET"):
+                        self.times.append(time.monotonic())
+                if number == 2 or not line:
+                    return
+                self.request.sendall(b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 1\r\n\r\nx")
+
+
+def test_what_waited_for_a_name_leaves_at_the_rate(tmp_path: Path) -> None:
+    """Two hundred hosts whose names resolve all at once; waiting counts as no latency, and no page is lost."""
+    with Site() as site:
+        site.default = lambda request: web.Response(text="<p>x</p>", content_type="text/html")
+        project = Project(
+            tmp_path,
+            STALLED_NAMES.format(port=site.port),
+            CRAWLSCHED_BANDWIDTH="20/s",
+            TWISTED_DNS_RESOLVER="spider_under_test.Resolver",
+            ROBOTSTXT_OBEY="False",
+            CRAWLSCHED_SITEMAPS_FROM_ROBOTS="False",
+            AUTOTHROTTLE_ENABLED="True",
+            CLOSESPIDER_TIMEOUT="12",
+        )
+        crawl = project.run()
+        times = site.times
+    assert len(times) >= 80
+    assert most_in_a_second(times) <= 1.25 * 20 + 1
+    assert crawl.stats["crawlsched/dispatched"] == crawl.stats["crawlsched/resolved"]
+
+
+def test_what_waited_for_a_robots_txt_leaves_at_the_rate(tmp_path: Path) -> None:
+    """Sixty hosts behind one server, which answers all their robots.txt files at the same moment."""
+    released = asyncio.Event()
+
+    async def robots(request: web.Request) -> web.Response:
+        await released.wait()
+        return web.Response(text="")
+
+    with Site(tuple(f"127.0.0.{number}" for number in range(1, 61))) as site:
+        site.page("/robots.txt", robots)
+        site.page("/", "<p>x</p>")
+        urls = [site.url("/", f"127.0.0.{number}") for number in range(1, 61)]
+        project = Project(
+            tmp_path,
+            VISITING_SPIDER.format(urls=urls),
+            CRAWLSCHED_BANDWIDTH="20/s",
+            ROBOTSTXT_OBEY="True",
+            CLOSESPIDER_TIMEOUT="13",
+        )
+        process = project.start()
+        while len(site.times) < 60:
+            assert process.poll() is None, project.log()
+            time.sleep(0.05)
+        site._loop.call_soon_threadsafe(released.set)
+        project.finish(process)
+        times = site.times
+    assert len(times) >= 120
+    assert most_in_a_second(times) <= 1.25 * 20 + 1
+
+
+def test_a_request_that_is_sent_again_on_a_new_connection_is_paid_for(tmp_path: Path) -> None:
+    """Each is sent twice by half of the slots, and the site never sees more than the rate."""
+    _ClosesKeptConnections.times = times = []
+    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), _ClosesKeptConnections) as server:
+        server.daemon_threads = True
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        urls = [f"http://127.0.0.1:{server.server_address[1]}/{number}" for number in range(20)]
+        project = Project(
+            tmp_path,
+            VISITING_SPIDER.format(urls=urls),
+            CRAWLSCHED_BANDWIDTH="20/s",
+            CRAWLSCHED_SITEMAPS_FROM_ROBOTS="False",
+            RETRY_ENABLED="False",
+            CLOSESPIDER_TIMEOUT="6",
+        )
+        crawl = project.run()
+        server.shutdown()
+    assert most_in_a_second(times) <= 1.25 * 20 + 1
+    assert len(times) / (times[-1] - times[0]) < 1.1 * 20
+    assert crawl.stats["crawlsched/slots/paid"] >= 30
+    assert crawl.stats["crawlsched/resolved/unchanged"] >= 30  # none of them is an error
+
+
+def test_restarts_send_no_more_than_one_run_would(tmp_path: Path) -> None:
+    """Killed and started again, at six a minute: the grid goes on from the last request of the run before."""
+    with Site() as site:
+        urls = [site.page(f"/{number}", "<p>x</p>") for number in range(9)]
+        project = Project(
+            tmp_path,
+            VISITING_SPIDER.format(urls=urls),
+            CRAWLSCHED_BANDWIDTH="6/min",
+            CRAWLSCHED_SITEMAPS_FROM_ROBOTS="False",
+            CLOSESPIDER_TIMEOUT="60",
+        )
+        began = time.monotonic()
+        for _ in range(4):
+            process = project.start()
+            project.wait_for_log("Spider opened")
+            time.sleep(2.0)
+            process.kill()
+            project.finish(process)
+        passed = time.monotonic() - began
+    assert 1 <= len(site.requests) <= passed / 10.0 + 1

@@ -1,0 +1,144 @@
+"""Faults, as SQLite's tests do it: every call fails once, in a real crawl, which goes on or ends loudly."""
+
+from __future__ import annotations
+
+import json
+import re
+from itertools import count
+from pathlib import Path
+
+import pytest
+from aiohttp import web
+
+from tests.crawling import Project
+from tests.site import Site
+
+# Everything that a timer, a callback or a job of a crawl calls, by the flow that it belongs to.
+CALLS = [
+    *("store.store.Store.facts", "store.store.Store.save", "store.store.Store.pending_commands"),
+    *("store.store.Store.noise_mask", "store.lease.Lease.heartbeat", "store.write_behind.WriteBehind.submit"),
+    *("store.write_behind.WriteBehind.facts", "store.write_behind.WriteBehind.oldest_unsaved_at"),
+    *("planner.planner.Planner.pick", "planner.planner.Planner.columns", "planner.planner.Planner.peek"),
+    *("planner.planner.Planner.release_host", "planner.planner.Planner.waits_for_host"),
+    *("planner.planner.Planner.next_event", "planner.planner.Planner.crawled", "planner.planner.Planner.failed"),
+    *("frontier.frontier.Frontier.pick", "frontier.frontier.Frontier.peek", "frontier.frontier.Frontier.advance"),
+    *("collection.unsaved.Unsaved.take", "collection.unsaved.Unsaved.observation", "collection.unsaved.Unsaved.page"),
+    *("collection.collection.Collection.facts_of", "collection.collection.Collection.flush"),
+    *("collection.collection.Collection.read_ahead", "collection.collection.Collection.put_facts"),
+    *("collection.collection.Collection.must_wait", "collection.side_thread.Aside.collect"),
+    *("visits.visits.Visits.open", "visits.visits.Visits.resolve", "visits.visits.Visits.older_than"),
+    *("refresh.slots.Outgoing.next_source", "refresh.slots.Outgoing.next_probe", "refresh.slots.Outgoing.validators"),
+    *("refresh.slots.Outgoing.reading", "refresh.responses.Responses.crawled", "refresh.responses.Responses.end"),
+    *("refresh.refresher.Refresher.status", "refresh.refresher.Refresher.obey_commands"),
+    *("refresh.refresher.Refresher.count_slots", "slot_clock.SlotClock.take", "sources.sources.Sources.next_due"),
+]
+
+SPIDER = """
+import importlib, json, scrapy
+from scrapy.utils.asyncio import call_later
+from crawlsched.exceptions import StoreError
+
+ERRORS = {{"MemoryError": MemoryError(), "StoreError": StoreError("injected"), "OSError": OSError(5, "injected")}}
+
+class Faults:
+    # One after the other: the next call of each place raises, and all later ones work.
+    @classmethod
+    def from_crawler(cls, crawler):
+        self = cls()
+        self.calls, self.error = json.loads(crawler.settings["TEST_CALLS"]), crawler.settings["TEST_ERROR"]
+        self.fired = []
+        call_later(1.0, self.next)
+        return self
+
+    def next(self):
+        if self.calls:
+            self.inject(self.calls.pop(0))
+            call_later(0.08, self.next)
+
+    def inject(self, path):
+        module, owner_name, name = ("crawlsched." + path).rsplit(".", 2)
+        owner = getattr(importlib.import_module(module), owner_name)
+        original = owner.__dict__.get(name) or getattr(owner, name)
+        inherited = name not in owner.__dict__
+
+        def restore():
+            delattr(owner, name) if inherited else setattr(owner, name, original)
+
+        def fail(*arguments, **options):
+            restore()
+            self.fired.append(path)
+            with open("fired.json", "w") as file:
+                json.dump(self.fired, file)
+            raise ERRORS[self.error]
+
+        setattr(owner, name, property(fail) if isinstance(original, property) else fail)
+
+class Spider(scrapy.Spider):
+    name = "test"
+    start_urls = {urls!r}
+
+    def parse(self, response):
+        yield {{"url": response.url}}
+"""
+
+
+@pytest.mark.parametrize("error", ["MemoryError", "StoreError", "OSError"])
+def test_each_call_fails_once_and_the_crawl_goes_on(tmp_path: Path, error: str) -> None:
+    """Nothing stops, each visit ends once, and pages are visited after the last fault as before the first."""
+    numbers = count()
+    with Site() as site:
+
+        def page(request: web.Request) -> web.Response:
+            return web.Response(text=f"<p>version {next(numbers)} of {request.path}</p>", content_type="text/html")
+
+        urls = [site.page(f"/{number}", page) for number in range(60)]
+        sitemap = "".join(f"<url><loc>{site.url(f'/s{number}')}</loc></url>" for number in range(20))
+        for number in range(20):
+            site.page(f"/s{number}", page)
+        site.page("/sitemap.xml", f"<urlset>{sitemap}</urlset>")
+        project = Project(
+            tmp_path,
+            SPIDER.format(urls=urls),
+            CRAWLSCHED_BANDWIDTH="40/s",
+            CRAWLSCHED_ERROR_INTERVAL="1",
+            CRAWLSCHED_SITEMAP_URLS=site.url("/sitemap.xml"),
+            CRAWLSCHED_SITEMAP_INTERVAL="1",
+            TEST_CALLS=json.dumps(CALLS),
+            TEST_ERROR=error,
+            EXTENSIONS=json.dumps({"spider_under_test.Faults": 900, "spider_under_test._Closer": 1}),
+            CLOSESPIDER_TIMEOUT="13",
+        )
+        crawl = project.run()
+        last = [time for time in site.times if time > site.times[-1] - 2.0]
+    fired = json.loads((tmp_path / "fired.json").read_text())
+    assert len(set(fired)) >= len(CALLS) - 8, sorted(set(CALLS) - set(fired))
+    assert crawl.returncode == 0
+    assert crawl.stats["finish_reason"] == "closespider_timeout", crawl.log[-3000:]
+    assert crawl.stats["crawlsched/dispatched"] == crawl.stats["crawlsched/resolved"]
+    assert len(last) >= 30  # of eighty slots, on a machine that may be busy
+    assert crawl.stats["crawlsched/failures"] >= 10
+    assert not re.search(r"Unhandled|Exception in callback|never retrieved", crawl.log)
+    outcomes = crawl.outcomes()
+    assert not {url: visits for url, visits in outcomes.items() if url in urls and len(visits) < 2}
+
+
+def test_what_fails_again_and_again_ends_the_crawl_with_exit_code_1(tmp_path: Path) -> None:
+    """The flush never works: dispatching stops within seconds, and the crawl says why it ends."""
+    with Site() as site:
+        urls = [site.page(f"/{number}", "<p>x</p>") for number in range(20)]
+        spider = SPIDER.replace("restore()\n            self.fired", "self.fired")
+        project = Project(
+            tmp_path,
+            spider.format(urls=urls),
+            CRAWLSCHED_BANDWIDTH="20/s",
+            TEST_CALLS=json.dumps(["planner.planner.Planner.columns"]),
+            TEST_ERROR="MemoryError",
+            EXTENSIONS=json.dumps({"spider_under_test.Faults": 900, "spider_under_test._Closer": 1}),
+            CLOSESPIDER_TIMEOUT="35",
+        )
+        crawl = project.run(timeout=70.0)
+        sent_for = site.times[-1] - site.times[0]
+    assert crawl.returncode == 1
+    assert crawl.stats["finish_reason"] == "crawlsched_failed"
+    assert "The flush has failed" in crawl.log
+    assert sent_for < 6.0
