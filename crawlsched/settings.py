@@ -168,7 +168,8 @@ class Settings:
     fingerprint: str | Callable[..., Any] = _setting(
         "blocks",
         read_function(*RECIPE_NAMES),
-        "What counts as a change: `blocks` (the text without what is noise on the site's pages, which is learned), "
+        "What counts as a change: `blocks` (what readers and programs read, without what is noise on the site's "
+        "pages, which is learned), "
         "`visible_text`, `main_text` (with `crawlsched[extract]`), `json`, `raw_bytes`, or a function (or its import "
         "path).",
     )
@@ -189,7 +190,7 @@ class Settings:
         False,
         read_truth,
         "Whether what a site changes on all of its pages alike (a release number, a banner, its navigation) counts as "
-        "a change of each of them. With `blocks`.",
+        "a change of each of them; it is delivered of the first page either way. With `blocks`.",
     )
     fingerprints: tuple[tuple[str, Any], ...] = _setting(
         {},
@@ -207,8 +208,8 @@ class Settings:
     probes: bool = _setting(
         True,
         read_truth,
-        "Fetch a page a second time at once, or another page of its kind, where that may show what is noise on the "
-        "site's pages, or was changed on all of them; each takes a slot.",
+        "Fetch a page a second time at once where that may show what is noise on the site's pages, or has to tell "
+        "whether it changed; each takes a slot.",
     )
     min_change: float = _setting(
         0.0,
@@ -228,8 +229,8 @@ class Settings:
     wrong_pages: bool = _setting(
         True,
         read_truth,
-        "Recognise log-in walls, error pages with status 200 and parking pages: by pages of a host that become equal, "
-        "and by asking for one that cannot exist.",
+        "Recognise log-in walls, error pages with status 200 and parking pages that are served in the place of pages "
+        "that were delivered before: by asking for one that cannot exist, and by fetching twice.",
     )
     conditional_requests: bool = _setting(
         True,

@@ -11,14 +11,13 @@ from dataclasses import astuple, dataclass, field
 from pathlib import Path
 from random import Random
 
-from crawlsched.change_detection import Recipe
+from crawlsched.change_detection import Detector, Finding, Recipe, TemplateNoise
 from crawlsched.change_detection.visible_text import visible_text
-from crawlsched.content.judging import judged, kept_of, rebaselined
-from crawlsched.content.noise_masks import NoiseMasks
+from crawlsched.content.learned import Learned
 from crawlsched.content.reading import Body, Content, read_content
-from crawlsched.content.site_templates import Sites
+from crawlsched.content.ruling import Ruling, given_trace, ruling
 from crawlsched.store import PageFacts
-from crawlsched.visits.probes import Probe, Probes
+from crawlsched.visits.probes import Probes
 
 WORDS = [f"word{number:03d}" for number in range(997)]
 # Modules of the standard library whose pages, as pydoc makes them, are real documents of up to 100 KB.
@@ -63,26 +62,12 @@ class Judge:
     rng: Random
     with_probes: bool = True
     counts: Counts = field(default_factory=Counts)
-    #: Gives what a URL answers now, and something that differs where its content does; None: no siblings are looked at.
-    world: Callable[[str], tuple[bytes, object]] | None = None
 
     def __post_init__(self) -> None:
-        self.masks = NoiseMasks(read=lambda template: None)
-        self.sites = Sites(read=lambda site: None)
+        self.learned = Learned(read=lambda name: None)
         self.probes = Probes(self.rng, enabled=self.with_probes)
         self._facts: dict[str, PageFacts] = {}
-        self._seen: dict[str, object] = {}
-        self._seen_at: dict[int, int] = {}
         self.found_changed: list[str] = []
-        self._looks_at_sibling = False
-
-    def look(self, url: str) -> bool:
-        """Visit a page of the world, which knows whether it was edited; return whether it was found changed."""
-        assert self.world is not None
-        content = self.world(url)[1]
-        is_edited = self._seen.get(url, content) != content
-        self._seen[url] = content
-        return self.visit(url, lambda: self.world(url)[0], edited=is_edited)  # type: ignore[misc]
 
     def visit(self, url: str, fetch: Callable[[], bytes], *, edited: bool) -> bool:
         """Visit a page that was or was not edited since the visit before, count what is found, and return it."""
@@ -91,82 +76,64 @@ class Judge:
             url, PageFacts(len(self._facts), url, None, None, None, None, None, None, None, 0, None, 1)
         )
         content = self._read(url, fetch(), facts)
-        verdict = judged(facts, content, (None, None), 0.0)
+        given = given_trace(facts, content)
+        ruled, finding, noise = self._ruled(facts, content, None)
         self.counts.visits += 1
-        sibling = self._sibling(facts, content) if verdict.changed else None
-        if sibling is not None:
-            asked: list[str] = []
-            while sibling is not None and verdict.changed and content.may_be_template_edit:
-                self._look_at_siblings(facts, content, sibling, asked)
-                self.counts.probes += 1
-                content = self._read(url, fetch(), facts, content)
-                verdict = judged(facts, content, (None, None), 0.0)
-                sibling = self._next_sibling(facts, content, asked) if len(asked) < 3 else None
-            self.probes.sibling_told(str(content.template), is_template_edit=verdict.changed is False)
-        elif self.probes.is_wanted(facts.page, content, verdict.changed, returned=verdict.returned):
-            is_held = bool(verdict.changed)
-            self.probes.ask(Probe(facts.page, 0, content, is_held, False, 0.0))
-            probe = self.probes.next_due(lambda host: True)
-            assert probe is not None
-            second = self._read(url, fetch(), facts, probe.first)
-            self.probes.ended(probe)
-            if second.is_surprised is not None:
-                self.probes.learned(str(second.template), is_surprised=second.is_surprised)
+        self.probes.visited(lambda: (1, 1))
+        is_held = ruled.ask is not None
+        if is_held or (finding is not None and noise is not None and self.probes.is_wanted(0, finding, noise)):
+            second = self._read(url, fetch(), facts)
             self.counts.probes += 1
+            self.probes.n_asked += 1
+            if content.seen is not None and second.seen is not None:
+                self._detector(second).learn_at_once(content.seen, second.seen, given, 0.0)
             if is_held:
-                verdict = judged(facts, second, (None, None), 0.0)
-            elif second.fingerprint.recipe != content.fingerprint.recipe:
-                assert verdict.facts is not None
-                verdict = verdict._replace(facts=rebaselined(verdict.facts, second, (None, None)))
-        assert verdict.facts is not None
-        kept = verdict.facts
-        self._facts[url] = kept._replace(
-            fingerprint=kept.pending_fingerprint or kept.fingerprint, pending_fingerprint=None
-        )
-        self._seen_at[facts.page] = self.counts.visits
+                ruled, _, _ = self._ruled(facts, second, content)
+        if ruled.facts is not None:
+            last = ruled.facts.pending_fingerprint or ruled.facts.fingerprint
+            self._facts[url] = ruled.facts._replace(fingerprint=last, pending_fingerprint=None)
+        is_found = ruled.is_new and ruled.kind not in ("first", "template")
         if edited:
             self.counts.edits += 1
-            self.counts.seen += verdict.changed is True
+            self.counts.seen += is_found
         elif not is_first:
             self.counts.quiet += 1
-            self.counts.false += verdict.changed is True
-        if verdict.changed:
+            self.counts.false += is_found
+        if is_found:
             self.found_changed.append(url)
-        return verdict.changed is True
+        return is_found
 
-    def _look_at_siblings(self, facts: PageFacts, content: Content, sibling: str | None, asked: list[str]) -> None:
-        is_open = True
-        self._looks_at_sibling = True
-        while is_open and sibling is not None and len(asked) < 3:
-            asked.append(sibling)
-            self.counts.probes += 1
-            is_open = self.look(sibling)
-            sibling = self._next_sibling(facts, content, asked)
-        self._looks_at_sibling = False
-
-    def _sibling(self, facts: PageFacts, content: Content) -> str | None:
-        if self.world is None or self._looks_at_sibling or not self.probes.is_sibling_wanted(facts.page, content):
-            return None
-        return self._next_sibling(facts, content, [])
-
-    def _next_sibling(self, facts: PageFacts, content: Content, asked: list[str]) -> str | None:
-        others = [other for other in self._facts.values() if other.fingerprint and other.url not in (*asked, facts.url)]
-        since = {other.page: self._seen_at[other.page] - self._seen_at[facts.page] for other in others}
-        others.sort(key=lambda other: (since[other.page] > 0, abs(since[other.page]), abs(other.page - facts.page)))
-        others = others[:8]
-        others.sort(key=lambda other: self.masks.of(other.url)[0] != content.template)
-        return others[0].url if others else None
-
-    def _read(self, url: str, body: bytes, facts: PageFacts, first: Content | None = None) -> Content:
-        blocks = None if first is None else first.blocks
-        return read_content(
-            Body(body, "text/html", "utf-8", url),
-            self.recipe,
-            self.masks,
-            before=kept_of(facts),
-            first=blocks,
-            sites=self.sites,
+    def _ruled(
+        self, facts: PageFacts, content: Content, first: Content | None
+    ) -> tuple[Ruling, Finding | None, TemplateNoise | None]:
+        if content.seen is None:
+            return ruling(facts, content, None, (None, None)), None, None
+        detector = self._detector(content)
+        if content.fingerprint.digest == (facts.pending_fingerprint or facts.fingerprint):
+            given = given_trace(facts, content)
+            assert given is not None
+            content.seen.is_as(given)
+        finding = detector.judge(content.seen, given_trace(facts, content), 0.0, learns=first is None)
+        ruled = ruling(
+            facts,
+            content,
+            finding,
+            (None, None),
+            first=first,
+            may_ask=first is None and self.with_probes,
+            confirms_return=self.probes.confirms_return(detector.noise),
         )
+        if ruled.accepts:
+            detector.accept(content.seen, finding)
+        return ruled, finding, detector.noise
+
+    def _detector(self, content: Content) -> Detector:
+        return self.learned.detector(
+            content.url, content.fingerprint.recipe, tells_template_edits=content.tells_template_edits
+        )
+
+    def _read(self, url: str, body: bytes, facts: PageFacts) -> Content:
+        return read_content(Body(body, "text/html", "utf-8", url), self.recipe, before=facts.fingerprint)
 
 
 def written(rng: Random, n_paragraphs: int = 12) -> list[str]:

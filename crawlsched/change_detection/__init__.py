@@ -8,19 +8,24 @@ from crawlsched.change_detection.blocks import PageBlocks, page_blocks
 from crawlsched.change_detection.change_size import (
     block_sketch,
     changed_share,
-    has_new_block,
-    known_blocks,
     shingle_similarity,
     sketch,
     sketch_changed_share,
     sketch_similarity,
 )
-from crawlsched.change_detection.earlier_contents import EarlierContents
+from crawlsched.change_detection.detector import (
+    Detector,
+    Finding,
+    Seen,
+    are_comparable,
+    is_cut,
+    packed_trace,
+    page_number,
+    unpacked_trace,
+)
 from crawlsched.change_detection.fingerprint import Fingerprint, compare, is_same
-from crawlsched.change_detection.flapping import MAX_HISTORY, extended_history, is_flapping, n_variants
 from crawlsched.change_detection.likeness import likeness
 from crawlsched.change_detection.main_text import MainText
-from crawlsched.change_detection.noise import NoiseMask
 from crawlsched.change_detection.recipe_kind import Recipe
 from crawlsched.change_detection.recipe_spec import recipe_from
 from crawlsched.change_detection.recipes import (
@@ -32,36 +37,37 @@ from crawlsched.change_detection.recipes import (
     VisibleText,
     recipe,
 )
-from crawlsched.change_detection.template_edits import TemplateEdits
+from crawlsched.change_detection.shared_texts import SharedTexts
+from crawlsched.change_detection.template_noise import TemplateNoise
 from crawlsched.change_detection.templates import template_of
 
 __all__ = [
-    "MAX_HISTORY",
     "RECIPE_NAMES",
-    "EarlierContents",
+    "Detector",
+    "Finding",
     "Fingerprint",
     "Json",
     "LivingBlocks",
     "MainText",
-    "NoiseMask",
     "PageBlocks",
     "RawBytes",
     "Recipe",
+    "Seen",
     "Selectors",
-    "TemplateEdits",
+    "SharedTexts",
+    "TemplateNoise",
     "UserFunction",
     "VisibleText",
+    "are_comparable",
     "block_sketch",
     "changed_share",
     "compare",
-    "extended_history",
-    "has_new_block",
-    "is_flapping",
+    "is_cut",
     "is_same",
-    "known_blocks",
     "likeness",
-    "n_variants",
+    "packed_trace",
     "page_blocks",
+    "page_number",
     "recipe",
     "recipe_from",
     "shingle_similarity",
@@ -69,4 +75,5 @@ __all__ = [
     "sketch_changed_share",
     "sketch_similarity",
     "template_of",
+    "unpacked_trace",
 ]

@@ -1,17 +1,17 @@
 """Blocks: the texts of a page, each known by its place, so that some can be told to be noise."""
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
 from hashlib import blake2b
 
-from crawlsched.change_detection.html_scan import INLINE, Tag, normalised, scanned, target_of
+from crawlsched.change_detection.attributes import data_of, state_words, told_by
+from crawlsched.change_detection.html_scan import INLINE, Tag, Told, normalised, scanned, target_of
+from crawlsched.change_detection.page_data import ASSET, leaves_of, script_data
 
 __all__ = ["BLOCK_STRIDE", "KEY_MASK", "PageBlocks", "page_blocks", "path_below"]
 
 _ROOT = 0
-_NAMELESS = 0
 _KEY_BITS = 64
 KEY_MASK = (1 << _KEY_BITS) - 1
 """Keys of blocks are 64-bit numbers."""
@@ -44,6 +44,10 @@ _CLASS_FIRST = re.compile(r"""\s++class="([^"]*)"(?:\s++(?:href|title|src|alt|re
 # What follows a digit in a name is a number or made up by a program: "item-12", "css-1q2w3e", "ad-8f3a9c".
 _MADE_UP = re.compile(r"\d\S*")
 _MAX_NAME = 40
+_CELLS = frozenset({"td", "th"})
+_MOST_COLUMNS = 50
+# Their classes and ids are those of single pages as often as not.
+_AROUND_ALL = frozenset({"html", "body"})
 
 
 @dataclass(slots=True)
@@ -57,12 +61,10 @@ class PageBlocks:
         to the block, and for how many blocks with that path came before it.
     path_of : dict of int to int
         The path of each block, without the number.
-    name_of : dict of int to int
-        The end of that path from the last element with a class or an id on, wherever in a page it stands; 0 where there
-        is none. It is what a box that moves about keeps.
-    steps : dict of int to (int, str, str)
-        Of each path on the way to blocks the path above, and the last step, with its id and without; what is above
-        comes first.
+    steps : dict of int to (int, str)
+        Of each path on the way to blocks the path above, and the last step; what is above comes first.
+    data : set of int
+        The paths that lead to what is there for programs: JSON in scripts, ``data-*``, ``itemprop``, ``meta``.
 
     Examples
     --------
@@ -72,8 +74,25 @@ class PageBlocks:
 
     texts: dict[int, str] = field(default_factory=dict)
     path_of: dict[int, int] = field(default_factory=dict)
-    name_of: dict[int, int] = field(default_factory=dict)
-    steps: dict[int, tuple[int, str, str]] = field(default_factory=dict)
+    steps: dict[int, tuple[int, str]] = field(default_factory=dict)
+    data: set[int] = field(default_factory=set)
+
+    def add(self, path: int, text: str) -> None:
+        """Add a block behind all others."""
+        if text:
+            key = path
+            while key in self.texts:
+                key = (key + BLOCK_STRIDE) & KEY_MASK
+            self.texts[key] = text
+            self.path_of[key] = path
+
+    def way_to(self, path: int) -> list[str]:
+        """Return the steps that lead to a path, the outermost first."""
+        way = []
+        while path in self.steps:
+            path, step = self.steps[path]
+            way.append(step)
+        return way[::-1]
 
 
 def page_blocks(markup: str, links: bool = False, images: bool = False) -> PageBlocks:
@@ -112,46 +131,51 @@ def page_blocks(markup: str, links: bool = False, images: bool = False) -> PageB
 class _Way:
     """What all elements have in common to which the same path leads."""
 
-    __slots__ = ("_by_step", "_by_tag", "_is_preformatted", "_steps", "n_blocks", "name", "path")
+    __slots__ = ("_by_step", "_by_tag", "_is_preformatted", "_steps", "n_blocks", "path", "step")
 
-    def __init__(
-        self, path: int, name: int, steps: dict[int, tuple[int, str, str]], is_preformatted: bool = False
-    ) -> None:
-        self.path, self.name, self.n_blocks = path, name, 0
+    def __init__(self, path: int, step: str, steps: dict[int, tuple[int, str]], is_preformatted: bool = False) -> None:
+        self.path, self.step, self.n_blocks = path, step, 0
         self._is_preformatted = is_preformatted
         self._steps = steps
-        self._by_tag: dict[Tag, _Way] = {}
+        self._by_tag: dict[Tag | tuple[Tag, int], _Way] = {}
         self._by_step: dict[str, _Way] = {}
 
-    def below(self, tag: Tag) -> "_Way":
+    def below(self, tag: Tag, column: int = 0) -> "_Way":
         """Return the way into an element that stands here: this one for inline elements without a class or an id."""
-        way = self._by_tag.get(tag)
+        key = (tag, column) if column else tag
+        way = self._by_tag.get(key)
         if way is None:
-            way = self._by_tag[tag] = self._step_on(tag)
+            way = self._by_tag[key] = self._step_on(tag, column)
         return way
 
-    def _step_on(self, tag: Tag) -> "_Way":
-        step, without_id = _step(tag.name, tag.attributes)
-        # Within <pre> a class of an inline element is a colour of the words of a program, a dozen of them in each line.
-        if not tag.parts_words and step == (without_id if self._is_preformatted else tag.name):
+    def _step_on(self, tag: Tag, column: int) -> "_Way":
+        step = _step(tag.name, tag.attributes)
+        # Within <pre> an inline element is a colour of the words of a program, a dozen of them in each line.
+        if not tag.parts_words and (step == tag.name or (self._is_preformatted and "#" not in step)):
             return self
+        if column and step == tag.name:
+            step = f"{step}:{column}"  # a cell of a table is known by its column
+        return self.to(step, tag.name == "pre")
+
+    def to(self, step: str, is_preformatted: bool = False) -> "_Way":
+        """Return the way that leads one step on."""
         way = self._by_step.get(step)
         if way is None:
             path = path_below(self.path, step)
-            self._steps[path] = self.path, step, without_id
-            name = _name_below(self.name, tag.name, step)
-            way = self._by_step[step] = _Way(path, name, self._steps, self._is_preformatted or tag.name == "pre")
+            self._steps[path] = self.path, step
+            way = self._by_step[step] = _Way(path, step, self._steps, self._is_preformatted or is_preformatted)
         return way
 
 
 class _Place:
     """Where a scan stands: the way to it, and the text of its block so far, None until it has one."""
 
-    __slots__ = ("pieces", "way")
+    __slots__ = ("n_cells", "pieces", "way")
 
     def __init__(self, way: _Way) -> None:
         self.way = way
         self.pieces: list[str] | None = None
+        self.n_cells = 0
 
 
 class _Cut:
@@ -162,7 +186,9 @@ class _Cut:
         self._pieces: dict[int, list[str]] = {}  # of the text of each block, by its key
         self._names: list[str] = []
         # Inline elements without a class or an id share the place of the element around them.
-        self._places = [_Place(_Way(_ROOT, _NAMELESS, self._blocks.steps))]
+        self._root = _Way(_ROOT, "", self._blocks.steps)
+        self._places = [_Place(self._root)]
+        self._data: list[tuple[int, str]] = []
 
     def through(self, markup: str, links: bool, images: bool) -> PageBlocks:
         """Read a page and return its blocks."""
@@ -182,6 +208,10 @@ class _Cut:
             if tag.parts_words and place.pieces is not None:
                 place.pieces.append(" ")  # what stands before an element is another word than what stands behind it
             name = tag.name
+            if name == "script":
+                if inner and not tag.closes:
+                    self._read_script(tag, inner)
+                continue
             if tag.closes:
                 if names and names[-1] == name:  # nearly always
                     names.pop()
@@ -190,7 +220,13 @@ class _Cut:
                     self._close(name)
                 place = places[-1]
                 continue
+            told = tag.told
+            if told is None:
+                told = told_by(tag), data_of(tag)
+                told = tag.told = told if any(told) else ()
             if name in _VOID:
+                if told:
+                    self._tell(_Place(place.way.to(name)), told)
                 if inner is None:
                     continue
                 inside = place  # "<br>words</br>": what is void holds nothing
@@ -198,8 +234,14 @@ class _Cut:
                 if name in _ENDED_BY:
                     self._end_before(name)
                     place = places[-1]
-                way = place.way if len(names) >= _MAX_DEPTH else place.way.below(tag)
+                column = 0
+                if name in _CELLS:
+                    place.n_cells += 1
+                    column = min(place.n_cells, _MOST_COLUMNS)
+                way = place.way if len(names) >= _MAX_DEPTH else place.way.below(tag, column)
                 inside = place if way is place.way else _Place(way)
+                if told:
+                    self._tell(inside, told)
                 if inner is None:
                     names.append(name)
                     places.append(inside)
@@ -219,7 +261,34 @@ class _Cut:
             text = normalised("".join(pieces))
             if text:
                 texts[key] = text
+        for path, text in self._data:
+            self._blocks.add(path, text)
         return self._blocks
+
+    def _tell(self, place: _Place, told: Told) -> None:
+        """Take over what a tag says by its attributes."""
+        text, data = told
+        if text:
+            self._begin(place).append(f" {text} ")
+        for key, value in data:
+            path = place.way.to(f"@{key}").path
+            self._blocks.data.add(path)
+            self._data.append((path, value))
+
+    def _read_script(self, tag: Tag, text: str) -> None:
+        """Take over the data in a script."""
+        value = script_data(tag, text)
+        if value is None:
+            return
+        root = self._root.to("json-ld" if "ld+json" in tag.attributes.lower() else "script")
+        for keys, leaf in leaves_of(value):
+            if ASSET.search(leaf):
+                continue
+            way = root
+            for key in keys:
+                way = way.to(f"@{key}")
+            self._blocks.data.add(way.path)
+            self._data.append((way.path, leaf))
 
     def _begin(self, place: _Place) -> list[str]:
         """Return the text of the block at a place, a new one if it has none."""
@@ -228,7 +297,6 @@ class _Cut:
             key = (way.path + min(way.n_blocks, _MAX_OCCURRENCES) * BLOCK_STRIDE) & KEY_MASK
             way.n_blocks += 1
             self._blocks.path_of[key] = way.path
-            self._blocks.name_of[key] = way.name
             place.pieces = self._pieces.setdefault(key, [])
         return place.pieces
 
@@ -261,30 +329,29 @@ def path_below(path: int, step: str) -> int:
     return int.from_bytes(blake2b(data, digest_size=8, person=b"crawlsched-path").digest(), "big")
 
 
-def _name_below(name_above: int, element: str, step: str) -> int:
-    if step != element:
-        return path_below(_NAMELESS, f"named {step}")
-    return path_below(name_above, step) if name_above else _NAMELESS
-
-
-def _step(name: str, attributes: str) -> tuple[str, str]:
-    """Return the step to an element, with its id and without."""
-    if "=" not in attributes:
-        return name, name
+def _step(name: str, attributes: str) -> str:
+    """Return the step to an element: its name, with its classes, or its id where it has none."""
+    if "=" not in attributes or name in _AROUND_ALL:
+        return name
     if match := _CLASS_FIRST.fullmatch(attributes):  # most are: what links lead to need not be searched for names
         return _of_class(name, match[1])
-    named = sorted(_names_in(attributes))
-    return f"{name}{''.join(named)}", f"{name}{''.join(text for text in named if text[0] == '.')}"
+    classes = ids = ""
+    for match in _CLASS_OR_ID.finditer(attributes):
+        value = match[2] or match[3] or match[4] or ""
+        if match[1].lower() == "class":
+            classes = classes or _class_name(value)
+        else:
+            ids = ids or _MADE_UP.sub("#", value.strip())[:_MAX_NAME]
+    return f"{name}.{classes}" if classes else f"{name}#{ids}" if ids else name
 
 
 @lru_cache(maxsize=4_096)
-def _of_class(name: str, value: str) -> tuple[str, str]:
-    step = "".join((name, *_names_in(f'class="{value}"')))
-    return step, step
+def _of_class(name: str, value: str) -> str:
+    classes = _class_name(value)
+    return f"{name}.{classes}" if classes else name
 
 
-def _names_in(attributes: str) -> Iterator[str]:
-    for match in _CLASS_OR_ID.finditer(attributes):
-        value = _MADE_UP.sub("#", (match[2] or match[3] or match[4] or "").strip())[:_MAX_NAME]
-        if value:
-            yield f"{'.' if match[1].lower() == 'class' else '#'}{value}"
+def _class_name(value: str) -> str:
+    words = value.split()
+    words = [word for word in words if not state_words(word)] or words
+    return _MADE_UP.sub("#", " ".join(words))[:_MAX_NAME]

@@ -64,7 +64,15 @@ def content_kind(body: bytes, content_type: str | None, encoding: str | None = N
     kind = _told_kind(_MEDIA_TYPE_END.split(content_type or "", maxsplit=1)[0].strip().lower())
     if kind == "binary" or _looks_binary(body, encoding):
         return "binary"
+    if kind in ("html", "text") and _looks_json(body):
+        return "json"
     return kind or _sniffed_kind(body)
+
+
+def _looks_json(body: bytes) -> bool:
+    """Whether a body that is called something else begins and ends as a JSON document does."""
+    ends = body[:_LOOKED_AT].removeprefix(codecs.BOM_UTF8).lstrip()[:1] + body[-_LOOKED_AT:].rstrip()[-1:]
+    return ends in (b"{}", b"[]")
 
 
 def _told_kind(media_type: str) -> str:

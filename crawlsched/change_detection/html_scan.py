@@ -9,10 +9,10 @@ import re
 from collections.abc import Iterator
 from html import unescape
 
-__all__ = ["INLINE", "Tag", "normalised", "scanned", "target_of"]
+__all__ = ["INLINE", "Tag", "Told", "normalised", "scanned", "target_of"]
 
 # Text that no reader sees: scripts and what belongs to them, and what is shown instead of something else.
-_UNSEEN = frozenset({"script", "style", "noscript", "template", "svg", "iframe", "noembed", "noframes", "object"})
+_UNSEEN = frozenset({"script", "style", "noscript", "template", "iframe", "noembed", "noframes", "object"})
 # Elements that hold text and nothing else: what looks like a tag or a comment in them is none.
 _TEXT_ONLY = frozenset({"title", "textarea", "xmp"})
 # Elements that do not separate words. All others do: "<p>a</p><p>b</p>" reads "a b".
@@ -43,6 +43,10 @@ _IMAGES = {
 _LONG_REFERENCE = re.compile(r"&#[xX]?[0-9a-fA-F]{9,}+;?")
 
 
+Told = tuple[str, list[tuple[str, str]]]
+"""What a tag says to a reader, and the names and values that it tells programs."""
+
+
 class Tag:
     """A tag; the same object wherever a page has the same.
 
@@ -58,7 +62,7 @@ class Tag:
     ('li', ' class="new"', False, True)
     """
 
-    __slots__ = ("attributes", "closes", "is_raw", "is_unseen", "name", "parts_words")
+    __slots__ = ("_facts", "attributes", "closes", "is_raw", "is_unseen", "name", "parts_words", "told")
 
     def __init__(self, written: str) -> None:
         name = _NAME.match(written)[0]  # type: ignore[index]  # it matches all there is
@@ -67,10 +71,27 @@ class Tag:
         self.attributes = "" if self.closes else written[len(name) :]
         self.parts_words = self.name not in INLINE
         self.is_unseen = not self.closes and self.name in _UNSEEN
-        # An svg may end with its own tag; in no other element of these that means anything but in XHTML.
-        if self.name == "svg" and self.attributes.endswith("/"):
+        # A declarative shadow root is shown in the place of its element.
+        if self.name == "template" and "shadowroot" in self.attributes.lower():
             self.is_unseen = False
         self.is_raw = self.is_unseen or (not self.closes and self.name in _TEXT_ONLY)
+        self._facts: dict[str, str] | None = None
+        #: What it says by its attributes, to readers and to programs, once somebody has looked.
+        self.told: Told | tuple[()] | None = None
+
+    def attribute_values(self) -> dict[str, str]:
+        """Return the attributes by their names in lower case, as they are written; of two, the first counts.
+
+        Examples
+        --------
+        >>> Tag('INPUT value="Tea" disabled').attribute_values()
+        {'value': 'Tea', 'disabled': ''}
+        """
+        if self._facts is None:
+            self._facts = {}
+            for match in _ATTRIBUTE.finditer(self.attributes):
+                self._facts.setdefault(match[1].lower(), match[2] or match[3] or match[4] or "")
+        return self._facts
 
 
 def scanned(markup: str) -> Iterator[tuple[str, Tag | None, str | None]]:
@@ -93,8 +114,9 @@ def scanned(markup: str) -> Iterator[tuple[str, Tag | None, str | None]]:
 
     Notes
     -----
-    Comments and declarations are left out, and so is what no reader sees: the contents of scripts, styles, and of what
-    stands in for something that is not shown (noscript, template, iframe). What titles and text areas hold is text.
+    Comments and declarations are left out, and so is what no reader sees: the contents of styles, and of what stands in
+    for something that is not shown (noscript, template, iframe). What titles and text areas hold is text. A script is
+    given with what it holds, since that may be data.
     Broken markup is read as the HTML standard has browsers read it, as far as a reader would see the difference.
 
     Examples
@@ -103,7 +125,7 @@ def scanned(markup: str) -> Iterator[tuple[str, Tag | None, str | None]]:
     ...     print((text, tag and tag.name, tag and tag.closes, inner))
     ('', 'p', False, None)
     ('a', None, None, None)
-    (' c', 'script', False, '')
+    (' c', 'script', False, 'd')
     ('', 'br', False, None)
     ('', 'b', False, 'e')
     (' f', 'p', True, None)
@@ -134,8 +156,12 @@ def scanned(markup: str) -> Iterator[tuple[str, Tag | None, str | None]]:
             tag = tags[written] = Tag(written)
         if tag.is_raw and tag.name not in without_end and not (is_xhtml and tag.attributes.endswith("/")):
             if inner is not None:
-                inner = "" if tag.is_unseen else inner
+                inner = "" if tag.is_unseen and tag.name != "script" else inner
             elif closer := _CLOSERS[tag.name].search(markup, position):
+                if tag.name == "script":
+                    yield text, tag, markup[position : closer.start()]
+                    position = max(markup.find(">", closer.end() - 1), closer.end() - 1) + 1
+                    continue
                 yield text, tag, None
                 if not tag.is_unseen:
                     yield markup[position : closer.start()], None, None
@@ -173,9 +199,7 @@ def target_of(tag: Tag, links: bool, images: bool) -> str:
     wanted = (_LINKS.get(tag.name, ()) if links else ()) + (_IMAGES.get(tag.name, ()) if images else ())
     if not wanted or "=" not in tag.attributes:
         return ""
-    found: dict[str, str] = {}
-    for match in _ATTRIBUTE.finditer(tag.attributes):
-        found.setdefault(match[1].lower(), match[2] or match[3] or match[4] or "")  # of two, the first counts
+    found = tag.attribute_values()
     return " ".join(found[name] for name in wanted if found.get(name))
 
 

@@ -30,7 +30,7 @@ def recipe_from(written: object) -> Recipe:
     Examples
     --------
     >>> recipe_from("json").id, recipe_from({"method": "visible_text", "links": True}).id
-    ('json/2', 'visible_text/3+links')
+    ('json/2', 'visible_text/4+links')
     """
     if not isinstance(written, Mapping):
         return recipe(_method(written))

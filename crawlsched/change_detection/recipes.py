@@ -12,7 +12,6 @@ from typing import Any
 from crawlsched.change_detection.block_recipe import LivingBlocks
 from crawlsched.change_detection.content import content_of
 from crawlsched.change_detection.main_text import MainText
-from crawlsched.change_detection.noise import NoiseMask
 from crawlsched.change_detection.recipe_kind import Recipe, checked_keys, keys_id, short_digest
 from crawlsched.change_detection.selectors import SELECTION_VERSION, PageParts
 from crawlsched.change_detection.visible_text import visible_text
@@ -72,7 +71,7 @@ class VisibleText(Recipe):
         self._links = links
         self._images = images
         self._ignore_keys = checked_keys(ignore_keys)
-        self.id = f"visible_text/3{'+links' * links}{'+images' * images}{keys_id(self._ignore_keys)}"
+        self.id = f"visible_text/4{'+links' * links}{'+images' * images}{keys_id(self._ignore_keys)}"
 
     def content(self, body: bytes, content_type: str | None, encoding: str | None, url: str) -> tuple[str, bytes | str]:
         """Return the text, or what counts of another kind."""
@@ -126,7 +125,7 @@ class Selectors(Recipe):
         self._parts = PageParts(keep, drop, links, images)
         self._ignore_keys = checked_keys(ignore_keys)
         parameters = short_digest([sorted(keep), sorted(drop), bool(links), bool(images)])
-        self.id = f"selectors/3/{parameters}{keys_id(self._ignore_keys)}/{SELECTION_VERSION}"
+        self.id = f"selectors/4/{parameters}{keys_id(self._ignore_keys)}/{SELECTION_VERSION}"
 
     def content(self, body: bytes, content_type: str | None, encoding: str | None, url: str) -> tuple[str, bytes | str]:
         """Return the text of the parts, or what counts of another kind."""
@@ -212,7 +211,6 @@ def recipe(
     images: bool = False,
     ignore_keys: Sequence[str] = (),
     template_edits: bool = False,
-    mask_of: Callable[[str], NoiseMask | None] | None = None,
 ) -> Recipe:
     """Return the recipe of this name.
 
@@ -228,8 +226,6 @@ def recipe(
         Keys of JSON that do not count; not with "raw_bytes" and callables.
     template_edits : bool, default False
         Whether what a site changes on all of its pages alike counts as a change of each, with "blocks".
-    mask_of : callable, optional
-        Gives the `NoiseMask` of a URL or None, with "blocks".
 
     Raises
     ------
@@ -240,7 +236,7 @@ def recipe(
     Examples
     --------
     >>> recipe("raw_bytes").id, recipe("visible_text", links=True).id
-    ('raw_bytes/1', 'visible_text/3+links')
+    ('raw_bytes/1', 'visible_text/4+links')
     """
     for option, value in (("links", links), ("images", images), ("template_edits", template_edits)):
         if not isinstance(value, bool):  # "False" would be taken for True
@@ -256,8 +252,6 @@ def recipe(
         raise ValueError(f"ignore_keys is about JSON that is read; with the method {method!r} it must be empty.")
     if template_edits and name != "blocks":
         raise ValueError(f"template_edits belongs to the method 'blocks'; with the method {method!r} it must be False.")
-    if mask_of and name != "blocks":
-        raise ValueError(f"mask_of belongs to the method 'blocks', and to no other; got {mask_of!r} with {method!r}.")
     if callable(method):
         return UserFunction(method)
     if method == "raw_bytes":
@@ -268,7 +262,7 @@ def recipe(
         return MainText(ignore_keys)
     keep, drop = _several("keep", keep), _several("drop", drop)
     if method == "blocks":
-        return LivingBlocks(mask_of, links, images, keep, drop, ignore_keys, template_edits)
+        return LivingBlocks(links, images, keep, drop, ignore_keys, template_edits)
     if keep or drop:
         return Selectors(keep, drop, links, images, ignore_keys)
     return VisibleText(links, images, ignore_keys)

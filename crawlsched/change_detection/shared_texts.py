@@ -1,336 +1,264 @@
-"""Shared texts: what a site's pages say alike at the same place of their markup, kept from a few of them."""
+"""Shared texts: what the pages of a site say alike outside of their own parts, and how the site edits it on all."""
 
-from base64 import b64decode, b64encode
+from __future__ import annotations
+
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import SequenceMatcher
-from typing import Any, NamedTuple
+from typing import Any
 
-from crawlsched.change_detection.block_groups import Words
-from crawlsched.change_detection.template_edit import END, START, TemplateEdit
+from crawlsched.change_detection.blocks import PageBlocks
+from crawlsched.change_detection.trace import Difference, Kind, place_of, text_of
+from crawlsched.change_detection.zones import is_frame
 
-__all__ = ["SharedTexts", "replacements"]
+__all__ = ["SharedTexts"]
 
-_MOST_SAMPLES = 4
-# A replacement of words that is the same beside the texts of so many other pages is no difference between pages.
+_TEXT_BITS = 24
+_TEXT_MASK = (1 << _TEXT_BITS) - 1
+_MOST_COUNTS, _MOST_WAYS, _MOST_EDITS, _MOST_WORD_EDITS = 20_000, 4_096, 256, 64
+_MOST_KEPT = 3_000
+_LEAST_PAGES = 3
+_NEARLY_ALL = 0.7
+_SAMPLES, _LONGEST_SAMPLE = 4, 300
 _LEAST_AGREEING = 2
-_MOST_PATHS = 2_048
-# Paths that come up within so many pages, when so many others were seen before, may be a new part of the template.
-_YOUNG_PAGES = 64
-_OLD_PAGES = 8
-# Of the paths that a page brings so many from its beginning and from its end are taken over.
-_MOST_ADDED = 128
-_MOST_WORDS = 600
-_MOST_CHARACTERS = 65_536
-# What belongs to the site most surely: the same texts on several pages.
-_ALIKE = 2
-# When there is no room for more texts, some go until so much of it is used.
-_LEFT = 0.75
-# Longer texts of which less than this share of the words is common to two pages are the pages' own.
-_SHORT = 40
-_LEAST_COMMON = 0.5
-_MOST_COMPARED = 200
-# Words that are repeated make the comparison slow.
-_MOST_PAIRS = 400
-_SEEN_BYTES = 4_096
-_SEEN_MOST = 4_000
+_MOST_PAGES = 8
 
-
-class _Sample(NamedTuple):
-    page: int
-    template: int
-    words: Words
+_Words = tuple[str, ...]
 
 
 class SharedTexts:
-    """Texts of a few pages of a site, by the paths of their blocks, where pages say more or less the same.
+    """What is known of the frame around the pages of one site.
 
     Notes
     -----
-    Paths count from the second page on which they are seen. Of each, texts of at most four pages are kept; long texts
-    that differ from page to page are the pages' own and are not kept, so that what is left is what belongs to the
-    site: headings, navigation, footers. At most 2,048 paths and 64 KB of text (what several pages say alike counts
-    once) are kept, and 8 KB of filters [1]_ that say which paths have been seen.
-
-    References
-    ----------
-    .. [1] Bloom (1970), "Space/time trade-offs in hash coding with allowable errors".
+    Of each text at each place the number of pages is known that say it, as they were last seen. An edit of a text in
+    the frame (see `zones`) that nearly all pages with such a place say is the template's, unless pages show at the same
+    time that they are in different states: one that was seen since still says what another has replaced. Where pages
+    say it among words of their own (*Tea 1.3 guide: cups*), the words that were replaced are put back as other pages
+    have them; if that gives the text that was kept, by its hash, the edit is known word by word.
     """
 
     def __init__(self) -> None:
-        self._samples: dict[int, list[_Sample] | None] = {}  # None: texts with this path are the pages' own
-        self._seen = [bytearray(_SEEN_BYTES), bytearray(_SEEN_BYTES)]
-        self._n_seen = 0
-        self._length_of: dict[int, int] = {}
-        self._belonging: dict[int, int] = {}
-        self._n_characters = 0
-        self._n_pages = 0
-        self._born: dict[int, int] = {}  # when a path was first kept, in pages
+        self._counts: Counter[int] = Counter()
+        self._pages: Counter[int] = Counter()
+        self._ways: dict[int, tuple[str, ...]] = {}
+        self._sampled: dict[int, bool] = {}
+        self._samples: dict[int, list[tuple[int, str]]] = {}
+        #: Of edits of the template the pages that have shown them, and how many were seen without since.
+        self._edits: dict[tuple[int, int, int], list[int]] = {}
+        self._without: Counter[tuple[int, int, int]] = Counter()
+        self._word_edits: dict[tuple[_Words, _Words], list[int]] = {}
+        self.n_learned = 0
 
-    def __len__(self) -> int:
-        """How many paths have texts."""
-        return sum(samples is not None for samples in self._samples.values())
+    def saw(self, page: int, trace: Sequence[int], blocks: PageBlocks) -> None:
+        """A page is seen for the first time."""
+        seen = {self._key(entry) for entry in trace}
+        self._counts.update(seen)
+        self._pages.update({key >> _TEXT_BITS for key in seen})
+        for key, path in blocks.path_of.items():
+            if self._is_sampled(path, blocks) and key in blocks.texts:
+                self._sample(page, path & _TEXT_MASK, blocks.texts[key])
+        if len(self._counts) > _MOST_COUNTS:
+            self._counts = Counter({key: n for key, n in self._counts.items() if n > 1})
+        self.n_learned += 1
 
-    def is_known(self, path: int) -> bool:
-        """Whether some page was seen to have blocks with this path; wrongly True for a few in a hundred."""
-        return path in self._samples or any(_holds(seen, path) for seen in self._seen)
+    def changed(self, page: int, found: Iterable[Difference], blocks: PageBlocks) -> None:
+        """A page that was known says something else."""
+        for one in found:
+            if one.kind == Kind.ORDER:
+                continue
+            if one.old:
+                key = one.place << _TEXT_BITS | one.old
+                self._counts[key] = max(self._counts[key] - 1, 0)
+                if one.kind == Kind.REMOVED and one.n == 0:
+                    self._pages[one.place] = max(self._pages[one.place] - 1, 0)
+            if one.new:
+                key = one.place << _TEXT_BITS | one.new
+                self._counts[key] += 1
+                if one.kind == Kind.ADDED and one.n == 1:
+                    self._pages[one.place] += 1
+                if one.key is not None and self._is_sampled(blocks.path_of[one.key], blocks):
+                    self._sample(page, one.place, blocks.texts[one.key])
+        self.n_learned += 1
 
-    def is_shared(self, path: int) -> bool:
-        """Whether texts with this path are kept."""
-        return self._samples.get(path) is not None
+    def seen_again(self, page: int, trace: Sequence[int]) -> None:
+        """A page was seen after edits of its template: does it still say what others have replaced?"""
+        if not self._edits:
+            return
+        says = {self._key(entry) for entry in trace}
+        for edit, pages in self._edits.items():
+            place, old, new = edit
+            has_new = not new or place << _TEXT_BITS | new in says
+            has_old = bool(old) and place << _TEXT_BITS | old in says
+            is_without = (has_old and not (new and has_new)) or (not old and not has_new)
+            has_place = bool(old) or self._pages[place] <= len(pages) or any(key >> _TEXT_BITS == place for key in says)
+            if page not in pages and is_without and has_place:
+                self._without[edit] += 1
 
-    def add(
-        self, page: int, template: int, paths: Iterable[int], words: Callable[[int], Words], *, replacing: bool
-    ) -> None:
-        """Take over what a page says.
+    def is_own(self, entry: int) -> bool:
+        """Whether a text is that of few of the pages which have such a place."""
+        n = self._pages[place_of(entry)]
+        return n >= 2 and self._counts[self._key(entry)] <= 0.5 * n
 
-        Parameters
-        ----------
-        page, template : int
-        paths : iterable of int
-            Of the page's blocks.
-        words : callable
-            Gives the words of the blocks with a path.
-        replacing : bool
-            Whether it may take the place of other texts, of its own and of another page's.
-        """
-        self._n_pages += 1
-        paths = list(paths)
-        new = [path for path in paths if path not in self._samples]
-        known = [path for path in new if self.is_known(path)]
-        for path in set(new).difference(known):
-            self._saw(path)
-        # What belongs to the site stands at the beginning and the end of its pages.
-        added = {*known[:_MOST_ADDED], *known[-_MOST_ADDED:]}
-        for path in paths:
-            if path not in self._samples:
-                if path not in added:
-                    continue
-                self._make_room()
-                self._samples[path] = []
-                self._born[path] = self._n_pages
-            if self._samples[path] is not None:
-                self._add_to(path, _Sample(page, template, words(path)), replacing)
-
-    def others(self, page: int, path: int, words: Words) -> list[Words]:
-        """Return what at least two other pages say at a path, where it is not the same."""
-        samples = self._samples.get(path)
-        if not samples or len(words) > _MOST_WORDS:
-            return []
-        others = [sample.words for sample in samples if sample.page != page and sample.words != words]
-        return others if len(others) >= _LEAST_AGREEING else []
-
-    def replaced(self, path: int, words: Words, others: Sequence[Words]) -> list[TemplateEdit]:
-        """Return the replacements of words by which a page differs in the same way from several others."""
-        counts: Counter[tuple[Words, Words]] = Counter()
-        sides: dict[tuple[Words, Words], tuple[str, str]] = {}
-        for other in others:
-            found = replacements(other, words)
-            counts.update({(old, new) for old, new, _, _ in found})
-            for old, new, left, right in found:
-                sides.setdefault((old, new), (left, right))
+    def own_ways(self, trace: Sequence[int]) -> list[tuple[str, ...]]:
+        """Return the ways to the texts of a page that are its own."""
+        ways = (self._ways.get(place_of(entry)) for entry in trace if self.is_own(entry))
         return [
-            TemplateEdit(path, *replacement, *sides[replacement])
-            for replacement, count in counts.items()
-            if count >= _LEAST_AGREEING
+            way
+            for way in ways
+            if way and "head" not in way and way[0] not in ("script", "json-ld") and not is_frame(way, [])
         ]
 
-    def is_unanimous(self, page: int, edit: TemplateEdit) -> bool:
-        """Whether all other pages of which texts are kept have what an edit replaced, and none what it put there."""
-        return self.n_unanimous(page, edit) >= _LEAST_AGREEING
+    def is_frame(self, place: int, own_ways: Sequence[tuple[str, ...]]) -> bool:
+        """Whether a place is outside of the pages' own parts."""
+        way = self._ways.get(place)
+        return way is not None and is_frame(way, own_ways)
 
-    def n_unanimous(self, page: int, edit: TemplateEdit) -> int:
-        """How many other pages have what an edit replaced; 0 if some have not, or have what it put there."""
-        samples = [sample for sample in self._samples.get(edit.path) or () if sample.page != page]
-        agree = all(_has(sample.words, edit.old) and not _has(sample.words, edit.new) for sample in samples)
-        return len(samples) if agree else 0
+    def is_heading_of_window(self, place: int) -> bool:
+        """Whether a place is that of the title: its words are the page's and the site's."""
+        way = self._ways.get(place)
+        return way is not None and way[-1:] == ("title",)
 
-    def is_alike(self, page: int, path: int) -> bool:
-        """Whether all other pages of which texts are kept at a path say the same there."""
-        samples = [sample for sample in self._samples.get(path) or () if sample.page != page]
-        return len(samples) >= _LEAST_AGREEING and _are_alike(samples)
+    def of_template(self, page: int, one: Difference, own_ways: Sequence[tuple[str, ...]], text: str) -> bool | None:
+        """Say whether a difference is an edit of the template.
 
-    def alike(self, without: Collection[int]) -> dict[Words, int]:
-        """Return what several pages say alike at paths other than these, with its path."""
-        alike = [path for path, belonging in self._belonging.items() if belonging == _ALIKE and path not in without]
-        found = [(self._samples[path] or [], path) for path in alike]
-        return {samples[0].words: path for samples, path in found if _are_alike(samples)}
-
-    def is_young(self, path: int, words: Words) -> bool:
-        """Whether a path is known for a short time only, and other pages say the same there."""
-        born = self._born.get(path, 0)
-        samples = self._samples.get(path)
-        if born <= _OLD_PAGES or self._n_pages - born > _YOUNG_PAGES or not samples:
-            return False
-        return all(sample.words == words for sample in samples)
-
-    def lost(self, page: int, template: int, paths: Collection[int]) -> Iterator[TemplateEdit]:
-        """Yield what pages of this template have, all alike, and this one has not."""
-        for path, belonging in self._belonging.items():
-            if belonging == _ALIKE and path not in paths:
-                samples = self._samples[path] or ()
-                alike = [sample.words for sample in samples if sample.template == template and sample.page != page]
-                if len(alike) >= _LEAST_AGREEING and all(words == alike[0] for words in alike):
-                    yield TemplateEdit(path, alike[0], (), START, END, template)
-
-    def _add_to(self, path: int, sample: _Sample, replacing: bool) -> None:
-        samples = self._samples[path]
-        if samples is None:
-            return
-        if len(sample.words) > _MOST_WORDS:
-            self._disown(path)
-            return
-        same = [number for number, known in enumerate(samples) if known.page == sample.page]
-        if same or len(samples) >= _MOST_SAMPLES:
-            if not replacing:
-                return
-            del samples[same[0] if same else 0]
-        if samples and len(sample.words) > _SHORT and _common(samples[-1].words, sample.words) < _LEAST_COMMON:
-            self._disown(path)
-            return
-        alike = next((known.words for known in samples if known.words == sample.words), sample.words)
-        samples.append(sample._replace(words=alike) if alike is not sample.words else sample)
-        self._measure(path, samples)
-        if self._n_characters > _MOST_CHARACTERS:
-            self._disown_some()
-
-    def _measure(self, path: int, samples: Sequence[_Sample]) -> None:
-        """Count the characters that are kept of a path, those of texts that are the same counted once."""
-        length = _length(samples)
-        self._n_characters += length - self._length_of.get(path, 0)
-        self._length_of[path] = length
-        self._belonging[path] = _belonging(samples)
-
-    def _disown_some(self) -> None:
-        """Give up texts, the longest first, but what belongs to the site last.
-
-        That is what several pages say alike, and, before it, what begins or ends alike: *Cups - Tea 1.3 guide*.
+        Returns
+        -------
+        bool or None
+            True if another page has shown the same edit; None if this page is the first to show what looks like one;
+            False if it is the page's own.
         """
-        belonging = self._belonging
-        for _, _, path in sorted([(belonging[path], -length, path) for path, length in self._length_of.items()]):
-            self._disown(path)
-            if self._n_characters <= _LEFT * _MOST_CHARACTERS:
-                break
+        in_frame = self.is_frame(one.place, own_ways)
+        if one.kind == Kind.ORDER:
+            return self._edited((one.place, 0, 0), page) if in_frame else False
+        if self._without[one.place, one.old, one.new]:  # pages are in different states
+            return False
+        if in_frame and self._is_shared(one):
+            return self._edited((one.place, one.old, one.new), page)
+        if text and one.old and (in_frame or self.is_heading_of_window(one.place)):
+            return self._by_words(page, one, text)
+        return False
 
-    def _disown(self, path: int) -> None:
-        self._n_characters -= self._length_of.pop(path, 0)
-        self._belonging.pop(path, None)
-        self._samples[path] = None
+    def _is_shared(self, one: Difference) -> bool:
+        n = self._pages[one.place]
+        if (one.place, one.old, one.new) in self._edits:
+            return True
+        if one.old:
+            return n >= _LEAST_PAGES and self._counts[one.place << _TEXT_BITS | one.old] >= _NEARLY_ALL * n
+        return True
 
-    def _make_room(self) -> None:
-        if len(self._samples) >= _MOST_PATHS:
-            # What the pages' own is goes first, and many at once: looking at all of them takes half a millisecond.
-            least = sorted(self._samples, key=lambda path: self._belonging.get(path, -1))
-            for path in least[: _MOST_PATHS // 8]:
-                self._disown(path)
-                del self._samples[path], self._born[path]
+    def _edited(self, edit: tuple[int, int, int], page: int) -> bool | None:
+        if self._without[edit]:
+            return False
+        back = edit[0], edit[2], edit[1]
+        if back != edit and back in self._edits:  # what came back would otherwise pass for what was told before
+            if self._without.pop(back, 0):
+                self._without[edit] += 1
+                return False
+            del self._edits[back]
+        pages = self._edits.setdefault(edit, [])
+        known = any(other != page for other in pages)
+        if page not in pages and len(pages) < _MOST_PAGES:
+            pages.append(page)
+        if len(self._edits) > _MOST_EDITS:
+            oldest = next(iter(self._edits))
+            del self._edits[oldest]
+            del self._without[oldest]
+        return True if known else None
 
-    def _saw(self, path: int) -> None:
-        if self._n_seen >= _SEEN_MOST:
-            self._seen = [bytearray(_SEEN_BYTES), self._seen[0]]
-            self._n_seen = 0
-        for bit in _bits(path):
-            self._seen[0][bit >> 3] |= 1 << (bit & 7)
-        self._n_seen += 1
+    def _by_words(self, page: int, one: Difference, text: str) -> bool | None:
+        words = tuple(text.split())
+        for edit, pages in reversed(self._word_edits.items()):
+            if self._is_put_back(words, *edit, one.old):
+                known = any(other != page for other in pages)
+                if page not in pages and len(pages) < _MOST_PAGES:
+                    pages.append(page)
+                return True if known else None
+        samples = [tuple(sample.split()) for other, sample in self._samples.get(one.place, ()) if other != page]
+        for sample in samples:
+            for old, new in _replaced(sample, words):
+                agreeing = sum(_holds(other, old) for other in samples)
+                if agreeing >= _LEAST_AGREEING and self._is_put_back(words, old, new, one.old):
+                    self._word_edits[old, new] = [page]
+                    if len(self._word_edits) > _MOST_WORD_EDITS:
+                        del self._word_edits[next(iter(self._word_edits))]
+                    return None
+        return False
+
+    def _is_put_back(self, words: _Words, old: _Words, new: _Words, kept: int) -> bool:
+        if not new or len(new) >= len(words) or not _holds(words, new):
+            return False
+        text, replaced, by = f" {' '.join(words)} ", f" {' '.join(new)} ", f" {' '.join(old)} " if old else " "
+        return text_of(text.replace(replaced, by).strip()) == kept
+
+    def _is_sampled(self, path: int, blocks: PageBlocks) -> bool:
+        """Whether texts at a place are kept: those of titles, and of the frame."""
+        place = path & _TEXT_MASK
+        known = self._sampled.get(place)
+        if known is None:
+            if len(self._ways) >= _MOST_WAYS:
+                return False
+            way = self._ways[place] = tuple(blocks.way_to(path))
+            known = self._sampled[place] = way[-1:] == ("title",) or is_frame(way, [])
+        return known
+
+    def _sample(self, page: int, place: int, text: str) -> None:
+        """Keep what a few pages say where pages say different things in the frame or in their titles."""
+        if len(text) > _LONGEST_SAMPLE:
+            return
+        samples = self._samples.setdefault(place, [])
+        samples[:] = [sample for sample in samples if sample[0] != page][-_SAMPLES + 1 :]
+        samples.append((page, text))
+
+    @staticmethod
+    def _key(entry: int) -> int:
+        return place_of(entry) << _TEXT_BITS | entry & _TEXT_MASK
 
     def to_dict(self) -> dict[str, Any]:
-        """Return them as plain data, for JSON."""
+        """Return it as plain data, for JSON."""
+        shared = [(key, n) for key, n in self._counts.most_common(_MOST_KEPT) if n > 1]
+        places = {key >> _TEXT_BITS for key, _ in shared} | set(self._samples)
         return {
-            "samples": [[path, None if group is None else _plain(group)] for path, group in self._samples.items()],
-            "seen": [b64encode(seen).decode() for seen in self._seen],
-            "n_seen": self._n_seen,
-            "n_pages": self._n_pages,
-            "born": [list(item) for item in self._born.items()],
+            "version": 2,
+            "counts": shared,
+            "pages": [(place, self._pages[place]) for place in places],
+            "ways": [(place, " ".join(self._ways[place])) for place in places if place in self._ways],
+            "samples": [(place, samples) for place, samples in self._samples.items()],
+            "edits": [(*edit, self._without[edit], pages) for edit, pages in self._edits.items()],
+            "word_edits": [(old, new, pages) for (old, new), pages in self._word_edits.items()],
         }
 
     @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> "SharedTexts":
-        """Return what `to_dict` gave."""
+    def from_dict(cls, data: Mapping[str, Any]) -> SharedTexts:
+        """Return what `to_dict` gave; of what earlier versions kept nothing can be used."""
         made = cls()
-        for path, group in data["samples"]:
-            samples = made._samples[path] = None if group is None else _samples(group)
-            if samples is not None:
-                made._measure(path, samples)
-        made._seen = [bytearray(b64decode(seen)) for seen in data["seen"]]
-        made._n_seen, made._n_pages = data["n_seen"], data["n_pages"]
-        made._born = dict(data["born"])
+        if data.get("version") != 2:
+            return made
+        made._counts.update(dict(data["counts"]))
+        made._pages.update(dict(data["pages"]))
+        made._ways = {place: tuple(way.split(" ")) for place, way in data["ways"]}
+        made._samples = {place: [(page, text) for page, text in samples] for place, samples in data["samples"]}
+        for place, old, new, without, pages in data["edits"]:
+            made._edits[place, old, new] = pages
+            made._without[place, old, new] = without
+        made._word_edits = {(tuple(old), tuple(new)): pages for old, new, pages in data["word_edits"]}
         return made
 
 
-def replacements(before: Words, after: Words) -> list[tuple[Words, Words, str, str]]:
-    """Return what was replaced by what, and the words on both sides; nothing where too much differs.
+def _replaced(before: _Words, after: _Words) -> Iterator[tuple[_Words, _Words]]:
+    """Yield what was replaced by what.
 
     Examples
     --------
-    >>> replacements(("Tea", "1.3", "guide"), ("Tea", "1.4", "guide"))
-    [(('1.3',), ('1.4',), 'Tea', 'guide')]
+    >>> list(_replaced(("Tea", "1.3", "guide"), ("Tea", "1.4", "guide")))
+    [(('1.3',), ('1.4',))]
     """
-    one, two = (START, *before, END), (START, *after, END)
-    shorter = min(len(one), len(two))
-    start = next((n for n in range(shorter) if one[n] != two[n]), shorter)
-    end = next((n for n in range(shorter - start) if one[-1 - n] != two[-1 - n]), shorter - start)
-    one_left, two_left = one[start : len(one) - end], two[start : len(two) - end]
-    if max(len(one_left), len(two_left)) > _MOST_COMPARED:
-        return []
-    counts = Counter(one_left)
-    if sum(counts[word] for word in two_left) > _MOST_PAIRS:
-        return []
-    found = []
-    for tag, i, j, k, m in SequenceMatcher(None, one_left, two_left, autojunk=False).get_opcodes():
+    if len(before) * len(after) > 2_500:
+        return
+    for tag, i, j, k, m in SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
         if tag != "equal":
-            found.append((one_left[i:j], two_left[k:m], two[start + k - 1], two[start + m]))
-    return found
+            yield before[i:j], after[k:m]
 
 
-def _has(words: Words, part: Words) -> bool:
+def _holds(words: _Words, part: _Words) -> bool:
     return any(words[start : start + len(part)] == part for start in range(len(words) - len(part) + 1))
-
-
-def _are_alike(samples: Sequence[_Sample]) -> bool:
-    return all(sample.words == samples[0].words for sample in samples)
-
-
-def _belonging(samples: Sequence[_Sample]) -> int:
-    """How sure it is that texts belong to the site: not, because they begin or end alike, because some are the same."""
-    if len(samples) < _LEAST_AGREEING:
-        return 0
-    if len({id(sample.words) for sample in samples}) < len(samples):  # the same words are kept once
-        return _ALIKE
-    one, two = samples[0].words, samples[-1].words
-    return int(bool(one and two) and (one[0] == two[0] or one[-1] == two[-1]))
-
-
-def _common(one: Sequence[str], two: Sequence[str]) -> float:
-    return 2.0 * (Counter(one) & Counter(two)).total() / (len(one) + len(two))
-
-
-def _length(samples: Iterable[_Sample]) -> int:
-    """How many characters these have, those of texts that are the same counted once."""
-    different = {id(sample.words): sample.words for sample in samples}.values()
-    return sum([len(word) for words in different for word in words]) + sum(map(len, different))
-
-
-def _plain(samples: Sequence[_Sample]) -> list[list[Any]]:
-    """Return samples as plain data; of texts that are the same the first is written, and the place of it for others."""
-    places: dict[Words, int] = {}
-    plain: list[list[Any]] = []
-    for place, (page, template, words) in enumerate(samples):
-        first = places.setdefault(words, place)
-        plain.append([page, template, " ".join(words) if first == place else first])
-    return plain
-
-
-def _samples(plain: Sequence[Sequence[Any]]) -> list[_Sample]:
-    made: list[_Sample] = []
-    for page, template, text in plain:
-        made.append(_Sample(page, template, made[text].words if isinstance(text, int) else tuple(text.split(" "))))
-    return made
-
-
-def _bits(path: int) -> tuple[int, int]:
-    n = 8 * _SEEN_BYTES
-    return path % n, (path >> 32) % n
-
-
-def _holds(seen: bytearray, path: int) -> bool:
-    return all(seen[bit >> 3] & (1 << (bit & 7)) for bit in _bits(path))

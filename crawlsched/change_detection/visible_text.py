@@ -40,6 +40,6 @@ def visible_text(markup: str, links: bool = False, images: bool = False) -> str:
         pieces.append(separator)
         if (links or images) and (target := target_of(tag, links, images)):
             pieces.append(f" {target} ")
-        if inner is not None:
+        if inner is not None and tag.name != "script":
             pieces += inner, separator
     return normalised("".join(pieces))

@@ -66,7 +66,6 @@ def _facts(store: "Store", page: int, url: str) -> "PageFacts":
 
 
 def _of_page(store: "Store", target: Target, page: int, arguments: argparse.Namespace, now: float) -> dict[str, Any]:
-    from crawlsched.content.judging import flaps_between
     from crawlsched.planner import explain
 
     facts = _facts(store, page, arguments.url)
@@ -91,11 +90,22 @@ def _of_page(store: "Store", target: Target, page: int, arguments: argparse.Name
         "undelivered": facts.pending_fingerprint is not None,
         "moved_to": facts.moved_to,
         "recipe": facts.recipe,
-        "flaps_between": flaps_between(facts),
+        "ignored": _ignored(store, facts),
         **_host_notes(store, facts.url),
         "visits": [_visit(row) for row in store.observations_of(page, arguments.visits)],
         "announced_by": _announced_by(store, page),
     }
+
+
+def _ignored(store: "Store", facts: Any) -> list[dict[str, Any]]:
+    """What is ignored on pages of its template, since when, and what that is known from."""
+    from crawlsched.content.learned import Learned
+
+    if facts.recipe is None:
+        return []
+    learned = Learned(store.noise_mask, [*store.masked_templates(), *store.learned_sites()])
+    known = learned.detector(facts.url, facts.recipe).noise.known()
+    return [{"place": place, "since": since, "evidence": evidence} for place, since, evidence in known]
 
 
 def _host_notes(store: "Store", url: str) -> dict[str, Any]:
@@ -198,8 +208,8 @@ def _say_found(report: dict[str, Any], now: float) -> list[str]:
     lines = [found]
     if report["undelivered"]:
         lines.append("its last change has not been through the spider's callback and pipelines yet")
-    if report["flaps_between"]:
-        lines.append(f"it goes back and forth between {report['flaps_between']} contents, which is no change")
+    for known in report["ignored"]:
+        lines.append(f"ignored since {say_moment(known['since'], now)}: {known['place']}, which {known['evidence']}")
     if report["visits"] and report["visits"][0]["outcome"] == "wrong":
         lines.append("at its last visit another page (a log-in wall, an error page) was served in its place")
     lying = [name for name, standing in report["validators"].items() if standing == "lying"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import gc
 import logging
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from random import Random
 from typing import Any, NamedTuple
 
@@ -20,8 +20,7 @@ from crawlsched.collection.side_thread import Aside
 from crawlsched.collection.snapshot_file import SnapshotFile, Unusable
 from crawlsched.collection.unsaved import Unsaved
 from crawlsched.content.kept_texts import TextBudget
-from crawlsched.content.noise_masks import NoiseMasks
-from crawlsched.content.site_templates import Sites
+from crawlsched.content.learned import Learned
 from crawlsched.content.validators import ValidatorTrials
 from crawlsched.content.withheld import Withheld
 from crawlsched.content.wrong_pages import WrongPages
@@ -92,7 +91,7 @@ class Collection:
 
     Attributes
     ----------
-    planner, hosts, sources, index, facts, masks, sites, unsaved
+    planner, hosts, sources, index, facts, learned, unsaved
         What is known, in memory; only the crawling thread changes it.
     validators, wrong_pages
         What is thought of the hosts' validators, and what they serve in the place of pages.
@@ -249,8 +248,7 @@ class Collection:
             self.wrong_pages.load(number, host.counts.get("wrong_pages", []))
             self.withheld.load(host.host, host.counts.get("withheld", {}))
         self.sources.load(store.sources())
-        self.masks = NoiseMasks(store.noise_mask, store.masked_templates())
-        self.sites = Sites(store.noise_mask, store.learned_sites())
+        self.learned = Learned(store.noise_mask, [*store.masked_templates(), *store.learned_sites()])
         self.texts = TextBudget(self.settings.kept_texts_bytes, store.bytes_of_texts())
         self.unsaved = Unsaved(planner.grid, store.next_observation())
         undelivered = store.undelivered()
@@ -417,14 +415,10 @@ class Collection:
             if (before ^ marks) & ~RUN_ONLY:
                 self.unsaved.page(page, now)
 
-    def keep_mask(self, template: str, now: float) -> None:
-        """Write down what was learned of a template's noise."""
-        self.unsaved.mask(template, self.masks.save(template, self.unsaved.number), now)
-
-    def keep_site(self, name: str, data: Mapping[str, Any], now: float) -> None:
-        """Write down what was learned of a site's templates."""
-        self.sites.kept(name, self.unsaved.number)
-        self.unsaved.mask(name, data, now)
+    def keep_learned(self, url: str, recipe: str, now: float) -> None:
+        """Write down what was learned of a page's template and site, if it is much more than was written."""
+        for name, data in self.learned.to_write(url, recipe, self.unsaved.number):
+            self.unsaved.mask(name, data, now)
 
     def keep_text(self, page: int, packed_text: bytes, now: float) -> None:
         """Keep what a page says now, if there is room."""
@@ -466,8 +460,7 @@ class Collection:
             self.save_host(self.hosts.number(host), now)
         if not self.write_behind.in_flight:
             self.facts.written(self.unsaved.number - 1)
-            self.masks.written(self.unsaved.number - 1)
-            self.sites.written(self.unsaved.number - 1)
+            self.learned.written(self.unsaved.number - 1)
         batch = self.unsaved.take(self.planner.columns, self.planner.further.stored)
         if batch is not None:
             # Whatever happens now, it is handed over at the next flush.

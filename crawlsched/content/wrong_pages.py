@@ -3,37 +3,28 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from enum import Enum
 from posixpath import splitext
 from random import Random
 from urllib.parse import urljoin, urlsplit
 
-from crawlsched.change_detection import Fingerprint
-from crawlsched.content.judging import Verdict
+from crawlsched.change_detection import Fingerprint, sketch_similarity
 from crawlsched.content.reading import Content
+from crawlsched.content.ruling import Suspicion, given_trace
 from crawlsched.store import PageFacts
 
-__all__ = ["Suspicion", "WrongPages", "impossible_url"]
+__all__ = ["WrongPages", "impossible_url"]
 
-_DIGEST = 8  # bytes of a digest that are kept
 # A page was replaced if no more of its three-word phrases are left.
 _LEFT_OF_A_REPLACED_PAGE = 0.3
-# So many pages replaced by the same content were not: another one is served in their place.
-_ENOUGH_EQUAL = 3
+# Of shorter texts one word is all: 4 bytes for each three-word phrase.
+_LEAST_SKETCH = 16
+# So many pages that were replaced by the same content, and were themselves again when they were fetched at once.
+_ENOUGH_PASSING = 2
 # At most one request in so many to a host asks for a page that cannot exist.
 _VISITS_PER_QUESTION = 20
 _MOST_REMEMBERED = 256
 _MOST_WRONG = 32
 _MOST_HOSTS = 5_000
-
-
-class Suspicion(Enum):
-    """What to think of a page's content."""
-
-    NONE = 0
-    #: The host would have to be asked for a page that cannot exist: does it answer with the same?
-    ASK = 1
-    WRONG = 2
 
 
 class _Host:
@@ -42,21 +33,20 @@ class _Host:
     Attributes
     ----------
     wrong : OrderedDict
-        Likenesses of contents that are served in the place of pages; beginnings of digests where it has not said so.
-    replaced_by : OrderedDict
-        For likenesses of contents that have replaced a page or were the first to be seen of one: those pages, whether
-        they were replaced, and the digests of what they said then.
+        Likenesses of contents that are served in the place of pages.
+    passing : OrderedDict
+        Of contents that were gone at the second fetch, the pages that they had replaced.
     asked : set of bytes
         Likenesses of contents about which it has been asked, and has not answered yet.
     n_visits : int
         Since it was asked for a page that cannot exist.
     """
 
-    __slots__ = ("asked", "n_visits", "replaced_by", "wrong")
+    __slots__ = ("asked", "n_visits", "passing", "wrong")
 
     def __init__(self) -> None:
         self.wrong: OrderedDict[bytes, None] = OrderedDict()
-        self.replaced_by: OrderedDict[bytes, dict[int, tuple[bool, bytes]]] = OrderedDict()
+        self.passing: OrderedDict[bytes, set[int]] = OrderedDict()
         self.asked: set[bytes] = set()
         self.n_visits = _VISITS_PER_QUESTION
 
@@ -73,12 +63,13 @@ class WrongPages:
 
     Notes
     -----
-    A page whose text was replaced wholly, or a new page whose content another page of its host has, too, is suspected.
+    A page of which nothing was delivered yet is what it is, and so is a home page: it is not its host's error page,
+    though the host may serve it for one. A page that was delivered and whose text was replaced wholly is suspected.
     Then the host is asked for a page that cannot exist. If it answers with the same content, that content is known for
-    a wrong page from then on. Contents are compared by their `likeness`, since many say which page they have not found,
-    and when. So is content by which three pages of a host were replaced, whatever it answers: a
-    log-in wall may know very well which pages there are. A page that was empty from the start is what it is; one that
-    has lost its content is wrong.
+    a wrong page from then on; contents are compared by their `likeness`, since many say which page they have not found,
+    and when. Otherwise the page is fetched a second time at once. If it is itself again, and that happens to another
+    page with the same content, too, that is known for a wrong page as well (a wall that comes and goes). If it is not,
+    that is what the page says now, however many pages of the host say the same.
     """
 
     def __init__(self, rng: Random, *, enabled: bool = True) -> None:
@@ -86,7 +77,7 @@ class WrongPages:
         self._enabled = enabled
         self._hosts: OrderedDict[int, _Host] = OrderedDict()
 
-    def suspect(self, host: int, facts: PageFacts, content: Content, verdict: Verdict) -> Suspicion:
+    def suspect(self, host: int, facts: PageFacts, content: Content) -> Suspicion:
         """Say what to think of content that a page of a host seems to have.
 
         Parameters
@@ -97,40 +88,24 @@ class WrongPages:
             What was kept of the content before.
         content : Content
             What was served.
-        verdict : Verdict
-            What it says, taken as the page's own.
         """
         if not self._enabled:
             return Suspicion.NONE
         known = self._host(host)
         known.n_visits += 1
-        alike, digest = content.likeness, content.fingerprint.digest
-        if (name := _known_as(content, known)) is not None:
-            known.wrong.move_to_end(name)
-            return Suspicion.WRONG
-        if content.fingerprint.is_empty and _had_content(facts):
-            return Suspicion.WRONG
-        is_first = verdict.changed is None and verdict.is_new
-        if not content.is_html or not (is_first or _is_replaced(verdict)):
+        if facts.fingerprint is None or _is_home(facts.url) or not _is_replaced(facts, content):
             return Suspicion.NONE
-        pages = known.replaced_by.setdefault(alike, {})
-        known.replaced_by.move_to_end(alike)
-        if len(known.replaced_by) > _MOST_REMEMBERED:
-            known.replaced_by.popitem(last=False)
-        others = len(pages.keys() - {facts.page})
-        if not is_first or len(pages) < _ENOUGH_EQUAL:
-            pages[facts.page] = not is_first, digest
-        # Three pages that say so with other numbers each may well have become that; only the host can tell.
-        if list(pages.values()).count((True, digest)) >= _ENOUGH_EQUAL and not is_first:
+        if content.likeness in known.wrong:
+            known.wrong.move_to_end(content.likeness)
             return Suspicion.WRONG
-        if not others and is_first:
-            return Suspicion.NONE
-        if alike in known.asked:  # until the answer is there, no page is judged by this content
+        if content.fingerprint.is_empty:  # a page that has lost all it said has nothing to tell
+            return Suspicion.WRONG
+        if content.likeness in known.asked:  # until the answer is there, no page is judged by this content
             return Suspicion.ASK
-        if known.n_visits < _VISITS_PER_QUESTION:
-            return Suspicion.NONE
+        if known.n_visits < _VISITS_PER_QUESTION or not content.is_html:
+            return Suspicion.REPLACED
         known.n_visits = 0
-        known.asked.add(alike)
+        known.asked.add(content.likeness)
         return Suspicion.ASK
 
     def answered(self, host: int, alike: bytes) -> None:
@@ -141,33 +116,29 @@ class WrongPages:
         """Return the URL of a page beside another one that cannot exist."""
         return impossible_url(url, self._rng)
 
-    def learn(self, host: int, content: Content, *, is_told: bool = False) -> list[tuple[int, bytes]]:
-        """Take content of a host for a wrong page from now on.
+    def is_replaced(self, facts: PageFacts, content: Content) -> bool:
+        """Whether next to nothing is left of what a page said."""
+        return self._enabled and _is_replaced(facts, content)
 
-        Parameters
-        ----------
-        host : int
-        content : Content
-        is_told : bool, default False
-            Whether the host serves it for a page that cannot exist: then what is like it is wrong, too.
-
-        Returns
-        -------
-        list of (int, bytes)
-            The pages which were thought to have such content, and its digests: what is known of it is worth nothing.
-        """
+    def passed(self, host: int, page: int, content: Content) -> bool:
+        """A page that had been replaced is itself again at once; return whether the content is known for wrong now."""
         known = self._host(host)
-        exact = content.fingerprint.digest[:_DIGEST]
-        if is_told:
-            known.wrong.pop(exact, None)
-            known.wrong[content.likeness] = None
-        elif _known_as(content, known) is None:
-            known.wrong[exact] = None
+        pages = known.passing.setdefault(content.likeness, set())
+        pages.add(page)
+        if len(known.passing) > _MOST_REMEMBERED:
+            known.passing.popitem(last=False)
+        if len(pages) < _ENOUGH_PASSING:
+            return False
+        del known.passing[content.likeness]
+        self.learn(host, content)
+        return True
+
+    def learn(self, host: int, content: Content) -> None:
+        """Take content of a host for a wrong page from now on."""
+        known = self._host(host)
+        known.wrong[content.likeness] = None
         if len(known.wrong) > _MOST_WRONG:
             known.wrong.popitem(last=False)
-        pages = known.replaced_by.pop(content.likeness, {})
-        is_all = content.likeness in known.wrong
-        return [(page, digest) for page, (_, digest) in pages.items() if is_all or digest[:_DIGEST] == exact]
 
     def to_list(self, host: int) -> list[str]:
         """Return the wrong pages of a host as plain data, for JSON."""
@@ -208,17 +179,23 @@ def impossible_url(url: str, rng: Random) -> str:
     return urljoin(url, name + splitext(urlsplit(url).path)[1])
 
 
-def _had_content(facts: PageFacts) -> bool:
-    last_seen = facts.pending_fingerprint or facts.fingerprint
-    return bool(last_seen and facts.recipe) and not Fingerprint(str(facts.recipe), bytes(last_seen or b"")).is_empty
+def _is_home(url: str) -> bool:
+    name, _ = splitext(urlsplit(url).path.strip("/").lower())
+    return name in ("", "index", "default", "home")
 
 
-def _known_as(content: Content, known: _Host) -> bytes | None:
-    """Return the name by which content is known for a wrong page of a host; None if it is not."""
-    names = content.likeness, content.fingerprint.digest[:_DIGEST]
-    return next((name for name in names if name in known.wrong), None)
-
-
-def _is_replaced(verdict: Verdict) -> bool:
-    size = verdict.size
-    return bool(verdict.changed) and size is not None and size.similarity < _LEFT_OF_A_REPLACED_PAGE
+def _is_replaced(facts: PageFacts, content: Content) -> bool:
+    """Whether next to nothing is left of what a page said."""
+    last = facts.pending_fingerprint or facts.fingerprint
+    recipe, digest = content.fingerprint
+    if last is None or facts.recipe != recipe or digest == last:
+        return False
+    if content.fingerprint.is_empty:
+        return not Fingerprint(recipe, last).is_empty
+    if (given := given_trace(facts, content)) is not None and content.seen is not None:
+        left = len({*given}.intersection(content.seen.trace))
+        if 2 * left >= len(given):  # most of what it said is there, so that nothing need be measured
+            return False
+    if min(len(facts.text_sketch), len(content.text_sketch)) < _LEAST_SKETCH:
+        return False
+    return sketch_similarity(facts.text_sketch, content.text_sketch) < _LEFT_OF_A_REPLACED_PAGE

@@ -35,6 +35,7 @@ from crawlsched.collection.collection import Collection
 from crawlsched.collection.project import anchored, argument_digests, named_collection
 from crawlsched.content.reading import Body, Content
 from crawlsched.content.recipe_choice import Recipes
+from crawlsched.content.ruling import Ruling
 from crawlsched.exceptions import DatabaseReplaced
 from crawlsched.guard import Guard
 from crawlsched.planner import Plan, Snapshot
@@ -208,6 +209,15 @@ class Refresher:
             delivers_unchanged=settings.callback_on_unchanged,
         )
         self.deliveries = self._delivering.deliveries
+
+    @property
+    def on_ruling(self) -> Callable[[Visit, Content, Ruling], None]:
+        """What is told of each ruling on content: the visit, the content, the ruling."""
+        return self._responses.on_ruling
+
+    @on_ruling.setter
+    def on_ruling(self, listener: Callable[[Visit, Content, Ruling], None]) -> None:
+        self._responses.on_ruling = listener
 
     @classmethod
     def of(cls, crawler: Crawler) -> Self:

@@ -4,22 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from enum import StrEnum
 from typing import Any, NamedTuple
 
+import numpy as np
 from scrapy import Request
 
+from crawlsched.change_detection import Detector, Finding
 from crawlsched.collection.collection import Collection, FoundPage
 from crawlsched.collection.request_templates import RequestTemplate
-from crawlsched.content.judging import ChangeSize, Verdict, judged, rebaselined
 from crawlsched.content.reading import Content
+from crawlsched.content.ruling import Ask, ChangeSize, ForSpider, Ruling, Suspicion, given_trace, ruling
 from crawlsched.content.validators import seconds_since
-from crawlsched.content.wrong_pages import Suspicion
+from crawlsched.pages import LIVE
 from crawlsched.pages.variants import variant_fingerprint
 from crawlsched.refresh.delivering import Delivering
 from crawlsched.refresh.retry_after import retry_after
-from crawlsched.refresh.siblings import sibling_of
-from crawlsched.store import TRACE_COLUMNS, Outcome, PageFacts, host_of
+from crawlsched.store import Outcome, PageFacts, host_of
 from crawlsched.visits.probes import Probe, Probes
 from crawlsched.visits.visits import Visit, Visits
 
@@ -28,23 +28,6 @@ __all__ = ["Fetched", "ForSpider", "Responses"]
 _GONE = frozenset({404, 410})
 _REFUSED = frozenset({401, 403, 407, 451})
 _MOVED_FOR_GOOD = frozenset({301, 308})
-# So many pages of a template are looked at for one edit.
-_MOST_SIBLINGS = 3
-_NOTHING_KEPT: dict[str, Any] = {
-    **dict.fromkeys(("fingerprint", "pending_fingerprint", "recipe", "etag", "last_modified")),
-    **dict.fromkeys(TRACE_COLUMNS, b""),
-}
-
-
-class ForSpider(StrEnum):
-    """What a response with content is to the spider."""
-
-    CHANGED = "changed"
-    UNCHANGED = "unchanged"
-    #: The same as before, and the spider is to get it.
-    OWED = "owed"
-    #: It was for us alone: the page is fetched again at once, or another one was served in its place.
-    NOTHING = "nothing"
 
 
 class Fetched(NamedTuple):
@@ -69,6 +52,17 @@ class Fetched(NamedTuple):
         return self.etag, self.last_modified
 
 
+def _is_like(first: Content, second: Content) -> bool:
+    """Whether two contents can be compared block by block."""
+    both = first.seen is not None and second.seen is not None
+    return both and first.fingerprint.recipe == second.fingerprint.recipe
+
+
+def _was_earlier(visit: Visit, ruled: Ruling) -> bool:
+    """Whether a visit was put off because the page said what it had said before."""
+    return visit.probe is not None and (ruled.kind == "returned" or ruled.reason == "flapping")
+
+
 class Responses:
     """How visits end.
 
@@ -91,7 +85,7 @@ class Responses:
     delivering : Delivering
         How responses get to the spider.
     min_change : float
-        A smaller change counts as none; see `judging.judged`.
+        A smaller change counts as none; see `ruling.ruling`.
     """
 
     def __init__(
@@ -115,6 +109,8 @@ class Responses:
         self._count = count
         self._request_fingerprint = request_fingerprint
         self._source_ended = source_ended
+        #: Told of each ruling on content: the visit, the content, the ruling.
+        self.on_ruling: Callable[[Visit, Content, Ruling], None] = lambda visit, content, ruled: None
 
     def crawled(self, visit: Visit, fetched: Fetched, now: float) -> ForSpider | None:
         """A visit got a response; return what its content is to the spider, None if there was none."""
@@ -156,133 +152,159 @@ class Responses:
         doubt = self._collection.validators.doubt(visit.host, *visit.sent)
         # A 304 that our validators did not bring, or that came of validators which lie, says nothing.
         changed = False if known and doubt is not None else None
-        self._observe(visit, Verdict(Outcome.NOT_MODIFIED, changed), visit.page, fetched, now, doubt=doubt or 0.0)
+        ruled = Ruling(Outcome.NOT_MODIFIED, ForSpider.UNCHANGED, changed)
+        self._observe(visit, ruled, visit.page, fetched, now, doubt=doubt or 0.0)
         return ForSpider.UNCHANGED
 
     def _seen(self, visit: Visit, page: int, fetched: Fetched, content: Content, now: float) -> ForSpider:
         """Content was seen at a page: did it change since it was last seen, and is it new to the spider?"""
         facts = self._collection.facts_of(page)
-        verdict = judged(facts, content, fetched.validators, self._min_change)
-        self._take_note(content, now)
-        if content.is_template_edit and verdict.outcome is Outcome.UNCHANGED:
-            self._count("crawlsched/template_edits")
-        is_probed = False
-        # A sibling's visit is as any other, but for what it tells of the page that waits for it.
-        probe = None if visit.probe is None or visit.probe.sibling is not None else visit.probe
-        if visit.probe is not None and probe is None:
-            self._sibling_seen(visit, visit.probe, content, verdict)
+        first = visit.probe.first if visit.probe is not None else None
+        if content.fingerprint.is_empty:
+            self._count("crawlsched/content/empty")
+        detector, finding = self._found(facts, content, visit.probe, now)
+        suspicion = Suspicion.NONE
         if page == visit.page:
-            suspicion = self._collection.wrong_pages.suspect(visit.host, facts, content, verdict)
-            if suspicion is Suspicion.WRONG:
-                return self._wrong(visit, fetched, content, now)
-            if suspicion is Suspicion.ASK and probe is None:
-                url = self._collection.wrong_pages.impossible_url(facts.url)
-                return self._put_off(visit, fetched, content, now, impossible_url=url)
-            if (sibling := self._sibling(visit, facts, content, verdict)) is not None:
-                return self._put_off(visit, fetched, content, now, sibling=sibling)
-            is_probed = self._probes.is_wanted(page, content, verdict.changed, returned=verdict.returned)
-            if is_probed and verdict.changed:
-                # Noise that is not known yet may have made it look so; the second fetch will tell.
-                return self._put_off(visit, fetched, content, now)
-            self._try_validators(visit, facts, fetched, verdict, probe, now)
-        else:
-            verdict = verdict._replace(outcome=Outcome.MOVED)
-        reason = withheld_for(verdict, content)
-        before = self._delivering.before(facts, is_new=verdict.is_new, reason=reason, now=now)
-        self._observe(visit, verdict, page, fetched, now)
-        self._collection.put_facts(verdict.facts or facts, now)
-        if is_probed:
+            suspicion = self._collection.wrong_pages.suspect(visit.host, facts, content)
+            self._probes.visited(self._known)
+        ruled = ruling(
+            facts,
+            content,
+            finding,
+            fetched.validators,
+            suspicion,
+            first=first,
+            may_ask=page == visit.page and first is None and self._probes.may_ask(page),
+            confirms_return=self._probes.confirms_return(None if detector is None else detector.noise),
+            min_change=self._min_change,
+        )
+        self.on_ruling(visit, content, ruled)
+        if page != visit.page:
+            ruled = ruled._replace(outcome=Outcome.MOVED)
+        return self._carry_out(visit, page, fetched, content, facts, ruled, detector, finding, now)
+
+    def _found(
+        self, facts: PageFacts, content: Content, probe: Probe | None, now: float
+    ) -> tuple[Detector | None, Finding | None]:
+        """Let the detector judge content, and learn from a second fetch."""
+        if content.seen is None:
+            return None, None
+        detector = self._detector(content)
+        given = given_trace(facts, content)
+        if given is not None and content.text is None:  # the digest says that it is as it was
+            content.seen.is_as(given)
+        if probe is not None and _is_like(probe.first, content):
+            self._learn_at_once(detector, probe, content, now)
+        return detector, detector.judge(content.seen, given, now, learns=probe is None)
+
+    def _learn_at_once(self, detector: Detector, probe: Probe, content: Content, now: float) -> None:
+        assert probe.first.seen is not None
+        assert content.seen is not None
+        is_surprised = detector.learn_at_once(probe.first.seen, content.seen, probe.given, now)
+        self._count("crawlsched/probes/made")
+        if is_surprised:
+            self._count("crawlsched/probes/noise_found")
+
+    def _detector(self, content: Content) -> Detector:
+        return self._collection.learned.detector(
+            content.url, content.fingerprint.recipe, tells_template_edits=content.tells_template_edits
+        )
+
+    def _carry_out(
+        self,
+        visit: Visit,
+        page: int,
+        fetched: Fetched,
+        content: Content,
+        facts: PageFacts,
+        ruled: Ruling,
+        detector: Detector | None,
+        finding: Finding | None,
+        now: float,
+    ) -> ForSpider:
+        """Do what a ruling says: note, observe, end, keep, ask, deliver; each once, in this order."""
+        if ruled.outcome is Outcome.WRONG:
+            self._collection.withheld.note(host_of(facts.url), "wrong_page", facts.url, now)
+            self.end(visit, Outcome.WRONG, now, fetched)
+            self._planner.failed(visit.page, now)
+            return ForSpider.NOTHING
+        if ruled.ask is not None:
+            is_impossible = ruled.ask is Ask.IMPOSSIBLE
+            url = self._collection.wrong_pages.impossible_url(facts.url) if is_impossible else None
+            self.end(visit, Outcome.PROBED, now, fetched)
+            given = given_trace(facts, content)
+            self._probes.ask(Probe(visit.page, visit.host, content, True, visit.validated, now, given, url))
+            return ForSpider.NOTHING
+        if detector is not None and _was_earlier(visit, ruled):
+            detector.noise.n_returns = 0 if ruled.reason == "flapping" else detector.noise.n_returns + 1
+        if ruled.reason == "template":
+            self._count("crawlsched/template_edits")
+        if detector is not None and content.seen is not None and finding is not None:
+            if ruled.accepts:
+                detector.accept(content.seen, finding)
+            self._collection.keep_learned(content.url, content.fingerprint.recipe, now)
+        if page == visit.page:
+            self._try_validators(visit, facts, fetched, ruled, now)
+            self._note_passing(visit, facts, content, now)
+        before = self._delivering.before(facts, is_new=ruled.is_new, reason=ruled.reason or None, now=now)
+        self._observe(visit, ruled, page, fetched, now)
+        self._collection.put_facts(ruled.facts or facts, now)
+        may_teach = page == visit.page and visit.probe is None and finding is not None and detector is not None
+        if may_teach and self._probes.is_wanted(visit.host, finding, detector.noise):  # type: ignore[union-attr, arg-type]
             self._planner.hold(page)
-            self._probes.ask(Probe(page, visit.host, content, False, visit.validated, now))
-        if verdict.is_new and content.packed_text is not None:
+            given = given_trace(facts, content)
+            self._probes.ask(Probe(page, visit.host, content, False, visit.validated, now, given))
+        if ruled.is_new and content.packed_text is not None:
             self._collection.keep_text(page, content.packed_text, now)
         if before is None:
             return ForSpider.UNCHANGED
         before = before._replace(observation=self._observation)
-        is_other = self._delivering.begin(visit.token, before, is_new=verdict.is_new, changed=verdict.changed, now=now)
+        changed = True if ruled.is_new and ruled.kind != "first" else ruled.changed
+        is_other = self._delivering.begin(visit.token, before, is_new=ruled.is_new, changed=changed, now=now)
         if is_other is None:  # the same content is on its way already
             return ForSpider.NOTHING
         return ForSpider.CHANGED if is_other else ForSpider.OWED
 
-    def _put_off(
-        self,
-        visit: Visit,
-        fetched: Fetched,
-        content: Content,
-        now: float,
-        *,
-        impossible_url: str | None = None,
-        sibling: int | None = None,
-    ) -> ForSpider:
-        """Ask for another fetch before the page is judged; until then it is in flight, and what was kept stays."""
-        self.end(visit, Outcome.PROBED, now, fetched)
-        self._probes.ask(Probe(visit.page, visit.host, content, True, visit.validated, now, impossible_url, sibling))
-        return ForSpider.NOTHING
+    def _known(self) -> tuple[int, int]:
+        """Count the pages of which a first copy has come, and all."""
+        pages = self._planner.pages
+        living = pages.state[: pages.n] == LIVE
+        return int(np.count_nonzero(pages.n_crawls[: pages.n][living])), int(np.count_nonzero(living))
 
-    def _sibling(self, visit: Visit, facts: PageFacts, content: Content, verdict: Verdict) -> int | None:
-        """Return the page that tells whether an edit is the template's; None if that is not to be asked."""
-        if not verdict.changed or facts.pending_fingerprint is not None:
-            return None
-        if visit.probe is None:
-            is_wanted = self._probes.is_sibling_wanted(visit.page, content)
-            return sibling_of(self._collection, visit.page, content) if is_wanted else None
-        # Others were looked at, and it is still open: they have no such words.
-        looked_at = visit.probe.looked_at
-        if (
-            visit.probe.sibling is not None
-            or not 0 < len(looked_at) < _MOST_SIBLINGS
-            or not content.may_be_template_edit
-        ):
-            return None
-        return sibling_of(self._collection, visit.page, content, but=looked_at)
+    def _note_passing(self, visit: Visit, facts: PageFacts, content: Content, now: float) -> None:
+        """Something else was served in the place of this page a moment ago, and now the page is itself again."""
+        probe = visit.probe
+        if probe is None or not probe.is_held or probe.first.likeness == content.likeness:
+            return
+        wrong_pages = self._collection.wrong_pages
+        has_passed = wrong_pages.is_replaced(facts, probe.first) and not wrong_pages.is_replaced(facts, content)
+        if has_passed and wrong_pages.passed(visit.host, visit.page, probe.first):
+            self._collection.save_host(visit.host, now)
 
-    def _sibling_seen(self, visit: Visit, probe: Probe, content: Content, verdict: Verdict) -> None:
-        """A sibling shows the same edit, or not; or both it and its own: then the next one may tell."""
-        looked_at = (*probe.looked_at, visit.page)
-        told_nothing = bool(verdict.changed) and not content.is_template_edit and len(looked_at) < _MOST_SIBLINGS
-        visit.probe = replace(probe, looked_at=looked_at, told_nothing=told_nothing)
-        if not told_nothing:
-            self._probes.sibling_told(probe.template, is_template_edit=content.is_template_edit)
-
-    def _judge_waiting(self, probe: Probe, now: float) -> None:
-        """A sibling was visited: another one is, or the page that waits for it."""
-        sibling = None
-        if probe.told_nothing and self._collection.knows(probe.page):
-            sibling = sibling_of(self._collection, probe.page, probe.first, but=probe.looked_at)
-        self._probes.ask(replace(probe, sibling=sibling, asked_at=now, told_nothing=False))
-
-    def _take_note(self, content: Content, now: float) -> None:
-        """Count what content says beside whether it changed, and write down what was learned from it."""
-        if content.fingerprint.is_empty:
-            self._count("crawlsched/content/empty")
-        if content.site is not None:
-            self._collection.keep_site(*content.site, now)
-        if content.is_surprised is not None:
-            assert content.template is not None
-            self._collection.keep_mask(content.template, now)
-            self._probes.learned(content.template, is_surprised=content.is_surprised)
-            self._count("crawlsched/probes/made")
-            if content.is_surprised:
-                self._count("crawlsched/probes/noise_found")
-
-    def _try_validators(
-        self, visit: Visit, facts: PageFacts, fetched: Fetched, verdict: Verdict, probe: Probe | None, now: float
-    ) -> None:
+    def _try_validators(self, visit: Visit, facts: PageFacts, fetched: Fetched, ruled: Ruling, now: float) -> None:
         """Content came that nobody had made conditional: did the validators move as it did?"""
-        if visit.validated or verdict.changed is None or (probe is not None and probe.was_conditional):
+        if visit.validated or ruled.changed is None or (visit.probe is not None and visit.probe.was_conditional):
             return
         before = facts.etag, facts.last_modified
-        is_other = bool(verdict.changed) or verdict.size is not None
+        is_other = bool(ruled.changed) or ruled.is_new or ruled.reason in ("template", "minimum_change", "flapping")
         if self._collection.validators.compared(visit.host, before, fetched.validators, changed=is_other):
             self._count("crawlsched/validators/trials")
             self._collection.save_host(visit.host, now)
 
     def _probed(self, visit: Visit, fetched: Fetched, content: Content, now: float) -> ForSpider:
         """A second fetch taught what is noise, and nothing else: whether the page changed was judged by the first."""
-        self._take_note(content, now)
-        facts = self._collection.facts_of(visit.page)
-        if facts.recipe != content.fingerprint.recipe:
-            self._collection.put_facts(rebaselined(facts, content, fetched.validators), now)
+        assert visit.probe is not None
+        first = visit.probe.first.seen
+        if _is_like(visit.probe.first, content):
+            detector = self._detector(content)
+            self._learn_at_once(detector, visit.probe, content, now)
+            assert first is not None
+            assert content.seen is not None
+            finding = detector.judge(content.seen, first.trace, now, learns=False)
+            if finding.is_change and not detector.noise.are_new_suspects(first.page, finding.left):
+                # It was edited between the two fetches: the spider is to have what came second, too.
+                return self._seen(visit, visit.page, fetched, content, now)
+            self._collection.keep_learned(content.url, content.fingerprint.recipe, now)
         self.end(visit, Outcome.PROBED, now, fetched)
         self._planner.release(visit.page, now)
         return ForSpider.NOTHING
@@ -293,32 +315,19 @@ class Responses:
         is_wrong = content is not None and content.likeness == probe.first.likeness
         self.end(visit, Outcome.WRONG if is_wrong else Outcome.PROBED, now, fetched)
         self._collection.wrong_pages.answered(visit.host, probe.first.likeness)
-        if content is not None:
-            self._learn_wrong(visit.host, content, now, is_told=True)
+        if content is not None and not content.fingerprint.is_empty:
+            # Pages that scripts draw have no text, and are none the worse for it.
+            self._collection.wrong_pages.learn(visit.host, content)
+            self._collection.save_host(visit.host, now)
         if is_wrong:
+            self.on_ruling(visit, probe.first, Ruling(Outcome.WRONG, ForSpider.NOTHING, reason="wrong_page"))
+            url = self._collection.facts_of(visit.page).url
+            self._collection.withheld.note(host_of(url), "wrong_page", url, now)
             self._planner.failed(visit.page, now)
             self._collection.unsaved.page(visit.page, now)
         else:
             self._probes.ask(replace(probe, impossible_url=None, asked_at=now))
         return ForSpider.NOTHING
-
-    def _wrong(self, visit: Visit, fetched: Fetched, content: Content, now: float) -> ForSpider:
-        """Another page was served in the place of this one: nothing is learned, and it backs off as after an error."""
-        self._collection.withheld.note(host_of(visit.url), "wrong_page", visit.url, now)
-        self.end(visit, Outcome.WRONG, now, fetched)
-        self._learn_wrong(visit.host, content, now)
-        self._planner.failed(visit.page, now)
-        return ForSpider.NOTHING
-
-    def _learn_wrong(self, host: int, content: Content, now: float, *, is_told: bool = False) -> None:
-        if content.fingerprint.is_empty:  # pages that scripts draw have no text, and are none the worse for it
-            return
-        for page, digest in self._collection.wrong_pages.learn(host, content, is_told=is_told):
-            facts = self._collection.facts_of(page) if self._collection.knows(page) else None
-            if facts is not None and digest == (facts.pending_fingerprint or facts.fingerprint):
-                # It was taken for this page's content. What comes next is new to the spider, and no observation.
-                self._collection.put_facts(facts._replace(**_NOTHING_KEPT), now)
-        self._collection.save_host(host, now)
 
     def _moved(self, visit: Visit, to: Request, fetched: Fetched, content: Content, now: float) -> ForSpider:
         """Every redirect was permanent: the page lives elsewhere now, and what came is that page's content."""
@@ -343,19 +352,19 @@ class Responses:
         return self._seen(visit, page, fetched, content, now)
 
     def _observe(
-        self, visit: Visit, verdict: Verdict, page: int, fetched: Fetched, now: float, doubt: float = 0.0
+        self, visit: Visit, ruled: Ruling, page: int, fetched: Fetched, now: float, doubt: float = 0.0
     ) -> None:
         """Learn from a visit that reached content."""
         since = None
-        if verdict.changed and self._collection.validators.tells_time(visit.host):
+        if ruled.changed and self._collection.validators.tells_time(visit.host):
             since = seconds_since(fetched.last_modified, fetched.date, now)
-        observation = self._planner.crawled(page, now, verdict.changed, doubt=doubt, time_since_modified=since)
+        observation = self._planner.crawled(page, now, ruled.changed, doubt=doubt, time_since_modified=since)
         self._collection.unsaved.page(page, now)
-        if verdict.changed:
+        if ruled.changed:
             self._collection.unsaved.changed(page, now)
-        if observation is not None and verdict.changed:
+        if observation is not None and ruled.changed:
             self._count("crawlsched/changes_found")
-        self.end(visit, verdict.outcome, now, fetched, observation=observation, size=verdict.size)
+        self.end(visit, ruled.outcome, now, fetched, observation=observation, size=ruled.size)
 
     def failed(
         self, visit: Visit, now: float, *, retry_at: float | None = None, fetched: Fetched | None = None
@@ -412,8 +421,6 @@ class Responses:
         self._planner.release_host(visit.host)
         if visit.probe is not None:
             self._probes.ended(visit.probe)
-            if visit.probe.sibling is not None:  # however that ended
-                self._judge_waiting(visit.probe, now)
         if visit.page < 0 or not self._collection.knows(visit.page):
             return
         if outcome is not Outcome.PROBED:
@@ -443,12 +450,3 @@ class Responses:
                 self._collection.hosts.failed(visit.host, visit.opened_at, now, wait)
         elif outcome not in (Outcome.REFUSED, Outcome.DROPPED):
             self._collection.hosts.answered(visit.host)
-
-
-def withheld_for(verdict: Verdict, content: Content) -> str | None:
-    """Return the reason for which content that is another one is not delivered; None: it is the same."""
-    if verdict.outcome is Outcome.FLAPPING:
-        return "flapping"
-    if content.is_template_edit:
-        return "template"
-    return "minimum_change" if verdict.size is not None and verdict.outcome is Outcome.UNCHANGED else None

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 
 from crawlsched.change_detection import RawBytes
 from crawlsched.collection.collection import Collection
-from crawlsched.content.judging import kept_of
-from crawlsched.content.noise_masks import NoiseMasks
 from crawlsched.content.reading import Body, Content, is_current, is_quick, read_content
 from crawlsched.content.recipe_choice import Recipes, meant_for
 from crawlsched.exceptions import DamagedRow, StoreError
@@ -83,7 +80,7 @@ class Outgoing:
 
     def warm_up(self) -> None:
         """Read a page of nothing: the first reading takes ten times as long as the next, for what it loads."""
-        read_content(Body(b"<p>", "text/html", None, ""), self._recipes.of(""), NoiseMasks(lambda template: None))
+        read_content(Body(b"<p>", "text/html", None, ""), self._recipes.of(""))
 
     def next_page(self, now: float, host_free_at: Callable[[int, float], float]) -> tuple[Visit, PageFacts] | None:
         """Return the page that is worth most among those whose host may be asked now, and begin its visit."""
@@ -185,12 +182,6 @@ class Outgoing:
                 self._probes.ended(probe)
                 continue
             page = probe.page
-            if probe.sibling is not None:
-                if self._collection.knows(probe.sibling) and not self._collection.planner.in_flight(probe.sibling):
-                    page = probe.sibling
-                    self._collection.planner.hold(page)
-                else:  # its own visit will have shown as much
-                    probe = replace(probe, sibling=None)
             known = self._facts_to_send(page, now)
             if known is None:
                 self._probes.ended(probe)
@@ -200,8 +191,6 @@ class Outgoing:
             visit.probe = probe
             self._count("crawlsched/dispatched")
             self._count("crawlsched/dispatched/probe")
-            if probe.sibling is not None:
-                self._count("crawlsched/probes/siblings")
             return visit, facts
         return None
 
@@ -219,7 +208,7 @@ class Outgoing:
         # What is to be delivered must come as content: a 304 has nothing for a callback.
         if self._delivers_unchanged or self._owing.of(visit.page, visit.opened_at):
             return None, None
-        if not is_current(facts.recipe, recipe, self._collection.masks, facts.url):
+        if not is_current(facts.recipe, recipe):
             return None, None
         return self._collection.validators.to_send(visit.host, facts.etag, facts.last_modified)
 
@@ -230,26 +219,15 @@ class Outgoing:
         if body.encoding is not None and len(body.body) > most and not isinstance(recipe, RawBytes):
             body = body._replace(body=body.body[:most])
         facts = self._collection.facts_of(visit.page) if self._collection.knows(visit.page) else None
-        before = kept_of(facts) if facts is not None else None
-        first = visit.probe.first.blocks if visit.probe is not None and visit.probe.sibling is None else None
+        before = None
+        if facts is not None and is_current(facts.recipe, recipe):
+            before = facts.pending_fingerprint or facts.fingerprint
         address = None
         if visit.probe is not None and visit.probe.impossible_url is not None:
             address = body.url
             # By the URL of the page that may have been replaced, so that the two can be compared.
             body, recipe = body._replace(url=visit.probe.first.url), self._recipes.of(visit.probe.first.url, meant)
-            before = first = None
-        # What is served in the place of pages says nothing about the templates of its site.
-        sites = self._collection.sites if visit.probe is None or visit.probe.impossible_url is None else None
+            before = None
         text_bytes = self._collection.settings.kept_text_bytes
-        read = partial(
-            read_content,
-            body,
-            recipe,
-            self._collection.masks,
-            before=before,
-            first=first,
-            text_bytes=text_bytes,
-            sites=sites,
-            address=address,
-        )
+        read = partial(read_content, body, recipe, before=before, text_bytes=text_bytes, address=address)
         return read, is_quick(body, recipe)

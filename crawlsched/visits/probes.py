@@ -1,33 +1,31 @@
-"""Probes: second fetches by which a visit is judged: of the page, of a sibling, of one beside it that cannot exist."""
+"""Probes: second fetches by which a visit is judged, or by which is learned what changes by itself."""
 
 from __future__ import annotations
 
-from collections import Counter, deque
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from random import Random
 
+from crawlsched.change_detection import Finding, TemplateNoise
 from crawlsched.content.reading import Content
 
 __all__ = ["Probe", "Probes"]
 
 # So many probes are made of a template's first visits.
 _FIRST_PROBES = 3
-# Visits that look changed are all probed until so many probes in a row have found nothing that was not known: one in 32
-# such runs overlooks noise with two states.
+# Visits that look changed are all probed until so many probes in a row have found nothing that was not known.
 _QUIET_PROBES = 5
-# On a site whose last five probes, of any template, have found nothing so few of each kind are enough: noise is mostly
-# in what all templates of a site have in common, and pages of small templates would be probed at every visit.
-_FIRST_PROBES_OF_QUIET_SITE = 1
-_QUIET_PROBES_OF_QUIET_SITE = 2
-# This share of the visits that find nothing new is probed where something is ignored, so that it can return.
-_SHARE_OF_UNCHANGED = 0.01
-# And this one where something is ignored that was seen to differ only once: what a page's author wrote between two
-# fetches of a probe is hidden on all pages of the template, until a dozen probes have shown that it stands still.
+# This share of the visits that find nothing but noise is probed, so that it can return.
+_SHARE_OF_NOISE = 0.02
 _SHARE_UNTIL_CONFIRMED = 0.1
+_CONFIRMED = 12
+_RETURNS = 5.0
 _MOST_WAITING = 50
-# Siblings are asked for each edit that may be the template's until so many in a row have shown that it was not.
-_SIBLINGS_IN_VAIN = 3
+# Second fetches by which is only learned: this share of all visits, and so many more.
+_SHARE, _AT_LEAST = 0.04, 6
+# No page is fetched twice before this share of all has been fetched once, or so many visits were made.
+_SHARE_KNOWN, _ENOUGH_VISITS = 0.95, 1_000
 
 
 @dataclass(slots=True, eq=False)
@@ -43,19 +41,15 @@ class Probe:
     first : Content
         What the first fetch gave.
     is_held : bool
-        Whether the page looked changed, and whether it did is judged by this fetch.
+        Whether the visit is judged by this fetch.
     was_conditional : bool
         Whether the first fetch was.
     asked_at : float
         POSIX seconds.
+    given : sequence of int or None
+        The trace of what the reader of the page had been given before.
     impossible_url : str or None
         Of the page that cannot exist, if that is what is fetched.
-    sibling : int or None
-        Another page of the template, if that is what is fetched: does it show the same edit?
-    looked_at : tuple of int
-        Pages that were looked at for that before.
-    told_nothing : bool
-        Whether the last of them had edits of its own, too.
     """
 
     page: int
@@ -64,15 +58,8 @@ class Probe:
     is_held: bool
     was_conditional: bool
     asked_at: float
+    given: Sequence[int] | None = None
     impossible_url: str | None = None
-    sibling: int | None = None
-    looked_at: tuple[int, ...] = ()
-    told_nothing: bool = False
-
-    @property
-    def template(self) -> str:
-        """The template whose noise is probed."""
-        return self.first.template or ""
 
 
 class Probes:
@@ -84,107 +71,90 @@ class Probes:
         Chooses.
     enabled : bool, default True
         False: nothing is ever probed.
+
+    Notes
+    -----
+    A visit is put off only where a second fetch has to tell (see `ruling`); all others are judged at once, and probed
+    to learn from. Those are few: three of a template's first visits, visits that look changed until five in a row have
+    shown nothing new, and ever fewer after that; together 4 in a hundred visits and 6 more.
     """
 
     def __init__(self, rng: Random, *, enabled: bool = True) -> None:
         self._rng = rng
         self._enabled = enabled
         self._waiting: deque[Probe] = deque()
-        self._of_template: Counter[str] = Counter()
         self._not_again: set[int] = set()
-        # By site, how many probes in a row have found nothing that was not known.
-        self._quiet_of_site: Counter[str] = Counter()
-        # By site, how many siblings in a row have shown that an edit was the page's own.
-        self._in_vain_of_site: Counter[str] = Counter()
+        self._open_hosts: dict[int, int] = {}
+        self.n_visits = 0
+        self.n_asked = 0
+        self._all_known = False
 
     def __len__(self) -> int:
         """How many wait."""
         return len(self._waiting)
 
-    def is_wanted(self, page: int, content: Content, changed: bool | None, *, returned: bool = False) -> bool:
-        """Decide whether a visit is worth a second fetch.
+    def visited(self, known: Callable[[], tuple[int, int]]) -> None:
+        """A page was visited; `known` gives how many pages have been, and how many there are."""
+        self.n_visits += 1
+        # Asked ever more rarely: counting costs as much as there are pages.
+        if not self._all_known and (self.n_visits < 16 or self.n_visits % 16 == 0):
+            n_seen, n_pages = known()
+            self._all_known = n_seen >= _SHARE_KNOWN * n_pages or self.n_visits >= _ENOUGH_VISITS
 
-        Parameters
-        ----------
-        page : int
-        content : Content
-            What it found.
-        changed : bool or None
-            Whether the page looks changed; None where that cannot be told.
-        returned : bool, default False
-            Whether it looks as it did some changes before.
+    def may_ask(self, page: int) -> bool:
+        """Whether a visit of a page may be put off.
 
         Notes
         -----
-        Of visits that look changed the share `NoiseMask.doubt` is probed, the probability that noise will be found
-        that is not known: 1/12 when ten in a row have found nothing. Until five probes in a row have found nothing all
-        of them are; and of first visits three, one after the other: other pages share what they find. Where the site's
-        last five have found nothing, whatever the template, two in a row and one are enough. Probed are also all that
-        look as they did before: pages are seldom edited back, and a heading that is put to trial, or an advertisement
-        that comes and goes, has few states, of which two fetches show the same one often enough to escape. While the
-        mask has rules that are not confirmed, which may be an edit's, all visits that look changed are probed, and a
-        tenth of those that do not instead of a hundredth: the rules differ again, or are forgotten. A
-        page whose probe was given up is judged without one the next time: no host is so slow that its pages are never
+        A page whose probe was given up is judged without one the next time: no host is so slow that its pages are never
         judged.
         """
-        mask = content.mask
-        if mask is None or content.is_surprised is not None or not self._enabled:
+        if not self._enabled or len(self._waiting) >= _MOST_WAITING or not self._all_known:
             return False
         if page in self._not_again:
             self._not_again.discard(page)
             return False
-        if len(self._waiting) >= _MOST_WAITING:
-            return False
-        template = str(content.template)
-        is_quiet = self._quiet_of_site[_site(template)] >= _QUIET_PROBES
-        if changed:
-            enough = _QUIET_PROBES_OF_QUIET_SITE if is_quiet else _QUIET_PROBES
-            is_open = mask.n_quiet < enough or returned or not mask.is_confirmed
-            return is_open or self._rng.random() < mask.doubt
-        if changed is None:
-            enough = _FIRST_PROBES_OF_QUIET_SITE if is_quiet else _FIRST_PROBES
-            return mask.n_probes < enough and not self._of_template[template]
-        share = _SHARE_OF_UNCHANGED if mask.is_confirmed else _SHARE_UNTIL_CONFIRMED
-        return mask.n_rules > 0 and self._rng.random() < share
+        return True
 
-    def learned(self, template: str, *, is_surprised: bool) -> None:
-        """A probe has found noise that was not known, or has not."""
-        site = _site(template)
-        self._quiet_of_site[site] = 0 if is_surprised else self._quiet_of_site[site] + 1
-
-    def is_sibling_wanted(self, page: int, content: Content) -> bool:
-        """Decide whether another page of the template is looked at before this one is taken for changed.
-
-        Parameters
-        ----------
-        page : int
-        content : Content
-            What its visit found.
+    def confirms_return(self, noise: TemplateNoise | None) -> bool:
+        """Decide whether a page that says what it said before has to say so twice.
 
         Notes
         -----
-        It is for each edit that one page has shown and that may be the template's. Another one is looked at only where
-        the first has not told: it had changed otherwise, too, or has no such words. It is three at most.
-        Where the last n siblings, three or more, have shown that it was the page's own, the share 1/(n + 2) is, which
-        is the probability that it will not be if nothing else is known.
+        Where n such pages of a template in a row have, fewer are asked: the share 5/(n + 1) after five.
         """
-        if not content.may_be_template_edit or not self._enabled or len(self._waiting) >= _MOST_WAITING:
-            return False
-        if page in self._not_again:
-            self._not_again.discard(page)
-            return False
-        in_vain = self._in_vain_of_site[_site(str(content.template))]
-        return in_vain < _SIBLINGS_IN_VAIN or self._rng.random() * (in_vain + 2) < 1.0
+        n = 0 if noise is None else noise.n_returns
+        return self._rng.random() * (n + 1) < _RETURNS
 
-    def sibling_told(self, template: str, *, is_template_edit: bool) -> None:
-        """A sibling has shown the same edit, or has not."""
-        site = _site(template)
-        self._in_vain_of_site[site] = 0 if is_template_edit else self._in_vain_of_site[site] + 1
+    def is_wanted(self, host: int, finding: Finding, noise: TemplateNoise) -> bool:
+        """Decide whether a visit that has been judged is worth a second fetch.
+
+        Parameters
+        ----------
+        host : int
+        finding : Finding
+            What it found.
+        noise : TemplateNoise
+            What is known of the page's template.
+        """
+        if not self._enabled or not self._all_known or len(self._waiting) >= _MOST_WAITING:
+            return False
+        if self.n_asked >= _AT_LEAST + _SHARE * self.n_visits:
+            return False
+        if finding.kind == "first":
+            return noise.n_probes < _FIRST_PROBES and not self._open_hosts.get(host)
+        if finding.is_news:
+            return noise.n_quiet < _QUIET_PROBES or self._rng.random() * (noise.n_quiet + 2) < 1.0
+        if finding.reason == "noise":
+            share = _SHARE_OF_NOISE if noise.n_probes >= _CONFIRMED else _SHARE_UNTIL_CONFIRMED
+            return self._rng.random() < share
+        return False
 
     def ask(self, probe: Probe) -> None:
         """Put a probe in line for a slot."""
         self._waiting.append(probe)
-        self._of_template[probe.template] += 1
+        self._open_hosts[probe.host] = self._open_hosts.get(probe.host, 0) + 1
+        self.n_asked += 1
 
     def next_due(self, is_free: Callable[[int], bool]) -> Probe | None:
         """Take out the probe that has waited longest among those whose host may be asked now."""
@@ -205,10 +175,8 @@ class Probes:
 
     def ended(self, probe: Probe) -> None:
         """A probe was made, or given up."""
-        self._of_template[probe.template] -= 1
-        if not self._of_template[probe.template]:
-            del self._of_template[probe.template]
-
-
-def _site(template: str) -> str:
-    return template.partition("/")[0]
+        left = self._open_hosts.get(probe.host, 0) - 1
+        if left > 0:
+            self._open_hosts[probe.host] = left
+        else:
+            self._open_hosts.pop(probe.host, None)

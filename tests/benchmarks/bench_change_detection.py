@@ -17,10 +17,20 @@ from concurrent.futures import ThreadPoolExecutor
 from lxml import etree
 from scrapy.utils.sitemap import Sitemap
 
-from crawlsched.change_detection import LivingBlocks, MainText, RawBytes, Selectors, VisibleText, page_blocks
+from crawlsched.change_detection import (
+    Detector,
+    LivingBlocks,
+    MainText,
+    RawBytes,
+    Seen,
+    Selectors,
+    SharedTexts,
+    TemplateNoise,
+    VisibleText,
+    page_blocks,
+)
 from crawlsched.change_signals import announcements, read_sitemap
-from crawlsched.content.noise_masks import NoiseMasks
-from crawlsched.content.reading import Before, Body, Content, read_content
+from crawlsched.content.reading import Body, Content, read_content
 from tests.noisy_pages import Counts, Judge, real_pages, visits_of_a_site, visits_of_real_pages
 
 URL = "https://www.example.com/sitemap.xml"
@@ -154,32 +164,31 @@ def bench_sitemaps() -> None:
 
 def bench_reading() -> None:
     """What a visit costs: fingerprint, text and sketches of a new content, and what the slot clock feels of it."""
-    recipe, masks = LivingBlocks(), NoiseMasks(lambda template: None)
+    recipe = LivingBlocks()
     rng = random.Random(2)
     body = Body(page(100_000, rng), "text/html", "utf-8", URL)
-    other = page_blocks(page(100_000, rng).decode())
+    other = Seen(URL, page_blocks(page(100_000, rng).decode()))
     huge = body._replace(body=page(2_000_000, rng))
-    content = read_content(body, recipe, masks)
-    same = Before(*content.fingerprint, content.block_sketch)
+    content = read_content(body, recipe)
+    same = content.fingerprint.digest
+    assert content.seen is not None
+    seen = content.seen
     reference = cpu_seconds(lambda: scrapy_texts(body.body), 30)
     print(f"\nReading a response of {len(body.body):,} bytes, as the crawl does")
     print(f"{'':34s}{'CPU ms':>10s}{'of lxml':>10s}")
     for name, function in (
-        ("unchanged", lambda: read_content(body, recipe, masks, before=same)),
-        ("changed: text and sketches, too", lambda: read_content(body, recipe, masks)),
-        (
-            "second fetch: the mask learns",
-            lambda: read_content(body, recipe, NoiseMasks(lambda template: None), first=other),
-        ),
-        ("changed, its text kept", lambda: read_content(body, recipe, masks, text_bytes=20_000)),
+        ("unchanged", lambda: read_content(body, recipe, before=same)),
+        ("changed: text and sketches, too", lambda: read_content(body, recipe)),
+        ("judged against another page", lambda: Detector(TemplateNoise(), SharedTexts()).judge(seen, other.trace, 0.0)),
+        ("changed, its text kept", lambda: read_content(body, recipe, text_bytes=20_000)),
     ):
         seconds = cpu_seconds(function, 15)
         print(f"{name:34s}{1e3 * seconds:10.2f}{seconds / reference:10.2f}")
     print(f"\n{'Lateness of a 1 ms tick meanwhile':34s}{'p99 ms':>10s}{'max ms':>10s}")
     for name, function in (
         ("nothing else (sleep)", lambda: time.sleep(0.7)),
-        ("100 KB, twenty in a thread", lambda: [read_content(body, recipe, masks) for _ in range(20)]),
-        ("2 MB in a thread", lambda: read_content(huge, recipe, masks)),
+        ("100 KB, twenty in a thread", lambda: [read_content(body, recipe) for _ in range(20)]),
+        ("2 MB in a thread", lambda: read_content(huge, recipe)),
     ):
         interval = sys.getswitchinterval()
         sys.setswitchinterval(0.0005)  # as the crawl does
@@ -234,11 +243,11 @@ def longest_call(function: Callable[[], object]) -> tuple[float, str]:
 
 def bench_event_loop() -> None:
     """What the event loop feels of pages of 100 KB that are read in a thread, as the crawl does, and on the loop."""
-    recipe, masks = LivingBlocks(), NoiseMasks(lambda template: None)
+    recipe = LivingBlocks()
     bodies = itertools.cycle(Body(page(100_000, random.Random(n)), "text/html", "utf-8", URL) for n in range(8))
 
     def read() -> Content:
-        return read_content(next(bodies), recipe, masks)
+        return read_content(next(bodies), recipe)
 
     # As much work for a thread, during which other threads may have the interpreter: what the machine does to the loop.
     megabytes = bytes(int(cpu_seconds(read, 10) / cpu_seconds(lambda: hashlib.blake2b(bytes(10**6)), 10) * 10**6))

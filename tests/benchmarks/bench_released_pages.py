@@ -72,27 +72,15 @@ def edited_pages(
 
 
 def released(
-    two: tuple[dict[str, bytes], dict[str, bytes]], edited: set[str], names: list[str], by: Recipe, *, siblings: bool
+    two: tuple[dict[str, bytes], dict[str, bytes]], edited: set[str], names: list[str], by: Recipe
 ) -> tuple[Counts, list[str], list[str]]:
     """Visit all pages with both releases; return the counts, the pages wrongly changed, and the edits not seen."""
-    rng = Random(1)
-    release = 0
-    judge = Judge(by, rng)
-    if siblings:
-
-        def world(url: str) -> tuple[bytes, int]:
-            name = url.removeprefix(SITE)
-            return two[release][name], release if name in edited else 0
-
-        judge.world = world
+    judge = Judge(by, Random(1))
     for release in (0, 1):
         for name in names:
-            if siblings:
-                judge.look(SITE + name)
-            else:
-                body = two[release][name]
-                fetch: Callable[[], bytes] = lambda body=body: body  # type: ignore[misc]  # noqa: E731
-                judge.visit(SITE + name, fetch, edited=bool(release) and name in edited)
+            body = two[release][name]
+            fetch: Callable[[], bytes] = lambda body=body: body  # type: ignore[misc]  # noqa: E731
+            judge.visit(SITE + name, fetch, edited=bool(release) and name in edited)
     found = {url.removeprefix(SITE) for url in judge.found_changed}
     return judge.counts, sorted(found - edited), sorted(edited - found)
 
@@ -117,17 +105,16 @@ def main() -> None:
         print(f"    beside the article: {' '.join(sorted(beside))}")
     print(f"{'':36s}{'false':>8s}{'of':>5s}{'seen':>7s}{'of':>5s}{'beside':>8s}{'of':>5s}{'requests':>10s}")
     by_name = LivingBlocks()
-    rows: list[tuple[str, Recipe, bool, int]] = [
-        ("each page by itself", recipe("blocks", template_edits=True), False, -1),
-        ("visible text", VisibleText(), False, -1),
-        ("the article by a selector", recipe("blocks", keep=[given.article], template_edits=True), False, -1),
-        ("default, without siblings", by_name, False, -1),
-        ("default", by_name, True, -1),
-        *((f"default, shuffled ({seed})", by_name, True, seed) for seed in range(given.shuffled)),
+    rows: list[tuple[str, Recipe, int]] = [
+        ("each page by itself", recipe("blocks", template_edits=True), -1),
+        ("visible text", VisibleText(), -1),
+        ("the article by a selector", recipe("blocks", keep=[given.article], template_edits=True), -1),
+        ("default", by_name, -1),
+        *((f"default, shuffled ({seed})", by_name, seed) for seed in range(given.shuffled)),
     ]
-    for title, by, siblings, seed in rows[3 * given.default_only :]:
+    for title, by, seed in rows[3 * given.default_only :]:
         names = Random(seed).sample(common, len(common)) if seed >= 0 else common
-        counts, wrong, missed = released(two, edited, names, by, siblings=siblings)
+        counts, wrong, missed = released(two, edited, names, by)
         false = [name for name in wrong if name in differ and name not in beside]
         n_beside = len(beside.intersection(wrong))
         n_requests = counts.visits + counts.probes - len(common)

@@ -54,12 +54,11 @@ def _with_a_trial(seed: int) -> Counts:
 
 
 def test_noise_with_two_states_is_found_and_stays_found() -> None:
-    """Every other probe of it shows the same twice; of 60 sites at most three have more than 3 % false changes."""
-    counts = [_with_a_trial(seed) for seed in range(60)]
+    """Every other probe of it shows the same twice, so it is told some times before it is known; no edit is hidden."""
+    counts = [_with_a_trial(seed) for seed in range(30)]
     total = sum(counts, Counts())
-    assert total.false_share < 0.003, total
-    assert total.seen_share > 0.99, total
-    assert sum(count.false_share > 0.03 for count in counts) <= 3
+    assert total.false_share < 0.05, total
+    assert total.seen == total.edits, total
     assert total.probes < 0.07 * total.visits, total
 
 

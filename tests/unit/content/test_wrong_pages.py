@@ -5,71 +5,85 @@ from __future__ import annotations
 from random import Random
 from urllib.parse import urljoin
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crawlsched.change_detection import LivingBlocks
-from crawlsched.content.judging import judged
-from crawlsched.content.noise_masks import NoiseMasks
+from crawlsched.change_detection import Finding, recipe
 from crawlsched.content.reading import Body, Content, read_content
-from crawlsched.content.wrong_pages import Suspicion, WrongPages, impossible_url
+from crawlsched.content.ruling import Suspicion, ruling
+from crawlsched.content.wrong_pages import WrongPages, impossible_url
 from crawlsched.store import PageFacts
 
 WALL = "<h1>Please log in</h1><p>To read on you need an account, which costs nothing at all."
-MASKS = NoiseMasks(read=lambda template: None)
 
 
-def content(markup: str, content_type: str = "text/html") -> Content:
-    return read_content(Body(markup.encode(), content_type, "utf-8", "http://a/b"), LivingBlocks(), MASKS)
+def content(markup: str, content_type: str = "text/html", url: str = "http://a/b") -> Content:
+    return read_content(Body(markup.encode(), content_type, "utf-8", url), recipe("blocks"))
 
 
-def never_seen(page: int) -> PageFacts:
-    return PageFacts(page, f"http://a/{page}", None, None, None, None, None, None, None, 0, None, 1)
+def never_seen(page: int, url: str = "") -> PageFacts:
+    return PageFacts(page, url or f"http://a/{page}", None, None, None, None, None, None, None, 0, None, 1)
 
 
 def article(page: int, edit: str = "water") -> str:
     return f"<h1>Article {page}</h1><p>Number {page} tells of leaves and {edit}, of cups and of all that is {page}."
 
 
-def seen(page: int, markup: str) -> PageFacts:
+def seen(page: int, markup: str, content_type: str = "text/html", url: str = "") -> PageFacts:
     """Facts of a page of which this was delivered."""
-    facts = judged(never_seen(page), content(markup), (None, None), 0.0).facts
+    finding = Finding(True, False, "first")
+    facts = ruling(never_seen(page, url), content(markup, content_type), finding, (None, None)).facts
+    assert facts is not None
     return facts._replace(fingerprint=facts.pending_fingerprint, pending_fingerprint=None)
 
 
 def suspect(wrong: WrongPages, facts: PageFacts, markup: str) -> Suspicion:
-    now = content(markup)
-    return wrong.suspect(0, facts, now, judged(facts, now, (None, None), 0.0))
+    return wrong.suspect(0, facts, content(markup))
 
 
 def test_a_page_that_is_replaced_makes_us_ask_for_one_that_cannot_exist() -> None:
-    """An edit does not; and what is known for a wrong page is one at every page, new ones included."""
+    """An edit does not; and what the host serves for such a page is wrong at every page that was delivered before."""
     wrong = WrongPages(Random(1))
     assert suspect(wrong, seen(1, article(1)), article(1, "milk")) is Suspicion.NONE
     assert suspect(wrong, seen(2, article(2)), WALL) is Suspicion.ASK
-    wrong.learn(0, content(WALL), is_told=True)
+    wrong.learn(0, content(WALL))
     assert suspect(wrong, seen(3, article(3)), WALL) is Suspicion.WRONG
-    assert suspect(wrong, never_seen(4), WALL) is Suspicion.WRONG
     assert suspect(wrong, seen(1, article(1)), article(1, "milk")) is Suspicion.NONE
 
 
-def test_three_pages_replaced_by_the_same_were_not() -> None:
-    """Without any answer: the third page tells, and the first two are named when that is learned."""
+def test_a_page_never_delivered_is_never_withheld() -> None:
+    """Whatever is known of its content: the spider is to see it once."""
     wrong = WrongPages(Random(1))
-    found = [suspect(wrong, seen(1, article(1)), WALL)]
-    wrong.answered(0, content(WALL).likeness)  # otherwise
-    found += [suspect(wrong, seen(page, article(page)), WALL) for page in (2, 3)]
-    assert found == [Suspicion.ASK, Suspicion.NONE, Suspicion.WRONG]
-    assert sorted(page for page, _ in wrong.learn(0, content(WALL))) == [1, 2, 3]
+    wrong.learn(0, content(WALL))
+    assert suspect(wrong, never_seen(4), WALL) is Suspicion.NONE
+    assert suspect(wrong, never_seen(5), "") is Suspicion.NONE
 
 
-def test_two_new_pages_with_one_content_are_asked_about_but_not_condemned() -> None:
-    """The same article under two addresses is no wrong page."""
+@pytest.mark.parametrize("url", ["http://a/", "http://a/index.html", "http://a"])
+def test_a_home_page_is_not_the_error_page_of_its_host(url: str) -> None:
+    """Though the host may serve it for all that it has not found."""
     wrong = WrongPages(Random(1))
-    found = [suspect(wrong, never_seen(page), article(1)) for page in (1, 2)]
-    wrong.answered(0, content(article(1)).likeness)  # otherwise
-    found += [suspect(wrong, never_seen(page), article(1)) for page in (3, 4)]
-    assert found == [Suspicion.NONE, Suspicion.ASK, Suspicion.NONE, Suspicion.NONE]
+    wrong.learn(0, content(WALL))
+    assert suspect(wrong, seen(1, article(1), url=url), WALL) is Suspicion.NONE
+
+
+def test_pages_that_say_the_same_words_now_are_fetched_twice_and_no_more() -> None:
+    """Ten products are discontinued with the same words: that is what these pages say."""
+    wrong = WrongPages(Random(1))
+    found = [suspect(wrong, seen(page, article(page)), WALL) for page in range(1)]
+    wrong.answered(0, content(WALL).likeness)  # otherwise: there is no such page
+    found += [suspect(wrong, seen(page, article(page)), WALL) for page in range(1, 10)]
+    assert found == [Suspicion.ASK, *[Suspicion.REPLACED] * 9]
+
+
+def test_a_wall_that_comes_and_goes_is_known_after_two_pages() -> None:
+    """Each was itself again at the second fetch."""
+    wrong = WrongPages(Random(1))
+    assert not wrong.passed(0, 1, content(WALL))
+    assert not wrong.passed(0, 1, content(WALL))
+    assert wrong.passed(0, 2, content(WALL))
+    assert suspect(wrong, seen(3, article(3)), WALL) is Suspicion.WRONG
 
 
 def test_no_page_is_judged_by_content_that_its_host_is_being_asked_about() -> None:
@@ -77,16 +91,12 @@ def test_no_page_is_judged_by_content_that_its_host_is_being_asked_about() -> No
     wrong = WrongPages(Random(1))
     found = [suspect(wrong, seen(page, article(page)), WALL) for page in (1, 2)]
     assert found == [Suspicion.ASK, Suspicion.ASK]
-    wrong.learn(0, content(WALL), is_told=True)
-    wrong.answered(0, content(WALL).likeness)
-    assert suspect(wrong, seen(3, article(3)), WALL) is Suspicion.WRONG
 
 
 def test_a_page_that_lost_its_content_is_wrong_and_one_that_never_had_any_is_not() -> None:
     """An application that is drawn by scripts has no text from the start."""
     wrong = WrongPages(Random(1))
     assert suspect(wrong, seen(1, article(1)), "") is Suspicion.WRONG
-    assert suspect(wrong, never_seen(2), "<div id=app></div>") is Suspicion.NONE
     assert suspect(wrong, seen(2, "<div id=app></div>"), "<div id=root></div>") is Suspicion.NONE
 
 
@@ -94,7 +104,7 @@ def test_questions_to_a_host_are_few() -> None:
     """However often pages are replaced, at most one request in twenty asks for what cannot exist."""
     wrong = WrongPages(Random(1))
     found = [
-        suspect(wrong, seen(page, article(page)), f"<p>Other text of {chr(200 + page)}, altogether")
+        suspect(wrong, seen(page, article(page)), f"<p>Other text of {chr(200 + page)}, altogether and entirely")
         for page in range(100)
     ]
     assert found.count(Suspicion.ASK) == 5
@@ -106,22 +116,21 @@ def test_documents_that_are_no_pages_are_left_alone() -> None:
     wrong = WrongPages(Random(1))
     out = content('{"in stock": 0}', "application/json")
     for page in range(10):
-        before = judged(never_seen(page), content(f'{{"in stock": {page + 1}}}', "application/json"), (None, None), 0.0)
-        facts = before.facts._replace(fingerprint=before.facts.pending_fingerprint, pending_fingerprint=None)
-        assert wrong.suspect(0, facts, out, judged(facts, out, (None, None), 0.0)) is Suspicion.NONE
+        facts = seen(page, f'{{"in stock": {page + 1}}}', "application/json")
+        assert wrong.suspect(0, facts, out) is Suspicion.NONE
 
 
 def test_it_can_be_switched_off_and_hosts_do_not_mix() -> None:
-    """What one host does is not held against another."""
+    """What one host does is not held against another; and what is known survives."""
     off = WrongPages(Random(1), enabled=False)
-    off.learn(0, content(WALL), is_told=True)
+    off.learn(0, content(WALL))
     assert suspect(off, seen(3, article(3)), WALL) is Suspicion.NONE
     wrong = WrongPages(Random(1))
     wrong.learn(1, content(WALL))
-    assert suspect(wrong, never_seen(3), WALL) is Suspicion.NONE
+    assert suspect(wrong, seen(3, article(3)), WALL) is Suspicion.ASK
     again = WrongPages(Random(1))
     again.load(0, wrong.to_list(1))
-    assert suspect(again, never_seen(3), WALL) is Suspicion.WRONG
+    assert suspect(again, seen(3, article(3)), WALL) is Suspicion.WRONG
 
 
 @given(st.sampled_from(["", "a", "a/b.html", "a/b?x=1", "a/b/"]), st.integers(0, 2**32))
@@ -135,23 +144,20 @@ def test_the_impossible_page_stands_beside_the_page(path: str, seed: int) -> Non
 
 
 def test_error_pages_that_say_which_page_was_not_found_are_known_when_the_host_has_shown_one() -> None:
-    """And the time. Pages that only say so themselves, with other numbers each, are not condemned by each other."""
+    """And the time."""
 
     def not_found(address: str, time: str) -> Content:
         text = f"<h1>Sorry</h1><p>{address} was not found at {time}. Request 3f5a9c{time[-2:]}07b1.</p>"
-        return read_content(Body(text.encode(), "text/html", "utf-8", address), LivingBlocks(), MASKS)
+        return content(text, url=address)
 
     wrong = WrongPages(Random(1))
     one, two = not_found("http://a/news/tea-1.html", "12:03:05"), not_found("http://a/news/7.html", "13:44:15")
     host_says = not_found("http://a/news/no-such-page-5d02_.html", "12:03:06")
     assert one.fingerprint != two.fingerprint
-    facts = seen(1, article(1))
-    assert wrong.suspect(0, facts, one, judged(facts, one, (None, None), 0.0)) is Suspicion.ASK
     assert one.likeness == two.likeness == host_says.likeness
-    assert wrong.learn(0, host_says, is_told=True) == [(1, one.fingerprint.digest)]
-    for facts in (seen(2, article(2)), never_seen(3)):
-        assert wrong.suspect(0, facts, two, judged(facts, two, (None, None), 0.0)) is Suspicion.WRONG
-    assert suspect(wrong, seen(4, article(4)), article(4, "milk")) is Suspicion.NONE
+    assert wrong.suspect(0, seen(1, article(1)), one) is Suspicion.ASK
+    wrong.learn(0, host_says)
+    assert wrong.suspect(0, seen(2, article(2)), two) is Suspicion.WRONG
 
 
 def _parking(address: str) -> Content:
@@ -161,19 +167,20 @@ def _parking(address: str) -> Content:
         f"<title>{name}</title><h1>This domain may be for sale!</h1><ul><li>Searches like {name}<li>Cheap flights"
         f"<li>Insurance</ul><p>The owner of a.example has not renewed it. Inquire about a.example at once."
     )
-    return read_content(Body(text.encode(), "text/html", "utf-8", address), LivingBlocks(), MASKS)
+    return read_content(Body(text.encode(), "text/html", "utf-8", address), recipe("blocks"))
 
 
 def test_a_parking_page_in_the_place_of_all_pages_is_wrong() -> None:
-    """The host is asked once; then its pages, and new ones, are known to be gone, whatever name they are given."""
-    for addresses in (["http://a/"] * 5, [f"http://a/news/{name}.html" for name in ("tea", "cups", "pots", "x7", "y")]):
+    """The host is asked once; then its pages are known to be gone, whatever name they are given."""
+    for addresses in (
+        ["http://a/x"] * 5,
+        [f"http://a/news/{name}.html" for name in ("tea", "cups", "pots", "x7", "y")],
+    ):
         wrong = WrongPages(Random(1))
         parked = [_parking(address) for address in addresses]
-        facts = seen(1, article(1))
-        assert wrong.suspect(0, facts, parked[0], judged(facts, parked[0], (None, None), 0.0)) is Suspicion.ASK
-        host_says = _parking("http://a/" if addresses[0] == "http://a/" else "http://a/news/no-such-page-5d02_.html")
-        assert wrong.learn(0, host_says, is_told=True) == [(1, parked[0].fingerprint.digest)]
+        assert wrong.suspect(0, seen(1, article(1)), parked[0]) is Suspicion.ASK
+        is_one = addresses[0] == addresses[1]
+        wrong.learn(0, _parking("http://a/x" if is_one else "http://a/news/no-such-page-5d02_.html"))
         for page, now in enumerate(parked[1:], 2):
-            facts = seen(page, article(page)) if page < 4 else never_seen(page)
-            assert wrong.suspect(0, facts, now, judged(facts, now, (None, None), 0.0)) is Suspicion.WRONG
+            assert wrong.suspect(0, seen(page, article(page)), now) is Suspicion.WRONG
         assert suspect(wrong, seen(9, article(9)), article(9, "milk")) is Suspicion.NONE

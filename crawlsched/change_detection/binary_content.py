@@ -1,0 +1,102 @@
+"""Binary content: PDF, archives and pictures without what only says when and by what they were made."""
+
+import io
+import re
+import struct
+import zipfile
+import zlib
+
+__all__ = ["members_of_zip", "unpacked_gzip", "without_dates"]
+
+_MOST_UNPACKED = 16_000_000
+_PDF_DATES = re.compile(
+    rb"/(?:CreationDate|ModDate)\s*(?:\((?:[^()\\]|\\.)*\)|<[0-9A-Fa-f]*>)|/ID\s*\[[^\]]{0,400}\]"
+    rb"|/(?:Producer|Creator)\s*\((?:[^()\\]|\\.){0,400}\)"
+    rb"|<(?:xmp|pdf|xmpMM):(?:CreateDate|ModifyDate|MetadataDate|Producer|CreatorTool|DocumentID|InstanceID)>[^<]*<"
+    rb"|startxref\s+\d+|\d{10} \d{5} [nf]",
+)
+_OF_PROGRAMS = frozenset({"docProps/core.xml", "docProps/app.xml", "meta.xml"})
+_PNG = b"\x89PNG\r\n\x1a\n"
+_PNG_SEEN = frozenset({b"IHDR", b"PLTE", b"tRNS", b"acTL", b"fcTL"})
+
+
+def members_of_zip(body: bytes) -> list[tuple[str, str]] | None:
+    """Return names and digests of what is in an archive (also xlsx, docx, epub), in order; None if it is none.
+
+    Examples
+    --------
+    >>> packed = io.BytesIO()
+    >>> with zipfile.ZipFile(packed, "w") as archive:
+    ...     archive.writestr("tea.txt", "A cup")
+    >>> members_of_zip(packed.getvalue())
+    [('tea.txt', '4b5fa02c 5')]
+    """
+    if not body.startswith(b"PK\x03\x04"):
+        return None
+    try:
+        with zipfile.ZipFile(io.BytesIO(body)) as archive:
+            return sorted(
+                (member.filename, f"{member.CRC:08x} {member.file_size}")
+                for member in archive.infolist()
+                if member.filename not in _OF_PROGRAMS and not member.is_dir()
+            )
+    except (zipfile.BadZipFile, ValueError, OSError, NotImplementedError, struct.error):
+        return None
+
+
+def unpacked_gzip(body: bytes) -> bytes | None:
+    """Return what a gzip file holds; None if it is none, is damaged, or holds more than 16 MB."""
+    try:
+        unpacker = zlib.decompressobj(16 + zlib.MAX_WBITS)
+        inner = unpacker.decompress(body, _MOST_UNPACKED)
+    except zlib.error:
+        return None
+    return inner if unpacker.eof else None
+
+
+def without_dates(body: bytes) -> bytes:
+    """Return a PDF without its dates and ids, a PNG or JPEG without all but the picture; anything else as it is.
+
+    Examples
+    --------
+    >>> without_dates(b"%PDF-1.7 /CreationDate (D:20260101) tea")
+    b'%PDF-1.7  tea'
+    """
+    if body.startswith(b"%PDF-"):
+        return _PDF_DATES.sub(b"", body)
+    if body.startswith(_PNG):
+        return _picture_of_png(body)
+    if body.startswith(b"\xff\xd8\xff"):
+        return _picture_of_jpeg(body)
+    return body
+
+
+def _picture_of_png(body: bytes) -> bytes:
+    kept, packed, position = [_PNG], [], len(_PNG)
+    while position + 8 <= len(body):
+        length, name = struct.unpack_from(">I4s", body, position)
+        data = body[position + 8 : position + 8 + length]
+        if name in _PNG_SEEN:
+            kept += name, data
+        elif name in (b"IDAT", b"fdAT"):
+            packed.append(data)
+        position += 12 + length
+    try:
+        unpacker = zlib.decompressobj()
+        kept.append(unpacker.decompress(b"".join(packed), _MOST_UNPACKED))
+    except zlib.error:
+        return body
+    return b"".join(kept) if unpacker.eof else body
+
+
+def _picture_of_jpeg(body: bytes) -> bytes:
+    kept, position = [body[:2]], 2
+    while position + 4 <= len(body) and body[position] == 0xFF:
+        marker = body[position + 1]
+        if marker == 0xDA:  # from here on it is the picture
+            break
+        length = struct.unpack_from(">H", body, position + 2)[0]
+        if not (0xE1 <= marker <= 0xEF or marker == 0xFE):  # but of cameras and programs
+            kept.append(body[position : position + 2 + length])
+        position += 2 + length
+    return b"".join([*kept, body[position:]])

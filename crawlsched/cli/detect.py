@@ -1,0 +1,75 @@
+"""``crawlsched detect``: what the crawl would make of bodies that were fetched some time ago."""
+
+import argparse
+import csv
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+from crawlsched.exceptions import CrawlschedError
+
+__all__ = ["add_parser", "report", "say"]
+
+
+def add_parser(commands: Any) -> None:
+    """Add the command."""
+    parser = commands.add_parser("detect", help="judge recorded bodies as a crawl would, and say why")
+    parser.add_argument(
+        "--visits", metavar="V.csv", required=True, help="time,url,body and optionally second,status,content_type,..."
+    )
+    parser.add_argument("--out", metavar="O.csv", help="a row for each visit: what was delivered, ignored, and why")
+    parser.add_argument(
+        "--set",
+        dest="assigned",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="a setting, such as PROBES=False",
+    )
+    parser.add_argument("--json", action="store_true", help="print one JSON object instead of text")
+    parser.set_defaults(report=report, say=say)
+
+
+def report(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Judge all visits."""
+    from crawlsched.cli.recorded import COLUMNS, judge_all, read_visits, settings_here
+
+    judged = list(judge_all(read_visits(Path(arguments.visits)), settings_here(arguments.assigned)))
+    if arguments.out:
+        try:
+            with Path(arguments.out).open("w", encoding="utf-8", newline="") as file:
+                writer = csv.writer(file)
+                writer.writerow(COLUMNS)
+                writer.writerows(row[: len(COLUMNS)] for row in judged)
+        except OSError as error:
+            raise CrawlschedError(f"The judgements cannot be written to {arguments.out}: {error.strerror}.") from error
+    templates: dict[str, Counter[str]] = {}
+    for row in judged:
+        counts = templates.setdefault(row.template, Counter())
+        counts.update(visits=1, delivered=row.delivered, probes=row.probes)
+        if row.delivered:
+            counts[row.kind] += 1
+    return {
+        "visits": len(judged),
+        "delivered": sum(row.delivered for row in judged),
+        "probes": sum(row.probes for row in judged),
+        "outcomes": dict(Counter(row.outcome for row in judged)),
+        "kinds": dict(Counter(row.kind for row in judged if row.delivered)),
+        "templates": {name: dict(counts) for name, counts in templates.items()},
+    }
+
+
+def say(report: dict[str, Any]) -> str:
+    """Say it by outcome and by template."""
+    outcomes = ", ".join(f"{n} {name}" for name, n in sorted(report["outcomes"].items()))
+    kinds = ", ".join(f"{n} {name}" for name, n in sorted(report["kinds"].items()))
+    lines = [
+        f"{report['visits']} visits, {report['delivered']} delivered ({kinds or 'none'}), "
+        f"{report['probes']} second fetches.",
+        f"Outcomes: {outcomes}.",
+    ]
+    for name, counts in sorted(report["templates"].items()):
+        lines.append(
+            f"  {name}: {counts['visits']} visits, {counts['delivered']} delivered, {counts['probes']} second fetches"
+        )
+    return "\n".join(lines)

@@ -1,0 +1,253 @@
+"""Recorded visits: the production detector and ruling over bodies that were fetched some time ago, on their clock."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import tempfile
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+from typing import Any, NamedTuple
+
+from crawlsched.collection.collection import FoundPage
+from crawlsched.content.learned import template_and_site
+from crawlsched.content.reading import Content
+from crawlsched.content.ruling import Ruling
+from crawlsched.exceptions import CrawlschedError
+from crawlsched.refresh.refresher import Body, Fetched, Refresher
+from crawlsched.settings import PREFIX, Settings
+from crawlsched.store import Outcome, host_of
+from crawlsched.visits.visits import Visit
+
+__all__ = ["COLUMNS", "Judged", "RecordedVisit", "judge_all", "read_visits", "settings_here"]
+
+COLUMNS = ("time", "url", "outcome", "delivered", "kind", "ignored", "probes")
+_NEEDED = ("time", "url", "body")
+_PROBE_AFTER = 5.0
+_MOST_PROBES = 4
+_FLUSH_AFTER = 86_400.0
+
+
+@dataclass(slots=True)
+class RecordedVisit:
+    """One visit of a recorded sequence; `body` and `second` are files, or what is in them."""
+
+    time: float
+    url: str
+    body: Path | bytes
+    second: Path | bytes | None = None
+    status: int = 200
+    content_type: str | None = None
+    etag: str | None = None
+    last_modified: str | None = None
+
+
+class Judged(NamedTuple):
+    """What became of one visit; see ``crawlsched detect`` in README."""
+
+    time: float
+    url: str
+    outcome: str
+    delivered: int
+    kind: str
+    ignored: str
+    probes: int
+    template: str
+
+
+def read_visits(path: Path) -> list[RecordedVisit]:
+    """Read a table of visits, in order of time.
+
+    Raises
+    ------
+    CrawlschedError
+        If a column is missing, or a row cannot be read; the message names it.
+    """
+    try:
+        with path.open(encoding="utf-8", newline="") as file:
+            rows = list(csv.DictReader(file))
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise CrawlschedError(f"The visits {path} cannot be read: {error}.") from error
+    missing = [name for name in _NEEDED if rows and name not in rows[0]]
+    if not rows or missing:
+        what = f"no column {', '.join(missing)}" if missing else "no rows"
+        raise CrawlschedError(
+            f"The visits {path} have {what}; needed are the columns time, url, body, and a row a visit."
+        )
+    visits = [_visit(path, number, row) for number, row in enumerate(rows, 2)]
+    return sorted(visits, key=lambda visit: visit.time)
+
+
+def _visit(path: Path, number: int, row: Mapping[str, str | None]) -> RecordedVisit:
+    try:
+        time, status = float(row["time"] or ""), int(row.get("status") or 200)
+    except ValueError as error:
+        raise CrawlschedError(
+            f"Line {number} of {path} has a time or status that is no number ({error}); time is POSIX seconds."
+        ) from error
+    body, second = path.parent / (row["body"] or ""), row.get("second")
+    for file in (body, *([path.parent / second] if second else [])):
+        if not file.is_file():
+            raise CrawlschedError(f"Line {number} of {path} names the file {file}, which is not there.")
+    told = [row.get(name) or None for name in ("content_type", "etag", "last_modified")]
+    return RecordedVisit(time, row["url"] or "", body, path.parent / second if second else None, status, *told)
+
+
+def judge_all(visits: Sequence[RecordedVisit], options: Mapping[str, Any], *, seed: int = 1) -> Iterator[Judged]:
+    """Judge visits one after the other, each forced, in a collection of their own.
+
+    Parameters
+    ----------
+    visits : sequence of RecordedVisit
+        In order of time.
+    options : mapping of str to object
+        Settings, with or without ``CRAWLSCHED_``.
+    seed : int, default 1
+        Of what is chosen by chance: which visits are probed.
+
+    Yields
+    ------
+    Judged
+        For each visit.
+    """
+    named = {name if name.startswith(PREFIX) else f"{PREFIX}{name}": value for name, value in options.items()}
+    with tempfile.TemporaryDirectory(prefix="crawlsched-detect-") as folder:
+        named[f"{PREFIX}DATABASE_URL"] = f"sqlite:///{folder}/detect.db"
+        named[f"{PREFIX}SNAPSHOT"] = False
+        judge = _Judge(Settings.from_scrapy(named, "detect"), visits, seed)
+        try:
+            for visit in visits:
+                yield judge.visit(visit)
+        finally:
+            judge.close()
+
+
+class _Judge:
+    """A refresher on the clock of the visits, and what they answer."""
+
+    def __init__(self, settings: Settings, visits: Sequence[RecordedVisit], seed: int) -> None:
+        self._now = visits[0].time if visits else 0.0
+        self._flushed_at = self._now
+        self.counts: Counter[str] = Counter()
+        self._refresher = Refresher(
+            settings,
+            "detect",
+            count=self._count,
+            request_fingerprint=lambda url: hashlib.sha1(url.encode("utf-8", "surrogatepass")).digest(),
+            clock=lambda: self._now,
+            rng=Random(seed),
+        )
+        self._refresher.open()
+        self._refresher.on_ruling = self._ruled
+        self._rulings: list[Ruling] = []
+
+    def _count(self, name: str, n: int = 1) -> None:
+        self.counts[name] += n
+
+    def _ruled(self, visit: Visit, content: Content, ruled: Ruling) -> None:
+        self._rulings.append(ruled)
+
+    def visit(self, recorded: RecordedVisit) -> Judged:
+        """Visit a page, and fetch whatever that asks for."""
+        refresher, collection = self._refresher, self._refresher.collection
+        self._now = max(self._now, recorded.time)
+        name = refresher.request_fingerprint(recorded.url)
+        page = collection.index.page(name)
+        if page < 0:
+            found = FoundPage(recorded.url, name, host_of(recorded.url), 1.0, None, 0)
+            page = collection.add_pages([found], self._now)[0]
+        refresher.planner.hold(page)
+        host = int(refresher.planner.pages.host[page])
+        self._rulings.clear()
+        visit = refresher.visits.open(page=page, host=host, url=recorded.url, now=self._now)
+        outcome = self._fetch(visit, recorded, recorded.body)
+        n_probes, is_held = 0, outcome is Outcome.PROBED
+        started = self._now
+        while len(refresher.probes) and n_probes < _MOST_PROBES:
+            self._now += _PROBE_AFTER
+            due = refresher.next_probe(self._now, lambda host, now: now)
+            if due is None:
+                break
+            n_probes += 1
+            probe = due[0]
+            impossible = probe.probe is not None and probe.probe.impossible_url is not None
+            ended = self._fetch(probe, recorded, None if impossible else recorded.second or recorded.body)
+            outcome = ended if is_held else outcome
+            is_held = is_held and ended is Outcome.PROBED
+        if recorded.time > self._flushed_at + _FLUSH_AFTER:
+            self._flushed_at = recorded.time
+            refresher.collection.flush(self._now)
+        self._now = started
+        told = next((ruled for ruled in reversed(self._rulings) if ruled.is_new), None)
+        ignored = next((ruled.ignored or ruled.reason for ruled in reversed(self._rulings) if ruled.ask is None), "")
+        return Judged(
+            time=recorded.time,
+            url=recorded.url,
+            outcome=str(outcome),
+            delivered=int(told is not None),
+            kind=told.kind if told is not None else "",
+            ignored=ignored if isinstance(ignored, str) else "; ".join(ignored),
+            probes=n_probes,
+            template=template_and_site(recorded.url, "")[0],
+        )
+
+    def _fetch(self, visit: Visit, recorded: RecordedVisit, file: Path | bytes | None) -> Outcome:
+        """Answer a visit; without a file, that there is no such page."""
+        refresher = self._refresher
+        status = recorded.status if file is not None else 404
+        body = file.read_bytes() if isinstance(file, Path) else file or b""
+        content = None
+        if 200 <= status < 300:
+            read, _ = refresher.reading(
+                visit, Body(body, recorded.content_type or _kind_of(file), None, recorded.url), None
+            )
+            content = read()
+        fetched = Fetched(status, content, recorded.etag, recorded.last_modified, len(body), None, None)
+        refresher.crawled(visit, fetched, self._now)
+        if refresher.deliveries.get(visit.token) is not None:
+            refresher.deliveries.called_back(visit.token, self._now)
+        assert visit.outcome is not None
+        return visit.outcome
+
+    def close(self) -> None:
+        """Close the store."""
+        for step in self._refresher.closing():
+            if step is not None:
+                step()
+
+
+_KINDS = {
+    ".html": "text/html",
+    ".htm": "text/html",
+    ".json": "application/json",
+    ".csv": "text/csv",
+    ".xml": "text/xml",
+    ".txt": "text/plain",
+    ".ics": "text/calendar",
+    ".pdf": "application/pdf",
+}
+
+
+def _kind_of(file: Path | bytes | None) -> str | None:
+    """Say what a body is where nothing is told, by the ending of its name."""
+    return _KINDS.get(file.suffix.lower()) if isinstance(file, Path) else None
+
+
+def settings_here(assignments: Sequence[str]) -> dict[str, str]:
+    """Read ``NAME=VALUE``.
+
+    Examples
+    --------
+    >>> settings_here(["PROBES=False"])
+    {'PROBES': 'False'}
+    """
+    named = {}
+    for assignment in assignments:
+        name, equals, value = assignment.partition("=")
+        if not equals or not name:
+            raise CrawlschedError(f"--set must be followed by NAME=VALUE, got {assignment!r}.")
+        named[name] = value
+    return named

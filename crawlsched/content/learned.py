@@ -1,0 +1,93 @@
+"""What is known of templates and sites, in memory: that of those that are likely to be needed next."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
+
+from crawlsched.change_detection import Detector, SharedTexts, TemplateNoise, template_of
+from crawlsched.store import SITE
+
+__all__ = ["Learned", "template_and_site"]
+
+
+class Learned:
+    """The `TemplateNoise` of each template and the `SharedTexts` of each site; only the crawling thread asks for them.
+
+    Parameters
+    ----------
+    read : callable
+        ``read(name)`` gives the data that is kept in the store under a name, or None.
+    names : iterable of str
+        The templates and sites that have data in the store.
+    limit : int
+        So many of each stay in memory, and those that are newer than the store.
+
+    Examples
+    --------
+    >>> learned = Learned(read=lambda name: None)
+    >>> learned.detector("https://example.com/news/2026/tea-is-back", "blocks/4").noise.n_probes
+    0
+    """
+
+    def __init__(
+        self, read: Callable[[str], Mapping[str, Any] | None], names: Iterable[str] = (), limit: int = 5_000
+    ) -> None:
+        self._read = read
+        self._limit = limit
+        self._known: dict[str, TemplateNoise | SharedTexts] = {}
+        self._stored = set(names)
+        self._pinned: dict[str, int] = {}  # name to the number of the batch that carries it
+        self._n_written: dict[str, int] = {}
+
+    def __len__(self) -> int:
+        return len(self._known)
+
+    def detector(self, url: str, recipe: str, *, tells_template_edits: bool = False) -> Detector:
+        """Return what judges a page."""
+        template, site = template_and_site(url, recipe)
+        noise, shared = self._of(template, TemplateNoise), self._of(site, SharedTexts)
+        return Detector(noise, shared, tells_template_edits=tells_template_edits)
+
+    def to_write(self, url: str, recipe: str, batch: int) -> Iterator[tuple[str, Mapping[str, Any]]]:
+        """Yield what has been learned of a page's template and site, to be carried to the store by this batch.
+
+        Notes
+        -----
+        What is known is written when it has grown by a tenth: a crawl that is killed forgets that much of it.
+        """
+        for name in template_and_site(url, recipe):
+            known = self._known.get(name)
+            if known is not None and known.n_learned > 1.1 * self._n_written.get(name, 0):
+                self._n_written[name] = known.n_learned
+                self._pinned[name] = batch
+                self._stored.add(name)
+                yield name, known.to_dict()
+
+    def written(self, batch: int) -> None:
+        """All batches up to this one are in the store."""
+        self._pinned = {name: carrier for name, carrier in self._pinned.items() if carrier > batch}
+
+    def _of(self, name: str, kind: Any) -> Any:
+        known = self._known.pop(name, None)
+        if known is None:
+            data = self._read(name) if name in self._stored else None
+            known = kind() if data is None else kind.from_dict(data)
+            for old in list(self._known)[: max(len(self._known) - 2 * self._limit, 0)]:
+                if old not in self._pinned:
+                    del self._known[old]
+        self._known[name] = known  # the youngest
+        return known
+
+
+def template_and_site(url: str, recipe: str) -> tuple[str, str]:
+    """Return the names by which a page's template and site are kept.
+
+    Examples
+    --------
+    >>> template_and_site("https://example.com/news/2026/tea-is-back?page=2", "blocks/4")
+    ('example.com/news/#/*', '//example.com blocks/4')
+    """
+    template = template_of(url)
+    host = template.partition("/")[0]
+    return f"{template.partition('?')[0].rpartition('/')[0]}/*", f"{SITE}{host} {recipe}"

@@ -1,0 +1,66 @@
+"""``crawlsched detect``: recorded bodies judged as a crawl would, with a row for each visit."""
+
+from __future__ import annotations
+
+import csv
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+HEAD = "time,url,body,second"
+
+
+def detect(folder: Path, rows: list[str], *options: str, head: str = HEAD) -> subprocess.CompletedProcess[str]:
+    (folder / "visits.csv").write_text("\n".join([head, *rows]) + "\n")
+    command = [sys.executable, "-m", "crawlsched.cli", "detect", "--visits", "visits.csv", *options]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+
+
+def test_a_row_for_each_visit_says_what_was_delivered_and_why_not(tmp_path: Path) -> None:
+    """A clock is noise once two pages have shown it; a word is a change; nothing else is needed than files."""
+    rows = []
+    for visit in range(6):
+        for page in range(3):
+            text = "milk" if (visit, page) == (5, 1) else "tea"
+            for second in (0, 1):
+                name = f"{page}-{visit}-{second}.html"
+                body = (
+                    f"<title>Cup</title><main><h1>Cup {page}</h1><p>Of {text} {page}</p></main><i class=now>{name}</i>"
+                )
+                (tmp_path / name).write_text(body)
+            rows.append(
+                f"{1e9 + 3600 * visit + page},http://a.example/cup/{page},{page}-{visit}-0.html,{page}-{visit}-1.html"
+            )
+    done = detect(tmp_path, rows, "--out", "out.csv", "--json")
+    assert done.returncode == 0, done.stderr
+    with (tmp_path / "out.csv").open() as file:
+        out = list(csv.DictReader(file))
+    assert list(out[0]) == ["time", "url", "outcome", "delivered", "kind", "ignored", "probes"]
+    assert len(out) == 18
+    assert [row["kind"] for row in out[:3]] == ["first"] * 3
+    told = [(row["url"], row["kind"]) for row in out[3:] if row["delivered"] == "1"]
+    assert told == [("http://a.example/cup/1", "page")]
+    assert "i.now differed" in out[-1]["ignored"]
+    report = json.loads(done.stdout)
+    assert (report["visits"], report["delivered"]) == (18, 4)
+    assert report["templates"]["a.example/cup/*"]["visits"] == 18
+    assert "18 visits, 4 delivered (3 first, 1 page)" in detect(tmp_path, rows).stdout
+
+
+def test_settings_count_and_wrong_tables_are_named(tmp_path: Path) -> None:
+    """NAME with or without CRAWLSCHED_; what is wrong is one sentence."""
+    for number in (1, 2):
+        (tmp_path / f"{number}.html").write_text(f"<p>Tea</p><small>{number}</small>")
+    rows = ["1,http://a/x,1.html,", "2,http://a/x,2.html,"]
+    assert "2 delivered" in detect(tmp_path, rows).stdout
+    for name in ("FINGERPRINT_DROP", "CRAWLSCHED_FINGERPRINT_DROP"):
+        assert "1 delivered" in detect(tmp_path, rows, "--set", f"{name}=small").stdout
+    missing = detect(tmp_path, ["1,http://a/x,3.html,"])
+    assert missing.returncode == 1
+    assert missing.stderr.count("\n") == 1
+    assert "3.html, which is not there" in missing.stderr
+    assert "no column body" in detect(tmp_path, ["1,http://a/x"], head="time,url").stderr
+    assert "no number" in detect(tmp_path, ["x,http://a/x,1.html,"]).stderr
+    assert "NAME=VALUE" in detect(tmp_path, rows, "--set", "PROBES").stderr
+    assert "is not a setting" in detect(tmp_path, rows, "--set", "PROBE=1").stderr

@@ -1,0 +1,104 @@
+"""A newcomer's toy shop, crawled with the defaults: what it served is what the spider was given, once.
+
+Sixty pages with a price and a paragraph and no class but one, a clock in the footer; twenty change every 8 s, twenty
+every minute. What the site has served is the truth.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from random import Random
+
+from aiohttp import web
+
+from tests.crawling import Project
+from tests.site import Site
+
+SECONDS, PAGES, SEED = 60.0, 60, 7
+WORDS = [
+    "alpha",
+    "beta",
+    "gamma",
+    "delta",
+    "epsilon",
+    "zeta",
+    "eta",
+    "theta",
+    "iota",
+    "kappa",
+    "lambda",
+    "mu",
+    "nu",
+    "xi",
+]
+SPIDER = """
+import scrapy
+
+class Spider(scrapy.Spider):
+    name = "test"
+    start_urls = [{url!r}]
+
+    def parse(self, response):
+        with open("seen.txt", "a") as file:
+            print(response.url.rpartition("/")[2], response.css(".price::text").get().split()[1], file=file)
+        yield from response.follow_all(css="a")
+"""
+
+
+class Shop:
+    """What pages say at a time, and which versions of each were served."""
+
+    def __init__(self, site: Site) -> None:
+        self.served: dict[int, list[int]] = {page: [] for page in range(PAGES)}
+        self.opened_at = time.monotonic()
+        rng = Random(SEED)
+        self._phase = [rng.random() for _ in range(PAGES)]
+        for page in range(PAGES):
+            site.page(f"/p/{page}", self._page(page))
+
+    def version(self, page: int) -> int:
+        every = 8.0 if page < 20 else 60.0 if page < 40 else None
+        return 0 if every is None else int((time.monotonic() - self.opened_at) / every + self._phase[page])
+
+    def _page(self, page: int) -> Callable[[web.Request], web.Response]:
+        def answer(request: web.Request) -> web.Response:
+            version = self.version(page)
+            self.served[page].append(version)
+            words = " ".join(Random(page * 1_000 + version).choices(WORDS, k=60))
+            links = " ".join(f'<a href="/p/{(page + step) % PAGES}">next {step}</a>' for step in (1, 7))
+            text = (
+                f"<html><head><title>Page {page}</title></head><body><h1>Page {page}</h1><p class=price>Price {version}"
+                f"</p><p>{words}</p><footer>It is {time.time():.0f}</footer>{links}</body></html>"
+            )
+            return web.Response(text=text, content_type="text/html")
+
+        return answer
+
+
+def test_what_a_small_fast_site_serves_reaches_the_spider_once(tmp_path: Path) -> None:
+    """At least 95 % of the versions served, and fewer than 3 % of the visits bring one that it has already."""
+    with Site() as site:
+        shop = Shop(site)
+        Project(
+            tmp_path,
+            SPIDER.format(url=site.url("/p/0")),
+            CRAWLSCHED_PROBES="True",
+            CRAWLSCHED_WRONG_PAGES="True",
+            CRAWLSCHED_BANDWIDTH="5/s",
+            CONCURRENT_REQUESTS_PER_DOMAIN="8",
+            CLOSESPIDER_TIMEOUT=str(SECONDS),
+        ).run(timeout=SECONDS + 60)
+    given: dict[int, list[int]] = {page: [] for page in range(PAGES)}
+    for line in (tmp_path / "seen.txt").read_text().splitlines():
+        page, version = map(int, line.split())
+        given[page].append(version)
+    new = [(page, version) for page, versions in shop.served.items() for version in dict.fromkeys(versions[1:])]
+    new = [(page, version) for page, version in new if version != shop.served[page][0]]
+    reached = sum(version in given[page] for page, version in new)
+    again = sum(len(versions) - len(set(versions)) for versions in given.values())
+    visits = sum(map(len, shop.served.values()))
+    assert len(new) >= 40
+    assert reached >= 0.95 * len(new), (reached, len(new))
+    assert again < 0.03 * visits, (again, visits)

@@ -1,0 +1,193 @@
+"""The detector: evidence is counted by block, place and page, and what an edit can explain is told."""
+
+from __future__ import annotations
+
+from random import Random
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from crawlsched.change_detection import (
+    Detector,
+    Finding,
+    Seen,
+    SharedTexts,
+    TemplateNoise,
+    packed_trace,
+    page_blocks,
+    unpacked_trace,
+)
+from crawlsched.change_detection.trace import MOST_ENTRIES, differences, trace_of
+
+WORDS = ["leaves", "water", "pot", "tray", "sugar", "milk", "honey", "lemon", "spoon"]
+PAGE = "<html><title>{name}</title><body><header>{top}</header><main><h1>{name}</h1><p>{text}</p>{more}</main>{foot}"
+
+
+def page(number: int, text: str = "", *, top: str = "Shop", more: str = "", foot: str = "") -> Seen:
+    name = f"Cup {'abcdefghijklmnop'[number]}"
+    words = text or " ".join(
+        Random(number).sample(["leaves", "water", "pot", "tray", "sugar", "milk", "honey", "lemon", "spoon"], 6)
+    )
+    markup = PAGE.format(name=name, top=top, text=words, more=more, foot=foot)
+    return Seen(f"http://a/{number}", page_blocks(markup))
+
+
+class Site:
+    """A detector, and what was given of each page."""
+
+    def __init__(self) -> None:
+        self.detector = Detector(TemplateNoise(), SharedTexts())
+        self.given: dict[int, list[int]] = {}
+
+    def visit(self, seen: Seen, now: float = 0.0) -> Finding:
+        finding = self.detector.judge(seen, self.given.get(seen.page), now)
+        if finding.is_news or finding.reason == "template":
+            self.detector.accept(seen, finding)
+            self.given[seen.page] = list(seen.trace)
+        return finding
+
+    def probe(self, first: Seen, second: Seen) -> bool | None:
+        return self.detector.learn_at_once(first, second, self.given.get(first.page), 0.0)
+
+
+def test_what_differs_at_once_on_two_pages_is_noise_for_all() -> None:
+    """And a word beside it is seen all the same; on one page alone it is not enough."""
+    site = Site()
+    for number in range(4):
+        site.visit(page(number, foot="<p class=now>0</p>"))
+    assert site.probe(page(0, foot="<p class=now>1</p>"), page(0, foot="<p class=now>2</p>"))
+    assert site.visit(page(3, foot="<p class=now>7</p>")).is_news
+    assert site.probe(page(1, foot="<p class=now>3</p>"), page(1, foot="<p class=now>4</p>"))
+    found = site.visit(page(2, foot="<p class=now>5</p>"))
+    assert (found.is_news, found.reason) == (False, "noise")
+    assert "p.now differed in 2 of 2" in found.ignored[0]
+    assert site.visit(page(2, "other words", foot="<p class=now>6</p>")).kind == "page"
+
+
+def test_accidents_teach_nothing() -> None:
+    """A second answer that is cut, that is what was given before, or that is another page."""
+    site = Site()
+    site.visit(page(0))
+    whole = page(0, more="".join(f"<p>{word}</p>" for word in "abcdefgh"))
+    cut = Seen("http://a/0", page_blocks(PAGE.format(name="Cup a", top="Shop", text="", more="", foot="")))
+    assert site.probe(whole, page(0)) is None  # stale
+    assert site.probe(whole, cut) is None
+    assert site.probe(whole, Seen("http://a/0", page_blocks("<div class=wall><h2>Log in</h2><b>now"))) is None
+    assert site.detector.noise.n_probes == 0
+
+
+def test_an_edit_between_two_fetches_hides_nothing_on_other_pages() -> None:
+    """Even where that happens on two pages: elsewhere second fetches have confirmed what changed."""
+    site = Site()
+    for number in range(6):
+        site.visit(page(number, more="<b class=k>1</b>"))
+    for number in range(6):
+        site.detector.judge(page(number, more="<b class=k>2</b>"), site.given[page(number).page], 0.0)
+    for number in (2, 3, 4, 5):
+        site.probe(page(number, more="<b class=k>2</b>"), page(number, more="<b class=k>2</b>"))
+    for number in (0, 1):
+        site.probe(page(number, more="<b class=k>2</b>"), page(number, more="<b class=k>3</b>"))
+    assert site.visit(page(5, more="<b class=k>9</b>")).is_news
+
+
+def test_an_edit_of_the_header_is_told_once_and_of_the_article_always() -> None:
+    """Of the first page as the template's; the same price on all pages is a change of each."""
+    site = Site()
+    for number in range(5):
+        site.visit(page(number, more="<b>19</b>"))
+    kinds = [site.visit(page(number, top="Shop, new", more="<b>19</b>")).kind for number in range(5)]
+    assert kinds == ["template", "", "", "", ""]
+    kinds = [site.visit(page(number, top="Shop, new", more="<b>21</b>")).kind for number in range(5)]
+    assert kinds == ["page"] * 5
+
+
+def test_a_header_in_which_pages_are_in_different_states_is_theirs() -> None:
+    """One page still says what another one has replaced: then it is a state of pages, and told of each."""
+    site = Site()
+    for number in range(5):
+        site.visit(page(number, top="All works"))
+    assert site.visit(page(0, top="Outage")).is_news
+    site.visit(page(1, top="All works"))
+    assert site.visit(page(2, top="Outage")).kind == "page"
+    assert site.visit(page(3, top="Outage")).kind == "page"
+
+
+def test_a_release_among_a_page_s_own_words_is_put_back() -> None:
+    """By words of other pages, and by the hash of what was given."""
+    site = Site()
+
+    def titled(number: int, release: str) -> Seen:
+        name = "abcdefgh"[number]
+        return Seen(f"http://a/{number}", page_blocks(f"<title>Cup {name} (Tea {release} guide)</title><p>{name}</p>"))
+
+    for number in range(6):
+        site.visit(titled(number, "1.3"))
+    kinds = [site.visit(titled(number, "1.4")).kind for number in range(6)]
+    assert kinds == ["template", "", "", "", "", ""]
+
+
+def test_counters_are_learned_from_visits_and_edits_of_all_pages_are_not() -> None:
+    """What changes again and again on all pages, and alone, is noise; what changes once on each is not."""
+    site = Site()
+    told = []
+    for visit in range(6):
+        for number in range(5):
+            told.append(site.visit(page(number, more=f"<i class=k>{100 * visit + number}</i>")).is_news)
+    assert sum(told[5:]) <= 10
+    assert not any(told[-10:])
+    once = Site()
+    for number in range(8):
+        once.visit(page(number, more="<i class=k>1</i>"))
+    assert all(once.visit(page(number, more=f"<i class=k>{50 + number}</i>")).is_news for number in range(8))
+
+
+def test_a_price_that_changes_at_each_visit_is_told() -> None:
+    """By its name, or by a sign of money, a place is never ignored on the evidence of visits alone."""
+    site = Site()
+    for visit in range(8):
+        found = [site.visit(page(number, more=f"<i>€ {visit}.{number}</i>")) for number in range(5)]
+    assert all(finding.is_news for finding in found)
+
+
+def test_what_is_known_survives_as_plain_data() -> None:
+    """Noise and shared texts come back from what the store keeps; of what earlier versions kept nothing does."""
+    site = Site()
+    for number in range(4):
+        site.visit(page(number, foot="<p class=now>0</p>"))
+    for number in (0, 1):
+        site.probe(page(number, foot="<p class=now>1</p>"), page(number, foot="<p class=now>2</p>"))
+    noise = TemplateNoise.from_dict(site.detector.noise.to_dict())
+    shared = SharedTexts.from_dict(site.detector.shared.to_dict())
+    again = Detector(noise, shared)
+    assert not again.judge(page(2, foot="<p class=now>9</p>"), site.given[page(2).page], 0.0).is_news
+    assert again.judge(page(2, top="Shop!"), list(page(2).trace), 0.0).kind == "template"
+    assert TemplateNoise.from_dict({"max_rules": 1_024}).n_probes == 0
+    assert SharedTexts.from_dict({"samples": []}).to_dict()["counts"] == []
+
+
+@given(st.lists(st.tuples(st.sampled_from("abc"), st.sampled_from("xyz")), max_size=12), st.data())
+def test_a_page_differs_from_another_trace_unless_it_reads_the_same(
+    blocks: list[tuple[str, str]], data: st.DataObject
+) -> None:
+    """Whatever is edited, put in, taken out or moved: nothing differs only where the same texts follow each other."""
+    other = data.draw(st.permutations(blocks)) if blocks else []
+    other = other[: data.draw(st.integers(0, len(other)))] + data.draw(st.sampled_from([[], [("a", "new")]]))
+    one, two = (
+        page_blocks("".join(f"<p class={place}>{text}</p>" for place, text in side)) for side in (blocks, other)
+    )
+    found = differences(trace_of(one)[0], *trace_of(two))
+    assert bool(found) == (list(one.texts.values()) != list(two.texts.values()))
+
+
+@settings(max_examples=20)
+@given(st.integers(500, 1_500))
+def test_traces_of_long_pages_stay_short_and_show_each_edit(n: int) -> None:
+    """512 entries at most, 8 bytes each; what is too much is kept as one entry for each path."""
+    texts = [f"text {number}" for number in range(n)]
+    edited = [*texts[:7], "edited", *texts[8:]]
+    one, two = (
+        trace_of(page_blocks("".join(f"<li class={'ab'[len(t) % 2]}>{t}" for t in side))) for side in (texts, edited)
+    )
+    assert len(one[0]) <= MOST_ENTRIES
+    assert differences(one[0], *two)
+    assert list(unpacked_trace(packed_trace(one[0])) or []) == list(one[0])
