@@ -162,7 +162,8 @@ class Settings:
     importance: Callable[..., float] | None = _setting(
         None,
         read_optional(read_function()),
-        "`f(url, meta)`, or its import path: how much a fresh copy of the page is worth, 1 being usual.",
+        "`f(url, meta)`, or its import path: how much a fresh copy of the page is worth, 1 being usual. At each start "
+        "it is asked about all pages whose importance nobody stated.",
     )
     sitemap_priority: bool = _setting(False, read_truth, "Take a page's importance from the sitemap's `<priority>`.")
     fingerprint: str | Callable[..., Any] = _setting(

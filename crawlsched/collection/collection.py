@@ -71,6 +71,7 @@ class FoundPage(NamedTuple):
     template: RequestTemplate | None = None
     depth: int = 0
     variant: str | None = None
+    importance_stated: bool = False  # and not what CRAWLSCHED_IMPORTANCE says
 
 
 class Collection:
@@ -325,6 +326,8 @@ class Collection:
             self.planner.pages.request_digest[number] = RequestDigest.of(data)
             new = NewPage(number, page.url, page.host, name, now, digest, page.depth, self._fingerprinter, page.variant)
             self.unsaved.new_page(new, data, now)
+            if page.importance_stated:
+                self.unsaved.importance_stated(number, now)
             facts = PageFacts(number, page.url, digest, data, None, None, None, None, None, page.depth, None, NEW)
             facts = facts._replace(variant=page.variant)
             self.facts.put(facts, self.unsaved.number)
@@ -439,6 +442,29 @@ class Collection:
         pages = [page for page in self.planner.peek(now, wanted).tolist() if page not in self.facts]
         if pages:
             self.aside.run("reading ahead", lambda: self.write_behind.facts(pages), self.facts.add)
+
+    def set_importance(
+        self, pages: NDArray[np.integer], importance: NDArray[np.float64], now: float, *, stated: bool
+    ) -> int:
+        """Weigh distinct pages anew, and file those whose weight is another one; return how many there are.
+
+        Parameters
+        ----------
+        pages : ndarray of int, shape (n,)
+        importance : ndarray, shape (n,)
+            0 or more.
+        now : float
+            POSIX seconds.
+        stated : bool
+            Whether somebody said so of these very pages; CRAWLSCHED_IMPORTANCE is not asked about them any more.
+        """
+        differ = pages[self.planner.pages.importance[pages] != importance.astype(np.float32)]
+        self.planner.set_importance(pages, importance, now)
+        self.unsaved.pages(differ, now)
+        if stated:
+            for page in differ.tolist():
+                self.unsaved.importance_stated(page, now)
+        return int(differ.size)
 
     def forget(self, pages: NDArray[np.integer]) -> None:
         """Take pages out of memory; the store has deleted them already."""

@@ -94,6 +94,11 @@ class Unsaved:
         self._contents_of(page).update(changed_at=now)
         self._touch(now)
 
+    def importance_stated(self, page: int, now: float) -> None:
+        """Somebody said what this very page is worth."""
+        self._contents_of(page).update(importance_stated=1)
+        self._touch(now)
+
     def _contents_of(self, page: int) -> dict[str, Any]:
         contents: dict[str, Any] = {**self._batch.contents.get(page, {})}
         self._batch.contents[page] = contents

@@ -246,7 +246,7 @@ class Announcing:
             stated = [(page, p) for page, p in zip(pages.tolist(), read.priority[part], strict=True) if p is not None]
             if stated:
                 numbers, priorities = zip(*stated, strict=True)
-                self._planner.set_importance(np.array(numbers), np.array(priorities), now)
+                self._admission.weighing.weigh(numbers, priorities, now)
         self._collection.unsaved.pages(pages, now)
 
     def _doubted(self, number: int, now: float) -> int:
@@ -288,8 +288,9 @@ class Announcing:
 
     def _found(self, entry: UnknownEntry) -> FoundPage:
         stated = entry.priority if self._settings.sitemap_priority else None
-        importance = self._admission.importance(entry.url, {}, stated)
-        return FoundPage(entry.url, entry.request_fingerprint, host_of(entry.url), importance)
+        importance = self._admission.weighing.importance(entry.url, {}, stated)
+        name = entry.request_fingerprint
+        return FoundPage(entry.url, name, host_of(entry.url), importance, importance_stated=stated is not None)
 
 
 def _spoken_for(source: Source) -> list[str]:

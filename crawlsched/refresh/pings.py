@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from crawlsched.refresh.refresher import Refresher
 
-__all__ = ["announce", "known_pages", "pinged"]
+__all__ = ["announce", "known_pages", "pages_of", "pinged"]
 
 # URLs that are looked up and announced between two looks at the clock.
 _URLS_AT_ONCE = 16
@@ -17,12 +17,13 @@ _URLS_AT_ONCE = 16
 
 def known_pages(refresher: Refresher, urls: Iterable[str]) -> tuple[NDArray[np.intp], list[str]]:
     """Return the pages with these URLs, and the URLs that are no pages."""
-    found = {url: _pages_of(refresher, url) for url in urls}
+    found = {url: pages_of(refresher, url) for url in urls}
     pages = np.array(sorted({page for pages in found.values() for page in pages}), np.intp)
     return pages, [url for url, pages in found.items() if not pages]
 
 
-def _pages_of(refresher: Refresher, url: str) -> list[int]:
+def pages_of(refresher: Refresher, url: str) -> list[int]:
+    """Return the pages with this URL."""
     try:
         return refresher.collection.variants.pages(refresher.request_fingerprint(url))
     except ValueError:  # no request can be made of it, so it is no page

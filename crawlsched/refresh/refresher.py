@@ -17,7 +17,7 @@ from __future__ import annotations
 import logging
 import time
 from collections import deque
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import replace
 from math import inf, isfinite
 from pathlib import Path
@@ -272,6 +272,7 @@ class Refresher:
                 self.settings.one_pass,
             ),
         )
+        self._admission.weighing.weigh_all(self.clock, self.add_work)
         for url in self.settings.sitemap_urls:
             self._admission.add_source("sitemap", url, now)
         demand = self.planner.overdue_demand()
@@ -381,6 +382,10 @@ class Refresher:
         if asked.is_start and page >= 0 and admitted is not Admitted.ONCE:
             self.starts.asked(page)
         return admitted
+
+    def weigh(self, pages: Sequence[int], importance: Sequence[float], now: float) -> int:
+        """Somebody says what these pages are worth; see `Weighing.weigh`."""
+        return self._admission.weighing.weigh(pages, importance, now)
 
     # -- a slot ticks
 
@@ -692,7 +697,9 @@ class Refresher:
         return bool(self._work)
 
     def add_work(self, steps: Iterator[None]) -> None:
-        """Do long work in the moments that the slots leave; each step takes about a millisecond at most."""
+        """Do long work in the moments that the slots leave; a step takes a millisecond at most. Nothing once closed."""
+        if not self.is_open:  # what was read beside while the crawl was closing
+            return
         self._work.append(steps)
         if self.on_work is not None:
             self.on_work()

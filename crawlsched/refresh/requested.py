@@ -14,6 +14,7 @@ from crawlsched.collection.request_templates import RequestDigest, RequestTempla
 from crawlsched.pages import NEW
 from crawlsched.pages.marks import AWAITED, BY_START, NEWS, SIGHTS, START
 from crawlsched.pages.variants import MOST_OF_A_URL, asked_variant, variant_fingerprint
+from crawlsched.refresh.weighing import Weighing
 from crawlsched.settings import Settings
 from crawlsched.store import host_of
 from crawlsched.visits.calls import Call
@@ -110,6 +111,7 @@ class Admission:
         self._owe = owe
         self._withhold = withhold
         self._asks_robots = asks_robots and settings.sitemaps_from_robots
+        self.weighing = Weighing(collection, settings, count)
         self._said_too_many = False
 
     # -- a request is made
@@ -167,10 +169,11 @@ class Admission:
             asked.url,
             asked.request_fingerprint,
             asked.host,
-            self.importance(asked.url, asked.meta, asked.importance),
+            self.weighing.importance(asked.url, asked.meta, asked.importance),
             asked.template,
             int(asked.meta.get("depth", 0)),
             variant,
+            asked.importance is not None,
         )
         (page,) = self.add([found], now)
         self._collection.mark(page, AWAITED | (START | BY_START if asked.is_start else 0), now)
@@ -207,10 +210,8 @@ class Admission:
                 if sights + 1 < _RESTLESS:
                     self._news(page, now)
         if asked.importance is not None or (self._settings.importance and known != digest):
-            importance = self.importance(asked.url, asked.meta, asked.importance)
-            if np.float32(importance) != pages.importance[page]:
-                self._collection.planner.set_importance(np.array([page]), np.array([importance]), now)
-                self._collection.unsaved.page(page, now)
+            importance = self.weighing.importance(asked.url, asked.meta, asked.importance)
+            self.weighing.weigh([page], [importance], now, stated=asked.importance is not None)
 
     def _news(self, page: int, now: float) -> None:
         """A link says that the page's next item is another one: it is announced, and delivered at its next visit."""
@@ -237,16 +238,6 @@ class Admission:
             for page in found:
                 self.add_source("robots", "/".join(page.url.split("/", 3)[:3]) + "/robots.txt", now)
         return numbers
-
-    def importance(self, url: str, meta: Mapping[str, Any], importance: float | None) -> float:
-        """Return what a fresh copy of a page is worth: as stated, or by CRAWLSCHED_IMPORTANCE, or 1."""
-        if importance is None:
-            importance = self._settings.importance(url, meta) if self._settings.importance else 1.0
-        importance = float(importance)
-        if not 0.0 <= importance < float("inf"):
-            logger.error("The importance of %s is %r; it has to be 0 or more, so it is taken as 1.", url, importance)
-            return 1.0
-        return importance
 
     def add_source(
         self, kind: str, url: str, now: float, parent: int | None = None, named_by: str | None = None

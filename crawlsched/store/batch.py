@@ -9,9 +9,19 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from crawlsched.change_signals import FurtherRow
-from crawlsched.store.models import STATE_COLUMNS, TRACE_COLUMNS
+from crawlsched.store.models import READABLE_COLUMNS, STATE_COLUMNS, TRACE_COLUMNS
 
-__all__ = ["Batch", "Host", "KeptText", "NewPage", "ObservationRow", "PageFacts", "Source", "facts_with"]
+__all__ = [
+    "OPTIONAL_COLUMNS",
+    "Batch",
+    "Host",
+    "KeptText",
+    "NewPage",
+    "ObservationRow",
+    "PageFacts",
+    "Source",
+    "facts_with",
+]
 
 
 class NewPage(NamedTuple):
@@ -43,6 +53,7 @@ class ObservationRow(NamedTuple):
     size: int | None = None
     changed_share: float | None = None  # of the page's blocks
     similarity: float | None = None  # of its text to the one before
+    time_since_modified: float | None = None  # seconds, by an honest Last-Modified
     further: tuple[tuple[int, int], ...] = ()  # (source, ChangeSignals) of every further source
 
 
@@ -81,6 +92,9 @@ class KeptText(NamedTuple):
             return self
         return self._replace(before_seen_at=earlier.seen_at, before=earlier.text)
 
+
+#: What `Batch.columns` may have beside the columns of the state.
+OPTIONAL_COLUMNS = (*READABLE_COLUMNS, "log_likelihood", "estimator_state")
 
 #: Parts of a batch whose rows are whole: a later one takes the place of the one before.
 _REPLACED = (
@@ -134,9 +148,12 @@ class Batch:
         Pages to insert. Without a row in `columns` they are inserted as never crawled, with importance 1.
     columns : dict of str to ndarray
         The stored columns of some pages, as `Planner.columns` gives them: ``page`` (distinct), every name in
-        `models.STATE_COLUMNS` and, optionally, ``log_likelihood``, shape (n, K), uint16. Other names are ignored.
+        `models.STATE_COLUMNS` and, optionally, ``log_likelihood``, shape (n, K), uint16, any of
+        `models.READABLE_COLUMNS`, and ``estimator_state``, bytes. Other names are ignored.
     grid : str
         Which grid of rates the log-likelihoods belong to.
+    estimator : str
+        Which estimator ``estimator_state`` belongs to.
     contents : dict of int to mapping
         Per page any of `models.CONTENT_COLUMNS`; what is not named stays as it is.
     traces : dict of int to mapping
@@ -166,6 +183,7 @@ class Batch:
     new_pages: dict[int, NewPage] = field(default_factory=dict)
     columns: dict[str, np.ndarray] = field(default_factory=dict)
     grid: str = ""
+    estimator: str = ""
     contents: dict[int, Mapping[str, Any]] = field(default_factory=dict)
     traces: dict[int, Mapping[str, bytes]] = field(default_factory=dict)
     texts: dict[int, KeptText] = field(default_factory=dict)
@@ -247,11 +265,16 @@ class Batch:
 
     def _merge_columns(self, other: Batch) -> None:
         if not other.columns or not self.columns:
-            self.columns, self.grid = (other.columns, other.grid) if other.columns else (self.columns, self.grid)
+            if other.columns:
+                self.columns, self.grid, self.estimator = other.columns, other.grid, other.estimator
             return
-        names = [name for name in ("page", *STATE_COLUMNS, "log_likelihood") if name in self.columns]
-        if self.grid != other.grid or ("log_likelihood" in self.columns) != ("log_likelihood" in other.columns):
-            raise ValueError(f"grid is {other.grid!r} in the later batch; it has to be {self.grid!r}, as in this one.")
+        names = [name for name in ("page", *STATE_COLUMNS, *OPTIONAL_COLUMNS) if name in self.columns]
+        for name in ("grid", "estimator"):
+            mine, later = getattr(self, name), getattr(other, name)
+            if mine != later:
+                raise ValueError(f"{name} is {later!r} in the later batch; it has to be {mine!r}, as in this one.")
+        if any((name in self.columns) != (name in other.columns) for name in OPTIONAL_COLUMNS):
+            raise ValueError(f"columns has other names in the later batch; it has to have {', '.join(names)}, too.")
         joined = {name: np.concatenate([self.columns[name], other.columns[name]]) for name in names}
         # np.unique gives the first of equal ones; reversed, that is the latest.
         _, first = np.unique(joined["page"][::-1], return_index=True)

@@ -30,6 +30,7 @@ __all__ = [
     "FINGERPRINT_SIZE",
     "LOADED_COLUMNS",
     "OUTCOMES",
+    "READABLE_COLUMNS",
     "SITE",
     "STATE_COLUMNS",
     "TRACE_COLUMNS",
@@ -62,10 +63,21 @@ STATE_COLUMNS = (
     "marks",
 )
 
-#: What is known of a page's content; `Batch.contents` changes any of them.
+#: What the compact rows of a page say, for people and their SQL; written with `STATE_COLUMNS`, and never read back.
+READABLE_COLUMNS = (
+    "change_rate",
+    "change_rate_low",
+    "change_rate_high",
+    "expected_freshness",
+    "precision",
+    "recall",
+)
+
+#: What is known of a page's content, and who weighs it; `Batch.contents` changes any of them.
 CONTENT_COLUMNS = (
     *("fingerprint", "pending_fingerprint", "recipe", "etag", "last_modified", "moved_to", "changed_at"),
     "template",
+    "importance_stated",
 )
 
 #: What `Store.load` gives of each page.
@@ -147,6 +159,19 @@ pages = Table(
     Column("request_digest", BigInteger, nullable=False, server_default=text("0")),
     Column("marks", Integer, nullable=False, server_default=text("0")),  # `crawlsched.pages.marks`
     Column("variant", Text),  # its name among the pages of its URL; NULL: the URL alone names it
+    # 1: a request, a file or a sitemap said what the page is worth, and CRAWLSCHED_IMPORTANCE is not asked.
+    Column("importance_stated", SmallInteger, nullable=False, server_default=text("0")),
+    # What was known when the row was last written: changes per second, with the bounds of a 90 % interval; the
+    # probability that the copy is fresh; and of the page's first source, NULL where nothing announces it.
+    Column("change_rate", Float(53)),
+    Column("change_rate_low", Float(53)),
+    Column("change_rate_high", Float(53)),
+    Column("expected_freshness", Float(53)),
+    Column("precision", Float(53)),
+    Column("recall", Float(53)),
+    # The estimator of CRAWLSCHED_ESTIMATOR and its row; NULL for the posterior, whose row is log_likelihood.
+    Column("estimator", Text),
+    Column("estimator_state", LargeBinary),
     PrimaryKeyConstraint("shard", "collection", "page"),
     # Beside the primary key nothing begins with shard and collection: on a table that was not yet analysed PostgreSQL
     # takes any such index to find one page, and reads the whole collection through it.
@@ -235,9 +260,22 @@ observations = Table(
     Column("further", Text),  # JSON: (source, ChangeSignals) of every further source; NULL: there is none
     Column("changed_share", Float(53)),  # of the page's blocks; NULL: no change, or not known
     Column("similarity", Float(53)),  # of its text to the one before
+    Column("time_since_modified", Float(53)),  # seconds, by an honest Last-Modified; NULL: not known
     PrimaryKeyConstraint("shard", "collection", "id"),
     Index(None, "shard", "collection", "time"),
     Index(None, "page", "shard", "collection", "time"),  # with the time, or "the newest of a page" reads them all
+    sqlite_with_rowid=False,
+)
+
+# The change rates that the numbers of `pages.log_likelihood` belong to, by `pages.grid`.
+rate_grids = Table(
+    "rate_grids",
+    metadata,
+    *_key(),
+    Column("grid", Text, nullable=False),
+    Column("position", Integer, nullable=False, autoincrement=False),  # from 0, as in log_likelihood
+    Column("change_rate", Float(53), nullable=False),  # changes per second
+    PrimaryKeyConstraint("shard", "collection", "grid", "position"),
     sqlite_with_rowid=False,
 )
 

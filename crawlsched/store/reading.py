@@ -127,6 +127,28 @@ def _learned(connection: Connection, key: Key) -> list[str]:
     return list(connection.execute(select(table.c.template).where(*_own(table, key))).scalars())
 
 
+def pages_to_weigh(connection: Connection, key: Key, after: int, limit: int) -> list[tuple[int, str, dict[str, Any]]]:
+    """Give number, URL and the meta of the request of the next pages whose importance nobody stated."""
+    page, template = models.pages, models.request_templates
+    rows = connection.execute(
+        select(page.c.page, page.c.url, page.c.depth, template.c.data)
+        .outerjoin(
+            template,
+            (template.c.shard == page.c.shard)
+            & (template.c.collection == page.c.collection)
+            & (template.c.digest == page.c.template),
+        )
+        .where(*_own(page, key), page.c.page > after, page.c.importance_stated == 0)
+        .order_by(page.c.page)
+        .limit(limit)
+    )
+    found = []
+    for number, url, depth, data in rows:
+        meta = (from_json(data) or {}).get("meta", {})
+        found.append((number, url, {**meta, "depth": depth}))
+    return found
+
+
 def text_of(connection: Connection, key: Key, page: int) -> KeptText | None:
     """Give the text that is kept of a page; None if none is."""
     table = models.page_texts

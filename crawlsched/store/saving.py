@@ -255,6 +255,13 @@ def _stored_columns(batch: Batch) -> tuple[dict[str, list[Any]], tuple[str, ...]
         columns["log_likelihood"] = likelihood_rows(np.asarray(batch.columns["log_likelihood"])[order])
         columns["grid"] = [batch.grid] * len(order)
         names = (*names, "log_likelihood", "grid")
+    readable = tuple(name for name in models.READABLE_COLUMNS if name in batch.columns)
+    columns |= {name: column_values(np.asarray(batch.columns[name])[order]) for name in readable}
+    names = (*names, *readable)
+    if "estimator_state" in batch.columns:
+        columns["estimator_state"] = np.asarray(batch.columns["estimator_state"], object)[order].tolist()
+        columns["estimator"] = [batch.estimator] * len(order)
+        names = (*names, "estimator_state", "estimator")
     return columns, names
 
 

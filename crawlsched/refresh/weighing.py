@@ -1,0 +1,102 @@
+"""What pages are worth: as a request, a file or a sitemap states it, or by CRAWLSCHED_IMPORTANCE, or 1."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from crawlsched.collection.collection import Collection
+from crawlsched.settings import Settings
+
+__all__ = ["Weighing", "checked"]
+
+logger = logging.getLogger(__name__)
+
+# Pages that CRAWLSCHED_IMPORTANCE is asked about between two looks at the clock, and those read for it at once.
+_WEIGHED_AT_ONCE = 16
+_READ_AT_ONCE = 4_000
+
+
+class Weighing:
+    """How pages get their importance.
+
+    Parameters
+    ----------
+    collection : Collection
+    settings : Settings
+        Checked settings.
+    count : callable
+        ``count(name, n=1)`` adds to a statistic.
+    """
+
+    def __init__(self, collection: Collection, settings: Settings, count: Callable[..., None]) -> None:
+        self._collection = collection
+        self._function = settings.importance
+        self._count = count
+        # Pages that were stated while `weigh_all` goes on, which may have read them before; None: it does not.
+        self._stated_meanwhile: set[int] | None = None
+
+    def importance(self, url: str, meta: Mapping[str, Any], importance: float | None) -> float:
+        """Return what a fresh copy of a page is worth."""
+        if importance is None:
+            importance = self._function(url, meta) if self._function else 1.0
+        return checked(importance, url)
+
+    def weigh(self, pages: Sequence[int], importance: Sequence[float], now: float, *, stated: bool = True) -> int:
+        """Take over what distinct pages are worth, at once; return of how many it is something else than before."""
+        if stated and self._stated_meanwhile is not None:
+            self._stated_meanwhile.update(pages)
+        changed = self._collection.set_importance(
+            np.array(pages, np.intp), np.array(importance, np.float64), now, stated=stated
+        )
+        self._count("crawlsched/pages/importance_changed", changed)
+        return changed
+
+    def weigh_all(self, clock: Callable[[], float], add_work: Callable[[Iterator[None]], None]) -> None:
+        """Ask CRAWLSCHED_IMPORTANCE about all stored pages but those whose importance was stated.
+
+        At each start: whether the function, or what it looks at, has changed since the last crawl cannot be seen from
+        outside. Pages are read beside the crawling thread and weighed in slices between the slots; those whose weight
+        stays are not touched.
+        """
+        collection = self._collection
+        if self._function is None:
+            return
+        self._stated_meanwhile = stated = set[int]()
+
+        def read(after: int) -> None:
+            collection.aside.run(
+                "reading pages for CRAWLSCHED_IMPORTANCE",
+                lambda: collection.store.pages_to_weigh(after, _READ_AT_ONCE),
+                lambda rows: add_work(weigh(rows)),
+            )
+
+        def weigh(rows: Sequence[tuple[int, str, Mapping[str, Any]]]) -> Iterator[None]:
+            for start in range(0, len(rows), _WEIGHED_AT_ONCE):
+                some = rows[start : start + _WEIGHED_AT_ONCE]
+                known = [row for row in some if row[0] not in stated and collection.knows(row[0])]
+                importance = [self.importance(url, meta, None) for _, url, meta in known]
+                if known:
+                    self.weigh([page for page, _, _ in known], importance, clock(), stated=False)
+                yield
+            if len(rows) == _READ_AT_ONCE:
+                read(rows[-1][0])
+            else:
+                self._stated_meanwhile = None
+
+        read(-1)
+
+
+def checked(importance: float, url: str) -> float:
+    """Return an importance as a number; 1, with a word in the log, where it is none."""
+    try:
+        number = float(importance)
+    except (TypeError, ValueError):
+        number = float("nan")
+    if not 0.0 <= number < float("inf"):
+        logger.error("The importance of %s is %r; it has to be 0 or more, so it is taken as 1.", url, importance)
+        return 1.0
+    return number
