@@ -11,6 +11,7 @@ from difflib import get_close_matches
 from typing import Any
 
 from crawlsched.change_detection import RECIPE_NAMES, Recipe, recipe, recipe_from
+from crawlsched.estimators.learned_rates import POINT_ESTIMATORS, LearnedRates
 from crawlsched.exceptions import SettingError
 from crawlsched.hours import Hours
 from crawlsched.setting_values import (
@@ -71,6 +72,36 @@ _RECIPE = {
 }
 
 
+def _read_estimator(value: object) -> tuple[str, tuple[tuple[str, Any], ...]]:
+    """Read an estimator: its name, or a dictionary (as it is or as JSON) with its name and parameters."""
+    allowed = f"one of posterior, {', '.join(POINT_ESTIMATORS)}, or a dictionary with such a name and parameters"
+    if isinstance(value, str) and not value.lstrip().startswith("{"):
+        name, parameters = value.strip(), {}
+    else:
+        try:
+            parameters = dict(read_table(value))
+        except ValueError:
+            raise ValueError(allowed) from None
+        name = parameters.pop("name", None)
+    if name not in ("posterior", *POINT_ESTIMATORS):
+        raise ValueError(allowed)
+    if name != "posterior":
+        try:
+            LearnedRates(name, 1, 1.0, parameters)
+        except (ValueError, TypeError) as error:
+            raise ValueError(f"{allowed} ({error})") from None
+    elif parameters:
+        raise ValueError(f"{allowed} (posterior takes no parameters)")
+    return name, tuple(sorted(parameters.items()))
+
+
+def _read_shard(value: object) -> int:
+    """Read the number of a shard; there is one."""
+    if read_count(value) != 0:
+        raise ValueError("0: several processes cannot share a collection yet; give each its own CRAWLSCHED_COLLECTION")
+    return 0
+
+
 def _setting(default: object, read: Callable[[object], Any], meaning: str, *, secret: bool = False) -> Any:
     """Return a field of `Settings` which carries its row of the table; a secret one is never shown."""
     row = {"default": default, "read": read, "meaning": meaning, "secret": secret}
@@ -125,12 +156,21 @@ class Settings:
         "The name under which the pages are kept; the spider's name and arguments may stand in it: `'{name}-{tag}'`. "
         "`None`: the spider's name.",
     )
-    shard: int = _setting(0, read_count, "The number of the shard that this process serves.")
+    shard: int = _setting(0, _read_shard, "`0`. Others are refused: several processes cannot share a collection yet.")
     crawl_value: str = _setting(
         "posterior",
         read_one_of("posterior", "greedy", "greedy_cis", "greedy_ncis"),
         "What a crawl is worth: `posterior` (expected over all change rates still possible), or one of the papers' "
         "rules with the mean rate: `greedy`, `greedy_cis`, `greedy_ncis`.",
+    )
+    estimator: tuple[str, tuple[tuple[str, Any], ...]] = _setting(
+        "posterior",
+        _read_estimator,
+        "What learns how often pages change: `posterior`, or an estimator of the papers, which gives each page one "
+        "number: `naive`, `bias_reduced`, `uniform_prior`, `maximum_likelihood`, `moment_matching`, `last_modified`, "
+        "`law_of_large_numbers`, `stochastic_approximation`, `momentum`, `frequency_classes`, `gamma_posterior`; with "
+        "parameters `{'name': 'momentum', 'beta': 0.75}`. With one number the crawl value `posterior` is that of "
+        "`greedy_ncis`.",
     )
     min_crawl_interval: float = _setting(
         0.0, read_seconds, "No page is crawled sooner than this after its last crawl, whatever it is worth."

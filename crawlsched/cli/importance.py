@@ -42,7 +42,7 @@ def report(arguments: argparse.Namespace) -> dict[str, Any]:
     rows = dict(_rows(arguments.file))
     store = open_store(find_target(arguments), read_only=False)
     try:
-        running = owner_now(store, time.time()) is not None
+        running = owner_now(store) is not None
         told: dict[str, Any] = {"pages": 0, "changed": 0, "unknown": []}
         urls = list(rows)
         for start in range(0, len(urls), _URLS_AT_ONCE):

@@ -122,6 +122,11 @@ def planners(
         planner.load({**block, "page": np.arange(n_pages)}, block["log_likelihood"], now)
         numbers = dict(zip(block["page"].tolist(), range(n_pages), strict=True)) if several else {}
         planner.load_further([(numbers[page], *rest) for page, *rest in several if page in numbers], now)
+        if planner.learned is not None:
+            for known, states in store.estimator_states(planner.learned.key, *block["page"][[0, -1]].tolist()):
+                chosen = np.isin(known, block["page"])
+                rows = np.searchsorted(block["page"], known[chosen])
+                planner.load_learned(rows, [states[at] for at in np.flatnonzero(chosen)], now)
         if plan is not None:
             planner.adopt(plan, now)
             while planner.work(now):

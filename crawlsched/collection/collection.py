@@ -25,12 +25,13 @@ from crawlsched.content.validators import ValidatorTrials
 from crawlsched.content.withheld import Withheld
 from crawlsched.content.wrong_pages import WrongPages
 from crawlsched.crawl_value import prepare_compiled
+from crawlsched.estimators import LearnedRates
 from crawlsched.exceptions import DamagedRow, StoreError
 from crawlsched.pages import FREE, NEW
 from crawlsched.pages.marks import AWAITED, RECRAWL, RUN_ONLY
 from crawlsched.pages.page_index import PageIndex
 from crawlsched.pages.variants import Variants, variant_fingerprint
-from crawlsched.planner import Plan, Planner, plan_in_force
+from crawlsched.planner import Plan, Planner, plan_in_force, readable
 from crawlsched.settings import Settings
 from crawlsched.sources.sources import Sources
 from crawlsched.store import TRACE_COLUMNS, Batch, Host, KeptText, NewPage, PageFacts, Store, WriteBehind, sound_pages
@@ -156,6 +157,7 @@ class Collection:
         except BaseException:
             self.store.close()
             raise
+        self.store.save_grid(self.planner.grid, self.planner.posterior.rates.tolist())
         self.write_behind = WriteBehind(self.store)
         # What was loaded stays; going through it again at each full collection would stop the slot clock.
         gc.collect()
@@ -205,7 +207,7 @@ class Collection:
             self.store.save_plan(known, now)
 
     def _leave_snapshot(self) -> None:
-        snapshot = SnapshotFile.of(self.settings, self.store)
+        snapshot = self._snapshot_file()
         if snapshot is None:
             return
         try:
@@ -213,9 +215,13 @@ class Collection:
         except OSError as error:
             logger.warning("No snapshot could be left, so the next start takes longer: %s.", error)
 
+    def _snapshot_file(self) -> SnapshotFile | None:
+        # It holds no rows of the estimators that CRAWLSCHED_ESTIMATOR names; the store does.
+        return SnapshotFile.of(self.settings, self.store) if self.planner.learned is None else None
+
     def _load_snapshot(self, now: float) -> bool:
         """Begin with what the last crawl left, if the store is as it was then; return whether that was so."""
-        snapshot = SnapshotFile.of(self.settings, self.store)
+        snapshot = self._snapshot_file()
         if snapshot is None:
             return False
         known = self.store, self.planner, self.hosts, self.index, self._fingerprinter
@@ -251,7 +257,8 @@ class Collection:
         self.sources.load(store.sources())
         self.learned = Learned(store.noise_mask, [*store.masked_templates(), *store.learned_sites()])
         self.texts = TextBudget(self.settings.kept_texts_bytes, store.bytes_of_texts())
-        self.unsaved = Unsaved(planner.grid, store.next_observation())
+        key = "" if planner.learned is None else planner.learned.key
+        self.unsaved = Unsaved(planner.grid, store.next_observation(), key)
         undelivered = store.undelivered()
         if undelivered:
             logger.info("%d changes had not been delivered when the last crawl ended; they go first.", len(undelivered))
@@ -487,7 +494,7 @@ class Collection:
         if not self.write_behind.in_flight:
             self.facts.written(self.unsaved.number - 1)
             self.learned.written(self.unsaved.number - 1)
-        batch = self.unsaved.take(self.planner.columns, self.planner.further.stored)
+        batch = self.unsaved.take(lambda pages: self._stored_columns(pages, now), self.planner.further.stored)
         if batch is not None:
             # Whatever happens now, it is handed over at the next flush.
             self._not_submitted = batch
@@ -496,6 +503,9 @@ class Collection:
         if self.texts.is_full:
             room = int(_TEXTS_LEFT * self.texts.limit)
             self.aside.run("deleting old texts", lambda: self.store.prune_texts(room), self.texts.refill)
+
+    def _stored_columns(self, pages: NDArray[np.intp], now: float) -> dict[str, Any]:
+        return {**self.planner.columns(pages), **readable(self.planner, pages, now)}
 
     def must_wait(self, now: float) -> bool:
         """Whether the store is so far behind that no more may be crawled until it has caught up."""
@@ -529,6 +539,11 @@ def give_memory_back() -> None:
 
 def planner_for(settings: Settings) -> Planner:
     """Return the planner that these settings ask for, without pages."""
+    name, parameters = settings.estimator
+    learned = None
+    if name != "posterior":
+        # How often pages change is not known yet; once in a discovery horizon is a guess that stays the same.
+        learned = LearnedRates(name, 0, 1.0 / settings.discovery_horizon, dict(parameters))
     return Planner(
         settings.bandwidth,
         crawl_value=settings.crawl_value,
@@ -540,6 +555,7 @@ def planner_for(settings: Settings) -> Planner:
         signal_delay=settings.signal_delay,
         error_interval=settings.error_interval,
         gone_interval=settings.gone_interval,
+        learned=learned,
     )
 
 
@@ -563,4 +579,18 @@ def load_pages(
             continue
         planner.load(block, block["log_likelihood"], now)
         yield block
+    if planner.learned is not None:
+        _load_learned(store, planner, now)
     planner.load_further(store.further_sources(), now)
+
+
+def _load_learned(store: Store, planner: Planner, now: float) -> None:
+    """Load the rows of the estimator; of pages that have one of another, it learns from the visits that are kept."""
+    assert planner.learned is not None
+    for pages, rows in store.estimator_states(planner.learned.key):
+        planner.load_learned(pages, rows, now)
+    visits = store.visits_without_state(planner.learned.key)
+    if visits["page"].size:
+        known = visits["page"] < planner.pages.n
+        planner.relearn({name: column[known] for name, column in visits.items()}, now)
+        logger.info("%d kept visits were learned from once more, for the estimator is another one.", known.sum())

@@ -23,6 +23,8 @@ class Unsaved:
         Which grid of rates the posterior's rows belong to.
     next_observation : int
         The number of the next observation.
+    estimator : str
+        Which estimator its rows belong to; none by default.
 
     Attributes
     ----------
@@ -30,15 +32,15 @@ class Unsaved:
         The number of the batch that is being collected, counted from 1.
     """
 
-    def __init__(self, grid: str, next_observation: int) -> None:
+    def __init__(self, grid: str, next_observation: int, estimator: str = "") -> None:
         self.number = 1
-        self._grid = grid
+        self._grid, self._estimator = grid, estimator
         self._next_observation = next_observation
         self._begin()
 
     def _begin(self) -> None:
         self._pages: set[int] = set()
-        self._batch = Batch(grid=self._grid)
+        self._batch = Batch(grid=self._grid, estimator=self._estimator)
 
     def _touch(self, now: float) -> None:
         if self._batch.since is None:

@@ -11,6 +11,7 @@ from crawlsched.estimators.frequency_classes import FrequencyClasses
 from crawlsched.estimators.gamma_posterior import GammaPosterior
 from crawlsched.estimators.last_modified import LastModified
 from crawlsched.estimators.law_of_large_numbers import LawOfLargeNumbers
+from crawlsched.estimators.learned_rates import LearnedRates
 from crawlsched.estimators.maximum_likelihood import MaximumLikelihood
 from crawlsched.estimators.moment_matching import MomentMatching
 from crawlsched.estimators.momentum import Momentum
@@ -35,6 +36,7 @@ __all__ = [
     "GammaPosterior",
     "LastModified",
     "LawOfLargeNumbers",
+    "LearnedRates",
     "MaximumLikelihood",
     "MomentMatching",
     "Momentum",

@@ -1,7 +1,7 @@
 """What all change-rate estimators share: rows of state in numpy columns, four verbs, and nothing per page in Python."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -134,6 +134,59 @@ class Estimator(ABC):
             state[name], state[f"{name}_lengths"] = intervals.gather(np.arange(self.n_pages))
         return state
 
+    def rows_to_bytes(self, pages: npt.ArrayLike) -> list[bytes]:
+        """Return all that is known of each of some pages, as bytes that `rows_from_bytes` takes.
+
+        Parameters
+        ----------
+        pages : array_like of int, shape (n,)
+            Row numbers.
+
+        Returns
+        -------
+        list of bytes
+            The columns of the row one after the other (little-endian); then, for each history, how many numbers it
+            has (int64) and these.
+        """
+        rows = check_rows(pages, self.n_pages)
+        self._estimate(rows)  # what some put off until somebody asks
+        parts = [_bytes_of(column[rows]) for column in self._columns.values()]
+        packed = [b"".join(row) for row in zip(*parts, strict=True)]
+        for intervals in self._intervals.values():
+            values, lengths = intervals.gather(rows)
+            ends = np.cumsum(lengths)
+            for row, (end, length) in enumerate(zip(ends.tolist(), lengths.tolist(), strict=True)):
+                packed[row] += np.int64(length).tobytes() + values[end - length : end].tobytes()
+        return packed
+
+    def rows_from_bytes(self, pages: npt.ArrayLike, packed: Sequence[bytes]) -> None:
+        """Take over what `rows_to_bytes` gave for distinct pages, in rows that have seen no visit.
+
+        Parameters
+        ----------
+        pages : array_like of int, shape (n,)
+            Row numbers.
+        packed : sequence of bytes
+            One for each.
+
+        Raises
+        ------
+        ValueError
+            If one has another length than rows of this estimator; nothing is changed then.
+        """
+        rows = check_rows(pages, self.n_pages)
+        sizes = {name: column[:1].nbytes if column.shape[0] else 0 for name, column in self._columns.items()}
+        fixed, histories = sum(sizes.values()), [_unpacked(row, sum(sizes.values()), self._histories) for row in packed]
+        start = 0
+        for name, column in self._columns.items():
+            joined = b"".join([row[start : start + sizes[name]] for row in packed])
+            column[rows] = np.frombuffer(joined, column.dtype).reshape(rows.size, *column.shape[1:])
+            start += sizes[name]
+        assert start == fixed
+        for number, intervals in enumerate(self._intervals.values()):
+            for row, history in zip(rows.tolist(), histories, strict=True):
+                intervals.extend(row, history[number])
+
     @classmethod
     def from_state(cls, state: Mapping[str, npt.ArrayLike]) -> Self:
         """Return an estimator as it was when `state` was taken.
@@ -161,6 +214,23 @@ class Estimator(ABC):
         for name in cls._histories:
             made._intervals[name] = _history(arrays, name, made.n_pages)
         return made
+
+
+def _bytes_of(column: npt.NDArray[Any]) -> list[bytes]:
+    buffer, width = np.ascontiguousarray(column).tobytes(), column[:1].nbytes
+    return [buffer[start : start + width] for start in range(0, len(buffer), width)]
+
+
+def _unpacked(row: bytes, fixed: int, histories: tuple[str, ...]) -> list[FloatArray]:
+    """Return the histories behind the columns of a row."""
+    found, at = [], fixed
+    for _ in histories:
+        length = int.from_bytes(row[at : at + 8], "little") if len(row) >= at + 8 else -1
+        at += 8 + 8 * length
+        found.append(np.frombuffer(row[at - 8 * length : at], np.float64) if 0 <= at <= len(row) else np.empty(0))
+    if len(row) != at:
+        raise ValueError(f"packed must hold rows of this estimator, got one of {len(row)} bytes.")
+    return found
 
 
 def _history(arrays: Columns, name: str, n_pages: int) -> Intervals:

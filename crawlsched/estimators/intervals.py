@@ -33,6 +33,11 @@ class Intervals:
         self._pool[self._start[rows] + self.length[rows]] = values
         self.length[rows] += 1
 
+    def extend(self, row: int, values: FloatArray) -> None:
+        """Append several values to one row."""
+        for value in values:
+            self.append(np.array([row]), np.array([value]))
+
     def _move(self, row: int) -> None:
         length = int(self.length[row])
         room = max(2 * length, 4)

@@ -21,7 +21,13 @@ from crawlsched.estimators.log_weights import (
     to_steps,
 )
 from crawlsched.estimators.observations import Observations, check_observations, check_positive, check_rows, per_page
-from crawlsched.estimators.probabilities import TINY, check_prior, posterior_probabilities, visit_log_likelihood
+from crawlsched.estimators.probabilities import (
+    TINY,
+    check_prior,
+    posterior_probabilities,
+    rate_quantile,
+    visit_log_likelihood,
+)
 from crawlsched.estimators.rate_grid import DEFAULT_RATES, check_rates, grid_id
 from crawlsched.estimators.renewal import Renewal
 
@@ -462,16 +468,7 @@ class Posterior(Estimator):
         """
         if not 0 <= q <= 1:
             raise ValueError(f"q must be a probability between 0 and 1, got {q!r}.")
-        cumulative = np.cumsum(np.atleast_2d(self.weights(pages, prior)), axis=1)
-        cumulative /= cumulative[:, -1:]
-        cell = np.minimum((cumulative < q).sum(axis=1), self.rates.size - 1)
-        row = np.arange(cell.size)
-        below = np.where(cell > 0, cumulative[row, cell - 1], 0.0)
-        share = np.clip((q - below) / np.maximum(cumulative[row, cell] - below, _SMALLEST), 0.0, 1.0)
-        centres = np.log(self.rates)
-        halfway = (centres[1:] + centres[:-1]) / 2
-        edges = np.concatenate([[2 * centres[0] - halfway[0]], halfway, [2 * centres[-1] - halfway[-1]]])
-        rates = np.exp(edges[cell] + share * (edges[cell + 1] - edges[cell]))
+        rates = rate_quantile(np.atleast_2d(self.weights(pages, prior)), self.rates, q)
         return float(rates[0]) if np.ndim(pages) == 0 else rates
 
     def log_likelihood(self, pages: npt.ArrayLike | None = None) -> FloatArray:

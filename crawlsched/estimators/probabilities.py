@@ -8,7 +8,7 @@ import numpy.typing as npt
 from crawlsched.columns.array_types import FloatArray
 from crawlsched.estimators.log_weights import decoded, relative_likelihoods
 
-__all__ = ["TINY", "check_prior", "posterior_probabilities", "visit_log_likelihood"]
+__all__ = ["TINY", "check_prior", "posterior_probabilities", "rate_quantile", "visit_log_likelihood"]
 
 
 #: Below this a sum of likelihoods may have lost digits to underflow.
@@ -37,6 +37,43 @@ def check_prior(prior: npt.ArrayLike, n_rates: int, n_pages: int | None = None) 
         raise ValueError("prior must hold finite probabilities that are not negative and not all 0, got " + repr(prior))
     normalised: FloatArray = given / total
     return normalised
+
+
+def rate_quantile(weights: FloatArray, rates: FloatArray, q: float) -> FloatArray:
+    """Return the rates that are exceeded with probability 1 - q, by what each rate of a grid weighs.
+
+    Each rate of the grid stands for the rates around it, halfway (in ratio) to its neighbours, evenly on a logarithmic
+    scale.
+
+    Parameters
+    ----------
+    weights : ndarray, shape (n, K)
+        Not negative; each row with a sum above 0.
+    rates : ndarray, shape (K,)
+        Increasing.
+    q : float
+        Between 0 and 1.
+
+    Returns
+    -------
+    ndarray, shape (n,)
+
+    Examples
+    --------
+    >>> rate_quantile(np.array([[1.0, 1.0]]), np.array([1.0, 4.0]), 0.5)
+    array([2.])
+    """
+    cumulative = np.cumsum(weights, axis=1)
+    cumulative /= cumulative[:, -1:]
+    cell = np.minimum((cumulative < q).sum(axis=1), rates.size - 1)
+    row = np.arange(cell.size)
+    below = np.where(cell > 0, cumulative[row, cell - 1], 0.0)
+    share = np.clip((q - below) / np.maximum(cumulative[row, cell] - below, _SMALLEST), 0.0, 1.0)
+    centres = np.log(rates)
+    halfway = (centres[1:] + centres[:-1]) / 2
+    edges = np.concatenate([[2 * centres[0] - halfway[0]], halfway, [2 * centres[-1] - halfway[-1]]])
+    quantiles: FloatArray = np.exp(edges[cell] + share * (edges[cell + 1] - edges[cell]))
+    return quantiles
 
 
 def posterior_probabilities(stored: npt.NDArray[Any], prior: FloatArray, learning_rate: float = 1.0) -> FloatArray:

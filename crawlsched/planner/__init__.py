@@ -13,6 +13,7 @@ from crawlsched.planner.reports.explaining import explain
 from crawlsched.planner.reports.explanation import Explanation
 from crawlsched.planner.reports.forecast import forecast
 from crawlsched.planner.reports.prospects import prospects
+from crawlsched.planner.reports.readable import readable
 from crawlsched.planner.state import plan_in_force, planner_arrays, planner_facts, plans_in_turn, restore_planner
 
 __all__ = [
@@ -31,5 +32,6 @@ __all__ = [
     "planner_facts",
     "plans_in_turn",
     "prospects",
+    "readable",
     "restore_planner",
 ]

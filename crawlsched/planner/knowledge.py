@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from math import exp, inf
 from typing import Any, NoReturn
@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from crawlsched.change_signals import FurtherRow
 from crawlsched.columns.array_types import FloatArray, IndexArray
-from crawlsched.estimators import Posterior
+from crawlsched.estimators import LearnedRates, Posterior
 from crawlsched.estimators.page_precision import expected_evidence
 from crawlsched.frontier import PICKS_PER_TICK, Frontier
 from crawlsched.pages import ERROR, FREE, GONE, LIVE, MOVED, REFUSED, Pages, check_importance, distinct
@@ -55,6 +55,8 @@ _WORTH_ADOPTING = 0.05
 SLICE = 128
 # So many are filed in one call: more gain nothing.
 _FILED = 2048
+# What an estimator learns from.
+_VISIT_COLUMNS = ("page", "elapsed", "changed", "n_signals", "time_since_modified")
 # What `Observation(...)` does, in half of the time: each visit makes one.
 _make = tuple.__new__
 # Up to so many announcements at once are taken one by one.
@@ -82,6 +84,7 @@ class Knowledge:
         signal_delay: float = 0.0,
         error_interval: float = 60.0,
         gone_interval: float = DAY,
+        learned: LearnedRates | None = None,
     ) -> None:
         self.bandwidth = positive("bandwidth", bandwidth, "crawls per second")
         if crawl_value not in ("posterior", *RULES):
@@ -120,6 +123,9 @@ class Knowledge:
             self._exploration = Exploration(self.pages, self.values, exploration_rounds)
         self._listening = Listening(self.pages, self.further, self.values)
         self.known_rates: KnownRates | None = None
+        # Of one rate for each page, the expectation of the crawl value is the papers' most general rule.
+        crawl_value = "greedy_ncis" if crawl_value == "posterior" and learned is not None else crawl_value
+        self.learned = learned
         self._rule = crawl_value
         self.crawl_values: PosteriorValues | PointValues = self.values
         if crawl_value != "posterior":
@@ -185,6 +191,7 @@ class Knowledge:
         self.pages.reserve(n_pages)
         if self.posterior.n_pages < n_pages:
             self.posterior.resize(n_pages)
+            self._grow()
         if self._frontier is not None:
             self._frontier.reserve(n_pages)
 
@@ -192,6 +199,8 @@ class Knowledge:
         rows = self.posterior.n_pages
         if rows < self.pages.n:
             self.posterior.resize(max(self.pages.n, rows + rows // 8))
+        if self.learned is not None and self.learned.n_pages < self.posterior.n_pages:
+            self.learned.resize(self.posterior.n_pages)
         self.neighbours.make_room(self.pages.n)
 
     def add(
@@ -266,6 +275,34 @@ class Knowledge:
         # The best of so many are far above what will be picked when those that have waited longest are through.
         for start in range(0, filed.size, _FILED):
             self.frontier.file(filed[start : start + _FILED], now, falling=True)
+
+    def load_learned(self, pages: IndexArray, rows: Sequence[bytes], now: float) -> None:
+        """Take in from a store what the estimator knew of pages, once they are there."""
+        assert self.learned is not None
+        self.learned.unpack(pages, rows)
+        self._refile(pages, self.at(now))
+
+    def relearn(self, visits: Mapping[str, npt.NDArray[Any]], now: float) -> None:
+        """Learn once more from the visits that are kept of pages, by an estimator that does not know them yet.
+
+        Parameters
+        ----------
+        visits : mapping of str to ndarray
+            ``page``, ``elapsed``, ``changed``, ``n_signals`` and ``time_since_modified`` (nan: not known), the visits
+            of each page in their order.
+        now : float
+            POSIX seconds.
+        """
+        assert self.learned is not None
+        order = np.argsort(visits["page"], kind="stable")
+        columns = {name: column[order] for name, column in visits.items()}
+        pages, starts, counts = np.unique(columns["page"], return_index=True, return_counts=True)
+        # The first visits of all pages, then the second ones, and so on.
+        for number in range(int(counts.max(initial=0))):
+            at = starts[counts > number] + number
+            page, *told = (columns[name][at] for name in _VISIT_COLUMNS)
+            self.learned.observe(page, *told)
+        self._refile(pages.astype(np.intp), self.at(now))
 
     def load_further(self, rows: Iterable[tuple[int, int, *FurtherRow]], now: float) -> None:
         """Take in from a store what several sources say of the same pages, once the pages are there."""
@@ -348,7 +385,7 @@ class Knowledge:
         crawled_at, state = columns.crawled_at.item(page), columns.state.item(page)
         n_signals, covered_further = columns.n_signals.item(page), columns.further.item(page)
         elapsed, observation = now - crawled_at, None
-        has_rare_facts = columns.rare.item(page)
+        has_rare_facts, modified = columns.rare.item(page), time_since_modified
         if changed is not None and now > crawled_at > -inf and state not in (GONE, MOVED):
             source = columns.source.item(page)
             further: tuple[tuple[int, int], ...] = ()
@@ -374,12 +411,15 @@ class Knowledge:
             self.posterior.update_one(
                 *visit, doubt=doubt, time_since_modified=time_since_modified, prior=prior, n_updates=n_crawls
             )
+            if self.learned is not None:
+                # The papers' estimators know nothing of what ages or of what is said of other pages.
+                self.learned.observe(page, now - crawled_at, changed, n_signals, modified)
             # Only exploration asks whether rates stay; without a plan nothing is known of them.
             if self._exploration is not None and parameters.even_rate < inf:
                 self._persistence.visited(
                     *visit, self.posterior, doubt=doubt, time_since_modified=time_since_modified, n_updates=n_crawls
                 )
-            found = page, now, now - crawled_at, n_signals, source, evidence, changed, further
+            found = page, now, now - crawled_at, n_signals, source, evidence, changed, further, modified
             observation = _make(Observation, found)
         else:
             self.neighbours.forget(page)

@@ -27,6 +27,8 @@ class Observation(NamedTuple):
         Whether the page had changed.
     further : tuple of (int, int)
         Further sources that cover the page, and how many ChangeSignals each of them made.
+    time_since_modified : float or None
+        Seconds from the last modification to the visit, where that is known.
     """
 
     page: int
@@ -37,3 +39,4 @@ class Observation(NamedTuple):
     evidence: float
     changed: bool
     further: tuple[tuple[int, int], ...] = ()
+    time_since_modified: float | None = None

@@ -67,6 +67,8 @@ class Planner(Knowledge):
         A page is tried again so many seconds after an error, then after twice as many, up to a day.
     gone_interval : float
         A gone page is looked for again after so many seconds, then after twice as many, up to 30 days.
+    learned : LearnedRates, optional
+        The estimator by which the papers' rules learn change rates; the mean of the posterior by default.
 
     Attributes
     ----------
@@ -322,12 +324,16 @@ class Planner(Knowledge):
     def columns(self, pages: npt.ArrayLike) -> dict[str, npt.NDArray[np.generic]]:
         """Copy all columns of some pages for a store.
 
-        ``page``, those of `Pages` and of `OwnPrecision`, and ``log_likelihood`` (uint16).
+        ``page``, those of `Pages` and of `OwnPrecision`, ``log_likelihood`` (uint16), and of an estimator, if there is
+        one, ``estimator_state`` (bytes).
         """
         rows = np.asarray(pages, np.intp)
         likelihood = self.posterior.packed(rows)
         own = self.own_precision.columns(rows)
-        return {"page": rows, **self.pages.columns(rows), **own, "log_likelihood": likelihood}
+        columns = {"page": rows, **self.pages.columns(rows), **own, "log_likelihood": likelihood}
+        if self.learned is not None:
+            columns["estimator_state"] = np.array(self.learned.packed(rows), object)
+        return columns
 
     def overdue_demand(self) -> float:
         """Return the crawls per second that `max_crawl_interval` asks for; 0 without one. O(n)."""

@@ -433,6 +433,7 @@ class Responses:
             source=-1 if observation is None else observation.source,
             further=() if observation is None else observation.further,
             changed=None if observation is None else observation.changed,
+            time_since_modified=None if observation is None else observation.time_since_modified,
             outcome=str(outcome),
             status=None if fetched is None else fetched.status,
             size=None if fetched is None else fetched.size,

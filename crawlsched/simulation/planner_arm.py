@@ -15,7 +15,7 @@ from crawlsched.pages import LIVE
 from crawlsched.planner import DEFAULT_GRID, Observation, Plan, Planner, plan
 from crawlsched.settings import Settings
 from crawlsched.simulation.arm import NO_PAGE, Setting
-from crawlsched.simulation.rates import rate_grid
+from crawlsched.simulation.rates import EstimatedRates, rate_grid
 from crawlsched.simulation.truth import Visit
 
 __all__ = ["PlannerArm"]
@@ -71,14 +71,16 @@ class PlannerArm:
             signal_delay=signal_delay,
             max_crawl_rounds=default.max_crawl_rounds if default else None,
             exploration_rounds=default.exploration_rounds if default else None,
+            learned=setting.rates.learned if isinstance(setting.rates, EstimatedRates) else None,
         )
         self._planner.reserve(setting.importance.size)
         # In float32 two pages of different importance can be worth the same, which is no tie here.
         self._planner.pages.importance = self._planner.pages.importance.astype(np.float64)
         # To the planner a time before 1970 means none.
         self._origin = min(setting.window.start, 0.0)
-        self._rates = setting.rates
-        self._is_dated = is_dated
+        # What an estimator learns, the planner learns by it; other rates it is told.
+        self._rates = None if self._planner.learned is not None else setting.rates
+        self._is_dated = is_dated or self._planner.learned is not None
         self._knows = setting.rates is not None and setting.recall is not None
         self._visits = SignalVisits()
         self._plan: Plan | None = None

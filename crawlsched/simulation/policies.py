@@ -10,7 +10,7 @@ from crawlsched.simulation.arm import Arm, Setting
 from crawlsched.simulation.history import History, ReplayError, Window
 from crawlsched.simulation.plan_arms import DIVISIONS, AtRandom, LowDiscrepancy, MostOverdue, Order, PlannedRates
 from crawlsched.simulation.planner_arm import PlannerArm
-from crawlsched.simulation.rates import ESTIMATORS, GivenRates, LearnedRates
+from crawlsched.simulation.rates import ESTIMATORS, GivenRates, Rates, learned_rates
 from crawlsched.simulation.simple_arms import (
     AdaptiveIntervals,
     RoundRobin,
@@ -114,7 +114,7 @@ def _setting(
     even_rate = bandwidth / n_there
     n_pages = history.page.size
     recall = false = None
-    rates: GivenRates | LearnedRates | None = None
+    rates: Rates | None = None
     if used == "known":
         if history.change_rate is None:
             raise ReplayError("estimator known needs the column change_rate (per second) in the file of pages.")
@@ -125,6 +125,6 @@ def _setting(
         rates = GivenRates(history.hindsight_rates(window))
         recall = false = np.zeros(n_pages)
     elif used is not None and not by_itself:
-        rates = LearnedRates(used, n_pages, even_rate, duration)
+        rates = learned_rates(used, n_pages, even_rate, duration)
     has_signals = history.signal_rows is not None
     return Setting(history.importance, bandwidth, window, even_rate, rates, recall, false, has_signals, seed)

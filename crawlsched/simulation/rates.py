@@ -2,34 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Protocol
 
 import numpy as np
 
 from crawlsched.columns.array_types import FloatArray, IndexArray
-from crawlsched.estimators import (
-    BiasReduced,
-    Estimator,
-    FrequencyClasses,
-    GammaPosterior,
-    LastModified,
-    LawOfLargeNumbers,
-    MaximumLikelihood,
-    MomentMatching,
-    Momentum,
-    Naive,
-    Posterior,
-    StochasticApproximation,
-    UniformPrior,
-    learn_prior,
-)
+from crawlsched.estimators import LearnedRates, Posterior, learn_prior
+from crawlsched.estimators.learned_rates import POINT_ESTIMATORS
 from crawlsched.simulation.truth import Visit
 
-__all__ = ["ESTIMATORS", "GivenRates", "LearnedRates", "Rates", "rate_grid"]
+__all__ = ["ESTIMATORS", "EstimatedRates", "GivenRates", "PosteriorRates", "Rates", "learned_rates", "rate_grid"]
 
-# What is not known yet is as uncertain as this: a Gamma distribution of this shape.
-_PRIOR_SHAPE = 0.5
 _GRID_SIZE = 32
 # Rates slower than one change in ten replays, or faster than a hundred in an even interval, cannot be told apart.
 _SLOWEST, _FASTEST = 0.1, 100.0
@@ -74,46 +57,64 @@ class GivenRates:
         """Nothing is left to learn."""
 
 
-class LearnedRates:
-    """Rates as an estimator learns them.
+class EstimatedRates:
+    """Rates as one of the point estimators learns them, by the code that a crawl learns by.
 
     Parameters
     ----------
-    name : str
-        A name in `ESTIMATORS`.
-    n_pages : int
-    even_rate : float
-        Crawls per second and page if all get the same: the one rate known beforehand, which sets the scale.
-    duration : float
-        Of the replay, seconds.
+    learned : LearnedRates
 
-    Notes
-    -----
-    Most estimators give 0 for a page that never was found changed, which would mean never to come back, and all
-    such pages would be alike. It counts as if half a change had been seen in the time it was watched and one even
-    interval more.
+    Attributes
+    ----------
+    learned : LearnedRates
     """
 
-    def __init__(self, name: str, n_pages: int, even_rate: float, duration: float) -> None:
-        self._bank = ESTIMATORS[name](n_pages, even_rate, duration)
-        self._watched = np.full(n_pages, 1.0 / even_rate)
+    def __init__(self, learned: LearnedRates) -> None:
+        self.learned = learned
+
+    def change_rate(self, rows: IndexArray) -> FloatArray:
+        """Return changes per second."""
+        return self.learned.change_rate(rows)
+
+    def observe(self, visit: Visit) -> None:
+        """Learn from a visit."""
+        since = None if np.isnan(visit.time_since_modified) else visit.time_since_modified
+        self.learned.observe(visit.row, visit.elapsed, visit.changed, time_since_modified=since)
+
+    def plan(self) -> None:
+        """Pages have nothing in common."""
+
+
+class PosteriorRates:
+    """Mean rates of a gridded posterior, whose prior is learned from the pages visited.
+
+    Parameters
+    ----------
+    n_pages : int
+    even_rate : float
+        Crawls per second and page if all get the same.
+    duration : float
+        Of the replay, seconds.
+    """
+
+    def __init__(self, n_pages: int, even_rate: float, duration: float) -> None:
+        self._bank = Posterior(n_pages, rate_grid(even_rate, duration))
         self._visited = np.zeros(n_pages, bool)
 
     def change_rate(self, rows: IndexArray) -> FloatArray:
         """Return changes per second."""
         estimates: FloatArray = self._bank.change_rate(rows)
-        return np.where(estimates > 0.0, estimates, 0.5 / self._watched[rows])
+        return estimates
 
     def observe(self, visit: Visit) -> None:
         """Learn from a visit."""
         since = None if np.isnan(visit.time_since_modified) else visit.time_since_modified
         self._bank.update(visit.row, visit.elapsed, visit.changed, time_since_modified=since)
-        self._watched[visit.row] += visit.elapsed
         self._visited[visit.row] = True
 
     def plan(self) -> None:
-        """Learn the prior of a gridded posterior from the pages visited."""
-        if isinstance(self._bank, Posterior) and self._visited.any():
+        """Learn the prior."""
+        if self._visited.any():
             self._bank.prior = learn_prior(self._bank.log_likelihood(np.flatnonzero(self._visited)))
 
 
@@ -123,31 +124,12 @@ def rate_grid(even_rate: float, duration: float) -> FloatArray:
     return np.geomspace(slowest, even_rate * _FASTEST, _GRID_SIZE)
 
 
-def _gamma(n_pages: int, even_rate: float, duration: float) -> Estimator:
-    # The mean of the prior is the even rate: one change between two crawls of a page.
-    return GammaPosterior(n_pages, _PRIOR_SHAPE, _PRIOR_SHAPE / even_rate)
+#: The estimators by name.
+ESTIMATORS = (*POINT_ESTIMATORS, "posterior")
 
 
-def _posterior(n_pages: int, even_rate: float, duration: float) -> Estimator:
-    return Posterior(n_pages, rate_grid(even_rate, duration))
-
-
-def _plain(estimator: Callable[[int], Estimator]) -> Callable[[int, float, float], Estimator]:
-    return lambda n_pages, even_rate, duration: estimator(n_pages)
-
-
-#: The estimators by name, as functions of (n_pages, even_rate, duration).
-ESTIMATORS: dict[str, Callable[[int, float, float], Estimator]] = {
-    "naive": _plain(Naive),
-    "bias_reduced": _plain(BiasReduced),
-    "uniform_prior": _plain(UniformPrior),
-    "maximum_likelihood": _plain(MaximumLikelihood),
-    "moment_matching": _plain(MomentMatching),
-    "last_modified": _plain(LastModified),
-    "law_of_large_numbers": _plain(LawOfLargeNumbers),
-    "stochastic_approximation": _plain(StochasticApproximation),
-    "momentum": _plain(Momentum),
-    "frequency_classes": _plain(FrequencyClasses),
-    "gamma_posterior": _gamma,
-    "posterior": _posterior,
-}
+def learned_rates(name: str, n_pages: int, even_rate: float, duration: float) -> EstimatedRates | PosteriorRates:
+    """Return rates that an estimator learns, by a name in `ESTIMATORS`."""
+    if name == "posterior":
+        return PosteriorRates(n_pages, even_rate, duration)
+    return EstimatedRates(LearnedRates(name, n_pages, even_rate))

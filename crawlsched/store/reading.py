@@ -2,8 +2,9 @@
 
 import logging
 from array import array
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from math import nan
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,8 @@ __all__ = ["announcements_for", "counts", "facts", "find", "hosts", "observation
 logger = logging.getLogger("crawlsched.store")
 
 Key = tuple[int, int]
+
+_ROWS_AT_ONCE = 5_000
 
 
 def facts(connection: Connection, key: Key, pages: Sequence[int] | np.ndarray) -> list[PageFacts | None]:
@@ -240,6 +243,43 @@ def signal_observations(connection: Connection, key: Key, since: float, limit: i
             for column, number in zip(columns, (page, elapsed, n, one, changed), strict=True):
                 column.append(number)
     types = (np.int64, np.float64, np.int64, np.int64, np.bool_)
+    return {name: np.array(column, dtype) for name, column, dtype in zip(names, columns, types, strict=True)}
+
+
+def estimator_states(
+    connection: Connection, key: Key, estimator: str, first: int, last: int | None
+) -> Iterator[tuple[np.ndarray, list[bytes]]]:
+    """Give pages and the rows of an estimator that are kept of them, in blocks."""
+    page = models.pages
+    wanted = select(page.c.page, page.c.estimator_state).where(
+        *_own(page, key), page.c.estimator == estimator, page.c.page >= first
+    )
+    if last is not None:
+        wanted = wanted.where(page.c.page <= last)
+    for rows in connection.execute(wanted.order_by(page.c.page)).partitions(_ROWS_AT_ONCE):
+        pages, states = zip(*rows, strict=True)
+        yield np.array(pages, np.intp), list(states)
+
+
+def visits_without_state(connection: Connection, key: Key, estimator: str) -> dict[str, np.ndarray]:
+    """Give the visits of pages that have no row of an estimator, in their order."""
+    table, page = models.observations, models.pages
+    names = ("page", "elapsed", "changed", "n_signals", "time_since_modified")
+    columns = [array(code) for code in "qdbqd"]
+    rows = connection.execute(
+        select(*[table.c[name] for name in names])
+        .join(
+            page,
+            (page.c.shard == table.c.shard) & (page.c.collection == table.c.collection) & (page.c.page == table.c.page),
+        )
+        .where(*_own(table, key), table.c.changed.is_not(None), table.c.elapsed > 0)
+        .where(page.c.estimator.is_(None) | (page.c.estimator != estimator))
+        .order_by(table.c.time, table.c.id)
+    )
+    for *told, since in rows:
+        for column, number in zip(columns, (*told, nan if since is None else since), strict=True):
+            column.append(number)
+    types = (np.intp, np.float64, np.bool_, np.int64, np.float64)
     return {name: np.array(column, dtype) for name, column, dtype in zip(names, columns, types, strict=True)}
 
 

@@ -357,6 +357,34 @@ class Store:
         )
         return number
 
+    def estimator_states(
+        self, estimator: str, first: int = 0, last: int | None = None
+    ) -> Iterator[tuple[np.ndarray, list[bytes]]]:
+        """Give pages (from `first` to `last`) and the rows of an estimator that are kept of them, in blocks."""
+        with self.database.explained("read"), self.database.reading() as connection:
+            yield from reading.estimator_states(connection, self.key, estimator, first, last)
+
+    def visits_without_state(self, estimator: str) -> dict[str, np.ndarray]:
+        """Give the kept visits of the pages of which there is no row of an estimator, in their order.
+
+        Returns
+        -------
+        dict of ndarray
+            ``page``, ``elapsed``, ``changed``, ``n_signals``, ``time_since_modified`` (nan: not known).
+        """
+        return self._read(reading.visits_without_state, estimator)
+
+    def save_grid(self, grid: str, rates: Sequence[float]) -> None:
+        """Keep the change rates (per second) of a grid by its name, unless they are there."""
+        table = models.rate_grids
+        with self.database.reading() as connection:
+            known = select(table.c.position).where(*self._own(table), table.c.grid == grid).limit(1)
+            if connection.execute(known).first() is not None:
+                return
+        own = {"shard": self.key[0], "collection": self.key[1], "grid": grid}
+        rows = [{**own, "position": position, "change_rate": rate} for position, rate in enumerate(rates)]
+        self._write(lambda connection: connection.execute(insert(table), rows))
+
     def newest_plan(self, after: int = -1) -> StoredPlan | None:
         """Give the newest plan; None if there is none with an id above `after`."""
         table = models.plans

@@ -10,6 +10,7 @@ from crawlsched.pages import STATE_NAMES
 from crawlsched.planner.parameters.signal_groups import WHOLE_SITE
 from crawlsched.planner.planner import Planner
 from crawlsched.planner.reports.explanation import Explanation
+from crawlsched.planner.reports.readable import interval
 
 __all__ = ["explain"]
 
@@ -22,11 +23,12 @@ def explain(planner: Planner, page: int, now: float) -> Explanation:
     signal_rate, signal_weight = (float(column[0]) for column in planner.values.signals(rows))
     unsignalled = float(weights @ planner.posterior.rates)
     announced = float(-signal_rate * np.expm1(-signal_weight))
+    if planner.learned is not None:
+        unsignalled = max(float(planner.learned.change_rate(rows)[0]) - announced, 0.0)
     crawled_at, n_signals = pages.crawled_at.item(page), planner.values.heard_one(page)
     elapsed = now - crawled_at
-    prior, together = planner.values.prior_one(page), planner.values.co_change_evidence_one(page)
-    pace = planner.values.paces(rows).item()
-    low, high = (planner.posterior.quantile(page, q, prior) * pace + announced for q in (0.05, 0.95))
+    together = planner.values.co_change_evidence_one(page)
+    low, high = (float(bound[0]) + announced for bound in interval(weights[np.newaxis], planner.posterior.rates))
     value = frontier.values.one(page)
     crawl_value = value.at(now)
     reached = crawl_value >= planner.threshold

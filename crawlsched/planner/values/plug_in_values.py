@@ -11,6 +11,7 @@ import numpy.typing as npt
 from crawlsched.columns.array_types import BoolArray, FloatArray, IndexArray
 from crawlsched.compiling import Compilable
 from crawlsched.crawl_value.evaluation import ELEMENTS, evaluate
+from crawlsched.estimators import LearnedRates
 from crawlsched.frontier import PageValue
 from crawlsched.frontier.candidates.candidates import LOOPS as CANDIDATE_LOOPS
 from crawlsched.pages import Pages
@@ -93,6 +94,7 @@ class KnownRates:
 
 class _HasKnownRates(Protocol):
     known_rates: KnownRates | None
+    learned: LearnedRates | None
 
 
 class PointValues:
@@ -106,7 +108,7 @@ class PointValues:
     rule : str
         A name in `RULES`.
     known : object
-        Has `known_rates`.
+        Has `known_rates`, and `learned`, where rates come from that are not known; None: the posterior's means.
     """
 
     def __init__(self, pages: Pages, estimates: PosteriorValues, rule: str, known: _HasKnownRates) -> None:
@@ -144,7 +146,9 @@ class PointValues:
     def deciding(self, pages: IndexArray) -> list[npt.NDArray[Any]]:
         """Return all that the crawl values of pages depend on beside their host; see `CrawlValues`."""
         columns = self._estimates.deciding(pages)
-        known = self._known.known_rates
+        known, learned = self._known.known_rates, self._known.learned
+        if learned is not None:
+            columns = [*columns, learned.change_rate(pages)]
         return columns if known is None else [*columns, known.get(pages).T]
 
     @property
@@ -210,12 +214,15 @@ class PointValues:
         return RuleValues(self._rule, columns, horizon)
 
     def _estimated(self, pages: IndexArray) -> FloatArray:
-        weights = self._estimates.weights(pages)
-        unsignalled = (weights * self._estimates.parameters.rates).sum(axis=1)
         signal_rate, signal_weight = self._estimates.signals(pages)
         # An announcement says nothing of a page without a copy: its value waits for the first visit.
         signal_rate[self._pages.crawled_at[pages] == -np.inf] = 0.0
         false = signal_rate * np.exp(-signal_weight)
+        if (learned := self._known.learned) is not None:
+            # An estimator counts all changes: no more of them can have been announced.
+            change_rate = learned.change_rate(pages)
+            return np.stack([change_rate, np.minimum((signal_rate - false) / change_rate, 1.0), false])
+        unsignalled = (self._estimates.weights(pages) * self._estimates.parameters.rates).sum(axis=1)
         change_rate = unsignalled + signal_rate - false
         return np.stack([change_rate, (signal_rate - false) / change_rate, false])
 

@@ -1,0 +1,147 @@
+"""Learned rates: an estimator by its name, and what a page counts as that was never found changed.
+
+A replay and a crawl learn by this very code.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from crawlsched.columns.array_types import FloatArray, IndexArray
+from crawlsched.columns.growing import grown
+from crawlsched.estimators.bias_reduced import BiasReduced
+from crawlsched.estimators.estimator import Estimator
+from crawlsched.estimators.frequency_classes import FrequencyClasses
+from crawlsched.estimators.gamma_posterior import GammaPosterior
+from crawlsched.estimators.last_modified import LastModified
+from crawlsched.estimators.law_of_large_numbers import LawOfLargeNumbers
+from crawlsched.estimators.maximum_likelihood import MaximumLikelihood
+from crawlsched.estimators.moment_matching import MomentMatching
+from crawlsched.estimators.momentum import Momentum
+from crawlsched.estimators.naive import Naive
+from crawlsched.estimators.stochastic_approximation import StochasticApproximation
+from crawlsched.estimators.uniform_prior import UniformPrior
+
+__all__ = ["POINT_ESTIMATORS", "LearnedRates"]
+
+#: The estimators that give a page one number, by name.
+POINT_ESTIMATORS: dict[str, Callable[..., Estimator]] = {
+    "naive": Naive,
+    "bias_reduced": BiasReduced,
+    "uniform_prior": UniformPrior,
+    "maximum_likelihood": MaximumLikelihood,
+    "moment_matching": MomentMatching,
+    "last_modified": LastModified,
+    "law_of_large_numbers": LawOfLargeNumbers,
+    "stochastic_approximation": StochasticApproximation,
+    "momentum": Momentum,
+    "frequency_classes": FrequencyClasses,
+    "gamma_posterior": GammaPosterior,
+}
+# What is not known yet is as uncertain as this: a Gamma distribution of this shape.
+_PRIOR_SHAPE = 0.5
+_WATCHED_BYTES = 8
+
+
+class LearnedRates:
+    """Rates as an estimator learns them.
+
+    Parameters
+    ----------
+    name : str
+        A name in `POINT_ESTIMATORS`.
+    n_pages : int
+    even_rate : float
+        Crawls per second and page if all get the same, or another guess of how often pages change: the one rate known
+        beforehand, which sets the scale.
+    parameters : mapping of str to object
+        Further arguments of the estimator.
+
+    Attributes
+    ----------
+    key : str
+        Names the estimator and its parameters: rows of the same key belong together.
+    n_pages : int
+
+    Raises
+    ------
+    ValueError
+        If there is no such estimator, or it does not take these parameters.
+
+    Notes
+    -----
+    Most estimators give 0 for a page that never was found changed, which would mean never to come back, and all
+    such pages would be alike. It counts as if half a change had been seen in the time it was watched and one even
+    interval more.
+
+    Examples
+    --------
+    >>> rates = LearnedRates("naive", 2, even_rate=1 / 3600)
+    >>> rates.observe(0, 1800.0, True)
+    >>> (1 / rates.change_rate(np.arange(2))).tolist()
+    [1800.0, 7200.0]
+    """
+
+    def __init__(self, name: str, n_pages: int, even_rate: float, parameters: Mapping[str, Any] | None = None) -> None:
+        if name not in POINT_ESTIMATORS:
+            raise ValueError(f"name must be one of {', '.join(POINT_ESTIMATORS)}, got {name!r}.")
+        given = dict(parameters or {})
+        if name == "gamma_posterior":
+            # The mean of the prior is the even rate: one change between two crawls of a page.
+            shape = given.setdefault("prior_shape", _PRIOR_SHAPE)
+            given.setdefault("prior_time", shape / even_rate)
+        try:
+            self._bank = POINT_ESTIMATORS[name](n_pages, **given)
+            self.key = json.dumps({"name": name, **given}, sort_keys=True, allow_nan=False)
+        except TypeError as error:
+            raise ValueError(f"{name} does not take these parameters ({error})") from None
+        self._even_interval = 1.0 / even_rate
+        self._watched = np.zeros(n_pages)
+
+    @property
+    def n_pages(self) -> int:
+        """Number of rows."""
+        return self._bank.n_pages
+
+    def resize(self, n_pages: int) -> None:
+        """Grow to `n_pages` rows."""
+        self._bank.resize(n_pages)
+        self._watched = grown(self._watched, n_pages)
+
+    def change_rate(self, pages: IndexArray) -> FloatArray:
+        """Return changes per second, above 0."""
+        estimates: FloatArray = self._bank.change_rate(pages)
+        return np.where(estimates > 0.0, estimates, 0.5 / (self._watched[pages] + self._even_interval))
+
+    def observe(
+        self,
+        pages: int | IndexArray,
+        elapsed: float | FloatArray,
+        changed: Any,
+        n_signals: Any = None,
+        time_since_modified: Any = None,
+    ) -> None:
+        """Learn from a visit to a page, or to each of some distinct pages; see `Estimator.update`."""
+        self._bank.update(pages, elapsed, changed, n_signals, time_since_modified)
+        self._watched[pages] += elapsed
+
+    def packed(self, pages: IndexArray) -> list[bytes]:
+        """Return all that is known of each of some pages, as bytes."""
+        watched = self._watched[pages].astype("<f8")
+        return [one.tobytes() + row for one, row in zip(watched, self._bank.rows_to_bytes(pages), strict=True)]
+
+    def unpack(self, pages: IndexArray, rows: Sequence[bytes]) -> None:
+        """Take over rows that `packed` gave.
+
+        Raises
+        ------
+        ValueError
+            If a row is of another estimator.
+        """
+        self._bank.rows_from_bytes(pages, [row[_WATCHED_BYTES:] for row in rows])
+        watched = b"".join([row[:_WATCHED_BYTES] for row in rows])
+        self._watched[pages] = np.frombuffer(watched, "<f8")

@@ -1,0 +1,106 @@
+"""A crawl by any estimator of the papers: its state is kept for each URL, as if the process had never ended."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from crawlsched.collection.collection import Collection, FoundPage
+from crawlsched.estimators import LearnedRates
+from crawlsched.estimators.learned_rates import POINT_ESTIMATORS
+from tests.integration.collection.test_readable_state import HOUR, START, fingerprint, opened, rows, visit
+
+N_PAGES = 4
+WITH_PARAMETERS: dict[str, Any] = {
+    "momentum": {"name": "momentum", "beta": 0.75, "initial_change_rate": 1e-5},
+    "gamma_posterior": {"name": "gamma_posterior", "prior_shape": 1.0},
+    "law_of_large_numbers": '{"name": "law_of_large_numbers", "alpha": 2.0}',
+}
+
+
+def history() -> list[tuple[float, int, bool | None, float | None]]:
+    """Give visits: time, page, what was found."""
+    rng = np.random.default_rng(7)
+    found, at = [], START
+    for number in range(60):
+        at += float(rng.exponential(600.0))
+        page = int(rng.integers(N_PAGES)) if number >= N_PAGES else number
+        changed = None if number < N_PAGES else bool(rng.random() < (page + 1) / (N_PAGES + 1))
+        found.append((at, page, changed, float(rng.exponential(900.0)) if changed and page % 2 else None))
+    return found
+
+
+def go_on(collection: Collection, visits: list[tuple[float, int, bool | None, float | None]]) -> None:
+    for at, page, changed, since in visits:
+        collection.planner.hold(page)
+        visit(collection, page, at, changed, since)
+
+
+def states(collection: Collection) -> list[bytes]:
+    assert collection.planner.learned is not None
+    return collection.planner.learned.packed(np.arange(N_PAGES))
+
+
+@pytest.mark.parametrize("name", POINT_ESTIMATORS)
+def test_a_crawl_goes_on_as_if_it_had_never_ended(sqlite_url: str, name: str) -> None:
+    """Visits, the end of the process, further visits: state and values are those of the estimator that saw them all."""
+    chosen = {"CRAWLSCHED_ESTIMATOR": WITH_PARAMETERS.get(name, name)}
+    visits = history()
+    collection = opened(sqlite_url, START, **chosen)
+    urls = [f"https://example.com/{page}" for page in range(N_PAGES)]
+    collection.add_pages([FoundPage(url, fingerprint(url), "example.com") for url in urls], START)
+    go_on(collection, visits[:30])
+    collection.close(visits[29][0])
+
+    collection = opened(sqlite_url, visits[29][0], **chosen)
+    go_on(collection, visits[30:])
+    learned = collection.planner.learned
+    assert learned is not None
+
+    # An estimator by itself that has seen all visits.
+    alone = LearnedRates(name, N_PAGES, 1 / 86400, dict(collection.settings.estimator[1]))
+    crawled_at: dict[int, float] = {}
+    for at, page, changed, since in visits:
+        if changed is not None:
+            alone.observe(page, at - crawled_at[page], changed, 0, since)
+        crawled_at[page] = at
+    assert states(collection) == alone.packed(np.arange(N_PAGES))
+    assert learned.key == alone.key
+    end = visits[-1][0] + HOUR
+    collection.close(end)
+    kept = rows(sqlite_url, "SELECT change_rate, estimator, estimator_state FROM pages ORDER BY page")
+    assert [bytes(row["estimator_state"]) for row in kept] == alone.packed(np.arange(N_PAGES))
+    assert {row["estimator"] for row in kept} == {alone.key}
+    assert [row["change_rate"] for row in kept] == alone.change_rate(np.arange(N_PAGES)).tolist()
+
+
+def test_another_estimator_learns_from_the_visits_that_are_kept(sqlite_url: str) -> None:
+    """Nothing is lost by a change of CRAWLSCHED_ESTIMATOR but what is older than the observations."""
+    visits = history()
+    collection = opened(sqlite_url, START)
+    urls = [f"https://example.com/{page}" for page in range(N_PAGES)]
+    collection.add_pages([FoundPage(url, fingerprint(url), "example.com") for url in urls], START)
+    go_on(collection, visits)
+    now = visits[-1][0]
+    collection.close(now)
+    assert rows(sqlite_url, "SELECT count(*) AS n FROM pages WHERE estimator_state IS NOT NULL")[0]["n"] == 0
+    for name in POINT_ESTIMATORS:
+        alone = LearnedRates(name, N_PAGES, 1 / 86400)
+        crawled_at: dict[int, float] = {}
+        for at, page, changed, since in visits:
+            if changed is not None:
+                alone.observe(page, at - crawled_at[page], changed, 0, since)
+            crawled_at[page] = at
+        collection = opened(sqlite_url, now, CRAWLSCHED_ESTIMATOR=name)
+        assert states(collection) == alone.packed(np.arange(N_PAGES))
+        collection.close(now)
+
+
+def test_by_default_no_estimator_costs_anything(sqlite_url: str) -> None:
+    """The posterior has no second state, in memory or in the database."""
+    collection = opened(sqlite_url, START)
+    assert collection.planner.learned is None
+    assert "estimator_state" not in collection.planner.columns([])
+    collection.close(START)
