@@ -30,7 +30,6 @@ __all__ = [
     "read_key",
     "read_keys",
     "read_networks",
-    "read_one_of",
     "read_one_pass",
     "read_optional",
     "read_positive_count",
@@ -269,17 +268,6 @@ def read_optional(read: Callable[[object], Any]) -> Callable[[object], Any]:
             return read(value)
         except ValueError as error:
             raise ValueError(f"None or {error}") from None
-
-    return reader
-
-
-def read_one_of(*names: str) -> Callable[[object], str]:
-    """Return a reader that takes one of these names."""
-
-    def reader(value: object) -> str:
-        if value not in names:
-            raise ValueError(f"one of {', '.join(names)}")
-        return str(value)
 
     return reader
 

@@ -28,7 +28,6 @@ from crawlsched.setting_values import (
     read_key,
     read_keys,
     read_networks,
-    read_one_of,
     read_one_pass,
     read_optional,
     read_positive_count,
@@ -95,6 +94,19 @@ def _read_estimator(value: object) -> tuple[str, tuple[tuple[str, Any], ...]]:
     return name, tuple(sorted(parameters.items()))
 
 
+_CRAWL_VALUES = (
+    *("posterior", "greedy", "greedy_cis", "greedy_cis_plus", "greedy_ncis"),
+    *("lds", "poisson", "harmonic", "square_root", "proportional", "uniform", "round_robin"),
+)
+
+
+def _read_crawl_value(value: object) -> str:
+    """Read a policy by its name; G-NCIS-APPROX-j may have any number of terms."""
+    if value not in _CRAWL_VALUES and re.fullmatch(r"greedy_ncis_approx_[1-9][0-9]{0,5}", str(value)) is None:
+        raise ValueError(f"one of {', '.join((*_CRAWL_VALUES, 'greedy_ncis_approx_1, _2 and so on'))}")
+    return str(value)
+
+
 def _read_shard(value: object) -> int:
     """Read the number of a shard; there is one."""
     if read_count(value) != 0:
@@ -159,9 +171,11 @@ class Settings:
     shard: int = _setting(0, _read_shard, "`0`. Others are refused: several processes cannot share a collection yet.")
     crawl_value: str = _setting(
         "posterior",
-        read_one_of("posterior", "greedy", "greedy_cis", "greedy_ncis"),
-        "What a crawl is worth: `posterior` (expected over all change rates still possible), or one of the papers' "
-        "rules with the mean rate: `greedy`, `greedy_cis`, `greedy_ncis`.",
+        _read_crawl_value,
+        "What a crawl is worth: `posterior` (expected over all change rates still possible); one of the papers' rules "
+        "with the mean rate: `greedy`, `greedy_cis`, `greedy_cis_plus`, `greedy_ncis`, `greedy_ncis_approx_1` (or any "
+        "other number of terms); or a plan, made anew with each `CRAWLSCHED_REPLAN_INTERVAL`, by which each page has "
+        "its rate: `lds`, `poisson`, `harmonic`, `square_root`, `proportional`, `uniform`, `round_robin`.",
     )
     estimator: tuple[str, tuple[tuple[str, Any], ...]] = _setting(
         "posterior",

@@ -106,6 +106,8 @@ class Demo:
         self.output = output.resolve()
         self.bandwidth = parse_bandwidth(CRAWLSCHED_BANDWIDTH)
         self.database = f"sqlite:///{self.output / 'crawlsched.db'}"
+        # Any CRAWLSCHED_CRAWL_VALUE, and any CRAWLSCHED_ESTIMATOR; None: as the project is set.
+        self.policy, self.estimator = os.environ.get("DEMO_POLICY"), os.environ.get("DEMO_ESTIMATOR")
         self.truths: dict[str, Truth] = {}
         self.crawls: dict[str, Child] = {}
 
@@ -181,6 +183,10 @@ class Demo:
                 "CRAWLSCHED_ENABLED=False",
             ],
         }
+        for setting, value in (("CRAWL_VALUE", self.policy), ("ESTIMATOR", self.estimator)):
+            if value:
+                arguments[OURS] += ["-s", f"CRAWLSCHED_{setting}={value}"]
+                print(f"crawlsched crawls with CRAWLSCHED_{setting} = {value}.", flush=True)
         for name in (OURS, IN_TURN):
             files = [
                 "-o",

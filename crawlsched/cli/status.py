@@ -57,6 +57,7 @@ def report(arguments: argparse.Namespace) -> dict[str, Any]:
             "rests": bool(status.get("rests")),
             "budget": {name: status.get(name) for name in ("bandwidth", "dispatched", "resolved", "slots")},
             "threshold": status.get("threshold"),
+            "policy": _policy(status.get("planner", {})),
             "replanned_at": None if plan is None else plan.time,
             "last_hour": visits_since(store, now - 3600.0),
             "last_day": visits_since(store, now - 86_400.0),
@@ -68,6 +69,12 @@ def report(arguments: argparse.Namespace) -> dict[str, Any]:
         }
     finally:
         store.close()
+
+
+def _policy(planner: dict[str, Any]) -> dict[str, Any]:
+    """Say by which crawl value slots go, and which estimator, with what parameters, learns change rates."""
+    name, parameters = planner.get("estimator", (None, ()))
+    return {"crawl_value": planner.get("crawl_value"), "estimator": name, "parameters": dict(parameters)}
 
 
 def _hosts(store: "Store") -> list[dict[str, Any]]:
@@ -199,6 +206,9 @@ def _say_budget(report: dict[str, Any]) -> list[str]:
     if total := sum(slots.values()):
         said = ", ".join(f"{name.replace('_', ' ')} {say_share(n / total)}" for name, n in slots.items())
         lines.append(f"  slots of this crawl: {said}")
+    if (policy := report["policy"])["crawl_value"] is not None:
+        given = "".join(f", {name} = {value}" for name, value in policy["parameters"].items())
+        lines.append(f"  policy: {policy['crawl_value']}; change rates by {policy['estimator'] or 'posterior'}{given}")
     rows = [["", "visits", "changes found", "per 100 visits"]]
     for name, recent in (("last hour", report["last_hour"]), ("last day", report["last_day"])):
         per_100 = recent["changes_per_100"]

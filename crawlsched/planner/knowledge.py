@@ -32,9 +32,10 @@ from crawlsched.planner.overrides.starvation import Rounds
 from crawlsched.planner.parameters.parameters import Parameters
 from crawlsched.planner.plans.plan import Plan
 from crawlsched.planner.plans.signal_learning import FIRST_PRECISION, FIRST_SIGNAL_RATE
+from crawlsched.planner.values.planned_values import POLICIES, PlannedValues
 from crawlsched.planner.values.plug_in_values import KnownRates, PointValues
 from crawlsched.planner.values.posterior_values import PosteriorValues
-from crawlsched.planner.values.rules import RULES
+from crawlsched.planner.values.rules import RULES, rule_named
 
 __all__ = ["DEFAULT_GRID", "Knowledge", "positive"]
 
@@ -87,8 +88,9 @@ class Knowledge:
         learned: LearnedRates | None = None,
     ) -> None:
         self.bandwidth = positive("bandwidth", bandwidth, "crawls per second")
-        if crawl_value not in ("posterior", *RULES):
-            raise ValueError(f"crawl_value must be one of {', '.join(('posterior', *RULES))}, got {crawl_value!r}.")
+        if crawl_value not in ("posterior", *POLICIES) and rule_named(crawl_value) is None:
+            names = ", ".join(("posterior", *RULES, "greedy_ncis_approx_j", *POLICIES))
+            raise ValueError(f"crawl_value must be one of {names}, got {crawl_value!r}.")
         for name, seconds in (("min_crawl_interval", min_crawl_interval), ("signal_delay", signal_delay)):
             if not 0 <= seconds < np.inf:
                 raise ValueError(f"{name} must be seconds, 0 or more and finite, got {seconds!r}.")
@@ -127,8 +129,11 @@ class Knowledge:
         crawl_value = "greedy_ncis" if crawl_value == "posterior" and learned is not None else crawl_value
         self.learned = learned
         self._rule = crawl_value
-        self.crawl_values: PosteriorValues | PointValues = self.values
-        if crawl_value != "posterior":
+        self.crawl_values: PosteriorValues | PointValues | PlannedValues = self.values
+        self._planned: PlannedValues | None = None
+        if crawl_value in POLICIES:
+            self.crawl_values = self._planned = PlannedValues(self.pages, self, crawl_value)
+        elif crawl_value != "posterior":
             self.crawl_values = PointValues(self.pages, self.values, crawl_value, self)
         self._frontier: Frontier | None = None
         self.threshold = 0.0
@@ -155,6 +160,14 @@ class Knowledge:
         """The frontier; it begins with the first page."""
         assert self._frontier is not None, "the planner has no pages yet"
         return self._frontier
+
+    def change_rates(self, pages: IndexArray) -> FloatArray:
+        """Return how often pages change, announced or not, per second: by the estimator, or the posterior's means."""
+        if self.learned is not None:
+            return self.learned.change_rate(pages)
+        signal_rate, signal_weight = self.values.signals(pages)
+        unsignalled: FloatArray = (self.values.weights(pages) * self.posterior.rates).sum(axis=1)
+        return unsignalled + signal_rate * -np.expm1(-signal_weight)
 
     def _first_parameters(self) -> Parameters:
         n_rates = self.posterior.rates.size
@@ -423,6 +436,8 @@ class Knowledge:
             observation = _make(Observation, found)
         else:
             self.neighbours.forget(page)
+        if self._planned is not None:
+            self._planned.crawled(page, now)
         # What stands there already is not written once more: this is done in each slot.
         if changed:
             columns.n_changes.count_one(page)
@@ -788,12 +803,13 @@ class Knowledge:
         now : float, optional
             POSIX seconds; the time passed last by default.
         """
-        if self._rule == "posterior":
-            raise ValueError(f"crawl_value must be one of {', '.join(RULES)} for known rates, got 'posterior'.")
+        rule = rule_named(self._rule)
+        if rule is None:
+            raise ValueError(f"crawl_value must be one of {', '.join(RULES)} for known rates, got {self._rule!r}.")
         rows = self.rows(pages)
         order = np.argsort(np.asarray(pages, np.intp), kind="stable")
         if self.known_rates is None:
-            self.known_rates = KnownRates(RULES[self._rule])
+            self.known_rates = KnownRates(rule)
         columns = (
             np.broadcast_to(np.asarray(c, np.float64), order.shape) for c in (change_rate, recall, false_signal_rate)
         )

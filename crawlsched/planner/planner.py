@@ -46,7 +46,8 @@ class Planner(Knowledge):
         Crawls per second.
     crawl_value : str
         ``"posterior"``, the expectation over what is still possible, or one of the papers' rules with estimated (or,
-        by `set_rates`, known) rates, a name in `crawlsched.planner.values.rules.RULES`: ``"greedy"``, ...
+        by `set_rates`, known) rates, a name in `crawlsched.planner.values.rules.RULES`: ``"greedy"``, ...; or a plan,
+        a name in `crawlsched.planner.values.planned_values.POLICIES`: ``"harmonic"``, ...
     rates : array_like, optional
         Grid of change rates per second, increasing; `DEFAULT_GRID` by default.
     min_crawl_interval : float
@@ -75,7 +76,7 @@ class Planner(Knowledge):
     pages : Pages
     posterior : Posterior
         What is known of each page's change rate, a compact row per page.
-    crawl_values : PosteriorValues or PointValues
+    crawl_values : PosteriorValues, PointValues or PlannedValues
         What pages are worth, by the rule that `crawl_value` names.
     frontier : Frontier
         Finds the best page.
@@ -310,6 +311,8 @@ class Planner(Knowledge):
         if not self._persistence.n_visits:
             self._persistence = Persistence(self.posterior.rates, plan.persistence_losses)
         self.values.ages.know(plan.known_since)
+        if self._planned is not None:
+            self._planned.divide(self.bandwidth)
         self._put_in_force(parameters, begin)
 
     # -- what is known

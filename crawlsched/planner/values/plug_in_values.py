@@ -18,7 +18,7 @@ from crawlsched.pages import Pages
 from crawlsched.planner.values import plug_in_loops
 from crawlsched.planner.values.plug_in_loops import HIGHEST, N_ROWS
 from crawlsched.planner.values.posterior_values import PosteriorValues
-from crawlsched.planner.values.rules import RULES, Rule
+from crawlsched.planner.values.rules import RULES, Rule, rule_named
 from crawlsched.planner.values.signalled import SteadyValue, highest_gain, shortfalls
 
 __all__ = ["KnownRates", "PointValue", "PointValues", "RuleValues"]
@@ -106,7 +106,7 @@ class PointValues:
     estimates : PosteriorValues
         Where rates come from that are not known.
     rule : str
-        A name in `RULES`.
+        A name that `rule_named` knows.
     known : object
         Has `known_rates`, and `learned`, where rates come from that are not known; None: the posterior's means.
     """
@@ -114,7 +114,9 @@ class PointValues:
     def __init__(self, pages: Pages, estimates: PosteriorValues, rule: str, known: _HasKnownRates) -> None:
         self._pages = pages
         self._estimates = estimates
-        self._rule = RULES[rule]
+        found = rule_named(rule)
+        assert found is not None
+        self._rule = found
         self._known = known
 
     def soon_at_most(self, page: int, until: float) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from math import inf
 from typing import NamedTuple
@@ -11,7 +12,7 @@ import numpy as np
 from crawlsched.columns.array_types import BoolArray, FloatArray
 from crawlsched.crawl_value.rules import natural_parameters
 
-__all__ = ["RULES", "Rule"]
+__all__ = ["RULES", "Rule", "rule_named"]
 
 
 # GREEDY-CIS+ trusts announcements whose precision and recall are above these (section 6.7 of the paper).
@@ -87,3 +88,15 @@ RULES: dict[str, Rule] = {
     "greedy_ncis_approx_1": Rule(_no_page, max_terms=1.0),
     "greedy_ncis_approx_2": Rule(_no_page, max_terms=2.0),
 }
+
+
+def rule_named(name: str) -> Rule | None:
+    """Return a rule by its name, which for G-NCIS-APPROX-j may end with any j from 1; None if there is none.
+
+    Examples
+    --------
+    >>> rule_named("greedy_ncis_approx_5").max_terms, rule_named("greedy_ncis_approx_0")
+    (5.0, None)
+    """
+    found = re.fullmatch(r"greedy_ncis_approx_([1-9][0-9]{0,5})", name)
+    return RULES.get(name) if found is None else Rule(_no_page, max_terms=float(found[1]))

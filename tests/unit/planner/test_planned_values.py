@@ -1,0 +1,145 @@
+"""The plans of the papers crawl through the frontier: each slot goes to the page that is due first by the plan."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from crawlsched.bandwidth import harmonic_rates, poisson_crawl_rates, refresh_rates
+from crawlsched.estimators import LearnedRates
+from crawlsched.pages import LIVE
+from crawlsched.planner import Planner, plan
+from crawlsched.planner.values.planned_values import POLICIES
+from crawlsched.simulation.plan_arms import DIVISIONS
+from crawlsched.simulation.policies import POLICIES as ARMS
+
+N_PAGES = 40
+BANDWIDTH = 0.5
+HOUR = 3600.0
+
+
+def planner_of(policy: str, seed: int = 1, **more: object) -> tuple[Planner, np.ndarray]:
+    """Return a planner whose estimator has seen pages of known rates, and has made a plan."""
+    rng = np.random.default_rng(seed)
+    rates = rng.lognormal(np.log(1 / HOUR), 1.5, N_PAGES)
+    planner = Planner(BANDWIDTH, crawl_value=policy, learned=LearnedRates("naive", 0, 1 / 80.0), **more)  # type: ignore[arg-type]
+    planner.load(
+        {
+            "page": np.arange(N_PAGES),
+            "state": np.full(N_PAGES, LIVE, np.uint8),
+            "importance": rng.uniform(0.5, 2.0, N_PAGES),
+            "crawled_at": np.zeros(N_PAGES),
+            "first_seen": np.zeros(N_PAGES),
+            "host": np.zeros(N_PAGES, np.intp),
+        },
+        None,
+        0.0,
+    )
+    for number in range(1, 20):
+        for page in range(N_PAGES):
+            planner.hold(page)
+            planner.crawled(page, number * HOUR + page, bool(rng.random() < -np.expm1(-rates[page] * HOUR)))
+    now = 20 * HOUR
+    planner.adopt(plan(planner.snapshot(), BANDWIDTH), now)
+    while planner.work(now):
+        pass
+    return planner, rates
+
+
+def rates_of(planner: Planner) -> np.ndarray:
+    return planner._planned.crawl_rates(np.arange(N_PAGES))  # type: ignore[union-attr]
+
+
+def test_every_policy_of_a_replay_can_crawl() -> None:
+    """But for those of other crawlers, which are there to be compared with."""
+    crawls = {*POLICIES, "posterior"} | {name for name in ARMS if name.startswith("greedy")}
+    assert set(ARMS) - crawls == {"nutch", "stormcrawler"}
+    with pytest.raises(ValueError, match="crawl_value must be one of posterior, greedy, greedy_cis"):
+        Planner(1.0, crawl_value="sometimes")
+
+
+@pytest.mark.parametrize("policy", ["lds", "poisson", "harmonic"])
+def test_the_bandwidth_is_divided_as_the_formula_says(policy: str) -> None:
+    """One threshold for all pages gives each the rate of the allocation over all of them."""
+    planner, _ = planner_of(policy)
+    pages = np.arange(N_PAGES)
+    division = {"lds": refresh_rates, "poisson": poisson_crawl_rates, "harmonic": harmonic_rates}[policy]
+    importance = planner.pages.importance[pages].astype(float)
+    wanted = division(planner.change_rates(pages), importance, BANDWIDTH).rates
+    assert rates_of(planner) == pytest.approx(wanted, rel=1e-6, abs=1e-12)
+    assert rates_of(planner).sum() == pytest.approx(BANDWIDTH)
+
+
+@pytest.mark.parametrize("policy", ["proportional", "square_root"])
+def test_rates_are_those_of_the_replays_arms(policy: str) -> None:
+    """To a factor, which makes no difference to which page is most overdue."""
+    planner, _ = planner_of(policy)
+    pages = np.arange(N_PAGES)
+    found = rates_of(planner)
+    wanted = DIVISIONS[policy](planner.change_rates(pages), np.ones(N_PAGES), BANDWIDTH)
+    assert found / found.sum() == pytest.approx(wanted / wanted.sum())
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("seed", [1, 2])
+def test_each_slot_goes_to_the_page_that_is_worth_most(policy: str, seed: int) -> None:
+    """As a look at all pages finds it; the frontier's bounds hold."""
+    planner, rates = planner_of(policy, seed)
+    rng = np.random.default_rng(seed)
+    pages, now = np.arange(N_PAGES), 20 * HOUR
+    counts = np.zeros(N_PAGES)
+    for slot in range(400):
+        now += 1 / BANDWIDTH
+        values = planner.crawl_values.many(pages).at(now)
+        pick = planner.pick(now, lambda host, now: now)
+        assert pick is not None
+        assert pick.page == int(values.argmax())
+        elapsed = now - planner.pages.crawled_at.item(pick.page)
+        planner.crawled(pick.page, now + 0.3, bool(rng.random() < -np.expm1(-rates[pick.page] * elapsed)))
+        counts[pick.page] += 1
+        if slot % 50 == 0:
+            planner.frontier._check(now + 0.4)
+    assert counts.sum() == 400
+
+
+@pytest.mark.parametrize("policy", ["round_robin", "uniform"])
+def test_in_turn_means_in_turn(policy: str) -> None:
+    """Each page goes once in a round, those that have waited longest first."""
+    planner, _ = planner_of(policy)
+    now, went = 20 * HOUR, []
+    for _ in range(3 * N_PAGES):
+        now += 1 / BANDWIDTH
+        pick = planner.pick(now, lambda host, now: now)
+        assert pick is not None
+        went.append(pick.page)
+        planner.crawled(pick.page, now, False)
+    assert went == [*range(N_PAGES)] * 3
+
+
+@pytest.mark.parametrize("policy", ["lds", "poisson", "harmonic"])
+def test_pages_are_crawled_at_their_rates(policy: str) -> None:
+    """Over many slots each page gets its share; by the deadlines of Azar et al. to within one crawl or two."""
+    planner, _ = planner_of(policy)
+    rates, now, n_slots = rates_of(planner), 20 * HOUR, 4000
+    counts = np.zeros(N_PAGES)
+    learned, planner.learned = planner.learned, None  # what is known stays as it is
+    planner.change_rates = lambda pages: learned.change_rate(pages)  # type: ignore[method-assign,union-attr]
+    for _ in range(n_slots):
+        now += 1 / BANDWIDTH
+        pick = planner.pick(now, lambda host, now: now)
+        assert pick is not None
+        planner.crawled(pick.page, now, None)
+        counts[pick.page] += 1
+    wanted = rates / rates.sum() * n_slots
+    tolerance = {"lds": 2.5, "poisson": 5 * np.sqrt(wanted) + 5, "harmonic": 0.1 * wanted + 3}[policy]
+    assert (np.abs(counts - wanted) <= tolerance).all(), np.abs(counts - wanted).max()
+
+
+def test_a_new_page_goes_first_and_one_without_importance_last() -> None:
+    """Whatever the policy: a page without a copy is waited for, and one that does not matter is not."""
+    for policy in POLICIES:
+        planner, _ = planner_of(policy)
+        page = int(planner.add(0, 20 * HOUR)[0])
+        pick = planner.pick(20 * HOUR + 1, lambda host, now: now)
+        assert pick is not None
+        assert pick.page == page
