@@ -10,6 +10,9 @@ from hypothesis import strategies as st
 from scrapy.settings import Settings as ScrapySettings
 
 from crawlsched.exceptions import CrawlschedError, SettingError
+from crawlsched.planner import Planner
+from crawlsched.planner.values.planned_values import POLICIES
+from crawlsched.planner.values.rules import RULES
 from crawlsched.settings import (
     SETTINGS,
     Settings,
@@ -209,7 +212,15 @@ def test_a_wrong_duration_is_refused_with_what_is_allowed(text: object) -> None:
         (
             "CRAWL_VALUE",
             "best",
-            "CRAWLSCHED_CRAWL_VALUE must be one of posterior, greedy, greedy_cis, greedy_ncis, got 'best'.",
+            "CRAWLSCHED_CRAWL_VALUE must be one of posterior, greedy, greedy_cis, greedy_cis_plus, greedy_ncis, lds, "
+            "poisson, harmonic, square_root, proportional, uniform, round_robin, greedy_ncis_approx_1, _2 and so on, "
+            "got 'best'.",
+        ),
+        (
+            "SHARD",
+            "1",
+            "CRAWLSCHED_SHARD must be 0: several processes cannot share a collection yet; give each its own "
+            "CRAWLSCHED_COLLECTION, got '1'.",
         ),
         (
             "FLUSH_INTERVAL",
@@ -405,3 +416,25 @@ def test_one_pass_is_a_truth_or_a_number_of_visits() -> None:
     assert [read(value) for value in (True, "false", "500", 20)] == [True, False, 500, 20]
     with pytest.raises(ValueError, match="True, False, or a number of visits, 1 or more"):
         read(-3)
+
+
+def test_an_estimator_is_a_name_or_has_parameters() -> None:
+    """As a dictionary or as JSON; what it does not take is said, with what is allowed."""
+    read = lambda value: Settings.from_scrapy({"CRAWLSCHED_ESTIMATOR": value}).estimator  # noqa: E731
+    assert Settings.from_scrapy({}).estimator == read("posterior") == ("posterior", ())
+    assert read("naive") == ("naive", ())
+    assert read({"name": "momentum", "beta": 0.75}) == read('{"name": "momentum", "beta": 0.75}')
+    for wrong in ("best", 3, {"name": "naive", "beta": 1}, {"beta": 1}, {"name": "posterior", "x": 1}):
+        (mistake,) = mistakes(ESTIMATOR=wrong)
+        assert mistake.startswith("CRAWLSCHED_ESTIMATOR must be one of posterior, naive, bias_reduced, ")
+        assert mistake.endswith(f"got {wrong!r}.")
+    (mistake,) = mistakes(ESTIMATOR={"name": "momentum", "beta": 7})
+    assert "(beta" in mistake
+
+
+def test_every_policy_that_the_planner_knows_can_be_set() -> None:
+    """The names stand in two layers, and agree."""
+    for name in ("posterior", *RULES, *POLICIES, "greedy_ncis_approx_17"):
+        assert Settings.from_scrapy({"CRAWLSCHED_CRAWL_VALUE": name}).crawl_value == name
+        Planner(1.0, crawl_value=name)
+    assert mistakes(CRAWL_VALUE="greedy_ncis_approx_0")
