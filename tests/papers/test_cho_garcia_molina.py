@@ -116,6 +116,13 @@ def test_figure_7_a_visit_teaches_most_at_one_and_a_half_changes():
     assert all(abs(best_frequency_ratio(n) - BEST_FREQUENCY_RATIO) < 0.1 for n in (40, 80, 160, 400))
     root = best_frequency_ratio(2000)  # of r e^r = 2 (e^r - 1)
     assert root * np.exp(root) == pytest.approx(2 * np.expm1(root), rel=0.01)
+    # Below 18 visits σ/r falls for ever: a visit tells most where its Fisher information about log r is greatest.
+    for n_visits in (2, 5, 17):
+        ratios = np.linspace(0.1, 6.0, 200)
+        assert (np.diff(bias_reduced_moments(ratios, n_visits)[1] / ratios) < 0).all()
+        ratio = best_frequency_ratio(n_visits)
+        information = ratios**2 * np.exp(-ratios) / -np.expm1(-ratios)
+        assert ratio**2 * np.exp(-ratio) / -np.expm1(-ratio) >= information.max()
     with pytest.raises(ValueError, match="n_visits must be at least 2, got 1"):
         best_frequency_ratio(1)
     with pytest.raises(ValueError, match="change_rate must be changes per second above 0 and finite, got 0"):

@@ -11,7 +11,10 @@ from typing import Any
 from crawlsched.exceptions import CrawlschedError
 from crawlsched.simulation.figures.table import Table
 
-__all__ = ["Claim", "Figure", "FigureError", "Progress", "Settings"]
+__all__ = ["Claim", "Figure", "FigureError", "Progress", "Settings", "unless_chance"]
+
+# A difference of less than so many standard errors may be one of chance: that of one simulation in twenty is larger.
+_CHANCE = 2.0
 
 #: ``progress(done, total)`` is called whenever some part of a figure has been simulated.
 Progress = Callable[[int, int], None]
@@ -86,6 +89,24 @@ class Claim:
 
     held: bool | None
     sentence: str
+
+
+def unless_chance(held: bool, difference: float, standard_error: float) -> bool | None:
+    """Return whether a claim held that rests on the sign of a difference; None where it did not and chance decides.
+
+    Parameters
+    ----------
+    held : bool
+        Whether the sign is the one claimed.
+    difference, standard_error : float
+        A mean over the repetitions, and how far off it may be; a nan of a single repetition tells nothing of chance.
+
+    Examples
+    --------
+    >>> unless_chance(False, 0.001, 0.002), unless_chance(False, 0.01, 0.002), unless_chance(True, -0.001, 0.002)
+    (None, False, True)
+    """
+    return None if not held and abs(difference) <= _CHANCE * standard_error else held
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Figures 3 to 7 of "Estimating frequency of change": bias and variation where only the fact of a change is seen."""
+"""Figures 3 to 7 and 19 of "Estimating frequency of change": bias and variation where only that it changed is seen."""
 
 from __future__ import annotations
 
@@ -11,7 +11,12 @@ import numpy as np
 from crawlsched.columns.array_types import FloatArray
 from crawlsched.estimators import BiasReduced, Naive
 from crawlsched.estimators.estimator import Estimator
-from crawlsched.estimators.visit_frequency import best_frequency_ratio, bias_reduced_moments, naive_moments
+from crawlsched.estimators.visit_frequency import (
+    best_frequency_ratio,
+    bias_reduced_moments,
+    bias_reducing_addend,
+    naive_moments,
+)
 from crawlsched.simulation.figures.figure import Claim, Figure, Progress, Settings
 from crawlsched.simulation.figures.repeating import repeat
 from crawlsched.simulation.figures.table import Label, Row, Table
@@ -250,6 +255,34 @@ _RATIOS = np.geomspace(0.01, 10.0, 301)
 _FEW = (0.1, 0.5, 2.0, 5.0)
 
 
+_ADDEND = "a"
+
+
+def _addends(settings: Settings, progress: Progress) -> Table:
+    """Compute Figure 19."""
+    visits = np.arange(1, 51)
+    rows = (exact(_ADDEND, (int(n),), a) for n, a in zip(visits, bias_reducing_addend(visits), strict=True))
+    return Table(("n",), tuple(rows))
+
+
+def _claims_19(table: Table) -> list[Claim]:
+    """The constant that reduces the bias is near 0.5 for all n."""
+    values = [row.mean for row in table.rows]
+    return [
+        Claim(
+            abs(values[-1] - 0.5) < 0.01, f"a converges to 0.5 as n increases: {values[-1]:.4f} at n = {len(values)}"
+        ),
+        Claim(max(values) < 0.6, f"a is close to 0.5 even when n is small: {values[0]:.3f} at n = 1"),
+    ]
+
+
+def _draw_19(table: Table, canvas: Any) -> None:
+    axes = canvas.subplots()
+    axes.plot([row.labels[0] for row in table.rows], [row.mean for row in table.rows], "o-")
+    axes.axhline(0.5, color="black", linestyle=":")
+    axes.set(xlabel="n", ylabel=_ADDEND, ylim=(0.0, 1.0))
+
+
 def _figure(number: int, title: str, run: Any, claims: Any, draw: Any, settings: Settings, **fixed: str) -> Figure:
     name, paper = f"frequency-of-change-{number}", f"{CHO}, Figure {number}"
     return Figure(name, paper, title, settings, run, claims, draw, fixed)
@@ -301,4 +334,5 @@ FIGURES = (
         _SIMULATION,
         **{"n": "10, 20, 40, 80"},
     ),
+    _figure(19, "the constant that reduces the bias", _addends, _claims_19, _draw_19, Settings(1)),
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from math import isnan
+from math import hypot, isnan
 from typing import Any
 
 from crawlsched.simulation.figures.estimating import (
@@ -20,7 +20,7 @@ from crawlsched.simulation.figures.estimating import (
     marks_up_to,
     random_visits,
 )
-from crawlsched.simulation.figures.figure import Claim, Figure, Progress, Settings
+from crawlsched.simulation.figures.figure import Claim, Figure, Progress, Settings, unless_chance
 from crawlsched.simulation.figures.table import Row, Table
 
 __all__ = ["COMPARABLE", "CONFERENCE", "FIGURES", "JOURNAL", "judged", "said"]
@@ -73,7 +73,7 @@ def said(row: Row) -> str:
     return f"{row.mean:.3g}" if isnan(row.standard_error) else f"{row.mean:.3g} ± {row.standard_error:.2g}"
 
 
-def judged(held: bool, sentence: str, *needed: float) -> Claim:
+def judged(held: bool | None, sentence: str, *needed: float) -> Claim:
     """Return a claim that cannot be told where a number that it needs is not known, as a spread in a single run."""
     return Claim(None if any(map(isnan, needed)) else held, sentence)
 
@@ -149,23 +149,34 @@ def visits_are_less_rare(table: Table) -> list[Claim]:
             "100 visits",
         )
     ]
-    behind = [k for k in late if error["LLN", k] < error["SAM", k]]
+    ahead_by = {k: _ahead(table, k) for k in late}
+    behind = [k for k in late if ahead_by[k][0] > 0]
+    told = [unless_chance(by > 0, by, chance) for by, chance in ahead_by.values()]
+    last_ones = (said(table.one(ERROR, estimator=name, visits=at[-1])) for name in ("LLN", "SAM"))
     claims.append(
         Claim(
-            len(behind) == len(late) if late else None,
+            # One mark where it is worse beyond chance is enough to tell.
+            None if not told or (None in told and False not in told) else all(told),
             f"after 400 visits LLN is better: at {len(behind)} of {len(late)} marks, in the end "
-            f"{error['LLN', at[-1]]:.3g} against {error['SAM', at[-1]]:.3g}",
+            f"{' against '.join(last_ones)}",
         )
     )
     spreads = {name: last(table, SPREAD, name) for name in ("SA", "SAM")}
+    wider = spreads["SAM"].mean - spreads["SA"].mean
     claims.append(
         judged(
-            spreads["SAM"].mean > spreads["SA"].mean,
+            unless_chance(wider > 0, wider, hypot(spreads["SAM"].standard_error, spreads["SA"].standard_error)),
             f"SAM is volatile: deviation {said(spreads['SAM'])}, SA {said(spreads['SA'])}",
             spreads["SA"].mean,
         )
     )
     return claims
+
+
+def _ahead(table: Table, visits: int) -> tuple[float, float]:
+    """Return how much smaller LLN's error is than SAM's after so many visits, and the standard error of that."""
+    lln, sam = (table.one(ERROR, estimator=name, visits=visits) for name in ("LLN", "SAM"))
+    return sam.mean - lln.mean, hypot(sam.standard_error, lln.standard_error)
 
 
 def _figure(
