@@ -54,8 +54,8 @@ class PlannerArm:
     Notes
     -----
     All pages are on one host, which never rests. Where there are announcements, one source makes them and covers all
-    pages. If the setting has rates, the planner is told them, once where they are known and after each visit where an
-    estimator learns them; otherwise it learns by itself, and plans are made at intervals counted in crawls.
+    pages. If the setting has known rates, the planner is told them once; an estimator becomes the planner's own, as in
+    a crawl; otherwise it learns by itself. Plans are made at intervals counted in crawls.
     """
 
     def __init__(self, setting: Setting, rule: str, signal_delay: float = 0.0, is_dated: bool = False) -> None:

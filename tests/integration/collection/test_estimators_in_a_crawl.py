@@ -76,16 +76,16 @@ def test_a_crawl_goes_on_as_if_it_had_never_ended(sqlite_url: str, name: str) ->
     assert [row["change_rate"] for row in kept] == alone.change_rate(np.arange(N_PAGES)).tolist()
 
 
-def test_another_estimator_learns_from_the_visits_that_are_kept(sqlite_url: str) -> None:
+def test_another_estimator_learns_from_the_visits_that_are_kept(database_url: str) -> None:
     """Nothing is lost by a change of CRAWLSCHED_ESTIMATOR but what is older than the observations."""
     visits = history()
-    collection = opened(sqlite_url, START)
+    collection = opened(database_url, START)
     urls = [f"https://example.com/{page}" for page in range(N_PAGES)]
     collection.add_pages([FoundPage(url, fingerprint(url), "example.com") for url in urls], START)
     go_on(collection, visits)
     now = visits[-1][0]
     collection.close(now)
-    assert rows(sqlite_url, "SELECT count(*) AS n FROM pages WHERE estimator_state IS NOT NULL")[0]["n"] == 0
+    assert rows(database_url, "SELECT count(*) AS n FROM pages WHERE estimator_state IS NOT NULL")[0]["n"] == 0
     for name in POINT_ESTIMATORS:
         alone = LearnedRates(name, N_PAGES, 1 / 86400)
         crawled_at: dict[int, float] = {}
@@ -93,7 +93,7 @@ def test_another_estimator_learns_from_the_visits_that_are_kept(sqlite_url: str)
             if changed is not None:
                 alone.observe(page, at - crawled_at[page], changed, 0, since)
             crawled_at[page] = at
-        collection = opened(sqlite_url, now, CRAWLSCHED_ESTIMATOR=name)
+        collection = opened(database_url, now, CRAWLSCHED_ESTIMATOR=name)
         assert states(collection) == alone.packed(np.arange(N_PAGES))
         collection.close(now)
 
