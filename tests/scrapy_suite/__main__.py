@@ -63,7 +63,7 @@ def _fetched(folder: Path) -> Path:
 def _outcomes(suite: Path, report: Path, more: list[str]) -> dict[str, str]:
     """Run the tests; return the outcome of each by its name."""
     files = sorted({str(path.relative_to(suite)) for name in _FILES for path in (suite / "tests").glob(name)})
-    options = ["--reactor=asyncio", "-q", "-p", "no:cacheprovider", "--timeout=60", f"--junitxml={report}", "-n", "2"]
+    options = ["--reactor=asyncio", "-q", "-p", "no:cacheprovider", "--timeout=240", f"--junitxml={report}", "-n", "2"]
     subprocess.run([sys.executable, "-m", "pytest", *options, *more, *files], cwd=suite, check=False)
     outcomes = {}
     for case in ElementTree.parse(report).iter("testcase"):
