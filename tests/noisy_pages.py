@@ -109,7 +109,7 @@ class Judge:
         if content.seen is None:
             return ruling(facts, content, None, (None, None)), None, None
         detector = self._detector(content)
-        if content.fingerprint.digest == (facts.pending_fingerprint or facts.fingerprint):
+        if first is None and content.fingerprint.digest == (facts.pending_fingerprint or facts.fingerprint):
             given = given_trace(facts, content)
             assert given is not None
             content.seen.is_as(given)

@@ -72,8 +72,8 @@ class Seen:
     @property
     def keys(self) -> Sequence[int | None]:
         """Of the blocks that the entries of the trace are of."""
-        assert self.trace is not None
-        return self._keys
+        trace = self.trace
+        return self._keys or [None] * len(trace)
 
     def is_as(self, given: Sequence[int]) -> None:
         """It says what it said before, whose trace this is."""

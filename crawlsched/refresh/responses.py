@@ -191,7 +191,7 @@ class Responses:
             return None, None
         detector = self._detector(content)
         given = given_trace(facts, content)
-        if given is not None and content.text is None:  # the digest says that it is as it was
+        if probe is None and given is not None and content.text is None:  # the digest says that it is as it was
             content.seen.is_as(given)
         if probe is not None and _is_like(probe.first, content):
             self._learn_at_once(detector, probe, content, now)

@@ -76,6 +76,16 @@ def test_accidents_teach_nothing() -> None:
     assert site.detector.noise.n_probes == 0
 
 
+def test_a_second_fetch_may_say_what_was_given_before() -> None:
+    """Its trace is then taken over and not made anew."""
+    site = Site()
+    site.visit(page(0))
+    second = page(0)
+    second.is_as(site.given[second.page])
+    assert site.probe(page(0, "other words"), second) is None
+    assert site.probe(second, page(0, "other words")) is True
+
+
 def test_an_edit_between_two_fetches_hides_nothing_on_other_pages() -> None:
     """Even where that happens on two pages: elsewhere second fetches have confirmed what changed."""
     site = Site()
@@ -179,7 +189,7 @@ def test_a_page_differs_from_another_trace_unless_it_reads_the_same(
     assert bool(found) == (list(one.texts.values()) != list(two.texts.values()))
 
 
-@settings(max_examples=20)
+@settings(max_examples=10, deadline=None)
 @given(st.integers(500, 1_500))
 def test_traces_of_long_pages_stay_short_and_show_each_edit(n: int) -> None:
     """512 entries at most, 8 bytes each; what is too much is kept as one entry for each path."""
