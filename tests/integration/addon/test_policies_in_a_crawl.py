@@ -89,9 +89,6 @@ def test_an_estimators_state_survives_kill_9(site: Site, tmp_path: Path) -> None
     crawl = project.run(TEST_CLOSE_AFTER_RESOLVED="40")
     assert crawl.returncode == 0, crawl.log
     assert _is_what_visits_say(project.database_url, 60.0) > seen + 20
-    fast = _rows(project.database_url, "SELECT page FROM pages ORDER BY change_rate DESC")[:3]
-    urls = dict(_rows(project.database_url, "SELECT page, url FROM pages"))
-    assert {urls[row[0]][-1] for row in fast} == {"0", "1", "2"}
     with redirect_stdout(StringIO()) as said:
         assert main(["status", "--database", project.database_url]) == 0
     assert "  policy: greedy; change rates by momentum, beta = 0.75\n" in said.getvalue()
