@@ -54,7 +54,6 @@ from crawlsched.settings import Settings
 from crawlsched.slot_clock import SlotClock
 from crawlsched.sources.source_reading import SourceRead
 from crawlsched.store import Outcome, PageFacts, Source
-from crawlsched.store.database import database_url
 from crawlsched.visits.one_pass import OnePass
 from crawlsched.visits.probes import Probes
 from crawlsched.visits.starts import Starts
@@ -266,7 +265,7 @@ class Refresher:
             "%s",
             beginning(
                 self.collection.store.name,
-                database_url(self.settings.database_url).render_as_string(),
+                self.collection.store.database.name,
                 *self.known_pages(),
                 self.planner.bandwidth,
                 self.settings.one_pass,

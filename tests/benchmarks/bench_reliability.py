@@ -74,6 +74,8 @@ def soak(minutes: float) -> None:
                 rss, descriptors, threads = watched.memory_info().rss / 2**20, watched.num_fds(), watched.num_threads()
             except psutil.NoSuchProcess:
                 break
+            if not rss:  # it has just ended
+                break
             size = sum(file.stat().st_size for file in Path(folder).glob("crawl.db*"))
             looks.append(((time.monotonic() - began) / 60, rss, descriptors, threads, size))
             held = f"{rss:11.1f} {descriptors:13d} {threads:9d} {size / 2**20:13.1f}"
