@@ -130,6 +130,7 @@ class Planner(Knowledge):
             self._exploration.before_pick(frontier, self.threshold, now)
         pick = frontier.pick(now, host_free_at)
         if pick is None:
+            self._first_crawls = 0
             return None
         page, crawl_value, reason = pick
         self._in_flight.add(page)
