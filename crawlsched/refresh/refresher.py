@@ -153,6 +153,8 @@ class Refresher:
         self.commands_under_way: set[int] = set()
         self.has_read_commands = False
         self._slot_counts = dict.fromkeys(("used", "idle", "no_free_host", "paid"), 0)
+        #: What became of the database, in a sentence, if it is another one than that in which the crawl began.
+        self.lost_database: str | None = None
         self._owned = True
         self.starts = Starts(settings.starts_first)
         self.one_pass = None
