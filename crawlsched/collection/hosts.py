@@ -9,7 +9,7 @@ __all__ = ["Hosts"]
 
 # A host whose last answers were so many errors, and nothing else, fails as a whole; it rests twice as long after each
 # further one, up to this many seconds.
-_FAILS_FROM = 2
+_FAILS_FROM = 8
 _LONGEST_REST = 3600.0
 
 
@@ -43,12 +43,10 @@ class Hosts:
 
     A host that answers with errors only rests as a whole:
 
-    >>> for time in (200.0, 201.0, 230.0):
-    ...     hosts.failed(1, asked_at=time, now=time + 0.5, wait=30.0)
-    ...     hosts.free_at(1, now=time + 0.5)
-    200.5
-    231.5
-    290.5
+    >>> for time in range(200, 208):
+    ...     hosts.failed(1, asked_at=float(time), now=time + 0.5, wait=30.0)
+    >>> hosts.free_at(1, now=208.0)
+    237.5
     """
 
     def __init__(self, names: Iterable[str] = ()) -> None:
@@ -81,7 +79,7 @@ class Hosts:
         return True
 
     def failed(self, host: int, asked_at: float, now: float, wait: float) -> None:
-        """A host answered with an error, or not at all: after two in a row it rests as a whole.
+        """A host answered with an error, or not at all: after eight in a row it rests as a whole.
 
         Parameters
         ----------
