@@ -51,7 +51,7 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
             tmp_path_factory.mktemp("running"),
             SPIDER.format(urls=urls),
             CRAWLSCHED_BANDWIDTH="5/s",
-            CLOSESPIDER_TIMEOUT="120",
+            CLOSESPIDER_TIMEOUT="400",
         )
         process = project.start()
         try:

@@ -131,7 +131,7 @@ def test_noise_outside_the_visible_text_is_no_change(site: Site, tmp_path: Path)
 
     def answer(request: web.Request) -> web.Response:
         n = next(count)
-        text = f"<!-- {n} --><script>var nonce = {n}</script><input type=hidden value={n}><p>the text</p>"
+        text = f"<!-- {n} --><script>var nonce = {n}</script><p>the text</p>"
         return web.Response(text=text, content_type="text/html")
 
     site.page("/", answer)

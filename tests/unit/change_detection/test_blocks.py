@@ -75,7 +75,8 @@ def test_no_markup_makes_it_raise(markup: str) -> None:
     assert all(key in blocks.path_of and text for key, text in blocks.texts.items())
 
 
-@given(st.lists(st.sampled_from(MARKUP), max_size=40))
+# Behind a bare < a comment would stand within an unfinished tag, and be a part of its name.
+@given(st.lists(st.sampled_from([bit for bit in MARKUP if bit != "<"]), max_size=40))
 def test_an_element_is_cut_alike_at_one_go_and_in_parts(bits: list[str]) -> None:
     """A comment before each end, which no reader sees, keeps an element and its text from being read at once."""
     whole = "".join(bits)

@@ -34,8 +34,9 @@ def test_a_crawl_delay_that_disappears_is_forgotten() -> None:
 def test_a_host_that_fails_rests_as_a_whole_and_is_then_asked_for_one_page() -> None:
     """What was asked before an error was heard of says nothing more; the wait doubles until the host answers."""
     hosts = Hosts(["example.com"])
-    hosts.failed(0, asked_at=0.0, now=1.0, wait=10.0)
-    assert hosts.free_at(0, 1.0) == 1.0  # one page that cannot be served makes no host fail
+    for time in range(-12, 2, 2):
+        hosts.failed(0, asked_at=float(time), now=time + 1.0, wait=10.0)
+        assert hosts.free_at(0, time + 1.0) == time + 1.0  # some pages that cannot be served make no host fail
     hosts.failed(0, asked_at=2.0, now=3.0, wait=10.0)
     hosts.failed(0, asked_at=2.5, now=3.5, wait=10.0)
     assert hosts.free_at(0, 3.5) == 13.0

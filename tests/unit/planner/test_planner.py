@@ -558,7 +558,8 @@ def test_an_announcement_does_not_change_what_a_page_without_a_copy_is_worth() -
         (
             {"crawl_value": "best"},
             "crawl_value must be one of posterior, greedy, greedy_cis, greedy_cis_plus, greedy_ncis, "
-            "greedy_ncis_approx_1, greedy_ncis_approx_2, got 'best'",
+            "greedy_ncis_approx_1, greedy_ncis_approx_2, greedy_ncis_approx_j, round_robin, uniform, proportional, "
+            "square_root, harmonic, lds, poisson, got 'best'",
         ),
         ({"min_crawl_interval": -1.0}, "min_crawl_interval must be seconds, 0 or more and finite, got -1.0"),
         ({"exploration_rounds": 0.0}, r"exploration_rounds must be None, or rounds above 0 and finite, got 0.0"),
