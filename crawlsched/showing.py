@@ -5,7 +5,9 @@ from __future__ import annotations
 import logging
 import re
 
-__all__ = ["escape_logs", "shown", "without_secrets"]
+from crawlsched.exceptions import CrawlschedError
+
+__all__ = ["escape_logs", "in_words", "shown", "without_secrets"]
 
 # What a terminal obeys instead of showing it: control characters (but for newline and tab), marks that turn the
 # direction of writing, separators of lines, and what has no width; and halves of characters, which cannot be printed.
@@ -55,6 +57,18 @@ def without_secrets(text: str, *secrets: str | None) -> str:
             text = text.replace(secret, _SECRET)
     text = _USER.sub(lambda found: f"{found['before']}{_SECRET}@", text)
     return _NAMED.sub(lambda found: f"{found['name']}{_SECRET}", text)
+
+
+def in_words(error: BaseException) -> str:
+    """Say an error in a few words.
+
+    Examples
+    --------
+    >>> in_words(MemoryError()), in_words(ValueError("no such class"))
+    ('MemoryError', 'ValueError (no such class)')
+    """
+    text = " ".join(str(error).split())
+    return text if isinstance(error, CrawlschedError) else f"{type(error).__name__}{f' ({text})' if text else ''}"
 
 
 class _Shown(logging.Filter):

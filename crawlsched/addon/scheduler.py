@@ -31,12 +31,12 @@ from crawlsched.addon.ending import exit_with_1
 from crawlsched.addon.sending import NotSent, PacedHandlers
 from crawlsched.collection.request_templates import RequestTemplate, build_request, template_of
 from crawlsched.exceptions import CrawlschedError
-from crawlsched.guard import in_words
 from crawlsched.refresh.commands import obey_waiting
 from crawlsched.refresh.pings import announce, known_pages
 from crawlsched.refresh.refresher import NotForTheSpider, Refresher
 from crawlsched.refresh.requested import Admitted, Asked
 from crawlsched.settings import parse_bandwidth
+from crawlsched.showing import in_words
 from crawlsched.slot_clock import SlotClock
 from crawlsched.sources.private_addresses import PrivateAddresses
 from crawlsched.store import Outcome, PageFacts

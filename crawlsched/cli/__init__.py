@@ -15,8 +15,7 @@ from typing import Any
 from crawlsched import __version__
 from crawlsched.cli.interruption import interruption_felt
 from crawlsched.exceptions import CrawlschedError, require_posix
-from crawlsched.guard import in_words
-from crawlsched.showing import shown, without_secrets
+from crawlsched.showing import in_words, shown, without_secrets
 
 __all__ = ["add_commands", "main", "run"]
 

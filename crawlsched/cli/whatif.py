@@ -13,7 +13,7 @@ from crawlsched.cli.planning import fresh_now, planners, wanted
 from crawlsched.cli.target import Target, common_options, find_target, open_store
 from crawlsched.cli.wording import say_count, say_share, say_table
 from crawlsched.exceptions import CrawlschedError
-from crawlsched.setting_values import SECONDS_PER, format_bandwidth, parse_bandwidth
+from crawlsched.settings import SECONDS_PER, format_bandwidth, parse_bandwidth
 
 if TYPE_CHECKING:
     from crawlsched.planner.reports.outlook import Outlook

@@ -10,7 +10,7 @@ from concurrent.futures import Future
 from typing import Any, TypeVar
 
 from crawlsched.exceptions import CrawlschedError
-from crawlsched.guard import in_words
+from crawlsched.showing import in_words
 
 __all__ = ["Aside"]
 

@@ -10,13 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crawlsched.exceptions import CrawlschedError
-from crawlsched.guard import in_words
 from crawlsched.pages.marks import RECRAWL
 from crawlsched.planner import forecast
 from crawlsched.refresh.pings import announce, known_pages, pages_of
 from crawlsched.refresh.refresher import Refresher
 from crawlsched.refresh.weighing import checked
 from crawlsched.settings import parse_bandwidth
+from crawlsched.showing import in_words
 from crawlsched.sources.sources import POLLED_KINDS
 from crawlsched.store import FORGET_KINDS, Command
 

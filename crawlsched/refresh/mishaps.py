@@ -7,8 +7,7 @@ from collections.abc import Callable
 
 from crawlsched.collection.collection import Collection
 from crawlsched.exceptions import CrawlschedError
-from crawlsched.guard import in_words
-from crawlsched.showing import without_secrets
+from crawlsched.showing import in_words, without_secrets
 from crawlsched.store import Outcome
 from crawlsched.visits.visits import Visit, Visits
 

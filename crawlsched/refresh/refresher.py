@@ -37,11 +37,11 @@ from crawlsched.content.reading import Body, Content
 from crawlsched.content.recipe_choice import Recipes
 from crawlsched.content.ruling import Ruling
 from crawlsched.exceptions import DatabaseReplaced
-from crawlsched.guard import Guard
 from crawlsched.planner import Plan, Snapshot
 from crawlsched.refresh.announcements import Announcing
 from crawlsched.refresh.delivering import Delivering
 from crawlsched.refresh.first_minute import beginning
+from crawlsched.refresh.guard import Guard
 from crawlsched.refresh.mishaps import Mishaps
 from crawlsched.refresh.owing import Owing
 from crawlsched.refresh.pacing import Line, Pace

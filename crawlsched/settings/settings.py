@@ -13,12 +13,9 @@ from typing import Any
 from crawlsched.change_detection import RECIPE_NAMES, Recipe, recipe, recipe_from
 from crawlsched.estimators.learned_rates import POINT_ESTIMATORS, LearnedRates
 from crawlsched.exceptions import SettingError
-from crawlsched.hours import Hours
-from crawlsched.setting_values import (
+from crawlsched.settings.hours import Hours
+from crawlsched.settings.values import (
     fits_no_url,
-    format_bandwidth,
-    parse_bandwidth,
-    parse_duration,
     read_address,
     read_bandwidth,
     read_count,
@@ -46,16 +43,7 @@ from crawlsched.setting_values import (
     read_withhold,
 )
 
-__all__ = [
-    "PREFIX",
-    "SETTINGS",
-    "Setting",
-    "Settings",
-    "format_bandwidth",
-    "markdown_table",
-    "parse_bandwidth",
-    "parse_duration",
-]
+__all__ = ["PREFIX", "SETTINGS", "Setting", "Settings", "markdown_table"]
 
 PREFIX = "CRAWLSCHED_"
 

@@ -7,8 +7,9 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from crawlsched.exceptions import CrawlschedError
+from crawlsched.showing import in_words
 
-__all__ = ["Guard", "in_words"]
+__all__ = ["Guard"]
 
 logger = logging.getLogger(__name__)
 
@@ -105,18 +106,6 @@ class Guard:
                 f"{_capital(name)} has failed {failures} times in a row within {now - began:.0f} s, the last time with "
                 f"{in_words(error)}; the crawl ends, for it would go on without it and say nothing.",
             )
-
-
-def in_words(error: BaseException) -> str:
-    """Say an error in a few words.
-
-    Examples
-    --------
-    >>> in_words(MemoryError()), in_words(ValueError("no such class"))
-    ('MemoryError', 'ValueError (no such class)')
-    """
-    text = " ".join(str(error).split())
-    return text if isinstance(error, CrawlschedError) else f"{type(error).__name__}{f' ({text})' if text else ''}"
 
 
 def _capital(name: str) -> str:

@@ -14,7 +14,7 @@ from math import isclose, isfinite
 from typing import Any
 from urllib.parse import urlsplit
 
-from crawlsched.hours import HOURS_ALLOWED, Hours
+from crawlsched.settings.hours import HOURS_ALLOWED, Hours
 
 __all__ = [
     "fits_no_url",

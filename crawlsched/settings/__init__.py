@@ -1,0 +1,19 @@
+"""Settings: every ``CRAWLSCHED_*`` setting, read and checked once, at the start of a crawl.
+
+Imports what the values of settings are made of, and neither Scrapy nor SQL. Begin reading with `settings`.
+"""
+
+from crawlsched.settings.settings import PREFIX, SETTINGS, Setting, Settings, markdown_table
+from crawlsched.settings.values import SECONDS_PER, format_bandwidth, parse_bandwidth, parse_duration
+
+__all__ = [
+    "PREFIX",
+    "SECONDS_PER",
+    "SETTINGS",
+    "Setting",
+    "Settings",
+    "format_bandwidth",
+    "markdown_table",
+    "parse_bandwidth",
+    "parse_duration",
+]
