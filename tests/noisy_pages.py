@@ -65,7 +65,7 @@ class Judge:
 
     def __post_init__(self) -> None:
         self.learned = Learned(read=lambda name: None)
-        self.probes = Probes(self.rng, enabled=self.with_probes)
+        self.probes = Probes(self.rng, lambda: False, enabled=self.with_probes)
         self._facts: dict[str, PageFacts] = {}
         self.found_changed: list[str] = []
 
@@ -79,7 +79,7 @@ class Judge:
         given = given_trace(facts, content)
         ruled, finding, noise = self._ruled(facts, content, None)
         self.counts.visits += 1
-        self.probes.visited(lambda: (1, 1))
+        self.probes.visited()
         is_held = ruled.ask is not None
         if is_held or (finding is not None and noise is not None and self.probes.is_wanted(0, finding, noise)):
             second = self._read(url, fetch(), facts)

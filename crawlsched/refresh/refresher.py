@@ -135,7 +135,7 @@ class Refresher:
         self.hosts = self.collection.hosts
         self.sources = self.collection.sources
         self.visits = Visits()
-        self.probes = Probes(rng, enabled=settings.probes)
+        self.probes = Probes(rng, lambda: self.planner.makes_first_copies, enabled=settings.probes)
         self.slots = SlotClock(settings.bandwidth, clock())
         self.line: Line[Any] = Line(Pace(settings.bandwidth))
         self.on_rate: Callable[[], None] | None = None

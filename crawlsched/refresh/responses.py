@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-import numpy as np
 from scrapy import Request
 
 from crawlsched.change_detection import Detector, Finding
@@ -15,7 +14,6 @@ from crawlsched.collection.request_templates import RequestTemplate
 from crawlsched.content.reading import Content
 from crawlsched.content.ruling import Ask, ChangeSize, ForSpider, Ruling, Suspicion, given_trace, ruling
 from crawlsched.content.validators import seconds_since
-from crawlsched.pages import LIVE
 from crawlsched.pages.variants import variant_fingerprint
 from crawlsched.refresh.delivering import Delivering
 from crawlsched.refresh.retry_after import retry_after
@@ -166,7 +164,7 @@ class Responses:
         suspicion = Suspicion.NONE
         if page == visit.page:
             suspicion = self._collection.wrong_pages.suspect(visit.host, facts, content)
-            self._probes.visited(self._known)
+            self._probes.visited()
         ruled = ruling(
             facts,
             content,
@@ -264,12 +262,6 @@ class Responses:
         if is_other is None:  # the same content is on its way already
             return ForSpider.NOTHING
         return ForSpider.CHANGED if is_other else ForSpider.OWED
-
-    def _known(self) -> tuple[int, int]:
-        """Count the pages of which a first copy has come, and all."""
-        pages = self._planner.pages
-        living = pages.state[: pages.n] == LIVE
-        return int(np.count_nonzero(pages.n_crawls[: pages.n][living])), int(np.count_nonzero(living))
 
     def _note_passing(self, visit: Visit, facts: PageFacts, content: Content, now: float) -> None:
         """Something else was served in the place of this page a moment ago, and now the page is itself again."""

@@ -24,8 +24,8 @@ _RETURNS = 5.0
 _MOST_WAITING = 50
 # Second fetches by which is only learned: this share of all visits, and so many more.
 _SHARE, _AT_LEAST = 0.04, 6
-# No page is fetched twice before this share of all has been fetched once, or so many visits were made.
-_SHARE_KNOWN, _ENOUGH_VISITS = 0.95, 1_000
+# While first copies are made no page is fetched twice, until so many visits were made.
+_ENOUGH_VISITS = 1_000
 
 
 @dataclass(slots=True, eq=False)
@@ -69,6 +69,8 @@ class Probes:
     ----------
     rng : random.Random
         Chooses.
+    makes_first_copies : callable
+        Says whether slots go to pages of which there is no copy yet; a second fetch is worth less than those.
     enabled : bool, default True
         False: nothing is ever probed.
 
@@ -79,27 +81,31 @@ class Probes:
     shown nothing new, and ever fewer after that; together 4 in a hundred visits and 6 more.
     """
 
-    def __init__(self, rng: Random, *, enabled: bool = True) -> None:
+    def __init__(self, rng: Random, makes_first_copies: Callable[[], bool], *, enabled: bool = True) -> None:
         self._rng = rng
+        self._makes_first_copies = makes_first_copies
         self._enabled = enabled
         self._waiting: deque[Probe] = deque()
         self._not_again: set[int] = set()
         self._open_hosts: dict[int, int] = {}
         self.n_visits = 0
+        self._n_shared = 0  # those of which second fetches may be a share
         self.n_asked = 0
-        self._all_known = False
 
     def __len__(self) -> int:
         """How many wait."""
         return len(self._waiting)
 
-    def visited(self, known: Callable[[], tuple[int, int]]) -> None:
-        """A page was visited; `known` gives how many pages have been, and how many there are."""
+    def visited(self) -> None:
+        """A page was visited."""
         self.n_visits += 1
-        # Asked ever more rarely: counting costs as much as there are pages.
-        if not self._all_known and (self.n_visits < 16 or self.n_visits % 16 == 0):
-            n_seen, n_pages = known()
-            self._all_known = n_seen >= _SHARE_KNOWN * n_pages or self.n_visits >= _ENOUGH_VISITS
+        self._n_shared += self._have_turn
+
+    @property
+    def _have_turn(self) -> bool:
+        """Whether pages are fetched twice now."""
+        has_room = self._enabled and len(self._waiting) < _MOST_WAITING
+        return has_room and (self.n_visits >= _ENOUGH_VISITS or not self._makes_first_copies())
 
     def may_ask(self, page: int) -> bool:
         """Whether a visit of a page may be put off.
@@ -109,7 +115,7 @@ class Probes:
         A page whose probe was given up is judged without one the next time: no host is so slow that its pages are never
         judged.
         """
-        if not self._enabled or len(self._waiting) >= _MOST_WAITING or not self._all_known:
+        if not self._have_turn:
             return False
         if page in self._not_again:
             self._not_again.discard(page)
@@ -137,9 +143,7 @@ class Probes:
         noise : TemplateNoise
             What is known of the page's template.
         """
-        if not self._enabled or not self._all_known or len(self._waiting) >= _MOST_WAITING:
-            return False
-        if self.n_asked >= _AT_LEAST + _SHARE * self.n_visits:
+        if not self._have_turn or self.n_asked >= _AT_LEAST + _SHARE * self._n_shared:
             return False
         if finding.kind == "first":
             return noise.n_probes < _FIRST_PROBES and not self._open_hosts.get(host)
