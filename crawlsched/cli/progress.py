@@ -9,15 +9,15 @@ from crawlsched.cli.wording import say_duration
 
 __all__ = ["shown_progress"]
 
-# Seconds between two lines.
-_PAUSE = 10.0
+# Seconds until the first line, and between two.
+_FIRST, _PAUSE = 2.0, 10.0
 
 
 @contextmanager
-def shown_progress(name: str) -> Iterator[Callable[[int, int], None]]:
-    """Give a function of (done, total) that shows how far a run has come.
+def shown_progress(name: str) -> Iterator[Callable[[int, int | None], None]]:
+    """Give a function of (done, total) that shows how far a run has come; a total of None: nobody knows.
 
-    On a terminal with tqdm (extra ``progress``) it is a bar; otherwise a line now and then.
+    On a terminal with tqdm (extra ``progress``) it is a bar; otherwise a line after two seconds, then one now and then.
 
     Parameters
     ----------
@@ -32,7 +32,7 @@ def shown_progress(name: str) -> Iterator[Callable[[int, int], None]]:
         else:
             with tqdm(desc=name, leave=False, file=sys.stderr) as bar:
 
-                def move(done: int, total: int) -> None:
+                def move(done: int, total: int | None) -> None:
                     if bar.total != total:
                         bar.reset(total)
                     bar.update(done - bar.n)
@@ -43,16 +43,21 @@ def shown_progress(name: str) -> Iterator[Callable[[int, int], None]]:
 
 
 class _Lines:
-    """Write a line when ten seconds have passed since the last one."""
+    """Write a line after two seconds, and then each time that ten have passed."""
 
     def __init__(self, name: str) -> None:
         self._name = name
-        self._began = self._last = monotonic()
+        self._began = monotonic()
+        self._next = self._began + _FIRST
 
-    def __call__(self, done: int, total: int) -> None:
+    def __call__(self, done: int, total: int | None) -> None:
         now = monotonic()
-        if now - self._last < _PAUSE or done in (0, total):
+        if now < self._next or done in (0, total):
             return
-        self._last = now
-        left = (now - self._began) * (total - done) / done
-        print(f"{self._name}: {done} of {total} done, about {say_duration(left)} left", file=sys.stderr, flush=True)
+        self._next = now + _PAUSE
+        if total is None:
+            text = f"going on for {say_duration(now - self._began)}"
+        else:
+            left = (now - self._began) * (total - done) / done
+            text = f"{done / total:.0%} done, about {say_duration(left)} left"
+        print(f"{self._name}: {text}", file=sys.stderr, flush=True)

@@ -19,7 +19,16 @@ from crawlsched.settings import PREFIX, Settings
 if TYPE_CHECKING:
     from crawlsched.store import Command, LeaseRow, Store
 
-__all__ = ["Target", "common_options", "database_of", "find_target", "open_store", "owner_now", "send"]
+__all__ = [
+    "Target",
+    "common_options",
+    "database_of",
+    "find_or_make_target",
+    "find_target",
+    "open_store",
+    "owner_now",
+    "send",
+]
 
 # A running crawl looks for commands every half second; it may be in the middle of something.
 _ANSWER_WITHIN = 15.0
@@ -100,6 +109,42 @@ def find_target(arguments: argparse.Namespace) -> Target:
     return Target(database, collection, shard, settings, is_project)
 
 
+def find_or_make_target(arguments: argparse.Namespace) -> Target:
+    """Find out what a command is about that fills a collection, which need not be there yet.
+
+    Raises
+    ------
+    StoreError
+        If nothing says which collection it is.
+    """
+    from crawlsched.store.database import database_url
+
+    database, settings, is_project = database_of(arguments)
+    shard = settings.shard if arguments.shard is None else arguments.shard
+    collection = arguments.collection or settings.collection
+    if collection is None or (arguments.collection is None and is_named_by_arguments(collection)):
+        url = database_url(database)
+        is_there = url.get_backend_name() != "sqlite" or Path(str(url.database)).exists()
+        names = _collections(database, shard) if is_there else []
+        names = names or (_spiders() if is_project else [])
+        if len(names) != 1:
+            known = f" (known are {', '.join(map(repr, names))})" if names else ""
+            raise StoreError(
+                "Nothing says which collection is to be filled; name it with --collection, usually as the spider is "
+                f"named{known}."
+            )
+        collection = names[0]
+    return Target(database, collection, shard, settings, is_project)
+
+
+def _spiders() -> list[str]:
+    """Return the names of the spiders of the project in the working directory."""
+    from scrapy.spiderloader import get_spider_loader
+    from scrapy.utils.project import get_project_settings
+
+    return sorted(get_spider_loader(get_project_settings()).list())
+
+
 def open_store(target: Target, *, read_only: bool = True) -> "Store":
     """Open the collection; it has to be there."""
     from crawlsched.store import Store
@@ -153,28 +198,35 @@ def _project_settings() -> Mapping[str, Any] | None:
         raise SettingError(f"The settings of this Scrapy project cannot be imported: {error}.") from error
 
 
-def _only_collection(database: str, shard: int) -> str:
+def _collections(database: str, shard: int) -> list[str]:
     from sqlalchemy import select
 
     from crawlsched.store import schema
     from crawlsched.store.database import Database
     from crawlsched.store.models import collections
 
-    _refuse_missing_file(database)
     schema.check(database)
     opened = Database(database, read_only=True)
     try:
         with opened.reading() as connection:
             wanted = select(collections.c.name).where(collections.c.shard == shard).order_by(collections.c.name)
-            names = list(connection.execute(wanted).scalars())
+            return [str(name) for name in connection.execute(wanted).scalars()]
     finally:
         opened.close()
+
+
+def _only_collection(database: str, shard: int) -> str:
+    from crawlsched.store.database import Database
+
+    _refuse_missing_file(database)
+    names = _collections(database, shard)
     if len(names) == 1:
-        return str(names[0])
+        return names[0]
+    name = Database(database, read_only=True).name
     if not names:
-        raise StoreError(f"The database {opened.name!r} holds no collection yet; it gets one when a crawl starts.")
+        raise StoreError(f"The database {name!r} holds no collection yet; it gets one when a crawl starts.")
     raise StoreError(
-        f"The database {opened.name!r} holds several collections; name one with --collection: "
+        f"The database {name!r} holds several collections; name one with --collection: "
         f"{', '.join(repr(name) for name in names)}."
     )
 

@@ -25,13 +25,13 @@ def test_a_run_that_is_soon_done_shows_nothing(capsys: pytest.CaptureFixture[str
 
 def test_lines_say_how_far_a_run_has_come(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     """How much is done, and about how long the rest takes; neither at the start nor at the end."""
-    monkeypatch.setattr(progress, "_PAUSE", 0.0)
+    monkeypatch.setattr(progress, "_FIRST", 0.0)
     with shown_progress("figure") as move:
         for done in range(3):
             move(done, 2)
     out, err = capsys.readouterr()
     assert out == ""
-    assert err.startswith("figure: 1 of 2 done, about ")
+    assert err.startswith("figure: 50% done, about ")
     assert err.endswith(" s left\n")
     assert err.count("\n") == 1
 
@@ -48,8 +48,16 @@ def test_a_terminal_gets_a_bar_where_tqdm_is_installed(tqdm_is_there: bool) -> N
     shown = os.read(reader, 10_000).decode() if select.select([reader], [], [], 1.0)[0] else ""
     os.close(writer)
     os.close(reader)
-    assert ("figure: 1 of 2 done" in shown) is not tqdm_is_there
+    assert ("figure: 50% done" in shown) is not tqdm_is_there
     assert ("figure:   0%" in shown) is tqdm_is_there
+
+
+def test_without_a_total_the_time_is_said(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """What comes from a pipe has no known end."""
+    monkeypatch.setattr(progress, "_FIRST", 0.0)
+    with shown_progress("Reading standard input") as move:
+        move(5, None)
+    assert capsys.readouterr().err.startswith("Reading standard input: going on for ")
 
 
 ON_A_TERMINAL = """
@@ -57,7 +65,7 @@ import sys, time
 if sys.argv[1:]:
     sys.modules["tqdm"] = None
 from crawlsched.cli import progress
-progress._PAUSE = 0.0
+progress._FIRST = 0.0
 with progress.shown_progress("figure") as move:
     for done in range(3):
         time.sleep(0.2)

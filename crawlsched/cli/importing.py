@@ -1,0 +1,217 @@
+"""``crawlsched import FILE``: pages, what they are worth, and the visits that somebody else has made, from a file."""
+
+import argparse
+import time
+from array import array
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from crawlsched.cli.progress import shown_progress
+from crawlsched.cli.target import common_options, find_or_make_target
+from crawlsched.cli.url_lines import UrlLine, UrlLines
+from crawlsched.cli.wording import say_count
+from crawlsched.exceptions import CrawlschedError
+
+if TYPE_CHECKING:
+    from crawlsched.collection.history import Histories
+    from crawlsched.collection.importing import Import, ImportedPage
+    from crawlsched.store import Lease, Store
+
+__all__ = ["add_parser", "report", "say"]
+
+_TAKEN_AT_ONCE = 5_000
+_LEARNED_AT_ONCE = 20_000
+_WRONG_NAMED = 20
+# Seconds between two signs of life, while which no crawl starts.
+_HEARTBEAT = 5.0
+
+_EXAMPLE = """\
+The file has a URL a line, or is CSV whose first line names its columns:
+  url,importance          what a fresh copy is worth, 1 being usual
+  url,time,changed        a visit that somebody else has made; changed is 1, 0 or empty
+  url,time,digest         the same, where a digest says what was found
+Times are POSIX seconds, ISO 8601, or YYYYMMDDhhmmss. Other columns are ignored.
+
+example:
+  crawlsched import visits.csv --collection news"""
+
+
+def add_parser(commands: Any) -> None:
+    """Add the command."""
+    parser = commands.add_parser(
+        "import",
+        help="take pages, their importance and visits from a file",
+        parents=[common_options()],
+        epilog=_EXAMPLE,
+    )
+    parser.add_argument("file", metavar="FILE", type=Path, help="plain or .gz; - is standard input")
+    parser.set_defaults(report=report, say=say)
+
+
+def report(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Read the file and fill the collection, which no crawl may own meanwhile."""
+    target = find_or_make_target(arguments)
+    now = time.time()
+    lines = UrlLines(arguments.file, now)
+    if str(arguments.file) != "-" and not arguments.file.is_file():
+        raise CrawlschedError(f"There is no file {str(arguments.file)!r}; name one, or - for standard input.")
+    from crawlsched.cli.requests import Requests
+    from crawlsched.collection.importing import Import
+    from crawlsched.store import Store
+
+    requests = Requests(arguments.project_settings)
+    settings = target.settings
+    store = Store.open(target.database, target.collection, target.shard, upgrade=settings.database_upgrade)
+    try:
+        lease = store.take_lease("crawlsched import")
+        try:
+            importance = settings.importance
+            weigh: Callable[[str], float] = (lambda url: 1.0) if importance is None else lambda url: importance(url, {})
+            importing = Import(store, settings, requests.fingerprinter, weigh, now)
+            with shown_progress(f"Reading {lines.name}") as progress:
+                for done, total in _fill(importing, lines, requests.page_of, lease):
+                    progress(done, total)
+            plan_made = importing.counts["visits"] > 0
+            if plan_made:
+                _plan(store, settings)
+        finally:
+            lease.release()
+        return {
+            "collection": store.name,
+            "database": store.database.name,
+            "lines": lines.n,
+            **importing.counts,
+            "columns_ignored": list(lines.ignored),
+            "lines_left_out": lines.n_wrong,
+            "wrong": [{"line": number, "fault": fault} for number, fault in lines.wrong],
+            "plan_made": plan_made,
+        }
+    finally:
+        store.close()
+
+
+def _fill(
+    importing: "Import", lines: UrlLines, page_of: "Callable[[UrlLine], ImportedPage]", lease: "Lease"
+) -> Iterator[tuple[int, int | None]]:
+    """Take the lines in; give how far that has come."""
+    beat_at = time.monotonic()
+    steps = _steps(importing, lines, page_of)
+    for step in steps:
+        yield step
+        if time.monotonic() > beat_at + _HEARTBEAT:
+            beat_at = time.monotonic()
+            lease.heartbeat(None, dict(lease.notes))
+
+
+def _steps(
+    importing: "Import", lines: UrlLines, page_of: "Callable[[UrlLine], ImportedPage]"
+) -> Iterator[tuple[int, int | None]]:
+    named: list[ImportedPage] = []
+    visits = _Visits()
+    for line in lines:
+        if lines.has_visits and not lines.is_past(line):
+            continue
+        if lines.has_visits:
+            place = visits.places.get(line.url)
+            if place is None or line.importance is not None:
+                page = _page(line, page_of, lines)
+                if page is None:
+                    continue
+                place = visits.places[line.url] = visits.place_of(page, named)
+            visits.add(place, line)
+        elif (page := _page(line, page_of, lines)) is not None:
+            named.append(page)
+            if len(named) == _TAKEN_AT_ONCE:
+                importing.take(named)
+                named = []
+        if lines.n % _TAKEN_AT_ONCE == 0:
+            yield lines.read
+    if not lines.has_visits:
+        importing.take(named)
+        return
+    histories = visits.histories()
+    for start in range(0, len(named), _LEARNED_AT_ONCE):
+        some = named[start : start + _LEARNED_AT_ONCE]
+        importing.take(some, histories.between(start, start + len(some)))
+        yield min(start + _LEARNED_AT_ONCE, len(named)), len(named)
+
+
+def _page(line: UrlLine, page_of: "Callable[[UrlLine], ImportedPage]", lines: UrlLines) -> "ImportedPage | None":
+    try:
+        return page_of(line)
+    except ValueError as error:
+        lines.leave_out(line.number, str(error))
+        return None
+
+
+class _Visits:
+    """The visits of a file, as numbers side by side: as objects those of a million lines take 200 MB."""
+
+    def __init__(self) -> None:
+        self.places: dict[str, int] = {}
+        self._of_fingerprint: dict[bytes, int] = {}
+        self._place, self._time, self._changed, self._digest = array("q"), array("d"), array("b"), array("q")
+
+    def place_of(self, page: "ImportedPage", named: "list[ImportedPage]") -> int:
+        """Return the page's place among those named, where it is put if it is not there."""
+        place = self._of_fingerprint.setdefault(page.request_fingerprint, len(named))
+        if place == len(named):
+            named.append(page)
+        elif page.importance is not None:
+            named[place] = page
+        return place
+
+    def add(self, place: int, line: UrlLine) -> None:
+        """Note the visit that a line tells of."""
+        self._place.append(place)
+        self._time.append(line.time or 0.0)
+        self._changed.append(line.changed)
+        self._digest.append(line.digest)
+
+    def histories(self) -> "Histories":
+        """Return all of them."""
+        import numpy as np
+
+        from crawlsched.collection.history import Histories
+
+        return Histories.of(
+            np.frombuffer(self._place, np.intp),
+            np.frombuffer(self._time, np.float64),
+            np.frombuffer(self._changed, np.int8),
+            np.frombuffer(self._digest, np.int64),
+        )
+
+
+def _plan(store: "Store", settings: Any) -> None:
+    """Make the first plan, so that the next crawl begins with it."""
+    from crawlsched.jobs.crawl_jobs import JobsProcess
+
+    JobsProcess(store, settings, time.time).replan()
+
+
+def say(report: dict[str, Any]) -> str:
+    """Say what was taken over, and name the wrong lines."""
+    lines = [
+        f"{say_count(report['lines'], 'line')} read: {say_count(report['new'], 'new page')} in "
+        f"{report['collection']!r}, {say_count(report['pages'] - report['new'], 'URL')} named again or known before."
+    ]
+    if report["weighed"]:
+        lines.append(f"{say_count(report['weighed'], 'known page')} weighed otherwise than before.")
+    if report["visits"]:
+        lines.append(f"{say_count(report['visits'], 'visit')} learned from, and a first plan made of them.")
+    if report["visits_of_their_own"]:
+        pages = say_count(report["visits_of_their_own"], "page")
+        lines.append(f"{pages} had visits of their own already; what the file says of their visits was left out.")
+    if report["forgotten"]:
+        lines.append(
+            f"{say_count(report['forgotten'], 'URL')} left out, which `crawlsched forget` has deleted for good."
+        )
+    if report["columns_ignored"]:
+        lines.append(f"Columns that say nothing here: {', '.join(report['columns_ignored'])}.")
+    if report["lines_left_out"]:
+        lines.append(f"{say_count(report['lines_left_out'], 'line')} left out:")
+        lines += [f"  line {row['line']}: {row['fault']}" for row in report["wrong"][:_WRONG_NAMED]]
+        if (more := report["lines_left_out"] - min(len(report["wrong"]), _WRONG_NAMED)) > 0:
+            lines.append(f"  and {more:,} more; --json names a thousand")
+    return "\n".join(lines)

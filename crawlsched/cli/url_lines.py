@@ -1,0 +1,253 @@
+"""Lines that name URLs: a URL a line, or CSV with what is known of them; wrong lines are named and left out."""
+
+import csv
+import gzip
+import io
+import math
+import sys
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from datetime import UTC, datetime
+from hashlib import blake2b
+from pathlib import Path
+from typing import IO, Any, NamedTuple
+
+from crawlsched.exceptions import CrawlschedError
+
+__all__ = ["UrlLine", "UrlLines"]
+
+_COLUMNS = ("url", "importance", "time", "changed", "digest")
+_CHANGED = {
+    **dict.fromkeys(("1", "true", "yes", "changed"), 1),
+    **dict.fromkeys(("0", "false", "no", "unchanged"), 0),
+    "": -1,
+}
+# More wrong lines than these are counted only.
+_KEPT = 1_000
+
+
+class UrlLine(NamedTuple):
+    """What a line says.
+
+    Attributes
+    ----------
+    number : int
+        Of the line, from 1.
+    url : str
+    importance : float or None
+        0 or more.
+    time : float or None
+        Of a visit, POSIX seconds.
+    changed : int
+        1: that visit found the page changed; 0: it did not; -1: the line does not say.
+    digest : int
+        Of what that visit found; 0: the line does not say.
+    """
+
+    number: int
+    url: str
+    importance: float | None = None
+    time: float | None = None
+    changed: int = -1
+    digest: int = 0
+
+
+class UrlLines:
+    """A file that names URLs.
+
+    Parameters
+    ----------
+    path : Path
+        Plain or .gz; ``-`` is standard input.
+    now : float
+        POSIX seconds: no visit can be later.
+
+    Attributes
+    ----------
+    columns : tuple of str
+        Those that the file has and that count.
+    ignored : tuple of str
+        Its other columns.
+    n : int
+        Lines read so far.
+    n_wrong : int
+        Those of them that were left out.
+    wrong : list of (int, str)
+        Number and fault of the first thousand of these.
+    """
+
+    def __init__(self, path: Path, now: float) -> None:
+        self.path, self._now = path, now
+        self.name = "standard input" if str(path) == "-" else str(path)
+        self.columns: tuple[str, ...] = ("url",)
+        self.ignored: tuple[str, ...] = ()
+        self.n = self.n_wrong = 0
+        self.wrong: list[tuple[int, str]] = []
+        self._raw: io.FileIO | None = None
+
+    @property
+    def has_visits(self) -> bool:
+        """Whether the lines tell of visits."""
+        return "time" in self.columns
+
+    @property
+    def read(self) -> tuple[int, int | None]:
+        """The bytes that are read, and all there are (None: nobody knows)."""
+        if self._raw is None or not self._raw.seekable():
+            return 0, None
+        return self._raw.tell(), self.path.stat().st_size
+
+    def leave_out(self, number: int, fault: str) -> None:
+        """Note that a line is wrong."""
+        self.n_wrong += 1
+        if len(self.wrong) < _KEPT:
+            self.wrong.append((number, fault))
+
+    def __iter__(self) -> Iterator[UrlLine]:
+        """Give the lines that are right.
+
+        Raises
+        ------
+        CrawlschedError
+            If the file cannot be read.
+        """
+        try:
+            with ExitStack() as opened:
+                yield from self._lines(self._opened(opened))
+        except (OSError, EOFError, zlib.error) as error:
+            raise CrawlschedError(f"{self.name} cannot be read: {error}.") from error
+
+    def _opened(self, opened: ExitStack) -> IO[str]:
+        is_standard_input = str(self.path) == "-"
+        self._raw = io.FileIO(sys.stdin.fileno(), closefd=False) if is_standard_input else io.FileIO(self.path)
+        file = opened.enter_context(io.BufferedReader(self._raw))
+        if self.path.suffix == ".gz":
+            file = opened.enter_context(io.BufferedReader(gzip.GzipFile(fileobj=file)))
+        # What is not UTF-8 is found line by line, and does not end the reading.
+        text = io.TextIOWrapper(file, encoding="utf-8-sig", errors="surrogateescape", newline="")
+        return opened.enter_context(text)
+
+    def _lines(self, file: IO[str]) -> Iterator[UrlLine]:
+        for first in file:
+            self.n += 1
+            names = [name.strip().lower() for name in next(csv.reader([first]), [])]
+            if "url" in names:
+                self._take_header(names)
+                yield from self._rows(file, names)
+                return
+            if line := self._plain(first):
+                yield line
+            break
+        for text in file:
+            self.n += 1
+            if line := self._plain(text):
+                yield line
+
+    def _take_header(self, names: Sequence[str]) -> None:
+        self.columns = tuple(name for name in _COLUMNS if name in names)
+        self.ignored = tuple(name for name in names if name not in _COLUMNS)
+        if "time" not in names and (lonely := [name for name in ("changed", "digest") if name in names]):
+            raise CrawlschedError(
+                f"{self.name} has the column {lonely[0]} and no column time; a visit needs the columns url, time and "
+                "changed (or digest)."
+            )
+
+    def _plain(self, text: str) -> UrlLine | None:
+        url = text.strip()
+        return None if not url or url.startswith("#") else self._checked(self.n, url)
+
+    def _checked(self, number: int, url: str) -> UrlLine | None:
+        if url.isascii() or url.isprintable():
+            return UrlLine(number, url)
+        self.leave_out(number, f"it has characters that are not UTF-8 or not to be seen: {url!r:.100}")
+        return None
+
+    def _rows(self, file: IO[str], names: Sequence[str]) -> Iterator[UrlLine]:
+        rows = csv.reader(file)
+        places = {name: names.index(name) for name in self.columns}
+        while True:
+            try:
+                row = next(rows, None)
+            except csv.Error as error:
+                self.n = rows.line_num + 1
+                self.leave_out(self.n, f"it cannot be read as CSV ({error})")
+                continue
+            if row is None:
+                return
+            self.n = rows.line_num + 1
+            if not row:
+                continue
+            if len(row) != len(names):
+                self.leave_out(self.n, f"it has {len(row)} fields, and the first line has {len(names)}")
+                continue
+            if (line := self._checked(self.n, row[places["url"]].strip())) is None:
+                continue
+            try:
+                yield line._replace(**{name: _READERS[name](row[at].strip()) for name, at in places.items()})
+            except ValueError as error:
+                self.leave_out(self.n, str(error))
+
+    def is_past(self, line: UrlLine) -> bool:
+        """Whether the visit that a line tells of has been; one that has not is left out."""
+        if line.time is None:
+            self.leave_out(line.number, "it has no time")
+            return False
+        if line.time > self._now:
+            self.leave_out(line.number, f"its time lies in the future: {line.time:.0f} (POSIX seconds)")
+            return False
+        return True
+
+
+def _importance(text: str) -> float | None:
+    if not text:
+        return None
+    try:
+        importance = float(text)
+    except ValueError:
+        importance = -1.0
+    if not 0.0 <= importance < math.inf:
+        raise ValueError(f"importance must be 0 or more, got {text!r:.60}")
+    return importance
+
+
+def _time(text: str) -> float | None:
+    """Read POSIX seconds, a date of ISO 8601 (UTC without a zone), or the YYYYMMDDhhmmss of web archives."""
+    if not text:
+        return None
+    try:
+        if len(text) == 14 and text.isdigit():
+            return datetime.strptime(text, "%Y%m%d%H%M%S").replace(tzinfo=UTC).timestamp()
+        try:
+            time = float(text)
+        except ValueError:
+            date = datetime.fromisoformat(text)
+            time = (date if date.tzinfo else date.replace(tzinfo=UTC)).timestamp()
+    except (ValueError, OverflowError):
+        time = math.nan
+    if not 0.0 <= time < math.inf:
+        raise ValueError(f"time must be POSIX seconds, a date of ISO 8601 or YYYYMMDDhhmmss, got {text!r:.60}")
+    return time
+
+
+def _changed(text: str) -> int:
+    try:
+        return _CHANGED[text.lower()]
+    except KeyError:
+        raise ValueError(f"changed must be 1, 0 or empty, got {text!r:.60}") from None
+
+
+def _digest(text: str) -> int:
+    if text in ("", "-"):
+        return 0
+    # One bit less than the column has, and never 0.
+    return int.from_bytes(blake2b(text.encode("utf-8", "replace"), digest_size=8).digest(), "big") >> 1 | 1
+
+
+_READERS: dict[str, Callable[[str], Any]] = {
+    "url": str,
+    "importance": _importance,
+    "time": _time,
+    "changed": _changed,
+    "digest": _digest,
+}

@@ -1,0 +1,192 @@
+"""`crawlsched import`: pages, importance and histories from files."""
+
+import gzip
+import json
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from crawlsched.collection.collection import load_pages
+from crawlsched.collection.hosts import Hosts
+from crawlsched.pages import LIVE, NEW
+from crawlsched.planner import Plan, Planner, plan
+from crawlsched.store import Store
+from tests.commands import run_here
+
+DAY = 86_400.0
+
+
+def imported(folder: Path, text: str | bytes, *options: str, name: str = "file.csv") -> dict[str, object]:
+    """Import a file into the collection 'news', and return what was reported."""
+    (folder / name).write_bytes(text if isinstance(text, bytes) else text.encode())
+    answer = run_here(
+        folder, "import", name, "--database", "sqlite:///crawl.db", "--collection", "news", "--json", *options
+    )
+    assert answer.returncode == 0, answer.stderr
+    return json.loads(answer.stdout)
+
+
+@pytest.fixture
+def columns(tmp_path: Path):
+    """Give one stored column of the pages by their URLs."""
+
+    def of(name: str) -> dict[str, float]:
+        store = Store.open(f"sqlite:///{tmp_path}/crawl.db", "news")
+        try:
+            block = next(store.load())
+            urls = [facts.url for facts in store.facts(block["page"]) if facts is not None]
+            return dict(zip(urls, block[name].tolist(), strict=True))
+        finally:
+            store.close()
+
+    return of
+
+
+def test_a_url_a_line_becomes_a_page(tmp_path: Path, columns) -> None:
+    """Blank lines and notes are no pages, what stands twice is one, and what is wrong is named and left out."""
+    text = "# ours\nhttp://a.example/1\n\nhttp://a.example/2\nhttp://a.example/1\n/p/3\nhttp://b.example/\xff\n"
+    found = imported(tmp_path, text.encode("latin-1"), name="urls.txt")
+    assert (found["lines"], found["new"], found["lines_left_out"]) == (7, 2, 2)
+    assert [row["line"] for row in found["wrong"]] == [6, 7]
+    assert columns("state") == {"http://a.example/1": NEW, "http://a.example/2": NEW}
+    # Once more changes nothing; nor does a file that is packed.
+    again = imported(tmp_path, gzip.compress(b"http://a.example/2\nhttp://c.example/"), name="urls.txt.gz")
+    assert (again["new"], again["weighed"], again["lines_left_out"]) == (1, 0, 0)
+
+
+def test_importance_is_stated_of_new_and_of_known_pages(tmp_path: Path, columns) -> None:
+    """A CSV weighs pages; a wrong number, a row of another length and a URL in quotes with commas are what they are."""
+    imported(tmp_path, "http://a.example/1\nhttp://a.example/2\n")
+    text = (
+        'Host,URL,importance\na,http://a.example/2,3\na,"http://a.example/q?x=1,2",0.5\na,http://a.example/4,-1\na,b\n'
+    )
+    found = imported(tmp_path, text)
+    assert (found["new"], found["weighed"], found["columns_ignored"]) == (1, 1, ["host"])
+    assert [row["line"] for row in found["wrong"]] == [4, 5]
+    assert columns("importance") == {"http://a.example/1": 1, "http://a.example/2": 3, "http://a.example/q?x=1,2": 0.5}
+
+
+def test_visits_are_what_a_crawl_would_have_left(tmp_path: Path, columns) -> None:
+    """The newest visit is the copy's, changes are counted, also by digests; what is impossible is named."""
+    lines = [
+        "url,time,changed,digest",
+        "http://a.example/1,2024-01-01T00:00:00Z,,aa",
+        "http://a.example/1,20240103000000,,bb",
+        "http://a.example/1,2024-01-02,,aa",
+        "http://a.example/2,1704067200,1,",
+        "http://a.example/2,1704153600,0,",
+        "http://a.example/3,yesterday,0,",
+        "http://a.example/3,4000000000,0,",
+        "http://a.example/3,1704153600,maybe,",
+        "http://a.example/3,,1,",
+    ]
+    found = imported(tmp_path, "\n".join(lines))
+    assert (found["visits"], found["new"], found["plan_made"]) == (5, 2, True)
+    assert [row["line"] for row in found["wrong"]] == [7, 8, 9, 10]
+    assert columns("crawled_at") == {"http://a.example/1": 1704240000.0, "http://a.example/2": 1704153600.0}
+    assert columns("n_crawls") == {"http://a.example/1": 3, "http://a.example/2": 2}
+    assert columns("n_changes") == {"http://a.example/1": 1, "http://a.example/2": 0}  # a first visit has no before
+    assert set(columns("state").values()) == {LIVE}
+    # A second time they are visits that the pages have already.
+    again = imported(tmp_path, "\n".join(lines))
+    assert (again["visits"], again["visits_of_their_own"]) == (0, 2)
+    assert columns("n_crawls")["http://a.example/1"] == 3
+
+
+def test_newest_visits_are_shown_by_why(tmp_path: Path) -> None:
+    """Visits that are not too old are kept one by one."""
+    now = time.time()
+    imported(tmp_path, f"url,time,changed\nhttp://a.example/1,{now - 100 * DAY},\nhttp://a.example/1,{now - DAY},1\n")
+    answer = run_here(tmp_path, "why", "http://a.example/1", "--database", "sqlite:///crawl.db", "--json")
+    why = json.loads(answer.stdout)
+    assert [visit["changed"] for visit in why["visits"]] == [True]
+    assert why["n_crawls"] == 2
+
+
+def test_the_first_plan_is_that_of_a_crawl_that_made_the_visits(tmp_path: Path) -> None:
+    """With twenty visits a page it keeps the pages as fresh, within 0.01, as the planner that made them itself."""
+    rng, n_pages, n_visits, now = np.random.default_rng(5), 150, 20, time.time()
+    rates = rng.lognormal(np.log(1 / (3 * DAY)), 1.5, n_pages)
+    bandwidth = n_pages / (3 * DAY)
+    times = np.sort(now - rng.random((n_pages, n_visits)) * 60 * DAY)
+    changed = rng.random(times.shape) < -np.expm1(-rates[:, np.newaxis] * np.diff(times, axis=1, prepend=np.nan))
+    crawled = Planner(bandwidth)
+    crawled.add(np.arange(n_pages) % 3, times.min() - 1.0)
+    lines = ["url,time,changed"]
+    for page, visit in zip(*np.unravel_index(np.argsort(times, axis=None), times.shape), strict=True):
+        at, found = float(times[page, visit]), bool(changed[page, visit])
+        crawled.crawled(int(page), at, None if visit == 0 else found)
+        lines.append(f"http://h{page % 3}.example/{page},{at!r},{'' if visit == 0 else int(found)}")
+    crawled.adopt(plan(crawled.snapshot(), bandwidth), now)
+    assert imported(tmp_path, "\n".join(lines))["visits"] == n_pages * n_visits
+
+    brought_in, hosts = Planner(bandwidth), Hosts()
+    store = Store.open(f"sqlite:///{tmp_path}/crawl.db", "news")
+    for _ in load_pages(store, brought_in, hosts, now):
+        pass
+    place = [int(facts.url.rpartition("/")[2]) for facts in store.facts(np.arange(n_pages)) if facts is not None]
+    stored = store.newest_plan()
+    store.close()
+    assert stored is not None
+    brought_in.adopt(Plan.from_dict(stored.data, hosts.number), now)
+    freshness = [
+        freshness_of(planner, rates[order], now, seed=6)
+        for planner, order in ((crawled, np.arange(n_pages)), (brought_in, np.array(place)))
+    ]
+    assert freshness[0] == pytest.approx(freshness[1], abs=0.01)
+    assert freshness[0] > 0.4
+
+
+def freshness_of(planner: Planner, rates: np.ndarray, start: float, seed: int) -> float:
+    """Let a planner crawl pages that change at these rates for 20 rounds; return the expected share that is fresh."""
+    copied = planner.pages.crawled_at[: rates.size].copy()
+    fresh = []
+    for now in start + np.arange(1, 20 * rates.size) / planner.bandwidth:
+        pick = planner.pick(float(now), lambda host, time: time)
+        assert pick is not None
+        has_changed = np.random.default_rng([seed, pick.page, planner.pages.n_crawls[pick.page]]).random()
+        elapsed = now - copied[pick.page]
+        planner.crawled(pick.page, float(now), bool(has_changed < -np.expm1(-rates[pick.page] * elapsed)))
+        copied[pick.page] = now
+        fresh.append(np.exp(-rates * (now - copied)).mean())
+    return float(np.mean(fresh))
+
+
+def test_what_cannot_be_imported_is_said(tmp_path: Path) -> None:
+    """No collection named, no file, no time: a sentence each, and no database is made."""
+    (tmp_path / "urls.txt").write_text("http://a.example/1\n")
+    (tmp_path / "half.csv").write_text("url,changed\n")
+    (tmp_path / "cut.gz").write_bytes(gzip.compress(b"http://a.example/1\n" * 100)[:40])
+    given = "--database", "sqlite:///crawl.db"
+    for arguments, words in (
+        (("urls.txt", *given), "name it with --collection"),
+        (("nothing.txt", *given, "--collection", "news"), "There is no file 'nothing.txt'"),
+    ):
+        answer = run_here(tmp_path, "import", *arguments)
+        assert answer.returncode == 1
+        assert words in answer.stderr
+    assert not (tmp_path / "crawl.db").exists()
+    for name, words in (("half.csv", "no column time"), ("cut.gz", "cannot be read")):
+        answer = run_here(tmp_path, "import", name, *given, "--collection", "news")
+        assert answer.returncode == 1
+        assert words in answer.stderr
+    store = Store.open(f"sqlite:///{tmp_path}/crawl.db", "news")
+    lease = store.take_lease("news")
+    try:
+        answer = run_here(tmp_path, "import", "urls.txt", *given)
+        assert answer.returncode == 1
+        assert "owned by another running process" in answer.stderr
+    finally:
+        lease.release()
+        store.close()
+
+
+def test_what_was_forgotten_stays_forgotten(tmp_path: Path, columns) -> None:
+    """A list does not bring back what somebody has deleted on purpose."""
+    imported(tmp_path, "http://a.example/1\nhttp://a.example/2\n")
+    run_here(tmp_path, "forget", "http://a.example/1", "--yes", "--database", "sqlite:///crawl.db")
+    found = imported(tmp_path, "http://a.example/1\nhttp://a.example/3\n")
+    assert (found["new"], found["forgotten"]) == (1, 1)
+    assert set(columns("state")) == {"http://a.example/2", "http://a.example/3"}

@@ -1,0 +1,48 @@
+"""URLs of a file get the URLs and fingerprints that a crawl gives them."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scrapy import Request
+from scrapy.utils.request import fingerprint
+
+from crawlsched.cli.requests import Requests
+from crawlsched.cli.url_lines import UrlLine
+from crawlsched.store import host_of
+
+REQUESTS = Requests()
+PARTS = st.text("abzAZ09-._~%/?&=#+ä ", max_size=12)
+
+
+@given(st.sampled_from(["http", "https", "HTTP"]), st.text("abz09.-AZ", min_size=1, max_size=8), PARTS, PARTS)
+def test_a_page_is_named_as_scrapy_names_it(scheme: str, host: str, path: str, query: str) -> None:
+    """Whatever the URL, URL, host and fingerprint are those of the request that a spider would make of it."""
+    url = f"{scheme}://{host}/{path}?{query}".strip()
+    try:
+        request = Request(url)
+        expected = request.url, host_of(request.url), fingerprint(request)
+    except ValueError:
+        expected = None
+    try:
+        page = REQUESTS.page_of(UrlLine(1, url))
+    except ValueError:
+        assert expected is None or not expected[1]
+    else:
+        assert (page.url, page.host, page.request_fingerprint) == expected
+
+
+@given(st.from_regex(r"\Ahttps?://[a-z0-9]+(\.[a-z0-9]+){0,2}/[A-Za-z0-9_.,/-]*(\?[a-z]+=[a-z0-9_.-]+)?\Z"))
+def test_plain_urls_are_named_so_too(url: str) -> None:
+    """Those that are left as they stand have Scrapy's fingerprint all the same."""
+    page = REQUESTS.page_of(UrlLine(1, url, importance=2.0))
+    request = Request(url)
+    assert (page.url, page.host) == (request.url, host_of(request.url))
+    assert page.request_fingerprint == fingerprint(request)
+    assert page.importance == 2.0
+
+
+@pytest.mark.parametrize("url", ["ftp://example.com/", "/p/3", "http://", "http:///p", "http://[::1/", "example.com"])
+def test_what_is_no_url_is_said(url: str) -> None:
+    """Another scheme, none, and no host are each refused, with the text that was given."""
+    with pytest.raises(ValueError, match="URL"):
+        REQUESTS.page_of(UrlLine(1, url))
