@@ -46,7 +46,7 @@ class RecordedVisit:
 
 
 class Judged(NamedTuple):
-    """What became of one visit; see ``crawlsched detect`` in README."""
+    """What became of one visit; see ``crawlsched detect``."""
 
     time: float
     url: str

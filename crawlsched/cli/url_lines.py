@@ -121,9 +121,9 @@ class UrlLines:
     def _opened(self, opened: ExitStack) -> IO[str]:
         is_standard_input = str(self.path) == "-"
         self._raw = io.FileIO(sys.stdin.fileno(), closefd=False) if is_standard_input else io.FileIO(self.path)
-        file = opened.enter_context(io.BufferedReader(self._raw))
+        file: Any = opened.enter_context(io.BufferedReader(self._raw))
         if self.path.suffix == ".gz":
-            file = opened.enter_context(io.BufferedReader(gzip.GzipFile(fileobj=file)))
+            file = opened.enter_context(gzip.GzipFile(fileobj=file))
         # What is not UTF-8 is found line by line, and does not end the reading.
         text = io.TextIOWrapper(file, encoding="utf-8-sig", errors="surrogateescape", newline="")
         return opened.enter_context(text)

@@ -1,6 +1,6 @@
 """Every ``CRAWLSCHED_*`` setting: what it means, what it is when nobody sets it, and what it may be.
 
-There is one table, made of the fields of `Settings`; README's is generated from it. Values are checked here and nowhere
+There is one table, made of the fields of `Settings`; that of docs/reference/settings.md is generated from it. Values are checked here and nowhere
 else, all of them at the start of a crawl, and everything below the Scrapy layer receives plain values.
 """
 
@@ -438,7 +438,7 @@ SETTINGS: tuple[Setting, ...] = tuple(Setting(PREFIX + f.name.upper(), **f.metad
 
 
 def markdown_table() -> str:
-    """Return all settings as the table that stands in the README."""
+    """Return all settings as the table that stands in docs/reference/settings.md."""
     rows = ["| Setting | Default | Meaning |", "| --- | --- | --- |"]
     rows += [f"| `{row.name}` | `{row.default!r}` | {row.meaning} |" for row in SETTINGS]
     return "\n".join(rows)
@@ -512,6 +512,6 @@ def _unknown_names(settings: Mapping[str, Any]) -> list[str]:
     mistakes = []
     for name in sorted(set(ours).difference(known)):
         near = get_close_matches(name, known, n=1)
-        hint = f"did you mean {PREFIX}{near[0]}?" if near else "all of them stand in the README."
+        hint = f"did you mean {PREFIX}{near[0]}?" if near else "all of them stand in docs/reference/settings.md."
         mistakes.append(f"{PREFIX}{name} is not a setting; {hint}")
     return mistakes

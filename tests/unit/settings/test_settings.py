@@ -337,7 +337,7 @@ def test_all_mistakes_are_reported_at_once() -> None:
 
 def test_an_unknown_name_without_a_likeness_points_to_the_readme() -> None:
     """A name that resembles no setting is a mistake as well."""
-    assert mistakes(QQQ=1) == ["CRAWLSCHED_QQQ is not a setting; all of them stand in the README."]
+    assert mistakes(QQQ=1) == ["CRAWLSCHED_QQQ is not a setting; all of them stand in docs/reference/settings.md."]
 
 
 def test_the_longest_interval_cannot_be_below_the_shortest() -> None:
