@@ -1,7 +1,8 @@
 """Every ``CRAWLSCHED_*`` setting: what it means, what it is when nobody sets it, and what it may be.
 
-There is one table, made of the fields of `Settings`; that of docs/reference/settings.md is generated from it. Values are checked here and nowhere
-else, all of them at the start of a crawl, and everything below the Scrapy layer receives plain values.
+There is one table, made of the fields of `Settings`; docs/reference/settings.md is generated from it. Values are
+checked here and nowhere else, all of them at the start of a crawl, and everything below the Scrapy layer receives plain
+values.
 """
 
 import re
