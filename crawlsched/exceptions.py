@@ -18,6 +18,7 @@ Every message is one sentence that names what was wrong, its value, what is allo
 
 import os
 import sys
+from collections.abc import Sequence
 
 __all__ = [
     "CollectionInUse",
@@ -83,11 +84,11 @@ class NotThePage(CrawlschedError):
 class UnknownPage(CrawlschedError, LookupError):
     """The URL is not a page of this collection."""
 
-    def __init__(self, url: str, collection: str) -> None:
-        super().__init__(
-            f"No page with the URL {url!r} is in the collection {collection!r}; "
-            "check its spelling, or name another collection with --collection."
-        )
+    def __init__(self, url: str, collection: str, like: Sequence[str] = ()) -> None:
+        hint = "check its spelling, or name another collection with --collection."
+        if like:
+            hint = f"did you mean {' or '.join(like)}?"
+        super().__init__(f"No page with the URL {url!r} is in the collection {collection!r}; {hint}")
 
 
 class StoreError(CrawlschedError, RuntimeError):

@@ -10,10 +10,15 @@ import math
 import os
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
+from pathlib import Path
 from typing import Any
 
 from crawlsched import __version__
 from crawlsched.cli.interruption import interruption_felt
+from crawlsched.cli.parsing import CommandParser, command_parsers, examples
+from crawlsched.cli.progress import waited_for
+from crawlsched.cli.table_files import write_text
 from crawlsched.exceptions import CrawlschedError, require_posix
 from crawlsched.showing import in_words, shown, without_secrets
 
@@ -34,8 +39,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         0 if it was done; 1 if it could not be, and one sentence on standard error says why. Arguments that are not
         understood end the program with 2.
     """
-    parser = argparse.ArgumentParser(
-        prog="crawlsched", description="Look at and steer crawls that crawlsched keeps fresh on a fixed crawl budget."
+    parser = CommandParser(
+        prog="crawlsched",
+        description="Look at and steer crawls that crawlsched keeps fresh at a fixed bandwidth.",
+        epilog=examples("crawlsched status", "crawlsched why https://example.com/news/1"),
     )
     parser.add_argument("--version", action="version", version=f"crawlsched {__version__}")
     add_commands(parser)
@@ -48,14 +55,17 @@ def add_commands(parser: argparse.ArgumentParser) -> None:
     from crawlsched.cli import (
         bandwidth,
         compare,
+        completion,
         db,
         detect,
         diff,
+        export,
         forget,
         importance,
         importing,
         jobs,
         next,
+        pages,
         pause,
         recrawl,
         replay,
@@ -68,7 +78,7 @@ def add_commands(parser: argparse.ArgumentParser) -> None:
         withheld,
     )
 
-    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True, prog=parser.prog)
+    commands = command_parsers(parser, "commands", "COMMAND")
     for command in (
         status,
         sources,
@@ -81,8 +91,10 @@ def add_commands(parser: argparse.ArgumentParser) -> None:
         pause,
         recrawl,
         signal,
-        importance,
         importing,
+        importance,
+        pages,
+        export,
         forget,
         withheld,
         jobs,
@@ -90,6 +102,7 @@ def add_commands(parser: argparse.ArgumentParser) -> None:
         replay,
         compare,
         simulate,
+        completion,
     ):
         command.add_parser(commands)
 
@@ -99,9 +112,15 @@ def run(arguments: argparse.Namespace, settings: Mapping[str, Any] | None = None
     arguments.project_settings = settings
     try:
         require_posix()
-        with interruption_felt():
+        # What shows its own progress, asks, or runs until it is ended says so.
+        is_quick = not getattr(arguments, "is_long", False)
+        with interruption_felt(), waited_for("crawlsched") if is_quick else nullcontext():
             report = arguments.report(arguments)
-        text = json.dumps(_plain(report), indent=2) if arguments.json else arguments.say(report)
+        as_json = None if arguments.json is None else json.dumps(_plain(report), indent=2)
+        if as_json is not None and arguments.json != "-":
+            write_text(Path(arguments.json), f"{as_json}\n")
+            as_json = None
+        text = arguments.say(report) if as_json is None else as_json
         if text:
             # What sites have chosen (URLs, texts of pages, lines of robots.txt) is shown, and never obeyed.
             print(shown(text), flush=True)

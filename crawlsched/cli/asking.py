@@ -4,7 +4,7 @@ import argparse
 import time
 from typing import TYPE_CHECKING, Any
 
-from crawlsched.cli.pages import find_page
+from crawlsched.cli.finding import find_page, pages_like
 from crawlsched.cli.target import find_target, open_store, owner_now, send
 from crawlsched.exceptions import UnknownPage
 
@@ -26,7 +26,7 @@ def ask_about_pages(arguments: argparse.Namespace, command: str, more: dict[str,
     try:
         known, unknown = _known(store, arguments.urls)
         if not known:
-            raise UnknownPage(unknown[0], store.name)
+            raise UnknownPage(unknown[0], store.name, pages_like(store, unknown[0]))
         if owner_now(store) is None:
             store.send(command, {"urls": known, **more}, time.time())
             return _report(store, running=False, pages=len(known), taken=None, unknown=unknown)

@@ -4,6 +4,7 @@ import argparse
 import sys
 from typing import Any
 
+from crawlsched.cli.parsing import examples
 from crawlsched.cli.target import common_options, find_target, open_store, owner_now, send
 from crawlsched.exceptions import CrawlschedError
 from crawlsched.settings import format_bandwidth, parse_bandwidth
@@ -17,11 +18,14 @@ _MUCH_MORE = 10.0
 def add_parser(commands: Any) -> None:
     """Add the command."""
     parser = commands.add_parser(
-        "bandwidth", help="show or change the bandwidth of a running crawl", parents=[common_options()]
+        "bandwidth",
+        help="show or change the bandwidth of a running crawl",
+        parents=[common_options()],
+        epilog=examples("crawlsched bandwidth 20000/d"),
     )
     parser.add_argument("value", metavar="VALUE", nargs="?", type=_bandwidth, help="such as 5/s, 300/h or 20000/d")
     parser.add_argument("--yes", action="store_true", help="do not ask before ten times the present bandwidth or more")
-    parser.set_defaults(report=report, say=say)
+    parser.set_defaults(report=report, say=say, is_long=True)
 
 
 def report(arguments: argparse.Namespace) -> dict[str, Any]:

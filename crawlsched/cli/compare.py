@@ -1,7 +1,6 @@
 """``crawlsched compare``: several policies and bandwidths over one history, as a table and as a picture."""
 
 import argparse
-import json
 from typing import Any
 
 from crawlsched.cli.history_options import (
@@ -11,6 +10,7 @@ from crawlsched.cli.history_options import (
     read_bandwidth,
     read_options,
 )
+from crawlsched.cli.parsing import add_json_option, examples
 from crawlsched.cli.picture import need_matplotlib, new_picture, save_picture
 from crawlsched.cli.replay import summary
 from crawlsched.cli.wording import say_table
@@ -25,7 +25,9 @@ _DEFAULT_POLICIES = ["round_robin", "harmonic", "posterior", "greedy:hindsight"]
 def add_parser(commands: Any) -> None:
     """Add the command."""
     parser = commands.add_parser(
-        "compare", help="replay a history with several policies and bandwidths, as a table and a picture"
+        "compare",
+        help="replay a history with several policies and bandwidths, as a table and a picture",
+        epilog=examples("crawlsched compare --pages pages.csv --changes changes.csv --plot compared.png"),
     )
     add_history_options(parser)
     parser.add_argument(
@@ -43,15 +45,14 @@ def add_parser(commands: Any) -> None:
         help=f"policies ({POLICIES_HELP}), each with an estimator if not its own "
         f"({ESTIMATORS_HELP}); default: {' '.join(_DEFAULT_POLICIES)}",
     )
-    parser.add_argument("--json", metavar="OUT.json", dest="json_file", help="write the table as JSON")
+    add_json_option(parser)
     parser.add_argument("--plot", metavar="OUT.png", help="draw freshness against bandwidth (.png, .svg, .pdf)")
-    # What `run` prints is text: the JSON goes to the file.
-    parser.set_defaults(report=report, say=say, json=False)
+    parser.set_defaults(report=report, say=say)
 
 
 def report(arguments: argparse.Namespace) -> dict[str, Any]:
     """Replay the history with each policy at each bandwidth."""
-    from crawlsched.simulation import open_text, replay
+    from crawlsched.simulation import replay
 
     if arguments.plot:
         need_matplotlib()
@@ -64,10 +65,6 @@ def report(arguments: argparse.Namespace) -> dict[str, Any]:
             done = replay(history, bandwidth, policy, estimator or None, seed=arguments.seed, **times)
             replays.append({"name": name, **summary(done)})
     result = {"bandwidths": bandwidths, "policies": list(arguments.policies), "replays": replays}
-    if arguments.json_file:
-        with open_text(arguments.json_file, "w") as file:
-            json.dump(result, file, indent=2)
-            file.write("\n")
     if arguments.plot:
         _draw(result, arguments.bandwidths, arguments.plot)
     # What was asked for says more in a heading than a number with 17 digits.

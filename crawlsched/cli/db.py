@@ -1,24 +1,41 @@
-"""``crawlsched db upgrade`` and ``crawlsched db check``: the database's tables, and whether it is sound."""
+"""``crawlsched db``: the database's tables, whether it is sound, and copies of it."""
 
 import argparse
+import sys
+from pathlib import Path
 from typing import Any
 
+from crawlsched.cli.parsing import command_parsers, examples
+from crawlsched.cli.progress import shown_progress
+from crawlsched.cli.table_files import new_file
 from crawlsched.cli.target import common_options, database_of
-from crawlsched.exceptions import StoreError
+from crawlsched.exceptions import CrawlschedError, StoreError
 
 __all__ = ["add_parser"]
 
 
 def add_parser(commands: Any) -> None:
-    """Add the command and its two sub-commands."""
-    parser = commands.add_parser("db", help="bring the database's tables up to date, or look whether they are")
-    actions = parser.add_subparsers(title="actions", metavar="ACTION", required=True, prog=parser.prog)
+    """Add the command and its sub-commands."""
+    parser = commands.add_parser(
+        "db",
+        help="bring the database's tables up to date, look whether it is sound, copy it",
+        epilog=examples("crawlsched db check", "crawlsched db backup crawlsched-backup.db"),
+    )
+    actions = command_parsers(parser, "actions", "ACTION")
     for name, report, say, help_text in (
         ("upgrade", upgrade, say_upgrade, "make the tables of this version, keeping what is in them"),
         ("check", check, say_check, "look whether the tables are this version's and the database is sound"),
+        ("backup", backup, say_backup, "copy an SQLite database to a file, also while a crawl goes on"),
+        ("restore", restore, say_restore, "put such a copy in the place of the database; asks first"),
     ):
-        action = actions.add_parser(name, help=help_text, parents=[common_options(collection=False)])
-        action.set_defaults(report=report, say=say)
+        file = " crawlsched-backup.db" if name in ("backup", "restore") else ""
+        example = examples(f"crawlsched db {name}{file}")
+        action = actions.add_parser(name, help=help_text, parents=[common_options(collection=False)], epilog=example)
+        if file:
+            action.add_argument("file", metavar="FILE", type=Path)
+        if name == "restore":
+            action.add_argument("--yes", action="store_true", help="do not ask first")
+        action.set_defaults(report=report, say=say, is_long=bool(file))
 
 
 def upgrade(arguments: argparse.Namespace) -> dict[str, Any]:
@@ -61,3 +78,99 @@ def check(arguments: argparse.Namespace) -> dict[str, Any]:
 def say_check(report: dict[str, Any]) -> str:
     """Say that all is well; what is not is an error."""
     return f"{report['database']} is sound and up to date (revision {report['revision']})."
+
+
+def backup(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Copy the database as it is now."""
+    from crawlsched.store import schema
+    from crawlsched.store.backup import copy_database
+    from crawlsched.store.database import Database
+
+    url, _, _ = database_of(arguments)
+    file: Path = arguments.file
+    if file.exists():
+        raise CrawlschedError(f"There is a file {str(file)!r} already; name another, or delete it first.")
+    revision = schema.check(url)
+    database = Database(url, read_only=True)
+    try:
+        with new_file(file) as unfinished, shown_progress("Copying") as progress:
+            # Cookies and passwords may stand in it, as in the database.
+            unfinished.touch(mode=0o600)
+            copy_database(database, unfinished, progress)
+    finally:
+        database.close()
+    return {"database": database.name, "file": str(file), "bytes": file.stat().st_size, "revision": revision}
+
+
+def say_backup(report: dict[str, Any]) -> str:
+    """Say what was written."""
+    return f"{report['database']} was copied to {report['file']} ({report['bytes'] / 1e6:,.1f} MB)."
+
+
+def restore(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Put a copy in the place of the database, which no crawl may use meanwhile."""
+    from crawlsched.store.backup import copy_database, require_sound
+    from crawlsched.store.database import Database, database_url
+
+    url, _, _ = database_of(arguments)
+    file: Path = arguments.file
+    if not file.is_file():
+        raise CrawlschedError(f"There is no file {str(file)!r}; name one that `crawlsched db backup` has written.")
+    target = Database(url)
+    try:
+        if not target.is_sqlite:
+            raise StoreError(f"The database {target.name!r} is PostgreSQL's; pg_restore puts a copy of pg_dump back.")
+        revision = require_sound(file)
+        path = Path(str(database_url(url).database)).absolute()
+        if path == file.absolute():
+            raise CrawlschedError(f"{file} is the database itself.")
+        if path.exists():
+            _refuse_owned(target)
+            if not arguments.yes:
+                _ask(target.name)
+        source = Database(f"sqlite:///{file.absolute()}", read_only=True)
+        try:
+            with shown_progress("Copying") as progress, target.explained("written"):
+                copy_database(source, path, progress)
+        finally:
+            source.close()
+    finally:
+        target.close()
+    return {"database": target.name, "file": str(file), "revision": revision}
+
+
+def say_restore(report: dict[str, Any]) -> str:
+    """Say what was done."""
+    return f"{report['database']} is what {report['file']} holds now (revision {report['revision']})."
+
+
+def _refuse_owned(target: Any) -> None:
+    """Refuse while a crawl runs: it would write on what it remembers of the database that was there before."""
+    from sqlalchemy import inspect, select
+
+    from crawlsched.store.lease import lease_row
+    from crawlsched.store.models import collections
+
+    with target.reading() as connection:
+        if not inspect(connection).has_table("leases"):
+            return
+        for shard, number, name in connection.execute(
+            select(collections.c.shard, collections.c.collection, collections.c.name)
+        ).all():
+            row = lease_row(connection, (shard, number))
+            if row is not None and row.is_held(target.clock(connection)):
+                raise StoreError(
+                    f"The collection {name!r} of {target.name!r} is being crawled (pid {row.pid} on {row.host!r}); end "
+                    "that crawl first."
+                )
+
+
+def _ask(name: str) -> None:
+    if not sys.stdin.isatty():
+        raise CrawlschedError(
+            f"Restoring would replace all that {name!r} holds, and nobody is here to be asked; "
+            "add --yes if it is meant."
+        )
+    print(f"Replace all that {name!r} holds? [y/N] ", end="", flush=True)
+    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+        raise CrawlschedError("Nothing was restored.")

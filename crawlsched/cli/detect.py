@@ -6,6 +6,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+from crawlsched.cli.parsing import add_json_option, examples
 from crawlsched.exceptions import CrawlschedError
 
 __all__ = ["add_parser", "report", "say"]
@@ -13,7 +14,11 @@ __all__ = ["add_parser", "report", "say"]
 
 def add_parser(commands: Any) -> None:
     """Add the command."""
-    parser = commands.add_parser("detect", help="judge recorded bodies as a crawl would, and say why")
+    parser = commands.add_parser(
+        "detect",
+        help="judge recorded bodies as a crawl would, and say why",
+        epilog=examples("crawlsched detect --visits visits.csv --out judged.csv --set PROBES=False"),
+    )
     parser.add_argument(
         "--visits", metavar="V.csv", required=True, help="time,url,body and optionally second,status,content_type,..."
     )
@@ -26,7 +31,7 @@ def add_parser(commands: Any) -> None:
         metavar="NAME=VALUE",
         help="a setting, such as PROBES=False",
     )
-    parser.add_argument("--json", action="store_true", help="print one JSON object instead of text")
+    add_json_option(parser)
     parser.set_defaults(report=report, say=say)
 
 

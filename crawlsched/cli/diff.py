@@ -6,13 +6,14 @@ import time
 from difflib import unified_diff
 from typing import TYPE_CHECKING, Any
 
-from crawlsched.cli.pages import find_page
+from crawlsched.cli.finding import find_page
 from crawlsched.cli.target import common_options, find_target, open_store
-from crawlsched.cli.wording import say_moment
+from crawlsched.cli.wording import say_past
 from crawlsched.exceptions import CrawlschedError
 
 if TYPE_CHECKING:
     from crawlsched.store import KeptText, Store
+from crawlsched.cli.parsing import examples
 
 __all__ = ["add_parser", "report", "say"]
 
@@ -23,7 +24,10 @@ _SENTENCE_END = re.compile(r"(?<=[.!?])\s+|\n")
 def add_parser(commands: Any) -> None:
     """Add the command."""
     parser = commands.add_parser(
-        "diff", help="what changed in a page, where its texts are kept", parents=[common_options()]
+        "diff",
+        help="what changed in a page, where its texts are kept",
+        parents=[common_options()],
+        epilog=examples("crawlsched diff https://example.com/news/1"),
     )
     parser.add_argument("url", metavar="URL")
     parser.add_argument("--context", metavar="N", type=int, default=1, help="lines around each change (1)")
@@ -75,7 +79,7 @@ def say(report: dict[str, Any]) -> str:
     now = report["time"]
     lines = [
         report["url"],
-        f"--- {say_moment(report['before_seen_at'], now)}",
-        f"+++ {say_moment(report['seen_at'], now)}",
+        f"--- {say_past(report['before_seen_at'], now)}",
+        f"+++ {say_past(report['seen_at'], now)}",
     ]
     return "\n".join([*lines, *(report["diff"] or ["(nothing that is kept of them differs)"])])

@@ -5,13 +5,14 @@ import sys
 import time
 from typing import TYPE_CHECKING, Any
 
-from crawlsched.cli.pages import find_page
+from crawlsched.cli.finding import find_page
 from crawlsched.cli.target import common_options, find_target, open_store, owner_now, send
 from crawlsched.cli.wording import say_count
 from crawlsched.exceptions import CrawlschedError, UnknownPage
 
 if TYPE_CHECKING:
     from crawlsched.store import Store
+from crawlsched.cli.parsing import examples
 
 __all__ = ["add_parser", "report", "say"]
 
@@ -22,14 +23,17 @@ _ANSWER_WITHIN = 600.0
 def add_parser(commands: Any) -> None:
     """Add the command."""
     parser = commands.add_parser(
-        "forget", help="delete a page, or many, so that they do not come back", parents=[common_options()]
+        "forget",
+        help="delete a page, or many, so that they do not come back",
+        parents=[common_options()],
+        epilog=examples("crawlsched forget --pattern 'https://example.com/old/*'"),
     )
     what = parser.add_mutually_exclusive_group(required=True)
     what.add_argument("url", metavar="URL", nargs="?", help="one page")
     what.add_argument("--pattern", metavar="GLOB", help="every URL that matches as a whole; * stands for anything")
     what.add_argument("--host", metavar="HOST", help="every page of a host, such as www.example.com")
     parser.add_argument("--yes", action="store_true", help="do not ask first")
-    parser.set_defaults(report=report, say=say)
+    parser.set_defaults(report=report, say=say, is_long=True)
 
 
 def report(arguments: argparse.Namespace) -> dict[str, Any]:

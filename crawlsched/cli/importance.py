@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from crawlsched.cli.parsing import examples
 from crawlsched.cli.target import common_options, find_target, open_store, owner_now, send
 from crawlsched.cli.wording import say_count
 from crawlsched.exceptions import CrawlschedError
@@ -21,7 +22,12 @@ _UNKNOWN_NAMED = 10
 
 def add_parser(commands: Any) -> None:
     """Add the command."""
-    parser = commands.add_parser("importance", help="say what pages are worth", parents=[common_options()])
+    parser = commands.add_parser(
+        "importance",
+        help="say what pages are worth",
+        parents=[common_options()],
+        epilog=examples("crawlsched importance weights.csv"),
+    )
     parser.add_argument(
         "file",
         metavar="FILE",

@@ -46,7 +46,7 @@ def add_parser(commands: Any) -> None:
         epilog=_EXAMPLE,
     )
     parser.add_argument("file", metavar="FILE", type=Path, help="plain or .gz; - is standard input")
-    parser.set_defaults(report=report, say=say)
+    parser.set_defaults(report=report, say=say, is_long=True)
 
 
 def report(arguments: argparse.Namespace) -> dict[str, Any]:

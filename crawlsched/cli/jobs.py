@@ -6,6 +6,7 @@ import signal
 import time
 from typing import Any
 
+from crawlsched.cli.parsing import examples
 from crawlsched.cli.target import common_options, find_target, open_store
 
 __all__ = ["add_parser", "report", "say"]
@@ -17,8 +18,9 @@ def add_parser(commands: Any) -> None:
         "jobs",
         help="re-plan, poll sitemaps and prune in a process of its own, until it is interrupted",
         parents=[common_options()],
+        epilog=examples("crawlsched jobs"),
     )
-    parser.set_defaults(report=report, say=say)
+    parser.set_defaults(report=report, say=say, is_long=True)
 
 
 def report(arguments: argparse.Namespace) -> dict[str, Any]:

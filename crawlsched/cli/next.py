@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from crawlsched.cli.planning import planners, wanted
 from crawlsched.cli.target import Target, common_options, find_target, open_store, owner_now, send
-from crawlsched.cli.wording import say_moment, say_table
+from crawlsched.cli.wording import say_past, say_table
 
 if TYPE_CHECKING:
     from crawlsched.store import Store
+from crawlsched.cli.parsing import examples
 
 __all__ = ["add_parser", "report", "say"]
 
@@ -19,7 +20,9 @@ _MOST = 1000
 
 def add_parser(commands: Any) -> None:
     """Add the command."""
-    parser = commands.add_parser("next", help="which pages go next", parents=[common_options()])
+    parser = commands.add_parser(
+        "next", help="which pages go next", parents=[common_options()], epilog=examples("crawlsched next -n 50")
+    )
     parser.add_argument(
         "-n", dest="n", type=_number, default=20, metavar="N", help=f"how many, 1 to {_MOST} (default: %(default)s)"
     )
@@ -48,7 +51,7 @@ def say(report: dict[str, Any]) -> str:
     rows = [["", "crawl value", "last crawl", "page"]]
     for number, page in enumerate(report["pages"], 1):
         crawled_at = page["crawled_at"]
-        last = "never" if crawled_at is None or crawled_at == float("-inf") else say_moment(crawled_at, report["time"])
+        last = "never" if crawled_at is None or crawled_at == float("-inf") else say_past(crawled_at, report["time"])
         rows.append([str(number), f"{page['crawl_value']:.3g}", last, page["url"]])
     note = "" if report["running"] else "\n\nNo crawl is running; these would go first if one started now."
     return "\n".join(say_table(rows)) + note

@@ -1,33 +1,101 @@
-"""Pages named on the command line: from a URL as somebody wrote it to the page that it is."""
+"""``crawlsched pages``: the pages of a collection, by conditions and in an order, for a person, as CSV or as JSON."""
 
-from typing import TYPE_CHECKING
+import argparse
+import time
+from typing import Any
 
-from crawlsched.exceptions import UnknownPage
+from crawlsched.cli.conditions import read_columns, read_condition, read_order
+from crawlsched.cli.table_files import write_table
+from crawlsched.cli.target import common_options, find_target, open_store
+from crawlsched.cli.wording import say_count, say_interval, say_past, say_share, say_table
 
-if TYPE_CHECKING:
-    from crawlsched.store import Store
+__all__ = ["add_parser", "report", "say"]
 
-__all__ = ["find_page"]
+_COLUMNS = "url,state,crawled_at,n_changes,n_crawls,change_rate,importance"
+_MOST_SAID = 50
+
+_EXAMPLE = """\
+Columns are those of the table pages: url, host, state, importance, first_seen, crawled_at, changed_at, n_crawls,
+n_changes, n_errors, change_rate (changes a second), expected_freshness (when the row was last written), undelivered ...
+
+examples:
+  crawlsched pages --where 'url ~ */news/*' --where 'crawled_at < now-2d' --order crawled_at
+  crawlsched pages --order change_rate:desc --limit 1000 --csv busiest.csv"""
 
 
-def find_page(store: "Store", url: str) -> int:
-    """Return the page with this URL, or with another spelling of it.
+def add_parser(commands: Any) -> None:
+    """Add the command."""
+    parser = commands.add_parser(
+        "pages", help="list pages by conditions and in an order", parents=[common_options()], epilog=_EXAMPLE
+    )
+    parser.add_argument(
+        "--where",
+        action="append",
+        default=[],
+        metavar="CONDITION",
+        help="such as 'n_changes > 3', 'state = error', 'url ~ */news/*', 'crawled_at = never'; several have to hold",
+    )
+    parser.add_argument("--order", metavar="COLUMN", help="smallest first; COLUMN:desc for the largest first")
+    parser.add_argument("--limit", metavar="N", type=_limit, help=f"at most so many; a person gets {_MOST_SAID}")
+    parser.add_argument("--columns", metavar="A,B", default=_COLUMNS, help="which columns, or all (%(default)s)")
+    parser.add_argument("--csv", metavar="FILE", nargs="?", const="-", help="write CSV to the file, or print it")
+    parser.set_defaults(report=report, say=say)
 
-    Raises
-    ------
-    UnknownPage
-        If the collection has none.
-    """
-    page = store.find(url)
-    if page is None:
-        # Only now: Scrapy takes a second to load, and most URLs are copied as they stand.
-        from scrapy import Request
-        from scrapy.utils.request import fingerprint
 
-        try:
-            page = store.find(fingerprint(Request(url)))
-        except ValueError:  # no scheme, so no URL
-            page = None
-    if page is None:
-        raise UnknownPage(url, store.name)
-    return page
+def report(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Look them up."""
+    from crawlsched.store.listing import TABLES, listed
+
+    now, kinds = time.time(), TABLES["pages"]
+    names = read_columns(arguments.columns, kinds)
+    conditions = [read_condition(text, kinds, now) for text in arguments.where]
+    order = None if arguments.order is None else read_order(arguments.order, kinds)
+    is_whole = arguments.csv is not None or arguments.json is not None
+    limit = arguments.limit or (None if is_whole else _MOST_SAID + 1)
+    store = open_store(find_target(arguments))
+    try:
+        with store.database.reading() as connection:
+            rows = listed(connection, store.key, "pages", names, conditions, order, limit)
+            found = {"collection": store.name, "time": now, "columns": names}
+            if arguments.csv is not None:
+                return {**found, "written": write_table(arguments.csv, names, rows), "file": arguments.csv}
+            return {**found, "pages": [dict(zip(names, row, strict=True)) for row in rows]}
+    finally:
+        store.close()
+
+
+def say(report: dict[str, Any]) -> str:
+    """Lay them out as a table."""
+    if "written" in report:
+        written = f"{say_count(report['written'], 'page')} written to {report['file']}."
+        return "" if report["file"] == "-" else written
+    pages, now = report["pages"], report["time"]
+    if not pages:
+        return f"The collection {report['collection']!r} has no such page."
+    shown = pages if len(pages) <= _MOST_SAID else pages[:_MOST_SAID]
+    rows = [[_HEADINGS.get(name, name) for name in report["columns"]]]
+    rows += [[_said(name, value, now) for name, value in page.items()] for page in shown]
+    more = ["", "There are more; --limit N shows so many, --csv FILE writes all."] if len(shown) < len(pages) else []
+    return "\n".join([*say_table(rows, indent=""), *more])
+
+
+_HEADINGS = {"change_rate": "changes", "n_changes": "found", "n_crawls": "visits", "crawled_at": "last crawl"}
+_TIMES = ("first_seen", "crawled_at", "changed_at", "not_before")
+
+
+def _said(name: str, value: Any, now: float) -> str:
+    if name in _TIMES:
+        return say_past(value, now)
+    if value is None:
+        return "-"
+    if name in ("change_rate", "change_rate_low", "change_rate_high"):
+        return say_interval(value)
+    if name in ("expected_freshness", "precision", "recall"):
+        return say_share(value)
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _limit(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and int(text) > 0):
+        raise argparse.ArgumentTypeError(f"N must be a whole number, 1 or more, got {text!r}.")
+    return int(text)

@@ -5,6 +5,7 @@ import time
 from functools import partial
 from typing import Any
 
+from crawlsched.cli.parsing import examples
 from crawlsched.cli.target import common_options, find_target, open_store, owner_now, send
 
 __all__ = ["add_parser", "report", "say"]
@@ -16,7 +17,9 @@ def add_parser(commands: Any) -> None:
         ("pause", "let a crawl send nothing until it is resumed, also after a restart"),
         ("resume", "let a crawl that was paused go on"),
     ):
-        parser = commands.add_parser(name, help=meaning, parents=[common_options()])
+        parser = commands.add_parser(
+            name, help=meaning, parents=[common_options()], epilog=examples(f"crawlsched {name}")
+        )
         parser.set_defaults(report=partial(report, name), say=say)
 
 

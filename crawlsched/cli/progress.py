@@ -3,11 +3,12 @@
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from threading import Event, Thread
 from time import monotonic
 
 from crawlsched.cli.wording import say_duration
 
-__all__ = ["shown_progress"]
+__all__ = ["shown_progress", "waited_for"]
 
 # Seconds until the first line, and between two.
 _FIRST, _PAUSE = 2.0, 10.0
@@ -40,6 +41,35 @@ def shown_progress(name: str) -> Iterator[Callable[[int, int | None], None]]:
                 yield move
             return
     yield _Lines(name)
+
+
+@contextmanager
+def waited_for(name: str) -> Iterator[None]:
+    """Say on a terminal, after two seconds, for how long a command goes on; the line goes when it ends.
+
+    Whatever shows how far it has come writes over it.
+    """
+    if not sys.stderr.isatty():
+        yield
+        return
+    began, ended = monotonic(), Event()
+
+    def say() -> None:
+        wait = _FIRST
+        while not ended.wait(wait):
+            passed = say_duration(round(monotonic() - began))
+            print(f"\r{name}: going on for {passed}", end="", file=sys.stderr, flush=True)
+            wait = 1.0
+
+    thread = Thread(target=say, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
+        if monotonic() > began + _FIRST:
+            print("\r\x1b[K", end="", file=sys.stderr, flush=True)
 
 
 class _Lines:

@@ -5,6 +5,7 @@ import time
 from typing import Any
 
 from crawlsched.cli.asking import ask_about_pages, say_unknown
+from crawlsched.cli.parsing import examples
 from crawlsched.cli.target import common_options, find_target, open_store, owner_now, send
 from crawlsched.cli.wording import say_count
 
@@ -17,7 +18,12 @@ _ANSWER_WITHIN = 600.0
 def add_parser(commands: Any) -> None:
     """Add the command."""
     parser = commands.add_parser(
-        "recrawl", help="crawl pages next, and deliver them changed or not", parents=[common_options()]
+        "recrawl",
+        help="crawl pages next, and deliver them changed or not",
+        parents=[common_options()],
+        epilog=examples(
+            "crawlsched recrawl https://example.com/news/1", "crawlsched recrawl --pattern 'https://example.com/shop/*'"
+        ),
     )
     what = parser.add_mutually_exclusive_group(required=True)
     what.add_argument("urls", metavar="URL", nargs="*", default=[], help="these pages")

@@ -2,7 +2,6 @@
 
 import argparse
 import csv
-import json
 import math
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +17,7 @@ from crawlsched.settings import format_bandwidth
 
 if TYPE_CHECKING:
     from crawlsched.simulation import History, Replayed
+from crawlsched.cli.parsing import add_json_option, examples
 
 __all__ = ["add_parser", "report", "say", "summary"]
 
@@ -25,7 +25,11 @@ __all__ = ["add_parser", "report", "say", "summary"]
 def add_parser(commands: Any) -> None:
     """Add the command."""
     parser = commands.add_parser(
-        "replay", help="let a policy crawl a recorded history of changes, and measure how fresh it keeps the pages"
+        "replay",
+        help="let a policy crawl a recorded history of changes, and measure how fresh it keeps the pages",
+        epilog=examples(
+            "crawlsched replay --pages pages.csv --changes changes.csv --bandwidth 0.3x --policy posterior"
+        ),
     )
     add_history_options(parser)
     parser.add_argument(
@@ -34,26 +38,20 @@ def add_parser(commands: Any) -> None:
     parser.add_argument("--policy", metavar="NAME", default="posterior", help=f"one of {POLICIES_HELP}")
     parser.add_argument("--estimator", metavar="NAME", help=f"where change rates come from: one of {ESTIMATORS_HELP}")
     parser.add_argument("--crawls", metavar="OUT.csv", help="write every crawl: page,time,changed")
-    parser.add_argument("--json", metavar="OUT.json", dest="json_file", help="write the result as JSON")
-    # What `run` prints is text: the JSON goes to the file.
-    parser.set_defaults(report=report, say=say, json=False)
+    add_json_option(parser)
+    parser.set_defaults(report=report, say=say)
 
 
 def report(arguments: argparse.Namespace) -> dict[str, Any]:
     """Replay, and write what is asked for."""
-    from crawlsched.simulation import open_text, replay
+    from crawlsched.simulation import replay
 
     history, times = read_options(arguments)
     bandwidth = read_bandwidth(arguments.bandwidth, history, times)
     done = replay(history, bandwidth, arguments.policy, arguments.estimator, seed=arguments.seed, **times)
     if arguments.crawls:
         _write_crawls(arguments.crawls, history, done)
-    result = summary(done)
-    if arguments.json_file:
-        with open_text(arguments.json_file, "w") as file:
-            json.dump(result, file, indent=2)
-            file.write("\n")
-    return result
+    return summary(done)
 
 
 def summary(done: "Replayed") -> dict[str, Any]:

@@ -4,6 +4,7 @@ import argparse
 from typing import Any
 
 from crawlsched.cli.asking import ask_about_pages, say_unknown
+from crawlsched.cli.parsing import examples
 from crawlsched.cli.target import common_options
 from crawlsched.cli.wording import say_count
 
@@ -12,7 +13,12 @@ __all__ = ["add_parser", "report", "say"]
 
 def add_parser(commands: Any) -> None:
     """Add the command."""
-    parser = commands.add_parser("signal", help="announce that pages may have changed", parents=[common_options()])
+    parser = commands.add_parser(
+        "signal",
+        help="announce that pages may have changed",
+        parents=[common_options()],
+        epilog=examples("crawlsched signal https://example.com/news/1 --source newsroom"),
+    )
     parser.add_argument("urls", metavar="URL", nargs="+")
     parser.add_argument(
         "--source",

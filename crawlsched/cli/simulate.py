@@ -15,6 +15,7 @@ from crawlsched.exceptions import CrawlschedError
 
 if TYPE_CHECKING:
     from crawlsched.simulation.figures import Figure, Settings, Table
+from crawlsched.cli.parsing import add_json_option, examples
 
 __all__ = ["add_parser", "report", "say"]
 
@@ -33,8 +34,8 @@ def add_parser(commands: Any) -> None:
         help="reproduce a figure of one of the papers: numbers, a picture, and whether its claim holds",
         description="Reproduce a figure or a table of one of the papers, with the planner that crawls on a simulated "
         "clock. What is not set is as printed in the paper, which can take hours.",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
         add_help=False,
+        epilog=examples("crawlsched simulate noisy-signals-4 --repetitions 2 --out figures"),
     )
     parser.add_argument("-h", "--help", action=_Help, nargs=0, help="show this, with all figures, and exit")
     parser.add_argument("figure", metavar="FIGURE", help="such as noisy-signals-4; `list` names them all")
@@ -44,15 +45,15 @@ def add_parser(commands: Any) -> None:
     parser.add_argument("--seed", metavar="S", type=int, default=0, help="the same seed gives the same numbers")
     parser.add_argument("--history", metavar="FILE", help="changes to take instead of generated ones: page,time")
     parser.add_argument("--out", metavar="DIR", default=".", help="where FIGURE.csv and FIGURE.png go (default: here)")
-    parser.add_argument("--json", action="store_true", help="print what came out as JSON")
-    parser.set_defaults(report=report, say=say)
+    add_json_option(parser)
+    parser.set_defaults(report=report, say=say, is_long=True)
 
 
 class _Help(argparse.Action):
     """Show the help with a list of all figures, which take longer to load than most commands take to run."""
 
     def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> None:
-        parser.epilog = f"figures:\n{_say_figures(_figures(), '  ')}"
+        parser.epilog = f"{parser.epilog}\n\nfigures:\n{_say_figures(_figures(), '  ')}"
         parser.print_help()
         parser.exit()
 

@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 from crawlsched.cli.planning import newest_plan
 from crawlsched.cli.target import common_options, find_target, open_store
-from crawlsched.cli.wording import say_count, say_duration, say_moment, say_share, say_table, say_trust
+from crawlsched.cli.wording import say_count, say_duration, say_past, say_share, say_table, say_trust
 
 if TYPE_CHECKING:
     from crawlsched.planner import Plan
     from crawlsched.store import Source, Store
+from crawlsched.cli.parsing import examples
 
 __all__ = ["VISITS", "add_parser", "quality", "report", "say"]
 
@@ -32,6 +33,7 @@ def add_parser(commands: Any) -> None:
         "sources",
         help="how far each source of announcements can be trusted, by source, site and part of a site",
         parents=[common_options()],
+        epilog=examples("crawlsched sources"),
     )
     parser.set_defaults(report=report, say=say)
 
@@ -201,7 +203,7 @@ def say(report: dict[str, Any]) -> str:
             rows.append([*_said(part), _believed(part), *_late_and_alike(part), name])
         lines += ["", "by part of a site", *say_table(rows, right="llrrrrrl")]
     read = max((source["polled_at"] or 0.0 for source in report["sources"]), default=0.0)
-    last = f"; the last one was read {say_moment(read, now)}" if read else ""
+    last = f"; the last one was read {say_past(read, now)}" if read else ""
     lines += ["", f"{say_count(len(report['sources']), 'source')}{last}"]
     return "\n".join(lines)
 

@@ -1,4 +1,4 @@
-"""``crawlsched status``: what the database knows of a collection, and how its budget is used."""
+"""``crawlsched status``: what the database knows of a collection, and how its bandwidth is used."""
 
 import argparse
 import time
@@ -8,12 +8,13 @@ from crawlsched.cli.planning import add_up, newest_plan
 from crawlsched.cli.recent import visits_since
 from crawlsched.cli.sources import VISITS, quality
 from crawlsched.cli.target import common_options, find_target, open_store
-from crawlsched.cli.wording import say_count, say_duration, say_moment, say_share, say_table, say_trust
+from crawlsched.cli.wording import say_count, say_duration, say_past, say_share, say_table, say_trust
 from crawlsched.settings import format_bandwidth
 
 if TYPE_CHECKING:
     from crawlsched.cli.planning import Totals
     from crawlsched.store import LeaseRow, Source, Store
+from crawlsched.cli.parsing import examples
 
 __all__ = ["add_parser", "report", "say"]
 
@@ -25,7 +26,10 @@ _SHOWN_HOSTS = 5
 def add_parser(commands: Any) -> None:
     """Add the command."""
     parser = commands.add_parser(
-        "status", help="pages, freshness, use of the budget, sources of announcements", parents=[common_options()]
+        "status",
+        help="pages, freshness, use of the bandwidth, sources of announcements",
+        parents=[common_options()],
+        epilog=examples("crawlsched status --database sqlite:///crawlsched.db"),
     )
     parser.set_defaults(report=report, say=say)
 
@@ -174,8 +178,8 @@ def _say_owner(owner: dict[str, Any] | None, now: float) -> str:
         beat = say_duration(max(now - owner["heartbeat_at"], 0.0))
         return f"crawling for {say_duration(now - owner['started_at'])} ({who}; last heard of {beat} ago)"
     if owner["released_at"] is None:
-        return f"not crawling; {who} broke off, last heard of {say_moment(owner['heartbeat_at'], now)}"
-    return f"not crawling; the last crawl ended {say_moment(owner['released_at'], now)} ({who})"
+        return f"not crawling; {who} broke off, last heard of {say_past(owner['heartbeat_at'], now)}"
+    return f"not crawling; the last crawl ended {say_past(owner['released_at'], now)} ({who})"
 
 
 def _say_sending(report: dict[str, Any], now: float) -> list[str]:
@@ -185,7 +189,7 @@ def _say_sending(report: dict[str, Any], now: float) -> list[str]:
     last = report["last_sent_at"]
     sent = "nothing sent yet" if last is None else f"last request {say_duration(max(now - last, 0.0))} ago"
     if report["paused_since"] is not None:
-        return [f"  paused since {say_moment(report['paused_since'], now)}; {sent}"]
+        return [f"  paused since {say_past(report['paused_since'], now)}; {sent}"]
     return [f"  nothing goes out at this hour (CRAWLSCHED_HOURS); {sent}" if report["rests"] else f"  {sent}"]
 
 
@@ -201,7 +205,7 @@ def _say_pages(pages: dict[str, Any], expected_freshness: float | None) -> list[
 def _say_budget(report: dict[str, Any]) -> list[str]:
     budget = report["budget"]
     bandwidth = budget["bandwidth"]
-    lines = [f"budget {'not known yet' if bandwidth is None else format_bandwidth(bandwidth)}"]
+    lines = [f"bandwidth {'not known yet' if bandwidth is None else format_bandwidth(bandwidth)}"]
     slots = {name: n for name, n in (budget["slots"] or {}).items() if name != "paid"}
     if total := sum(slots.values()):
         said = ", ".join(f"{name.replace('_', ' ')} {say_share(n / total)}" for name, n in slots.items())

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from crawlsched.cli.parsing import add_json_option
 from crawlsched.collection.project import anchored, is_named_by_arguments
 from crawlsched.exceptions import CrawlschedError, SettingError, StoreError
 from crawlsched.settings import PREFIX, Settings
@@ -63,7 +64,7 @@ def common_options(*, collection: bool = True) -> argparse.ArgumentParser:
     if collection:
         group.add_argument("--collection", metavar="NAME", help="needed only where the database holds several")
         group.add_argument("--shard", metavar="N", type=int, help="by default the project's, or 0")
-    group.add_argument("--json", action="store_true", help="print one JSON object instead of text")
+    add_json_option(group)
     # Under a name of its own: Scrapy's own -s stands before the command's name, and both are to count.
     group.add_argument(
         "-s", dest="set_here", action="append", default=[], metavar="NAME=VALUE", help="set a setting of the project"

@@ -18,6 +18,7 @@ from crawlsched.settings import SECONDS_PER, format_bandwidth, parse_bandwidth
 if TYPE_CHECKING:
     from crawlsched.planner.reports.outlook import Outlook
     from crawlsched.store import Source, Store
+from crawlsched.cli.parsing import examples
 
 __all__ = ["add_parser", "report", "say"]
 
@@ -32,6 +33,7 @@ def add_parser(commands: Any) -> None:
         "whatif",
         help="how fresh would the pages be at other bandwidths? which would a given freshness take?",
         parents=[common_options()],
+        epilog=examples("crawlsched whatif --bandwidths 10000/d 2x --freshness 90%"),
     )
     parser.add_argument(
         "--bandwidths",

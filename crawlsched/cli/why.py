@@ -6,15 +6,16 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from crawlsched.change_signals import part_of_site
-from crawlsched.cli.pages import find_page
+from crawlsched.cli.finding import find_page
 from crawlsched.cli.planning import planner_of_page
 from crawlsched.cli.sources import VISITS
 from crawlsched.cli.target import Target, common_options, find_target, open_store, owner_now
-from crawlsched.cli.wording import say_count, say_duration, say_interval, say_moment, say_share, say_table
+from crawlsched.cli.wording import say_count, say_duration, say_interval, say_moment, say_past, say_share, say_table
 from crawlsched.exceptions import UnknownPage
 
 if TYPE_CHECKING:
     from crawlsched.store import ObservationRow, PageFacts, Store
+from crawlsched.cli.parsing import examples
 
 __all__ = ["add_parser", "report", "say"]
 
@@ -35,7 +36,10 @@ _BINDS = {
 def add_parser(commands: Any) -> None:
     """Add the command."""
     parser = commands.add_parser(
-        "why", help="everything about one page, and why it is not crawled now", parents=[common_options()]
+        "why",
+        help="everything about one page, and why it is not crawled now",
+        parents=[common_options()],
+        epilog=examples("crawlsched why https://example.com/news/1"),
     )
     parser.add_argument("url", metavar="URL")
     parser.add_argument("--visits", metavar="N", type=int, default=_SHOWN_VISITS, help="how many of its last visits")
@@ -204,12 +208,12 @@ def _say_changes(report: dict[str, Any]) -> str:
 def _say_found(report: dict[str, Any], now: float) -> list[str]:
     found = f"{say_count(report['n_changes'], 'change')} found in {say_count(report['n_crawls'], 'visit')}"
     if report["n_changes"]:
-        found += f", the last {say_moment(report['changed_at'], now)}"
+        found += f", the last {say_past(report['changed_at'], now)}"
     lines = [found]
     if report["undelivered"]:
         lines.append("its last change has not been through the spider's callback and pipelines yet")
     for known in report["ignored"]:
-        lines.append(f"ignored since {say_moment(known['since'], now)}: {known['place']}, which {known['evidence']}")
+        lines.append(f"ignored since {say_past(known['since'], now)}: {known['place']}, which {known['evidence']}")
     if report["visits"] and report["visits"][0]["outcome"] == "wrong":
         lines.append("at its last visit another page (a log-in wall, an error page) was served in its place")
     lying = [name for name, standing in report["validators"].items() if standing == "lying"]
@@ -240,16 +244,16 @@ def _say_lastmod(lastmod: float | None, now: float) -> str:
     if lastmod is None:
         return "without a date"
     # Below zero is the mark of a text, whose changes count all the same.
-    return "with a date that cannot be read" if lastmod < 0.0 else f"dated {say_moment(lastmod, now)}"
+    return "with a date that cannot be read" if lastmod < 0.0 else f"dated {say_past(lastmod, now)}"
 
 
 def _say_copy(report: dict[str, Any], now: float) -> str:
     if report["n_crawls"] == 0:
-        return f"none yet; known since {say_moment(report['first_seen'], now)}"
+        return f"none yet; known since {say_past(report['first_seen'], now)}"
     fresh = say_share(report["expected_freshness"])
     # A twentieth of a nat: a chance in twenty that an edit of its neighbours has reached it, too.
     why = "; pages around it have changed together since" if report["co_change_evidence"] > 0.05 else ""
-    return f"of {say_moment(report['crawled_at'], now)}; it is still fresh with a probability of {fresh}{why}"
+    return f"of {say_past(report['crawled_at'], now)}; it is still fresh with a probability of {fresh}{why}"
 
 
 def _say_worth(report: dict[str, Any]) -> str:
@@ -263,7 +267,7 @@ def _say_worth(report: dict[str, Any]) -> str:
 def _say_next(report: dict[str, Any], now: float) -> str:
     when = report["next_crawl_at"]
     if when is None or math.isinf(when):
-        return "never, unless a change is announced or the budget grows: others are worth more"
+        return "never, unless a change is announced or the bandwidth grows: others are worth more"
     text = "as soon as a slot is free" if when <= now else f"about {say_moment(when, now)}, if nothing is announced"
     return text if report["running"] else f"{text} (no crawl is running now)"
 
@@ -274,7 +278,7 @@ def _say_visits(visits: list[dict[str, Any]], now: float) -> list[str]:
         after = "" if visit["elapsed"] is None else say_duration(visit["elapsed"])
         status = "" if visit["status"] is None else str(visit["status"])
         other = "" if visit["similarity"] is None else f"{say_share(1.0 - visit['similarity'])} is other"
-        rows.append([say_moment(visit["time"], now), visit["outcome"], status, after, str(visit["n_signals"]), other])
+        rows.append([say_past(visit["time"], now), visit["outcome"], status, after, str(visit["n_signals"]), other])
     if not any(row[-1] for row in rows[1:]):
         rows = [row[:-1] for row in rows]
     return say_table(rows, right="lllrrr"[: len(rows[0])])

@@ -4,8 +4,9 @@ import argparse
 import time
 from typing import Any
 
+from crawlsched.cli.parsing import examples
 from crawlsched.cli.target import common_options, find_target, open_store
-from crawlsched.cli.wording import say_count, say_moment
+from crawlsched.cli.wording import say_count, say_past
 
 __all__ = ["add_parser", "report", "say"]
 
@@ -15,7 +16,10 @@ def add_parser(commands: Any) -> None:
     from crawlsched.content.withheld import REASONS
 
     parser = commands.add_parser(
-        "withheld", help="what was not delivered to the spider, and why", parents=[common_options()]
+        "withheld",
+        help="what was not delivered to the spider, and why",
+        parents=[common_options()],
+        epilog=examples("crawlsched withheld --host example.com"),
     )
     parser.add_argument("--reason", metavar="REASON", choices=sorted(REASONS), help=", ".join(sorted(REASONS)))
     parser.add_argument("--host", metavar="HOST", help="only of this host")
@@ -48,5 +52,5 @@ def say(report: dict[str, Any]) -> str:
     for row in report["withheld"]:
         times = say_count(row["n"], "time")
         lines.append(f"{row['host']}  {row['reason']}  {times}: pages that {REASONS[row['reason']]}")
-        lines += [f"  {say_moment(at, report['time'])}  {url}" for url, at in row["urls"]]
+        lines += [f"  {say_past(at, report['time'])}  {url}" for url, at in row["urls"]]
     return "\n".join(lines)

@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
-__all__ = ["say_count", "say_duration", "say_interval", "say_moment", "say_share", "say_table", "say_trust"]
+__all__ = ["say_count", "say_duration", "say_interval", "say_moment", "say_past", "say_share", "say_table", "say_trust"]
 
 _UNITS = ((86_400.0 * 365.25, "years"), (86_400.0, "d"), (3600.0, "h"), (60.0, "min"))
 
@@ -53,6 +53,19 @@ def say_moment(time: float | None, now: float) -> str:
         return f"{datetime.fromtimestamp(time, UTC):%Y-%m-%d %H:%M:%S} UTC, {distance}"
     except (OverflowError, ValueError, OSError):
         return distance
+
+
+def say_past(time: float | None, now: float) -> str:
+    """Say when something was: a running crawl may have done it since `now` was read, and no clock is quite another's.
+
+    Examples
+    --------
+    >>> say_past(1700000000.5, now=1700000000.0)
+    '2023-11-14 22:13:20 UTC, just now'
+    """
+    if time is None or not now <= time < math.inf:
+        return say_moment(time, now)
+    return f"{say_moment(time, now).partition(',')[0]}, just now"
 
 
 def say_share(share: float | None) -> str:

@@ -1,0 +1,101 @@
+"""Parsing: what every command has in common, so that all have one shape.
+
+``--help`` ends with an example, ``--json`` prints where no file is named, and a command that there is not gets the name
+of one that there is.
+"""
+
+import argparse
+from collections.abc import Sequence
+from difflib import get_close_matches
+from typing import Any
+
+__all__ = ["CommandParser", "add_json_option", "command_parsers", "examples"]
+
+# `--json` may stand before a URL, which is no file to write to.
+_FILE_ENDINGS = (".json", ".json.gz")
+
+
+class CommandParser(argparse.ArgumentParser):
+    """The parser of a command."""
+
+    def __init__(self, *args: Any, **named: Any) -> None:
+        named.setdefault("formatter_class", argparse.RawDescriptionHelpFormatter)
+        # Half an option's name is a mistake more often than it is a wish.
+        named.setdefault("allow_abbrev", False)
+        super().__init__(*args, **named)
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """Parse; what follows ``--json`` is its file only where its name says so."""
+        return super().parse_known_args(None if args is None else _json_alone(args), namespace)
+
+
+def _json_alone(args: Sequence[str]) -> list[str]:
+    """Give ``--json`` its ``-`` where what follows it is no file.
+
+    Examples
+    --------
+    >>> _json_alone(["--json", "http://example.com/", "--visits", "3"])
+    ['--json=-', 'http://example.com/', '--visits', '3']
+    >>> _json_alone(["http://example.com/", "--json", "why.json"])
+    ['http://example.com/', '--json', 'why.json']
+    """
+    following = [*args, ""][1:]
+    return [
+        "--json=-" if arg == "--json" and not after.endswith(_FILE_ENDINGS) else arg
+        for arg, after in zip(args, following, strict=True)
+    ]
+
+
+class _Commands(argparse._SubParsersAction):  # type: ignore[type-arg]
+    """The commands of a parser; an unknown one is answered with one that is like it."""
+
+    def __init__(self, *args: Any, **named: Any) -> None:
+        super().__init__(*args, **named)
+        # Checked when it is called, with a better answer.
+        self.choices = None  # type: ignore[assignment]
+
+    def add_parser(self, name: str, **named: Any) -> Any:
+        """Add a command; what the list of commands says of it opens its help, too."""
+        meaning = named.get("help", "")
+        named.setdefault("description", f"{meaning[:1].upper()}{meaning[1:]}{'' if meaning.endswith('?') else '.'}")
+        return super().add_parser(name, **named)
+
+    def __call__(self, parser: Any, namespace: Any, values: Any, option_string: Any = None) -> None:
+        name = values[0]
+        if name not in self._name_parser_map:
+            near = get_close_matches(name, list(self._name_parser_map), n=1)
+            hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(self._name_parser_map)}."
+            raise argparse.ArgumentError(None, f"There is no {str(self.metavar).lower()} {name!r}; {hint}")
+        super().__call__(parser, namespace, values, option_string)
+
+
+def command_parsers(parser: argparse.ArgumentParser, title: str, metavar: str) -> Any:
+    """Return what commands are added to."""
+    return parser.add_subparsers(
+        title=title, metavar=metavar, required=True, prog=parser.prog, parser_class=CommandParser, action=_Commands
+    )
+
+
+def add_json_option(group: Any) -> None:
+    """Add ``--json [FILE]``."""
+    group.add_argument(
+        "--json",
+        metavar="FILE",
+        nargs="?",
+        const="-",
+        help="print one JSON object instead of text, or write it to FILE.json",
+    )
+
+
+def examples(*commands: str, before: str = "") -> str:
+    """Return the end of a command's help.
+
+    Examples
+    --------
+    >>> print(examples("crawlsched status"))
+    example:
+      crawlsched status
+    """
+    heading = "example:" if len(commands) == 1 else "examples:"
+    text = "\n".join([heading, *(f"  {command}" for command in commands)])
+    return f"{before}\n\n{text}" if before else text

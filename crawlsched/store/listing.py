@@ -1,0 +1,193 @@
+"""Listing: the rows of a collection as a person asks for them, by conditions and in an order."""
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
+from typing import Any, NamedTuple
+
+from sqlalchemy import ColumnElement, Connection, case, select
+
+from crawlsched.pages import STATE_NAMES
+from crawlsched.store import models
+from crawlsched.store.tombstones import pattern
+
+__all__ = ["OPERATORS", "TABLES", "Condition", "Kind", "listed"]
+
+Key = tuple[int, int]
+
+_ROWS_AT_ONCE = 5_000
+#: What a condition may compare by; ``~`` is a pattern in which ``*`` stands for anything.
+OPERATORS = ("=", "!=", "<", "<=", ">", ">=", "~", "!~")
+
+
+class Kind(NamedTuple):
+    """A column that can be listed.
+
+    Attributes
+    ----------
+    column : ColumnElement
+    kind : {"text", "number", "time", "state", "truth"}
+    """
+
+    column: ColumnElement[Any]
+    kind: str
+
+
+class Condition(NamedTuple):
+    """What a row has to fulfil: ``crawled_at < 1700000000.0``; a value of None: there is none."""
+
+    name: str
+    operator: str
+    value: float | str | None
+
+
+def _kinds(table: Any, **names: str) -> dict[str, Kind]:
+    return {name: Kind(table.c[name], kind) for name, kind in names.items()}
+
+
+_page, _visit = models.pages, models.observations
+
+_PAGES = {
+    **_kinds(
+        _page,
+        url="text",
+        importance="number",
+        host="text",
+        state="state",
+        first_seen="time",
+        crawled_at="time",
+        changed_at="time",
+        n_crawls="number",
+        n_changes="number",
+        n_errors="number",
+        n_signals_total="number",
+        change_rate="number",
+        change_rate_low="number",
+        change_rate_high="number",
+        expected_freshness="number",
+        precision="number",
+        recall="number",
+        not_before="time",
+        depth="number",
+        variant="text",
+        recipe="text",
+        etag="text",
+        last_modified="text",
+        moved_to="text",
+    ),
+    "undelivered": Kind(case((_page.c.pending_fingerprint.is_not(None), 1), else_=0), "truth"),
+}
+
+_OF_A_PAGE = {"url": Kind(_page.c.url, "text")}
+
+#: What can be listed: by table and name, in the order in which it is written.
+TABLES: dict[str, dict[str, Kind]] = {
+    "pages": _PAGES,
+    "visits": {
+        **_OF_A_PAGE,
+        **_kinds(_visit, time="time", changed="truth", outcome="text", status="number", size="number"),
+        **_kinds(_visit, elapsed="number", n_signals="number", changed_share="number", similarity="number"),
+        **_kinds(_visit, time_since_modified="number"),
+    },
+    "announcements": {
+        **_OF_A_PAGE,
+        "source": Kind(models.sources.c.url, "text"),
+        **_kinds(models.announcements, lastmod="time", n="number"),
+    },
+    "sources": _kinds(
+        models.sources, url="text", kind="text", host="text", polled_at="time", next_poll_at="time", n_entries="number"
+    ),
+    "hosts": _kinds(models.hosts, host="text", rest_until="time", crawl_delay="number", robots_seen_at="time"),
+}
+_ORDERS = {"pages": _page.c.page, "visits": _visit.c.id}
+
+
+def listed(
+    connection: Connection,
+    key: Key,
+    table: str,
+    names: Sequence[str],
+    conditions: Sequence[Condition] = (),
+    order: tuple[str, bool] | None = None,
+    limit: int | None = None,
+) -> Iterator[tuple[Any, ...]]:
+    """Give rows, one after the other.
+
+    Parameters
+    ----------
+    connection : Connection
+    key : tuple of int
+    table : str
+        A name in `TABLES`.
+    names : sequence of str
+        The columns wanted.
+    conditions : sequence of Condition
+        All of them have to be fulfilled.
+    order : tuple of (str, bool), optional
+        By which column, and whether the largest comes first; rows without a value come last. By default pages and
+        visits come in the order in which they were found.
+    limit : int, optional
+        At most so many rows.
+    """
+    kinds = TABLES[table]
+    patterns = [c for c in conditions if c.operator in ("~", "!~")]
+    named = [*names, *(c.name for c in patterns)]
+    wanted = select(*[kinds[name].column.label(f"c{n}") for n, name in enumerate(named)])
+    wanted = wanted.select_from(_joined(table)).where(*_own(table, key))
+    wanted = wanted.where(*[_clause(kinds[c.name].column, c) for c in conditions])
+    if order is not None:
+        column = kinds[order[0]].column
+        wanted = wanted.order_by(column.is_(None), column.desc() if order[1] else column)
+    if table in _ORDERS:
+        wanted = wanted.order_by(_ORDERS[table])
+    if limit is not None and not patterns:
+        wanted = wanted.limit(limit)
+    rows = connection.execution_options(stream_results=True).execute(wanted).yield_per(_ROWS_AT_ONCE)
+    fits: list[tuple[int, Callable[[str], object], bool]] = [
+        (len(names) + n, pattern(str(c.value)).fullmatch, c.operator == "~") for n, c in enumerate(patterns)
+    ]
+    found = (row for row in rows if all(bool(test(row[at] or "")) is wants for at, test, wants in fits))
+    states = [at for at, name in enumerate(names) if kinds[name].kind == "state"]
+    for row in islice(found, limit):
+        values = list(row[: len(names)])
+        for at in states:
+            values[at] = STATE_NAMES[values[at]]
+        yield tuple(values)
+
+
+def _joined(table: str) -> Any:
+    if table not in ("visits", "announcements"):
+        return {"pages": _page, "sources": models.sources, "hosts": models.hosts}[table]
+    own = _visit if table == "visits" else models.announcements
+    same = (own.c.shard == _page.c.shard) & (own.c.collection == _page.c.collection) & (own.c.page == _page.c.page)
+    if table == "visits":
+        return own.join(_page, same)
+    source = models.sources
+    of = (own.c.shard == source.c.shard) & (own.c.collection == source.c.collection) & (own.c.source == source.c.source)
+    return own.join(_page, same).join(source, of)
+
+
+def _own(table: str, key: Key) -> tuple[Any, Any]:
+    names = {"visits": _visit, "announcements": models.announcements, "sources": models.sources, "hosts": models.hosts}
+    own = names.get(table, _page)
+    return own.c.shard == key[0], own.c.collection == key[1]
+
+
+def _clause(column: ColumnElement[Any], condition: Condition) -> ColumnElement[bool]:
+    _, operator, value = condition
+    if operator in ("~", "!~"):
+        # LIKE narrows the rows down; which case of letters it tells apart differs, and is looked at afterwards.
+        parts = [re.sub(r"([%_\\])", r"\\\1", part) for part in str(value).split("*")]
+        like = column.like("%".join(parts), escape="\\")
+        return like if operator == "~" else column.is_not(None)
+    if value is None:
+        return column.is_(None) if operator == "=" else column.is_not(None)
+    compare: dict[str, Callable[[], ColumnElement[bool]]] = {
+        "=": lambda: column == value,
+        "!=": lambda: (column != value) | column.is_(None),
+        "<": lambda: column < value,
+        "<=": lambda: column <= value,
+        ">": lambda: column > value,
+        ">=": lambda: column >= value,
+    }
+    return compare[operator]()

@@ -1,0 +1,170 @@
+"""`crawlsched pages`, `export` and `db backup`: what a collection holds, for people and for other programs."""
+
+import csv
+import json
+import sqlite3
+import subprocess
+import time
+from io import StringIO
+from pathlib import Path
+
+import pytest
+
+from crawlsched.store import Store
+from tests import simulated
+from tests.commands import run_here
+
+GIVEN = "--database", "sqlite:///crawl.db"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a database of a day's crawl."""
+    folder = tmp_path_factory.mktemp("pages")
+    store = Store.open(f"sqlite:///{folder}/crawl.db", "news")
+    simulated.crawl(store, time.time(), n_pages=60, days=1.0)
+    store.close()
+    return folder
+
+
+def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    answer = run_here(folder, *arguments, *GIVEN)
+    assert answer.returncode == 0, answer.stderr
+    return answer
+
+
+def test_pages_are_listed_by_conditions_and_in_an_order(folder: Path) -> None:
+    """What fulfils all conditions, in the order asked for, as JSON and as CSV."""
+    where = "--where", "n_changes >= 1", "--where", "url ~ http://127.0.0.1/*", "--where", "crawled_at > now-1d"
+    found = json.loads(run(folder, "pages", *where, "--order", "n_changes:desc", "--json").stdout)["pages"]
+    everything = json.loads(run(folder, "pages", "--columns", "all", "--json").stdout)["pages"]
+    assert len(everything) == 60
+    wanted = [p for p in everything if p["n_changes"] >= 1 and p["host"] == "127.0.0.1"]
+    assert sorted(p["url"] for p in found) == sorted(p["url"] for p in wanted)
+    assert 0 < len(found) < 60
+    counts = [page["n_changes"] for page in found]
+    assert counts == sorted(counts, reverse=True)
+    rows = list(csv.DictReader(StringIO(run(folder, "pages", "--limit", "5", "--csv").stdout)))
+    assert [row["url"] for row in rows] == [page["url"] for page in everything[:5]]
+    assert rows[0]["state"] == "live"
+
+
+def test_a_person_gets_a_table_that_says_when_there_are_more(folder: Path) -> None:
+    """Fifty rows, and how to have all of them; none is said as well."""
+    text = run(folder, "pages").stdout
+    assert text.count("http://") == 50
+    assert "--csv FILE writes all" in text
+    assert run(folder, "pages", "--where", "state = gone").stdout == "The collection 'news' has no such page.\n"
+    assert run(folder, "pages", "--where", "crawled_at = never").stdout.startswith("The collection")
+
+
+@pytest.mark.parametrize(
+    ("where", "words"),
+    [
+        ("n_changes", "A condition is a column"),
+        ("n_changes > many", "n_changes is a number"),
+        ("state = alive", "A state is one of new, live"),
+        ("n_changes ~ 3*", "A pattern fits texts only"),
+        ("crawled_at < yesterday", "A time is POSIX seconds"),
+        ("crawled_at < never", "can be equal or not"),
+        ("undelivered = maybe", "is yes or no"),
+    ],
+)
+def test_a_condition_that_is_none_is_said(folder: Path, where: str, words: str) -> None:
+    """One sentence says what is allowed."""
+    answer = run_here(folder, "pages", "--where", where, *GIVEN)
+    assert answer.returncode == 1
+    assert words in answer.stderr
+
+
+def test_an_export_brings_its_import_back(folder: Path, tmp_path: Path) -> None:
+    """What was exported and imported elsewhere is exported alike: visits, and what pages are worth."""
+    said = run(folder, "export", str(tmp_path / "out")).stdout
+    assert "60 rows of pages written to" in said
+    for name in ("pages", "visits"):
+        answer = run_here(
+            tmp_path, "import", f"out/{name}.csv", "--database", "sqlite:///other.db", "--collection", "news"
+        )
+        assert answer.returncode == 0, answer.stderr
+    answer = run_here(tmp_path, "export", "again", "--database", "sqlite:///other.db")
+    assert answer.returncode == 0, answer.stderr
+    for name, columns in (("pages", ("url", "importance")), ("visits", ("url", "time", "changed"))):
+        before, after = (
+            sorted(tuple(row[c] for c in columns) for row in csv.DictReader((tmp_path / where / f"{name}.csv").open()))
+            for where in ("out", "again")
+        )
+        assert before == after
+        assert before
+
+
+def test_tables_are_written_as_parquet_and_as_lines_of_json(folder: Path, tmp_path: Path) -> None:
+    """Each kind of file has the same rows; an unknown ending is refused, and what fails leaves nothing."""
+    import pyarrow.parquet as pq
+
+    run(folder, "export", str(tmp_path), "--format", "parquet")
+    table = pq.read_table(tmp_path / "visits.parquet")
+    run(folder, "export", str(tmp_path / "visits.jsonl"), "--table", "visits")
+    lines = [json.loads(line) for line in (tmp_path / "visits.jsonl").read_text().splitlines()]
+    assert table.num_rows == len(lines) > 0
+    assert table.column("url").to_pylist() == [line["url"] for line in lines]
+    assert table.column("changed").to_pylist() == [line["changed"] for line in lines]
+    assert pq.read_table(tmp_path / "hosts.parquet").num_rows == 0
+    answer = run_here(folder, "export", str(tmp_path / "visits.xlsx"), "--table", "visits", *GIVEN)
+    assert (answer.returncode, "must end in .csv" in answer.stderr) == (1, True)
+    assert not list(tmp_path.glob("*unfinished*"))
+    answer = run_here(folder, "export", "-", "--table", "visits", "--where", "changed = yes", *GIVEN)
+    assert len(answer.stdout.splitlines()) == 1 + sum(line["changed"] == 1 for line in lines)
+
+
+def test_a_backup_is_of_one_moment_while_others_write(folder: Path, tmp_path: Path) -> None:
+    """What is written meanwhile is not in it, and does not make it begin anew; it can be put back."""
+    from crawlsched.store import backup
+    from crawlsched.store.database import Database
+
+    (tmp_path / "crawl.db").write_bytes(b"")
+    run_here(folder, "db", "backup", str(tmp_path / "first.db"), *GIVEN)
+    answer = run_here(tmp_path, "db", "restore", "first.db", "--yes", *GIVEN)
+    assert answer.returncode == 0, answer.stderr
+    database = Database(f"sqlite:///{tmp_path}/crawl.db")
+    heard = []
+
+    def write(done: int, total: int) -> None:
+        heard.append(done)
+        with database.writing() as connection:
+            connection.exec_driver_sql(f"UPDATE collections SET last_change = 'later {done}'")
+
+    pages_at_once = backup._PAGES_AT_ONCE
+    backup._PAGES_AT_ONCE = 5
+    try:
+        backup.copy_database(Database(f"sqlite:///{tmp_path}/crawl.db", read_only=True), tmp_path / "copy.db", write)
+    finally:
+        backup._PAGES_AT_ONCE = pages_at_once
+    database.close()
+    assert len(heard) > 3
+    assert heard == sorted(heard)
+    (kept,) = sqlite3.connect(tmp_path / "copy.db").execute("SELECT last_change FROM collections").fetchone()
+    assert not kept.startswith("later")
+    assert backup.require_sound(tmp_path / "copy.db")
+
+
+def test_a_restore_that_cannot_be_right_is_refused(folder: Path, tmp_path: Path) -> None:
+    """Unasked, of what is no backup, while a crawl runs, and over a backup that is there."""
+    copy = str(tmp_path / "copy.db")
+    run(folder, "db", "backup", copy)
+    (tmp_path / "text.db").write_text("no database" * 100)
+    store = Store.open(f"sqlite:///{folder}/crawl.db", "news")
+    for arguments, words in (
+        (["restore", copy], "nobody is here to be asked"),
+        (["restore", str(tmp_path / "none.db"), "--yes"], "There is no file"),
+        (["restore", str(tmp_path / "text.db"), "--yes"], "not a database"),
+        (["restore", "crawl.db", "--yes"], "is the database itself"),
+        (["backup", copy], "already"),
+    ):
+        answer = run_here(folder, "db", *arguments, *GIVEN)
+        assert answer.returncode == 1, answer
+        assert words in answer.stderr
+    lease = store.take_lease("news")
+    answer = run_here(folder, "db", "restore", copy, "--yes", *GIVEN)
+    lease.release()
+    store.close()
+    assert "is being crawled" in answer.stderr

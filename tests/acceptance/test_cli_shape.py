@@ -1,0 +1,175 @@
+"""One shape of the command line: what holds for every command, whichever it is."""
+
+import argparse
+import json
+import os
+import pty
+import shlex
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from scrapy import Request
+from scrapy.utils.request import fingerprint
+
+import crawlsched.cli
+from crawlsched.cli.parsing import CommandParser
+from crawlsched.store import Batch, NewPage, Store
+from tests import children
+from tests.commands import run_here
+
+URL = "http://a.example/p/3"
+
+
+def leaves(parser: argparse.ArgumentParser, words: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    """Give every command, and those below it."""
+    below = [action for action in parser._actions if isinstance(action, argparse._SubParsersAction)]
+    if not below:
+        yield words
+    for action in below:
+        for name, inner in action._name_parser_map.items():
+            yield from leaves(inner, (*words, name))
+
+
+def all_commands() -> list[tuple[str, ...]]:
+    parser = CommandParser(prog="crawlsched")
+    crawlsched.cli.add_commands(parser)
+    return sorted(leaves(parser))
+
+
+# What makes a command do something in a folder with crawl.db and the files below; those of others would be refused.
+ARGUMENTS = {
+    "bandwidth": None,  # needs a running crawl
+    "changes": None,
+    "check": None,
+    "compare": "--pages pages.csv --changes changes.csv --bandwidths 1x --policies round_robin",
+    "completion": "bash",
+    "db backup": "copy.db",
+    "db restore": "backup.db --yes",
+    "detect": "--visits visits.csv",
+    "diff": None,  # needs kept texts
+    "export": "out",
+    "forget": "http://a.example/9 --yes",
+    "import": "urls.txt",
+    "importance": "weights.csv",
+    "jobs": None,  # runs until it is ended
+    "recrawl": URL,
+    "replay": "--pages pages.csv --changes changes.csv --bandwidth 1/h --policy round_robin",
+    "signal": URL,
+    "simulate": "list",
+    "web": None,
+    "why": URL,
+}
+WITHOUT_DATABASE = ("compare", "completion", "detect", "replay", "simulate")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a database and a file of each kind."""
+    folder = tmp_path_factory.mktemp("shape")
+    store = Store.open(f"sqlite:///{folder}/crawl.db", "news")
+    urls = [f"http://a.example/p/{number}" for number in range(12)]
+    new = {n: NewPage(n, url, "a.example", fingerprint(Request(url)), 1e9) for n, url in enumerate(urls)}
+    store.save(Batch(new_pages=new))
+    store.close()
+    run_here(folder, "db", "backup", "backup.db", "--database", "sqlite:///crawl.db")
+    Path(folder / "pages.csv").write_text("page,birth,end\n1,0,100000\n2,0,100000\n")
+    Path(folder / "changes.csv").write_text("page,time\n1,5000\n2,9000\n")
+    Path(folder / "urls.txt").write_text("http://a.example/new\n")
+    Path(folder / "weights.csv").write_text(f"url,importance\n{URL},2\n")
+    Path(folder / "body.html").write_text("<p>Hello there")
+    Path(folder / "visits.csv").write_text("time,url,body\n1000,http://a.example/1,body.html\n")
+    return folder
+
+
+@pytest.mark.parametrize("command", all_commands(), ids=" ".join)
+def test_each_command_has_help_an_example_json_and_sentences(command: tuple[str, ...], folder: Path) -> None:
+    """Its help says what it does and ends with an example that it understands; its JSON is one object, or a file."""
+    name = " ".join(command)
+    helped = run_here(folder, *command, "--help")
+    assert helped.returncode == 0
+    assert "--json [FILE]" in helped.stdout
+    _, found, example = helped.stdout.partition("\nexample")
+    assert found, f"The help of {name} has no example."
+    lines = [line.strip().partition(" #")[0].partition(" > ~")[0] for line in example.strip().split("\n")[1:]]
+    lines = lines[: lines.index("") if "" in lines else None]
+    assert lines
+    for line in lines:
+        parser = CommandParser(prog="crawlsched")
+        crawlsched.cli.add_commands(parser)
+        assert line.startswith(f"crawlsched {name}"), line
+        parser.parse_args(shlex.split(line)[1:])  # an example that is not understood ends the process
+
+    misspelt = run_here(folder, *command, "--databaze", "x")
+    assert (misspelt.returncode, misspelt.stdout) == (2, "")
+    assert "Traceback" not in misspelt.stderr
+
+    arguments = ARGUMENTS.get(name, "")
+    if arguments is None:
+        return
+    given = [] if name in WITHOUT_DATABASE else ["--database", "sqlite:///crawl.db"]
+    printed = run_here(folder, *command, "--json", *shlex.split(arguments), *given)
+    assert printed.returncode == 0, printed.stderr
+    assert isinstance(json.loads(printed.stdout), dict)
+    if name == "db backup":
+        (folder / "copy.db").unlink()
+    written = run_here(folder, *command, *shlex.split(arguments), *given, "--json", "found.json")
+    assert written.returncode == 0, written.stderr
+    assert json.loads((folder / "found.json").read_text()).keys() == json.loads(printed.stdout).keys()
+    assert not written.stdout.startswith("{")
+    if name == "db backup":
+        (folder / "copy.db").unlink()
+
+
+def test_what_is_misspelt_gets_what_is_like_it(folder: Path) -> None:
+    """Commands, sub-commands, settings and URLs."""
+    given = "--database", "sqlite:///crawl.db"
+    for arguments, code, words in (
+        (["statuss"], 2, "There is no command 'statuss'; did you mean status?"),
+        (["qqq"], 2, "There is no command 'qqq'; there are status, "),
+        (["db", "chek"], 2, "There is no action 'chek'; did you mean check?"),
+        (["status", *given, "-s", "CRAWLSCHED_BANDWITH=1"], 1, "did you mean CRAWLSCHED_BANDWIDTH?"),
+        (["why", "/p/3", *given], 1, "did you mean http://a.example/p/3?"),
+        (["why", "http://a.example/p/", *given], 1, "did you mean http://a.example/p/0 or http://a.example/p/1 or"),
+        (["why", "http://a.example/q/7", *given], 1, "did you mean http://a.example/p/7 or"),
+        (["diff", "p/11", *given], 1, "did you mean http://a.example/p/11?"),
+        (["recrawl", "/p/4", *given], 1, "did you mean http://a.example/p/4?"),
+        (["why", "http://b.example/", *given], 1, "check its spelling"),
+        (["pages", "--where", "n_chnges > 3", *given], 1, "did you mean n_changes?"),
+    ):
+        answer = run_here(folder, *arguments)
+        assert answer.returncode == code, answer
+        assert words in answer.stderr
+
+
+def test_a_command_that_takes_long_says_so_on_a_terminal(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """After two seconds there is a line with the time, which goes when the command ends."""
+    reader, writer = pty.openpty()
+    script = (
+        "import time; from crawlsched.cli import progress; progress._FIRST = 0.05\n"
+        "with progress.waited_for('crawlsched'): time.sleep(0.5)\n"
+    )
+    children.output_of(sys.executable, "-c", script, stderr=writer)
+    shown = os.read(reader, 1000).decode()
+    os.close(writer)
+    os.close(reader)
+    assert shown.startswith("\rcrawlsched: going on for ")
+    assert shown.endswith("\r\x1b[K")
+
+
+def test_nothing_that_was_lies_in_the_future(folder: Path) -> None:
+    """What a running crawl did while the command was reading is said to be just now."""
+    store = Store.open(f"sqlite:///{folder}/crawl.db", "running")
+    now = time.time()
+    lease = store.take_lease("running", now)
+    lease.heartbeat(now + 2.0, {"bandwidth": 1.0, "last_sent_at": now + 2.0, "paused_since": now + 2.0})
+    answer = run_here(folder, "status", "--database", "sqlite:///crawl.db", "--collection", "running")
+    lease.release()
+    store.close()
+    assert "paused since" in answer.stdout
+    assert ", just now" in answer.stdout
+    assert " in " not in answer.stdout.split("\n")[1]
+    assert "budget" not in answer.stdout
+    assert "bandwidth 1/s" in answer.stdout
