@@ -90,7 +90,10 @@ def test_an_export_brings_its_import_back(folder: Path, tmp_path: Path) -> None:
     assert answer.returncode == 0, answer.stderr
     for name, columns in (("pages", ("url", "importance")), ("visits", ("url", "time", "changed"))):
         before, after = (
-            sorted(tuple(row[c] for c in columns) for row in csv.DictReader((tmp_path / where / f"{name}.csv").open()))
+            sorted(
+                tuple(row[c] for c in columns)
+                for row in csv.DictReader(StringIO((tmp_path / where / f"{name}.csv").read_text()))
+            )
             for where in ("out", "again")
         )
         assert before == after

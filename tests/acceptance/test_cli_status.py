@@ -94,7 +94,7 @@ def test_status_fits_on_a_screen(simulated: Simulated, database: str) -> None:
     said = run("status", "--database", database)
     assert len(said.splitlines()) < 24
     assert "120 pages on 2 hosts" in said
-    assert "budget 20/h" in said
+    assert "bandwidth 20/h" in said
     assert "not crawling; the last crawl ended" in said
     assert not any(word in said for word in ("nan", "None", "inf", "{"))
 
