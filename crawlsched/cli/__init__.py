@@ -78,6 +78,7 @@ def add_commands(parser: argparse.ArgumentParser) -> None:
         withheld,
     )
 
+    parser.set_defaults(whole_parser=parser)  # which `completion` looks at
     commands = command_parsers(parser, "commands", "COMMAND")
     for command in (
         status,

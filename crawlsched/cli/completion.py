@@ -3,7 +3,7 @@
 import argparse
 from typing import Any
 
-from crawlsched.cli.parsing import CommandParser, add_json_option, examples
+from crawlsched.cli.parsing import add_json_option, examples
 from crawlsched.exceptions import CrawlschedError
 
 __all__ = ["add_parser", "report", "say"]
@@ -29,11 +29,7 @@ def report(arguments: argparse.Namespace) -> dict[str, Any]:
         import shtab
     except ImportError as error:
         raise CrawlschedError("Completion needs shtab, which is missing; install crawlsched[completion].") from error
-    from crawlsched.cli import add_commands
-
-    parser = CommandParser(prog="crawlsched")
-    add_commands(parser)
-    return {"shell": arguments.shell, "script": shtab.complete(parser, shell=arguments.shell)}
+    return {"shell": arguments.shell, "script": shtab.complete(arguments.whole_parser, shell=arguments.shell)}
 
 
 def say(report: dict[str, Any]) -> str:
