@@ -48,7 +48,7 @@ lint: $(VENV)/.for-tests
 	$(BIN)/lint-imports
 
 scrapy-tests: $(SCRAPY_VENV)/.for-scrapy-tests
-	$(SCRAPY_VENV)/bin/python -m tests.scrapy_suite
+	$(SCRAPY_VENV)/bin/python -m tests.scrapy_suite $(FILES)
 
 format: $(VENV)/.for-tests
 	$(BIN)/ruff check --fix .

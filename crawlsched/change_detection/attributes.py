@@ -6,7 +6,7 @@ from crawlsched.change_detection.html_scan import Tag, normalised
 from crawlsched.change_detection.page_data import ASSET
 from crawlsched.change_detection.visible_text import visible_text
 
-__all__ = ["data_of", "state_words", "told_by"]
+__all__ = ["data_of", "is_of_chosen", "state_words", "told_by"]
 
 # Most tags have none of these; one search tells.
 _NOTABLE = re.compile(
@@ -28,6 +28,12 @@ _BESIDE_STATES = frozenset(
     {"is", "has", "not", "out", "of", "in", "stock", "d", "u", "fa", "icon", "status", "state", "glyphicon"}
 )
 _STATE_WORD = re.compile(r"[-_]+")
+# Such a class says which entry of a menu is the page's own.
+_CHOSEN = frozenset({"active", "current", "selected", "chosen", "here"})
+_OF_MENUS = frozenset((
+    "is", "menu", "item", "page", "nav", "navbar", "link", "tab", "parent", "ancestor", "cat", "li", "a", "entry", "toc",
+    "section", "node", "list",
+))  # fmt: skip
 _NOT_SHOWN = re.compile(r"(?:display\s*:\s*none|visibility\s*:\s*hidden)", re.IGNORECASE)
 _CONTROLS = frozenset({"input", "button", "select", "option", "textarea", "meter", "progress", "data", "output", "li"})
 _BUTTONS = frozenset({"submit", "button", "reset"})
@@ -62,6 +68,23 @@ def state_words(name: str) -> bool:
         and any(word in _STATES for word in words)
         and all(word in _STATES or word in _BESIDE_STATES for word in words)
     )
+
+
+def is_of_chosen(name: str) -> bool:
+    """Whether a class says that an entry is the chosen one of its menu, and nothing else.
+
+    Examples
+    --------
+    >>> [is_of_chosen(name) for name in ("active", "md-nav__item--active", "current-menu-item", "current_page_item")]
+    [True, True, True, True]
+    >>> [is_of_chosen(name) for name in ("current-price", "active-users", "price-current", "current--price")]
+    [False, False, False, False]
+    """
+    if name.lower().rpartition("--")[2] in _CHOSEN:
+        return True
+    words = [word for word in _STATE_WORD.split(name.lower()) if word]
+    chosen = sum(word in _CHOSEN for word in words)
+    return chosen > 0 and all(word in _CHOSEN or word in _OF_MENUS for word in words)
 
 
 def told_by(tag: Tag) -> str:

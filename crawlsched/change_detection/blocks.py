@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from hashlib import blake2b
 
-from crawlsched.change_detection.attributes import data_of, state_words, told_by
+from crawlsched.change_detection.attributes import data_of, is_of_chosen, state_words, told_by
 from crawlsched.change_detection.html_scan import INLINE, Tag, Told, normalised, scanned, target_of
 from crawlsched.change_detection.page_data import ASSET, leaves_of, script_data
 
@@ -352,6 +352,7 @@ def _of_class(name: str, value: str) -> str:
 
 
 def _class_name(value: str) -> str:
-    words = value.split()
+    # A menu says on each page which entry is that page's, and is the same menu.
+    words = [word for word in value.split() if not is_of_chosen(word)]
     words = [word for word in words if not state_words(word)] or words
     return _MADE_UP.sub("#", " ".join(words))[:_MAX_NAME]

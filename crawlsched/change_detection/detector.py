@@ -101,6 +101,8 @@ class Finding(NamedTuple):
         What differs and is no noise.
     changed_share : float
         Share of the blocks, then and now, that are new or gone.
+    given : sequence of int or None
+        The trace of what the reader was given last; None where nothing is left that differs.
     """
 
     is_news: bool
@@ -111,6 +113,7 @@ class Finding(NamedTuple):
     is_suspect: bool = False
     left: tuple[Difference, ...] = ()
     changed_share: float = 0.0
+    given: Sequence[int] | None = None
 
 
 class Detector:
@@ -170,15 +173,16 @@ class Detector:
         told = tuple(dict.fromkeys(f"noise: {why}" for why in ignored.values()))
         if not left:
             return Finding(False, False, "", told, "noise", changed_share=share)
-        return self._judged(seen, left, told)._replace(left=left, changed_share=share)
+        return self._judged(seen, left, told)._replace(left=left, changed_share=share, given=given)
 
     def accept(self, seen: Seen, finding: Finding) -> None:
         """What was found is what the page says from now on."""
-        if finding.left:
-            self.shared.changed(seen.page, finding.left, seen.blocks)
+        if finding.given is not None:
+            self.shared.changed(seen.page, finding.given, seen.trace, seen.blocks)
 
     def _judged(self, seen: Seen, left: Sequence[Difference], told: tuple[str, ...]) -> Finding:
         own_ways = self.shared.own_ways(seen.trace)
+        self.shared.note_ways(seen.blocks, left)
         own: list[Difference] = []
         is_first = False
         for one in left:

@@ -62,33 +62,39 @@ class SharedTexts:
             self._counts = Counter({key: n for key, n in self._counts.items() if n > 1})
         self.n_learned += 1
 
-    def changed(self, page: int, found: Iterable[Difference], blocks: PageBlocks) -> None:
+    def changed(self, page: int, given: Sequence[int], trace: Sequence[int], blocks: PageBlocks) -> None:
         """A page that was known says something else."""
-        for one in found:
-            if one.kind == Kind.ORDER:
-                continue
-            if one.old:
-                key = one.place << _TEXT_BITS | one.old
-                self._counts[key] = max(self._counts[key] - 1, 0)
-                if one.kind == Kind.REMOVED and one.n == 0:
-                    self._pages[one.place] = max(self._pages[one.place] - 1, 0)
-            if one.new:
-                key = one.place << _TEXT_BITS | one.new
-                self._counts[key] += 1
-                if one.kind == Kind.ADDED and one.n == 1:
-                    self._pages[one.place] += 1
-                if one.key is not None and self._is_sampled(blocks.path_of[one.key], blocks):
-                    self._sample(page, one.place, blocks.texts[one.key])
+        before, now = {self._key(entry) for entry in given}, {self._key(entry) for entry in trace}
+        for key in before - now:
+            self._counts[key] = max(self._counts[key] - 1, 0)
+        self._counts.update(now - before)
+        places_before, places = ({key >> _TEXT_BITS for key in keys} for keys in (before, now))
+        for place in places_before - places:
+            self._pages[place] = max(self._pages[place] - 1, 0)
+        self._pages.update(places - places_before)
+        new = now - before
+        for key, path in blocks.path_of.items():
+            text = blocks.texts.get(key)
+            if text and (path & _TEXT_MASK) << _TEXT_BITS | text_of(text) in new and self._is_sampled(path, blocks):
+                self._sample(page, path & _TEXT_MASK, text)
         self.n_learned += 1
+
+    def note_ways(self, blocks: PageBlocks, found: Iterable[Difference]) -> None:
+        """Take over where blocks stand that no page had before."""
+        for one in found:
+            if one.key is not None:
+                self._is_sampled(blocks.path_of[one.key], blocks)
 
     def seen_again(self, page: int, trace: Sequence[int]) -> None:
         """A page was seen after edits of its template: does it still say what others have replaced?"""
         if not self._edits:
             return
         says = {self._key(entry) for entry in trace}
+        texts = {entry & _TEXT_MASK for entry in trace}
         for edit, pages in self._edits.items():
             place, old, new = edit
-            has_new = not new or place << _TEXT_BITS | new in says
+            # What was put into a menu stands elsewhere on the page that it leads to.
+            has_new = not new or (place << _TEXT_BITS | new in says if old else new in texts)
             has_old = bool(old) and place << _TEXT_BITS | old in says
             is_without = (has_old and not (new and has_new)) or (not old and not has_new)
             has_place = bool(old) or self._pages[place] <= len(pages) or any(key >> _TEXT_BITS == place for key in says)

@@ -46,25 +46,35 @@ def is_frame(way: Sequence[str], own_ways: Collection[Sequence[str]]) -> bool:
     (False, True)
     >>> is_frame(["body", "main", "p"], []), is_frame(["body", "main", "nav", "p"], [])
     (False, True)
+    >>> is_frame(["body", "div.grid-for-nav", "div.rst-content", "p"], [])
+    False
     """
     if way and way[0] == "script":  # data for the site's programs; what people wait for is the page's
         return not any(PROTECTED.search(step) for step in way)
     if "head" in way or (way and way[0] == "json-ld"):  # what it tells search engines is the page's
         return False
+    holds_own = False
     for step in reversed(way):
         name, _, names = step.replace("#", ".").partition(".")
-        if name in _FRAME or (names and _FRAME_NAMES.search(names) and not _OWN_NAMES.search(names)):
+        is_own = bool(names and _OWN_NAMES.search(names))
+        if name in _FRAME or (not holds_own and names and not is_own and _FRAME_NAMES.search(names)):
             return True
         if name in _OWN:
             return False
+        holds_own = holds_own or is_own  # "grid-for-nav" around "content" is the whole page
     within_own = False
     for step in way:
         name, _, names = step.replace("#", ".").partition(".")
         within_own = within_own or bool(names and _OWN_NAMES.search(names))
         if not within_own and (name in _FRAME_OUTSIDE or (names and _FRAME_NAMES_OUTSIDE.search(names))):
             return True
+    if 2 * sum(_is_in_own(own) for own in own_ways) > len(own_ways):
+        return True  # this one is outside of what the page itself calls its own
     if len(own_ways) < _ENOUGH_OWN:
         return False
+    if "footer" in way:  # around what the page says, by the name of a class, and yet no part of what pages differ in
+        part = list(way[: min(way.index("footer") + 2, len(way) - 1)])
+        return not any(list(own[: len(part)]) == part for own in own_ways if list(own) != list(way))
     shared = _common(own_ways)
     if list(way[: len(shared)]) != list(shared[: len(way)]):
         return True
@@ -72,6 +82,10 @@ def is_frame(way: Sequence[str], own_ways: Collection[Sequence[str]]) -> bool:
         return False
     part = list(way[: len(shared) + 1])
     return not any(list(own[: len(part)]) == part for own in own_ways)
+
+
+def _is_in_own(way: Sequence[str]) -> bool:
+    return any(step.replace("#", ".").partition(".")[0] in _OWN for step in way)
 
 
 def _common(ways: Collection[Sequence[str]]) -> Sequence[str]:

@@ -1,7 +1,7 @@
 """Run the tests of crawling of the installed Scrapy once without and once with the add-on, and say what differs.
 
 They come from the sdist on the package index. What may differ, and why, stands in docs/scrapy_tests.md; the exit code
-is 1 if anything else does.
+is 1 if anything else does. Arguments are names of files of theirs: `make scrapy-tests FILES=test_feedexport.py`.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tarfile
 import xml.etree.ElementTree as ElementTree
+from collections.abc import Iterable
 from importlib.metadata import version
 from pathlib import Path
 
@@ -27,8 +28,9 @@ def main() -> int:
     """Fetch, run twice, compare."""
     folder = _ROOT / "build" / "scrapy-tests"
     suite = _fetched(folder)
-    without = _outcomes(suite, folder / "without.xml", [])
-    with_addon = _outcomes(suite, folder / "with.xml", ["-p", "tests.scrapy_suite.with_addon"])
+    names = sys.argv[1:] or _FILES
+    without = _outcomes(suite, names, folder / "without.xml", [])
+    with_addon = _outcomes(suite, names, folder / "with.xml", ["-p", "tests.scrapy_suite.with_addon"])
     documented = set(re.findall(r"^\| `([^`]+)`", _DOCUMENT.read_text(), re.MULTILINE))
     differing = sorted(test for test, outcome in without.items() if with_addon.get(test, "missing") != outcome)
     print(
@@ -60,9 +62,9 @@ def _fetched(folder: Path) -> Path:
     return suite
 
 
-def _outcomes(suite: Path, report: Path, more: list[str]) -> dict[str, str]:
-    """Run the tests; return the outcome of each by its name."""
-    files = sorted({str(path.relative_to(suite)) for name in _FILES for path in (suite / "tests").glob(name)})
+def _outcomes(suite: Path, names: Iterable[str], report: Path, more: list[str]) -> dict[str, str]:
+    """Run the tests of some files; return the outcome of each by its name."""
+    files = sorted({str(path.relative_to(suite)) for name in names for path in (suite / "tests").glob(name)})
     options = ["--reactor=asyncio", "-q", "-p", "no:cacheprovider", "--timeout=240", f"--junitxml={report}", "-n", "2"]
     subprocess.run([sys.executable, "-m", "pytest", *options, *more, *files], cwd=suite, check=False)
     outcomes = {}
