@@ -10,6 +10,7 @@ Usage: python -m tests.benchmarks.bench_site_history REPOSITORY REF --article CS
 from __future__ import annotations
 
 import argparse
+import re
 import subprocess
 from collections import Counter
 from collections.abc import Iterator
@@ -29,12 +30,14 @@ def _git(repository: Path, *arguments: str) -> bytes:
     return subprocess.run(["git", "-C", str(repository), *arguments], check=True, capture_output=True).stdout
 
 
-def builds_of(repository: Path, ref: str, folder: str, n_builds: int, n_pages: int) -> Iterator[dict[str, bytes]]:
+def builds_of(
+    repository: Path, ref: str, folder: str, n_builds: int, n_pages: int, but: str = "^$"
+) -> Iterator[dict[str, bytes]]:
     """Yield the pages of the last builds in which any page changed, by their names, the oldest first."""
     commits = _git(repository, "log", "--first-parent", "--format=%H", f"-n{n_builds}", ref, "--", folder or ".")
     hashes = commits.decode().split()[::-1]
     listed = _git(repository, "ls-tree", "-r", "--name-only", ref, "--", folder or ".").decode().splitlines()
-    names = [name for name in listed if name.endswith(".html")]
+    names = [name for name in listed if name.endswith(".html") and not re.search(but, name)]
     names = sorted(Random(1).sample(names, min(n_pages, len(names))))
     for commit in hashes:
         there = dict(
@@ -79,12 +82,14 @@ def main() -> None:
     parser.add_argument("ref")
     parser.add_argument("--article", required=True, help="CSS selector of the article")
     parser.add_argument("--folder", default="")
+    parser.add_argument("--but", default="^$", help="regular expression of names that are left out")
     parser.add_argument("--builds", type=int, default=90)
     parser.add_argument("--pages", type=int, default=40)
     parser.add_argument("--name", action="store_true", help="name the pages that were judged wrongly")
     given = parser.parse_args()
     visits, labels, last = [], [], dict[str, bytes]()
-    for build, pages in enumerate(builds_of(given.repository, given.ref, given.folder, given.builds, given.pages)):
+    builds = builds_of(given.repository, given.ref, given.folder, given.builds, given.pages, given.but)
+    for build, pages in enumerate(builds):
         label = labels_of(last, pages, given.article)
         for at, (name, body) in enumerate(pages.items()):
             time = 1_600_000_000.0 + build * DAY + at * 60.0

@@ -201,3 +201,51 @@ def test_traces_of_long_pages_stay_short_and_show_each_edit(n: int) -> None:
     assert len(one[0]) <= MOST_ENTRIES
     assert differences(one[0], *two)
     assert list(unpacked_trace(packed_trace(one[0])) or []) == list(one[0])
+
+
+def _documented(number: int, entries: list[str], *, more: str = "", foot: str = "2020") -> Seen:
+    """Return a page as a generator of documentation builds it: its own entry of the menu has another class."""
+    name = entries[number]
+    menu = "".join(
+        f'<li class="toctree-l1{" current" * (entry == name)}"><a class="{"current " * (entry == name)}internal" '
+        f'href="/{entry}">{entry}</a></li>'
+        for entry in entries
+    )
+    own = Random(name).sample(["leaves", "water", "pot", "tray", "sugar", "milk", "honey", "lemon", "spoon"], 6)
+    paragraphs = "".join(f"<p>{name} needs {word}</p>{more}" for word in own[:3])
+    markup = (
+        f'<div class="wy-grid-for-nav"><nav class="side"><ul>{menu}</ul></nav><div class="nav-content-wrap">'
+        f'<div class="rst-content"><div class="section"><h1>{name}</h1>{paragraphs}</div>'
+        f"<footer><div><p>{foot}</p></div></footer></div></div></div>"
+    )
+    return Seen(f"http://a/{name}", page_blocks(markup))
+
+
+ENTRIES = ["asyncio", "bells", "concurrent", "dask", "gui", "keras", "notebook", "rich"]
+
+
+def _kinds_of_all(site: Site, entries: list[str], **more: str) -> list[str]:
+    kinds = []
+    for number, entry in enumerate(entries):
+        seen = _documented(number, entries, **more)
+        if entry in ENTRIES:
+            kinds.append(site.visit(seen).kind)
+        else:
+            site.visit(seen)
+    return kinds
+
+
+def test_what_is_put_into_a_menu_is_told_once_whichever_entry_is_the_pages_own() -> None:
+    """And so is what is edited in the footer below the content, although pages lie in the part named content, too."""
+    site = Site()
+    _kinds_of_all(site, ENTRIES)
+    assert [*filter(None, _kinds_of_all(site, [*ENTRIES[:4], "discord", *ENTRIES[4:]]))] == ["template"]
+    assert [*filter(None, _kinds_of_all(site, [*ENTRIES[:4], "discord", *ENTRIES[4:]], foot="2021"))] == ["template"]
+    assert [*filter(None, _kinds_of_all(site, ENTRIES, foot="2021"))] == ["template"]
+
+
+def test_what_all_pages_say_anew_in_their_content_is_told_of_each() -> None:
+    """Around it stands an element whose class speaks of navigation: it holds the whole page."""
+    site = Site()
+    _kinds_of_all(site, ENTRIES)
+    assert _kinds_of_all(site, ENTRIES, more="<p>[view source]</p>") == ["page"] * len(ENTRIES)
