@@ -31,8 +31,8 @@ _STATE_WORD = re.compile(r"[-_]+")
 # Such a class says which entry of a menu is the page's own.
 _CHOSEN = frozenset({"active", "current", "selected", "chosen", "here"})
 _OF_MENUS = frozenset((
-    "is", "menu", "item", "page", "nav", "navbar", "link", "tab", "parent", "ancestor", "cat", "li", "a", "entry", "toc",
-    "section", "node", "list",
+    "is", "menu", "item", "page", "nav", "navbar", "link", "tab", "parent", "ancestor", "cat", "li", "a", "entry",
+    "toc", "section", "node", "list",
 ))  # fmt: skip
 _NOT_SHOWN = re.compile(r"(?:display\s*:\s*none|visibility\s*:\s*hidden)", re.IGNORECASE)
 _CONTROLS = frozenset({"input", "button", "select", "option", "textarea", "meter", "progress", "data", "output", "li"})

@@ -4,7 +4,7 @@ All pages are visited after each build, in one order. What a page's article says
 whose article stayed, those whose other texts came or went on three pages or more in the same build have another
 template; the others differ beside their article, and either answer is right, or in their markup alone.
 
-Usage: python -m tests.benchmarks.bench_site_history REPOSITORY REF --article CSS [--folder F] [--builds 90] [--pages 40]
+Usage: python -m tests.benchmarks.bench_site_history REPOSITORY REF --article CSS [--folder F]
 """
 
 from __future__ import annotations
@@ -40,10 +40,10 @@ def builds_of(
     names = [name for name in listed if name.endswith(".html") and not re.search(but, name)]
     names = sorted(Random(1).sample(names, min(n_pages, len(names))))
     for commit in hashes:
-        there = dict(
-            (line.split("\t")[1], line.split()[2])
+        there = {
+            line.split("\t")[1]: line.split()[2]
             for line in _git(repository, "ls-tree", "-r", commit, "--", folder or ".").decode().splitlines()
-        )
+        }
         yield {name: _git(repository, "cat-file", "blob", there[name]) for name in names if name in there}
 
 
