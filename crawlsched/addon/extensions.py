@@ -24,6 +24,7 @@ from twisted.internet.task import LoopingCall
 
 from crawlsched.addon.ending import end_loudly
 from crawlsched.addon.subscribing import Subscribing
+from crawlsched.feed.webhook import Webhook
 from crawlsched.jobs.crawl_jobs import CrawlJobs
 from crawlsched.receiver.receiver import Receiver
 from crawlsched.refresh.commands import obey_pending
@@ -76,6 +77,7 @@ class Refresh:
         self._minute: CallLaterResult | None = None
         self._jobs: CrawlJobs | None = None
         self._receiver: Receiver | None = None
+        self._webhook: Webhook | None = None
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -127,6 +129,12 @@ class Refresh:
             self._start_working()
         self._jobs = CrawlJobs(refresher)
         self._jobs.start()
+        if refresher.settings.webhook is not None:
+            self._webhook = Webhook(
+                refresher.collection.store, refresher.settings.webhook, refresher.settings.webhook_key, refresher.clock
+            )
+            self._webhook.start()
+            refresher.collection.before_release.append(self._webhook.stop)
         if refresher.settings.receiver is not None:
             if is_asyncio_available():
                 self._receiver = Receiver(refresher)
@@ -145,6 +153,7 @@ class Refresh:
         """Stop what was started."""
         if not self._timers:
             return
+        self._count_posts()
         _SHORT_TURNS.end()
         if self._minute is not None:
             self._minute.cancel()
@@ -206,8 +215,14 @@ class Refresh:
     # The scheduler closes the store before this extension is told, so a timer may come once more after that.
 
     def _flush(self) -> None:
+        self._count_posts()
         if self._refresher.is_open:
             self._refresher.flush(self._refresher.clock())
+
+    def _count_posts(self) -> None:
+        if self._webhook is not None:
+            for name, n in self._webhook.take_counts().items():
+                self._refresher.count(f"crawlsched/webhook/{name}", n)
 
     def _heartbeat(self) -> None:
         if self._refresher.is_open and not self._refresher.heartbeat(self._refresher.clock()):

@@ -54,6 +54,7 @@ def add_commands(parser: argparse.ArgumentParser) -> None:
     # Each imports what it needs of Scrapy and SQL when it is run: their loading takes longer than most commands.
     from crawlsched.cli import (
         bandwidth,
+        changes,
         compare,
         completion,
         db,
@@ -84,6 +85,7 @@ def add_commands(parser: argparse.ArgumentParser) -> None:
         status,
         sources,
         why,
+        changes,
         detect,
         diff,
         whatif,

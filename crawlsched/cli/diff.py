@@ -1,9 +1,7 @@
 """``crawlsched diff URL``: what changed in a page, where its texts are kept."""
 
 import argparse
-import re
 import time
-from difflib import unified_diff
 from typing import TYPE_CHECKING, Any
 
 from crawlsched.cli.finding import find_page
@@ -16,9 +14,6 @@ if TYPE_CHECKING:
 from crawlsched.cli.parsing import examples
 
 __all__ = ["add_parser", "report", "say"]
-
-# A text that is one long line is shown sentence by sentence.
-_SENTENCE_END = re.compile(r"(?<=[.!?])\s+|\n")
 
 
 def add_parser(commands: Any) -> None:
@@ -44,7 +39,8 @@ def report(arguments: argparse.Namespace) -> dict[str, Any]:
     finally:
         store.close()
     assert kept.before is not None
-    before, after = _lines(kept.before), _lines(kept.text)
+    from crawlsched.content.kept_texts import differences
+
     return {
         "url": arguments.url,
         "page": page,
@@ -53,7 +49,7 @@ def report(arguments: argparse.Namespace) -> dict[str, Any]:
         "seen_at": kept.seen_at,
         "changed_share": None if last is None else last.changed_share,
         "similarity": None if last is None else last.similarity,
-        "diff": list(unified_diff(before, after, n=max(arguments.context, 0), lineterm=""))[2:],
+        "diff": differences(kept.before, kept.text, arguments.context),
     }
 
 
@@ -66,12 +62,6 @@ def _kept(store: "Store", page: int, url: str) -> "KeptText":
             "and it takes two to compare."
         )
     return kept
-
-
-def _lines(data: bytes) -> list[str]:
-    from crawlsched.content.kept_texts import unpacked
-
-    return [line for line in _SENTENCE_END.split(unpacked(data)) if line]
 
 
 def say(report: dict[str, Any]) -> str:

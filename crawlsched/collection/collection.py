@@ -122,6 +122,8 @@ class Collection:
         self.withheld = Withheld(settings.withhold)
         #: Pages that requests of this run have made, and that have not ended yet.
         self.n_awaited = 0
+        #: What has something to do between the last write and the end of the lease.
+        self.before_release: list[Callable[[], None]] = []
         self._spider = spider
         self._request_fingerprint = request_fingerprint
         self._fingerprinter = fingerprinter
@@ -190,6 +192,8 @@ class Collection:
                 if not (writer.lost or writer.refused):
                     self.store.save_neighbours(self.planner.neighbours.heard[: self.planner.pages.n])
                     self._leave_snapshot()
+            for last_word in self.before_release:
+                last_word()
             self.lease.release()
         except StoreError as error:
             logger.error("The lease is not given back, so the next start may have to wait for half a minute: %s", error)
@@ -258,7 +262,7 @@ class Collection:
         self.learned = Learned(store.noise_mask, [*store.masked_templates(), *store.learned_sites()])
         self.texts = TextBudget(self.settings.kept_texts_bytes, store.bytes_of_texts())
         key = "" if planner.learned is None else planner.learned.key
-        self.unsaved = Unsaved(planner.grid, store.next_observation(), key)
+        self.unsaved = Unsaved(planner.grid, store.next_observation(), key, store.next_change())
         undelivered = store.undelivered()
         if undelivered:
             logger.info("%d changes had not been delivered when the last crawl ended; they go first.", len(undelivered))

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crawlsched.change_signals import FurtherRow
-from crawlsched.store import Batch, Host, KeptText, NewPage, ObservationRow, PageFacts, Source
+from crawlsched.store import Batch, ChangeRow, Host, KeptText, NewPage, ObservationRow, PageFacts, Source
 
 __all__ = ["Unsaved"]
 
@@ -25,6 +25,8 @@ class Unsaved:
         The number of the next observation.
     estimator : str
         Which estimator its rows belong to; none by default.
+    next_change : int
+        The number of the next delivered change.
 
     Attributes
     ----------
@@ -32,10 +34,11 @@ class Unsaved:
         The number of the batch that is being collected, counted from 1.
     """
 
-    def __init__(self, grid: str, next_observation: int, estimator: str = "") -> None:
+    def __init__(self, grid: str, next_observation: int, estimator: str = "", next_change: int = 1) -> None:
         self.number = 1
         self._grid, self._estimator = grid, estimator
         self._next_observation = next_observation
+        self._next_change = next_change
         self._begin()
 
     def _begin(self) -> None:
@@ -133,6 +136,12 @@ class Unsaved:
         self._touch(now)
         return number
 
+    def delivered(self, page: int, now: float, *, is_new: bool, observation: int | None) -> None:
+        """A change has been through callback and pipelines; the fingerprint that says so is in the same batch."""
+        self._batch.changes.append(ChangeRow(self._next_change, page, now, is_new, observation))
+        self._next_change += 1
+        self._touch(now)
+
     def retract(self, observation: int, outcome: str, now: float) -> None:
         """A visit taught nothing after all, and ended so."""
         self._batch.retracted[observation] = outcome
@@ -164,6 +173,7 @@ class Unsaved:
         self._pages -= gone
         batch = self._batch
         batch.observations = [row for row in batch.observations if row.page not in gone]
+        batch.changes = [row for row in batch.changes if row.page not in gone]
         for rows in (batch.new_pages, batch.contents, batch.traces, batch.texts):
             for page in gone & rows.keys():
                 del rows[page]

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import zlib
+from difflib import unified_diff
 
-__all__ = ["TextBudget", "packed", "unpacked"]
+__all__ = ["TextBudget", "differences", "packed", "unpacked"]
+
+# A text that is one long line is compared sentence by sentence.
+_SENTENCE_END = re.compile(r"(?<=[.!?])\s+|\n")
 
 
 def packed(text: str, max_bytes: int) -> bytes:
@@ -30,6 +35,18 @@ def packed(text: str, max_bytes: int) -> bytes:
 def unpacked(data: bytes) -> str:
     """Return the text that was packed."""
     return zlib.decompress(data).decode("utf-8", "ignore") if data else ""
+
+
+def differences(before: bytes, after: bytes, context: int = 1) -> list[str]:
+    """Return what differs between two packed texts: lines with "-", "+" or " ", and "@@" before each place.
+
+    Examples
+    --------
+    >>> differences(packed("Tea. Now 3 euros.", 99), packed("Tea. Now 4 euros.", 99), context=0)
+    ['@@ -2 +2 @@', '-Now 3 euros.', '+Now 4 euros.']
+    """
+    old, new = ([line for line in _SENTENCE_END.split(unpacked(text)) if line] for text in (before, after))
+    return list(unified_diff(old, new, n=max(context, 0), lineterm=""))[2:]
 
 
 class TextBudget:

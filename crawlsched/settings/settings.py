@@ -41,6 +41,7 @@ from crawlsched.settings.values import (
     read_text,
     read_truth,
     read_urls,
+    read_webhook,
     read_withhold,
 )
 
@@ -325,6 +326,20 @@ class Settings:
         read_truth,
         "Whether to subscribe to the hubs that feeds name (WebSub), and to renew that in time. It needs "
         "`CRAWLSCHED_RECEIVER` and `CRAWLSCHED_RECEIVER_URL`.",
+    )
+    webhook: str | None = _setting(
+        None,
+        read_optional(read_webhook),
+        "Where delivered changes are posted as JSON, in batches, again and again until they have arrived: an http or "
+        "https URL. `None`: nowhere.",
+        secret=True,
+    )
+    webhook_key: str | None = _setting(
+        None,
+        read_optional(read_key),
+        "Signs what is posted: `X-Crawlsched-Signature` is `sha256=` and the HMAC-SHA256 of the body. `None`: it goes "
+        "unsigned.",
+        secret=True,
     )
     replan_interval: float = _setting(
         300.0, read_positive_seconds, "How often the population's rates and the sources' precision are learned anew."

@@ -44,6 +44,7 @@ __all__ = [
     "read_text",
     "read_truth",
     "read_urls",
+    "read_webhook",
     "read_withhold",
 ]
 
@@ -338,6 +339,19 @@ def read_public_url(value: object) -> str:
     except ValueError:  # a port that is none
         raise ValueError(allowed) from None
     if not is_url or parts.query or parts.fragment or re.search(r"\s", parts.geturl()):
+        raise ValueError(allowed)
+    return parts.geturl()
+
+
+def read_webhook(value: object) -> str:
+    """Read the address to which changes are posted; it may have a query and a password."""
+    allowed = "an http or https URL such as https://hooks.example.com/changes?token=1234"
+    try:
+        parts = urlsplit(value.strip() if isinstance(value, str) else "")
+        is_url = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:  # a port that is none
+        raise ValueError(allowed) from None
+    if not is_url or re.search(r"\s", parts.geturl()):
         raise ValueError(allowed)
     return parts.geturl()
 

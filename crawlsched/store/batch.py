@@ -14,6 +14,7 @@ from crawlsched.store.models import READABLE_COLUMNS, STATE_COLUMNS, TRACE_COLUM
 __all__ = [
     "OPTIONAL_COLUMNS",
     "Batch",
+    "ChangeRow",
     "Host",
     "KeptText",
     "NewPage",
@@ -55,6 +56,16 @@ class ObservationRow(NamedTuple):
     similarity: float | None = None  # of its text to the one before
     time_since_modified: float | None = None  # seconds, by an honest Last-Modified
     further: tuple[tuple[int, int], ...] = ()  # (source, ChangeSignals) of every further source
+
+
+class ChangeRow(NamedTuple):
+    """A change that has been through callback and pipelines; `id` as for `ObservationRow` (`Store.next_change`)."""
+
+    id: int
+    page: int
+    time: float  # of the delivery
+    is_new: bool  # the page's first copy
+    observation: int | None  # the visit that found it
 
 
 class PageFacts(NamedTuple):
@@ -163,6 +174,8 @@ class Batch:
     masks : dict of str to mapping
         The noise mask of a template, as data (JSON).
     observations : list of ObservationRow
+    changes : list of ChangeRow
+        Delivered; written together with the fingerprints that say so.
     templates : dict of bytes to dict
         Digest to data (JSON). Add a template with every new page that names it; what is there already is left.
     announcements : dict of (page, source) to (lastmod, n)
@@ -189,6 +202,7 @@ class Batch:
     texts: dict[int, KeptText] = field(default_factory=dict)
     masks: dict[str, Mapping[str, Any]] = field(default_factory=dict)
     observations: list[ObservationRow] = field(default_factory=list)
+    changes: list[ChangeRow] = field(default_factory=list)
     templates: dict[bytes, Mapping[str, Any]] = field(default_factory=dict)
     announcements: dict[tuple[int, int], tuple[float | None, int]] = field(default_factory=dict)
     further_sources: dict[tuple[int, int], FurtherRow] = field(default_factory=dict)
@@ -214,6 +228,7 @@ class Batch:
             + len(self.texts)
             + len(self.masks)
             + len(self.observations)
+            + len(self.changes)
             + len(self.templates)
             + len(self.announcements)
             + len(self.further_sources)
@@ -242,6 +257,7 @@ class Batch:
         for page, changes in other.contents.items():
             self.contents[page] = {**self.contents.get(page, {}), **changes}
         self.observations += other.observations
+        self.changes += other.changes
         for page, text in other.texts.items():
             self.texts[page] = text.after(self.texts.get(page))
         for name in _REPLACED:
@@ -259,6 +275,7 @@ class Batch:
             traces={page: trace for page, trace in self.traces.items() if page not in pages},
             texts={page: text for page, text in self.texts.items() if page not in pages},
             observations=[row for row in self.observations if row.page not in pages],
+            changes=[row for row in self.changes if row.page not in pages],
             announcements={key: value for key, value in self.announcements.items() if key[0] not in pages},
             further_sources={key: value for key, value in self.further_sources.items() if key[0] not in pages},
         )

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from sqlalchemy import Connection, Select, delete, func, select
 
-from crawlsched.store import models
+from crawlsched.store import changes, models
 from crawlsched.store.database import Database, among
 from crawlsched.store.rows import digest, url_digest
 from crawlsched.store.statements import insert
@@ -67,8 +67,9 @@ def leave_tombstone(connection: Connection, key: Key, kind: str, value: str, now
 
 def delete_pages(connection: Connection, key: Key, pages: np.ndarray) -> None:
     """Delete pages and all that is known of them."""
+    changes.remember_given(connection, key)
     tables = (
-        *(models.observations, models.announcements, models.further_sources),
+        *(models.observations, models.changes, models.announcements, models.further_sources),
         *(models.page_traces, models.page_texts, models.pages),
     )
     for table in tables:
@@ -115,7 +116,7 @@ def delete_collection(connection: Connection, key: Key) -> None:
     """Delete what a collection holds besides its pages; its name, its lease and its commands stay."""
     for table in (
         *(models.sources, models.hosts, models.plans, models.tombstones, models.request_templates),
-        models.noise_masks,
+        *(models.noise_masks, models.samples, models.first_pages),
     ):
         connection.execute(delete(table).where(table.c.shard == key[0], table.c.collection == key[1]))
 
@@ -131,7 +132,7 @@ def prune_texts(connection: Connection, key: Key, share: float) -> None:
 
 
 def prune(connection: Connection, key: Key, before: float, limit: int) -> int:
-    """Delete at most `limit` of the oldest observations made before a time, and commands done before it."""
+    """Delete at most `limit` of the oldest observations and changes before a time, and commands done before it."""
     deleted = 0
     for table, time in (
         (models.observations, models.observations.c.time),
@@ -141,4 +142,4 @@ def prune(connection: Connection, key: Key, before: float, limit: int) -> int:
         oldest = select(table.c.id).where(*own, time < before).order_by(time).limit(limit)
         result = connection.execute(delete(table).where(*own, table.c.id.in_(oldest)))
         deleted = max(deleted, result.rowcount)
-    return deleted
+    return max(deleted, changes.prune(connection, key, before, limit))

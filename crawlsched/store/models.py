@@ -27,6 +27,7 @@ from crawlsched.store.outcome import Outcome
 
 __all__ = [
     "CONTENT_COLUMNS",
+    "FIGURES",
     "FINGERPRINT_SIZE",
     "LOADED_COLUMNS",
     "OUTCOMES",
@@ -86,6 +87,12 @@ LOADED_COLUMNS = (*STATE_COLUMNS, "first_seen", "changed_at")
 #: What is left of a page's earlier contents; they have a table of their own, because pages are written at every visit.
 TRACE_COLUMNS = ("history", "text_sketch", "block_sketch")
 
+#: What a row of `samples` says; counts are of the `seconds` before its time, what is not a count is of that time.
+FIGURES = (
+    *("seconds", "bandwidth", "threshold", "expected_freshness", "freshness_error", "pages"),
+    *("used", "idle", "no_free_host", "missed", "visits", "errors", "changes", "delivered", "undelivered", "withheld"),
+)
+
 metadata = MetaData(
     naming_convention={
         "ix": "ix_%(table_name)s_%(column_0_N_name)s",
@@ -112,6 +119,9 @@ collections = Table(
     Column("last_change", Text),  # of its pages: another text after each
     # What pages had heard of their neighbours when the last crawl ended, and `last_change` then: `store.neighbours`.
     Column("neighbours", LargeBinary),
+    # The largest numbers of `changes` that were ever given out, as far as rows were deleted, and deleted by age.
+    Column("changes_given", BigInteger),
+    Column("changes_pruned", BigInteger),
     PrimaryKeyConstraint("shard", "collection"),
     UniqueConstraint("shard", "name"),
 )
@@ -396,4 +406,55 @@ commands = Table(
     Column("result", Text),  # JSON
     PrimaryKeyConstraint("shard", "collection", "id"),
     Index(None, "shard", "collection", "done_at"),
+)
+
+# Every change that has been through the spider's callback and pipelines, written together with the page's fingerprint:
+# a delivery that a crash undoes is none, and comes again.
+changes = Table(
+    "changes",
+    metadata,
+    *_key(),
+    Column("id", BigInteger, nullable=False, autoincrement=False),  # given out by the owning process, in their order
+    Column("page", BigInteger, nullable=False),
+    Column("time", Float(53), nullable=False),  # of the delivery
+    Column("is_new", SmallInteger, nullable=False),  # 1: the page's first copy
+    Column("observation", BigInteger),  # the visit that found it
+    PrimaryKeyConstraint("shard", "collection", "id"),
+    Index(None, "page", "shard", "collection"),
+    sqlite_with_rowid=False,
+)
+
+# How far somebody has read `changes`: the webhook.
+followers = Table(
+    "followers",
+    metadata,
+    *_key(),
+    Column("name", Text, nullable=False),
+    Column("position", BigInteger, nullable=False),  # the last id that arrived
+    Column("time", Float(53), nullable=False),
+    PrimaryKeyConstraint("shard", "collection", "name"),
+)
+
+# A row a minute while a crawl runs, thinned out with age: what curves are drawn from.
+samples = Table(
+    "samples",
+    metadata,
+    *_key(),
+    Column("time", BigInteger, nullable=False, autoincrement=False),
+    *[Column(name, Float(53)) for name in FIGURES],
+    PrimaryKeyConstraint("shard", "collection", "time"),
+    sqlite_with_rowid=False,
+)
+
+# The first pages in several orders, written at re-plans, so that nobody has to sort all pages to show them.
+first_pages = Table(
+    "first_pages",
+    metadata,
+    *_key(),
+    Column("view", Text, nullable=False),
+    Column("place", Integer, nullable=False, autoincrement=False),
+    Column("page", BigInteger, nullable=False),
+    Column("value", Float(53), nullable=False),
+    PrimaryKeyConstraint("shard", "collection", "view", "place"),
+    sqlite_with_rowid=False,
 )

@@ -18,7 +18,7 @@ from sqlalchemy import Connection, Dialect, Table
 
 from crawlsched.change_signals import part_number
 from crawlsched.store import models
-from crawlsched.store.batch import Batch, KeptText, NewPage, ObservationRow
+from crawlsched.store.batch import Batch, ChangeRow, KeptText, NewPage, ObservationRow
 from crawlsched.store.database import is_row_error, reason
 from crawlsched.store.rows import clean, column_values, digest, likelihood_rows, plain, to_json, url_digest
 from crawlsched.store.statements import ROWS_AT_ONCE, Statement, insert, replacing_text, updating, upsert
@@ -130,6 +130,7 @@ def groups(batch: Batch, key: tuple[int, int], dialect: Dialect, saved: Saved) -
     made.add(replacing_text, models.page_texts, ("page", *KeptText._fields), batch.texts.items(), _text)
     made.add(upsert, models.noise_masks, ("template", "data"), batch.masks.items(), _template)
     made.add(insert, models.observations, ObservationRow._fields, batch.observations, _observation)
+    made.add(insert, models.changes, ChangeRow._fields, batch.changes, _change)
     made.add(
         upsert, models.announcements, ("page", "source", "lastmod", "n"), batch.announcements.items(), _announcement
     )
@@ -181,6 +182,10 @@ def _template(item: tuple[Any, Any]) -> tuple[Any, ...]:
 
 def _observation(row: ObservationRow) -> tuple[Any, ...]:
     return (*row[:-1], to_json(row.further) if row.further else None)
+
+
+def _change(row: ChangeRow) -> tuple[Any, ...]:
+    return row.id, row.page, row.time, int(row.is_new), row.observation
 
 
 def _announcement(item: Any) -> tuple[Any, ...]:

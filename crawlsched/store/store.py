@@ -13,7 +13,7 @@ from sqlalchemy.exc import IntegrityError
 
 from crawlsched.change_signals import FurtherRow
 from crawlsched.exceptions import CollectionInUse, StoreError, require_posix
-from crawlsched.store import commands, forgetting, models, neighbours, reading, saving, schema
+from crawlsched.store import changes, commands, forgetting, models, neighbours, reading, saving, schema
 from crawlsched.store.batch import Batch, Host, KeptText, ObservationRow, PageFacts, Source
 from crawlsched.store.commands import Command
 from crawlsched.store.database import Database, database_url, is_row_error
@@ -207,6 +207,10 @@ class Store:
     def next_observation(self) -> int:
         """Give the first observation id that is free at the end."""
         return self._read(reading.next_number, models.observations.c.id)
+
+    def next_change(self) -> int:
+        """Give the first number of a delivered change that was never given out."""
+        return self._read(changes.next_number)
 
     def last_change(self) -> str | None:
         """Give a text that is another one after each change of a page, by whichever process; None: there was none."""
@@ -490,6 +494,16 @@ class Store:
             share = 1.0 - max_bytes / left
             self._write_slice(partial(forgetting.prune_texts, key=self.key, share=share))
         return left
+
+    # --- who follows the changes
+
+    def position_of(self, follower: str) -> int | None:
+        """Give the number of the last change that arrived at a follower; None: it has not begun."""
+        return self._read(changes.position_of, follower)
+
+    def put_position(self, follower: str, position: int, now: float) -> None:
+        """Note how far a follower has come."""
+        self._write(lambda connection: changes.put_position(connection, self.key, follower, position, now))
 
     # --- commands of another process
 

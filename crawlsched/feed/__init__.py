@@ -1,0 +1,10 @@
+"""The change feed: what was delivered to the spider, for whoever follows it: command line, HTTP, Atom, webhook.
+
+A change enters the feed in the same transaction that writes its page's fingerprint as delivered. A follower that keeps
+its cursor therefore sees each delivered change once or more, and misses none, whichever side is killed.
+"""
+
+from crawlsched.feed.cursor import Cursor
+from crawlsched.feed.feed import Change, Feed
+
+__all__ = ["Change", "Cursor", "Feed"]

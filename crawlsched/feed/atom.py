@@ -1,0 +1,80 @@
+"""The feed as Atom (RFC 4287), for whatever reads feeds."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from html import escape
+from urllib.parse import quote, urlsplit
+from xml.etree import ElementTree
+
+from crawlsched.feed.feed import Change
+
+__all__ = ["atom"]
+
+_ATOM = "http://www.w3.org/2005/Atom"
+# What XML 1.0 has no way to write.
+_UNSPEAKABLE = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+def atom(changes: Sequence[Change], collection: str, address: str, now: float) -> bytes:
+    """Return changes as an Atom document, in the order given.
+
+    Parameters
+    ----------
+    changes : sequence of Change
+        Newest first, as readers of feeds expect.
+    collection : str
+    address : str
+        The URL under which the document is served.
+    now : float
+        POSIX seconds; when a feed without entries was updated.
+
+    Examples
+    --------
+    >>> b"<title>Changes of news</title>" in atom([], "news", "http://127.0.0.1:8765/changes.atom", now=0.0)
+    True
+    """
+    feed = ElementTree.Element("feed", xmlns=_ATOM)
+    _add(feed, "title", f"Changes of {collection}")
+    # The address of a server may change, the identity of a feed may not.
+    _add(feed, "id", f"urn:crawlsched:{quote(collection, safe='')}")
+    _add(feed, "updated", _time(changes[0].time if changes else now))
+    ElementTree.SubElement(feed, "link", rel="self", type="application/atom+xml", href=_plain(address))
+    _add(ElementTree.SubElement(feed, "author"), "name", "crawlsched")
+    for change in changes:
+        _add_entry(feed, change, collection)
+    document: bytes = ElementTree.tostring(feed, encoding="utf-8", xml_declaration=True)
+    return document
+
+
+def _add_entry(feed: ElementTree.Element, change: Change, collection: str) -> None:
+    entry = ElementTree.SubElement(feed, "entry")
+    what = "New" if change.kind == "new" else "Changed"
+    _add(entry, "title", f"{what}: {change.url}")
+    _add(entry, "id", f"urn:crawlsched:{quote(collection, safe='')}:{change.shard}:{change.id}")
+    _add(entry, "updated", _time(change.time))
+    if urlsplit(change.url).scheme in ("http", "https"):
+        ElementTree.SubElement(entry, "link", rel="alternate", href=_plain(change.url))
+    ElementTree.SubElement(entry, "category", term=change.kind)
+    share = "" if change.similarity is None else f" {100 * (1 - change.similarity):.0f} % of its text is other."
+    said = f"{'The first copy of the page' if change.kind == 'new' else 'The page changed'}.{share}"
+    content = f"<p>{escape(said)}</p>"
+    if change.diff:
+        content += f"<pre>{escape(chr(10).join(change.diff))}</pre>"
+    _add(entry, "content", content).set("type", "html")
+
+
+def _add(parent: ElementTree.Element, name: str, text: str) -> ElementTree.Element:
+    element = ElementTree.SubElement(parent, name)
+    element.text = _plain(text)
+    return element
+
+
+def _plain(text: str) -> str:
+    return _UNSPEAKABLE.sub("\ufffd", text)
+
+
+def _time(seconds: float) -> str:
+    return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%SZ}"

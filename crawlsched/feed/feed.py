@@ -1,0 +1,162 @@
+"""The feed of one collection, over all shards of its database."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from itertools import islice
+from typing import Any
+
+from crawlsched.content.kept_texts import differences
+from crawlsched.exceptions import CrawlschedError
+from crawlsched.feed.cursor import Cursor
+from crawlsched.store import Store, changes, reading
+
+__all__ = ["LONGEST_DIFF", "Change", "Feed"]
+
+#: Lines of a difference that are shown of one change.
+LONGEST_DIFF = 200
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """A change that was delivered.
+
+    Attributes
+    ----------
+    cursor : str
+        Of somebody who has read up to this change.
+    shard, id, page : int
+    url : str
+    kind : {"new", "changed"}
+        Whether it is the page's first copy.
+    time, found_at : float
+        When callback and pipelines had finished with it, and when the visit found it; POSIX seconds. None: the visit is
+        no longer kept.
+    status : int or None
+        Of that visit's response.
+    changed_share, similarity : float or None
+        The share of the page's blocks that changed, and how alike its text is to the one before, 0 to 1.
+    diff : list of str or None
+        The lines that went and came, where the texts of this very change are kept and were asked for.
+    """
+
+    cursor: str
+    shard: int
+    id: int
+    page: int
+    url: str
+    kind: str
+    time: float
+    found_at: float | None
+    status: int | None
+    changed_share: float | None
+    similarity: float | None
+    diff: list[str] | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as JSON has it, with the time of delivery in words, too."""
+        return {**asdict(self), "time_utc": datetime.fromtimestamp(self.time, UTC).isoformat(timespec="milliseconds")}
+
+
+class Feed:
+    """What was delivered, in its order in each shard.
+
+    Parameters
+    ----------
+    store : Store
+        Any shard of the collection; it is only read.
+    own_shard : bool, default False
+        Whether only that shard is meant.
+    """
+
+    def __init__(self, store: Store, *, own_shard: bool = False) -> None:
+        self._store = store
+        with store.database.reading() as connection:
+            self._keys = [store.key] if own_shard else changes.keys_of(connection, store.name)
+
+    @property
+    def name(self) -> str:
+        """The collection's name."""
+        return self._store.name
+
+    def end(self) -> Cursor:
+        """Return the cursor of somebody who has read everything."""
+        with self._store.database.reading() as connection:
+            return Cursor({key[0]: changes.kept(connection, key)[1] for key in self._keys})
+
+    def start(self) -> Cursor:
+        """Return the cursor of somebody to whom everything comes that is still kept."""
+        with self._store.database.reading() as connection:
+            return Cursor({key[0]: changes.kept(connection, key)[0] for key in self._keys})
+
+    def at(self, time: float) -> Cursor:
+        """Return the cursor after which the changes since a time come (POSIX seconds), as far as they are kept."""
+        with self._store.database.reading() as connection:
+            return Cursor({key[0]: changes.before_time(connection, key, time) for key in self._keys})
+
+    def after(self, cursor: Cursor, limit: int, *, diff: bool = False) -> list[Change]:
+        """Give the next changes, at most `limit`.
+
+        Raises
+        ------
+        CrawlschedError
+            If changes after the cursor were deleted because of their age, or if the cursor is of another database.
+        """
+        with self._store.database.explained("read"), self._store.database.reading() as connection:
+            found = []
+            for key in self._keys:
+                self._require_kept(cursor, key[0], *changes.kept(connection, key))
+                rows = changes.after(connection, key, cursor[key[0]], limit)
+                # A change is deleted between two questions only when its time is over, and then the next call says so.
+                found.append([(row.time, key, row) for row in rows])
+            # Each list keeps its order, whatever its times say: a cursor is a position, and none may be passed over.
+            given = []
+            for _, key, row in islice(heapq.merge(*found, key=lambda one: one[0]), limit):
+                cursor = cursor.after(key[0], row.id)
+                given.append(_change(key, row, str(cursor), self._diff(connection, key, row) if diff else None))
+            return given
+
+    def newest(self, limit: int, *, diff: bool = False) -> list[Change]:
+        """Give the newest changes, newest first; their cursors know of their own shard only."""
+        with self._store.database.explained("read"), self._store.database.reading() as connection:
+            found = [(row.time, key, row) for key in self._keys for row in changes.newest(connection, key, limit)]
+            found.sort(key=lambda one: one[0], reverse=True)
+            return [
+                _change(key, row, f"{key[0]}:{row.id}", self._diff(connection, key, row) if diff else None)
+                for _, key, row in found[:limit]
+            ]
+
+    def all_after(self, cursor: Cursor, at_once: int = 1_000, *, diff: bool = False) -> Iterator[Change]:
+        """Give everything that there is after a cursor by now, however much that is."""
+        while some := self.after(cursor, at_once, diff=diff):
+            yield from some
+            cursor = Cursor.read(some[-1].cursor)
+
+    def _require_kept(self, cursor: Cursor, shard: int, pruned: int, given: int) -> None:
+        position = cursor[shard]
+        if position < pruned:
+            raise CrawlschedError(
+                f"The changes after the cursor {cursor} are no longer kept: the oldest that can be followed is "
+                f"{self.start()} (CRAWLSCHED_OBSERVATION_RETENTION says how long they are); begin there, or by a time."
+            )
+        if position > given:
+            raise CrawlschedError(
+                f"The cursor {cursor} is ahead of the newest change, which is {self.end()}: it belongs to another "
+                "database, or this one was begun anew; begin by a time, or at 0:0."
+            )
+
+    def _diff(self, connection: Any, key: tuple[int, int], row: changes.DeliveredChange) -> list[str] | None:
+        kept = reading.text_of(connection, key, row.page)
+        # Of a page that has changed again since, the texts are those of a later change.
+        if kept is None or kept.before is None or row.found_at is None or abs(kept.seen_at - row.found_at) > 1e-3:
+            return None
+        return differences(kept.before, kept.text)[:LONGEST_DIFF]
+
+
+def _change(key: tuple[int, int], row: changes.DeliveredChange, cursor: str, diff: list[str] | None) -> Change:
+    known = row._asdict()
+    kind = "new" if known.pop("is_new") else "changed"
+    return Change(cursor=cursor, shard=key[0], kind=kind, diff=diff, **known)

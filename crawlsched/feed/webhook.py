@@ -1,0 +1,177 @@
+"""The webhook: batches of changes are posted to an address, in a thread of their own, until each has arrived."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+import logging
+import threading
+from collections import Counter
+from collections.abc import Callable
+from http.client import HTTPException
+from urllib.error import HTTPError
+from urllib.request import HTTPRedirectHandler, OpenerDirector, Request, build_opener
+
+from crawlsched.exceptions import CollectionInUse, CrawlschedError
+from crawlsched.feed.cursor import Cursor
+from crawlsched.feed.feed import Change, Feed
+from crawlsched.showing import in_words, without_secrets
+from crawlsched.store import Store
+
+__all__ = ["SIGNATURE", "Webhook", "signature"]
+
+logger = logging.getLogger(__name__)
+
+#: The header with the signature of the body.
+SIGNATURE = "X-Crawlsched-Signature"
+
+_AT_ONCE = 200
+_LOOK_EVERY = 1.0
+_TIMEOUT = 15.0
+_LAST_POSTS = 5.0
+_FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 300.0
+
+
+def signature(body: bytes, key: str) -> str:
+    """Return what stands in the header `SIGNATURE`: HMAC-SHA256 of the body (RFC 2104).
+
+    Examples
+    --------
+    >>> signature(b"{}", "secret-key")
+    'sha256=99922a0dbb1fe95624c93c7204445c2eff8a014b0c9b585ddf2da0c21083a34e'
+    """
+    return f"sha256={hmac.new(key.encode(), body, hashlib.sha256).hexdigest()}"
+
+
+class Webhook:
+    """Post what the feed has to an address.
+
+    A batch goes again until the answer is 2xx; only then is the position written. After a crash of either side the last
+    batch may therefore come twice, and none is left out. Batches come one after the other, in the order of the feed.
+
+    Parameters
+    ----------
+    store : Store
+        This process owns it; the position is kept there.
+    url : str
+    key : str or None
+        Signs each body; None: it goes unsigned.
+    clock : callable
+        Gives POSIX seconds.
+    first_pause : float
+        Seconds after the first failure; then twice as long each time, up to five minutes.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        url: str,
+        key: str | None,
+        clock: Callable[[], float],
+        *,
+        first_pause: float = _FIRST_PAUSE,
+    ) -> None:
+        self._store, self._url, self._key, self._clock = store, url, key, clock
+        self._first_pause = first_pause
+        # Another address is another follower; the name shows nothing of a password in it.
+        self.name = f"webhook {hashlib.sha256(url.encode()).hexdigest()[:16]}"
+        self._counts: Counter[str] = Counter()
+        self._counting = threading.Lock()
+        self._ending = threading.Event()
+        self._opener = _opener()
+        self._feed = Feed(store, own_shard=True)
+        self._thread = threading.Thread(target=self._run, name="crawlsched-webhook", daemon=True)
+
+    def start(self) -> None:
+        """Begin where it ended; a new address hears of what is delivered from now on."""
+        if self._store.position_of(self.name) is None:
+            self._store.put_position(self.name, self._feed.end()[self._store.key[0]], self._clock())
+        self._thread.start()
+
+    def stop(self, timeout: float = _LAST_POSTS) -> None:
+        """Post what there is once more, if the other side answers, and end; what is left goes at the next start."""
+        self._ending.set()
+        self._thread.join(timeout)
+
+    def take_counts(self) -> dict[str, int]:
+        """Return what happened since this was asked last: ``changes`` and ``posts`` that arrived, ``failed`` posts."""
+        with self._counting:
+            counts, self._counts = dict(self._counts), Counter()
+        return counts
+
+    def _run(self) -> None:
+        failures = 0
+        while True:
+            is_last = self._ending.is_set()
+            try:
+                more = self._post_next()
+                if failures:
+                    logger.warning("The webhook answers again; nothing was left out.")
+                failures = 0
+            except CollectionInUse:
+                return
+            except (CrawlschedError, OSError, HTTPException, ValueError) as error:
+                if not failures:
+                    said = without_secrets(in_words(error), self._key, self._url)
+                    logger.error("The webhook does not take the changes, which are kept and posted again: %s.", said)
+                failures, more = failures + 1, False
+                self._count("failed")
+            if is_last and not more:
+                return
+            if not more:
+                pause = self._first_pause * 2.0 ** min(failures - 1, 60) if failures else _LOOK_EVERY
+                self._ending.wait(min(pause, _LONGEST_PAUSE))
+
+    def _post_next(self) -> bool:
+        """Post the next batch, if there is one; return whether there may be more."""
+        shard = self._store.key[0]
+        position, oldest = self._store.position_of(self.name) or 0, self._feed.start()[shard]
+        if position < oldest:
+            logger.error(
+                "%d changes are no longer kept (CRAWLSCHED_OBSERVATION_RETENTION) and never reached the webhook.",
+                oldest - position,
+            )
+            position = oldest
+        changes = self._feed.after(Cursor({shard: position}), _AT_ONCE)
+        if not changes:
+            return False
+        self._post(changes)
+        self._store.put_position(self.name, changes[-1].id, self._clock())
+        self._count("posts")
+        self._count("changes", len(changes))
+        return True
+
+    def _post(self, changes: list[Change]) -> None:
+        body = json.dumps(
+            {
+                "collection": self._store.name,
+                "cursor": f"{changes[-1].shard}:{changes[-1].id}",
+                "sent_at": self._clock(),
+                "changes": [change.to_dict() for change in changes],
+            }
+        ).encode()
+        headers = {"Content-Type": "application/json", "User-Agent": "crawlsched"}
+        if self._key is not None:
+            headers[SIGNATURE] = signature(body, self._key)
+        try:
+            with self._opener.open(Request(self._url, body, headers, method="POST"), timeout=_TIMEOUT) as answer:
+                answer.read(1_000)
+        except HTTPError as error:
+            error.close()
+            raise OSError(f"it answered {error.code}") from None
+
+    def _count(self, name: str, n: int = 1) -> None:
+        with self._counting:
+            self._counts[name] += n
+
+
+class _NoRedirects(HTTPRedirectHandler):
+    """A redirect would turn the POST into a GET, which loses the changes: it is an answer like any other that fails."""
+
+    def redirect_request(self, *_: object, **__: object) -> None:
+        return None
+
+
+def _opener() -> OpenerDirector:
+    return build_opener(_NoRedirects)

@@ -1,0 +1,156 @@
+"""The rows of delivered changes: read from a position on, kept for a time, and never numbered twice."""
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from sqlalchemy import Connection, delete, func, select, update
+
+from crawlsched.store import models
+from crawlsched.store.statements import upsert
+
+__all__ = [
+    "DeliveredChange",
+    "after",
+    "before_time",
+    "kept",
+    "keys_of",
+    "newest",
+    "next_number",
+    "position_of",
+    "prune",
+    "put_position",
+    "remember_given",
+]
+
+Key = tuple[int, int]
+
+
+class DeliveredChange(NamedTuple):
+    """A delivered change with what is known of the visit that found it; None where the visit is no longer kept."""
+
+    id: int
+    page: int
+    url: str
+    time: float
+    is_new: bool
+    found_at: float | None
+    status: int | None
+    changed_share: float | None
+    similarity: float | None
+
+
+def keys_of(connection: Connection, name: str) -> list[Key]:
+    """Give the keys of a collection in all shards of the database, by shard."""
+    table = models.collections
+    rows = connection.execute(select(table.c.shard, table.c.collection).where(table.c.name == name))
+    return sorted((shard, collection) for shard, collection in rows)
+
+
+def kept(connection: Connection, key: Key) -> tuple[int, int]:
+    """Give the largest number that was deleted because of its age, and the largest that was ever given out; 0: none.
+
+    A follower at the first of them has missed nothing; one before it has.
+    """
+    table, changes = models.collections, models.changes
+    row = connection.execute(select(table.c.changes_given, table.c.changes_pruned).where(*_own(table, key))).one()
+    largest = connection.execute(select(func.max(changes.c.id)).where(*_own(changes, key))).scalar_one()
+    numbers = [0 if number is None else int(number) for number in (row.changes_pruned, row.changes_given, largest)]
+    return numbers[0], max(numbers)
+
+
+def next_number(connection: Connection, key: Key) -> int:
+    """Give the first number that was never given out."""
+    return kept(connection, key)[1] + 1
+
+
+def after(connection: Connection, key: Key, position: int, limit: int) -> list[DeliveredChange]:
+    """Give at most `limit` changes after a position, in their order."""
+    return list(_read(connection, key, models.changes.c.id > position, models.changes.c.id, limit))
+
+
+def newest(connection: Connection, key: Key, limit: int) -> list[DeliveredChange]:
+    """Give the newest changes, newest first."""
+    return list(_read(connection, key, models.changes.c.id >= 0, models.changes.c.id.desc(), limit))
+
+
+def _read(connection: Connection, key: Key, which: Any, order: Any, limit: int) -> Iterator[DeliveredChange]:
+    change, page, visit = models.changes, models.pages, models.observations
+    joined = change.join(page, _same(change, page) & (page.c.page == change.c.page)).outerjoin(
+        visit, _same(change, visit) & (visit.c.id == change.c.observation)
+    )
+    rows = connection.execute(
+        select(
+            *(change.c.id, change.c.page, page.c.url, change.c.time, change.c.is_new, visit.c.time.label("found_at")),
+            *(visit.c.status, visit.c.changed_share, visit.c.similarity),
+        )
+        .select_from(joined)
+        .where(*_own(change, key), which)
+        .order_by(order)
+        .limit(limit)
+    )
+    for row in rows:
+        yield DeliveredChange(**{**row._asdict(), "is_new": bool(row.is_new)})
+
+
+def before_time(connection: Connection, key: Key, time: float) -> int:
+    """Give the position after which the changes since a time come; numbers grow with time, so that it is found soon."""
+    table = models.changes
+    low, high = kept(connection, key)
+    while low < high:  # the first row above `middle` decides
+        middle = (low + high) // 2
+        row = connection.execute(
+            select(table.c.id, table.c.time).where(*_own(table, key), table.c.id > middle).order_by(table.c.id).limit(1)
+        ).one_or_none()
+        if row is None or row.time >= time:
+            high = middle
+        else:
+            low = row.id
+    return low
+
+
+def remember_given(connection: Connection, key: Key) -> None:
+    """Note the largest number that was given out, before rows are deleted: no number comes twice."""
+    table = models.collections
+    given = kept(connection, key)[1]
+    if given:
+        connection.execute(update(table).where(*_own(table, key)).values(changes_given=given))
+
+
+def prune(connection: Connection, key: Key, before: float, limit: int) -> int:
+    """Delete at most `limit` of the oldest changes before a time; who has not read them by then is told so."""
+    table = models.changes
+    rows = connection.execute(
+        select(table.c.id, table.c.time).where(*_own(table, key)).order_by(table.c.id).limit(limit)
+    ).all()
+    old = [number for number, time in rows if time < before]
+    if not old:
+        return 0
+    remember_given(connection, key)
+    connection.execute(delete(table).where(*_own(table, key), table.c.id <= old[-1]))
+    owner = models.collections
+    connection.execute(update(owner).where(*_own(owner, key)).values(changes_pruned=old[-1]))
+    return len(old)
+
+
+def position_of(connection: Connection, key: Key, follower: str) -> int | None:
+    """Give how far a follower has read; None: it has not begun."""
+    table = models.followers
+    found = select(table.c.position).where(*_own(table, key), table.c.name == follower)
+    position: int | None = connection.execute(found).scalar_one_or_none()
+    return position
+
+
+def put_position(connection: Connection, key: Key, follower: str, position: int, now: float) -> None:
+    """Note how far a follower has read."""
+    names = ("shard", "collection", "name", "position", "time")
+    statement = upsert(models.followers, names, connection.dialect)
+    columns: dict[str, Any] = dict(zip(names, (*key, follower, position, now), strict=True))
+    connection.exec_driver_sql(statement.sql, statement.rows(columns, 1)[0])
+
+
+def _own(table: Any, key: Key) -> tuple[Any, Any]:
+    return table.c.shard == key[0], table.c.collection == key[1]
+
+
+def _same(one: Any, other: Any) -> Any:
+    return (one.c.shard == other.c.shard) & (one.c.collection == other.c.collection)
