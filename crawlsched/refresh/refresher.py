@@ -43,6 +43,7 @@ from crawlsched.refresh.delivering import Delivering
 from crawlsched.refresh.first_minute import beginning
 from crawlsched.refresh.guard import Guard
 from crawlsched.refresh.mishaps import Mishaps
+from crawlsched.refresh.other_recipes import OtherRecipes
 from crawlsched.refresh.owing import Owing
 from crawlsched.refresh.pacing import Line, Pace
 from crawlsched.refresh.requested import Admission, Admitted, Asked
@@ -197,11 +198,12 @@ class Refresher:
         self.guard = Guard(count, clock)
         self.watchdog = Watchdog(clock())
         self.mishaps = Mishaps(self.collection, self.visits, count)
+        self._recipes = Recipes(settings)
         self._outgoing = Outgoing(
             self.collection,
             self.visits,
             self.probes,
-            Recipes(settings),
+            self._recipes,
             self.mishaps,
             count,
             owing=self.owing,
@@ -261,6 +263,9 @@ class Refresher:
         if (unusable := self.collection.snapshot_unusable) is not None:
             self.count("crawlsched/snapshot/unusable" if unusable else "crawlsched/snapshot/used")
         self._say_other_arguments()
+        self._other_recipes = OtherRecipes(self._recipes, self.collection.last_status.get("recipes"))
+        if self._other_recipes.may_be:
+            self.collection.aside.run("counting recipes", self.collection.store.recipes, self._other_recipes.say)
         self.is_open = True
         self._take_over_notes(now)
         logger.info(
@@ -672,6 +677,7 @@ class Refresher:
             "open": len(self.visits),
             "arguments": self._arguments,
             "not_data": self.not_data,
+            "recipes": self._other_recipes.status(),
             **self.owing.status(),
             "slots": {**self._slot_counts, "missed": self.slots.missed},
             "planner": {

@@ -18,7 +18,7 @@ from crawlsched.store.database import among
 from crawlsched.store.rows import from_json, json_like, url_digest
 from crawlsched.store.soundness import LARGEST_GAP, misfit, only_sound, without_outliers
 
-__all__ = ["announcements_for", "counts", "facts", "find", "hosts", "observations_of", "signal_observations", "sources"]
+__all__ = ["announcements_for", "counts", "facts", "find", "hosts", "observations_of", "recipes", "signal_observations", "sources"]
 
 logger = logging.getLogger("crawlsched.store")
 
@@ -336,6 +336,20 @@ def counts(connection: Connection, key: Key) -> dict[str, dict[int, int]]:
     ):
         counted.setdefault(host, {})[state] = n
     return counted
+
+
+def recipes(connection: Connection, key: Key) -> dict[str, int]:
+    """Count the pages by the recipe that they were last read by, but for those whose request names one."""
+    page, template = models.pages, models.request_templates
+    naming = select(template.c.digest).where(*_own(template, key), template.c.data.contains('"crawlsched_recipe"'))
+    return dict(
+        connection.execute(
+            select(page.c.recipe, func.count())
+            .where(*_own(page, key), page.c.recipe.is_not(None))
+            .where(page.c.template.is_(None) | page.c.template.not_in(naming))
+            .group_by(page.c.recipe)
+        ).all()
+    )
 
 
 def sources(connection: Connection, key: Key) -> list[Source]:

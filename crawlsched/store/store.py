@@ -223,6 +223,10 @@ class Store:
         """Count the pages: host to state to number."""
         return self._read(reading.counts)
 
+    def recipes(self) -> dict[str, int]:
+        """Count the pages by the recipe that they were last read by, but for those whose request names one."""
+        return self._read(reading.recipes)
+
     # --- some pages
 
     def facts(self, pages: Sequence[int] | np.ndarray) -> list[PageFacts | None]:
