@@ -56,9 +56,9 @@ class OtherRecipes:
         self.n = self.n_of(counts)
         if self.n:
             logger.warning(
-                "%d page(s) were last read by another recipe (CRAWLSCHED_FINGERPRINT, or an earlier version): each takes "
-                "a new baseline at its next visit and is not delivered then, and `crawlsched withheld --reason recipe` "
-                "lists it; `crawlsched recrawl --all` delivers them all.",
+                "%d page(s) were last read by another recipe (CRAWLSCHED_FINGERPRINT, or an earlier version): each "
+                "takes a new baseline at its next visit and is not delivered then, and `crawlsched withheld --reason "
+                "recipe` lists it; `crawlsched recrawl --all` delivers them all.",
                 self.n,
             )
 

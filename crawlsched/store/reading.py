@@ -18,7 +18,10 @@ from crawlsched.store.database import among
 from crawlsched.store.rows import from_json, json_like, url_digest
 from crawlsched.store.soundness import LARGEST_GAP, misfit, only_sound, without_outliers
 
-__all__ = ["announcements_for", "counts", "facts", "find", "hosts", "observations_of", "recipes", "signal_observations", "sources"]
+__all__ = [
+    *("announcements_for", "counts", "facts", "find", "hosts", "observations_of", "recipes", "signal_observations"),
+    "sources",
+]
 
 logger = logging.getLogger("crawlsched.store")
 
