@@ -162,7 +162,7 @@ class Detector:
         found = differences(given, seen.trace, seen.keys)
         if learns and (not found or are_comparable(given, seen.trace)):
             self.noise.learn_from_visit(seen.page, found, seen.trace, seen.blocks, now)
-            self.shared.seen_again(seen.page, seen.trace)
+            self.shared.seen_again(seen.page, seen.trace, found)
         if not found:
             return Finding(False, False, "")
         share = min(2.0 * len(found) / (len(given) + len(seen.trace)), 1.0)

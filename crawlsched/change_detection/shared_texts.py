@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from difflib import SequenceMatcher
 from typing import Any
 
@@ -85,21 +85,31 @@ class SharedTexts:
             if one.key is not None:
                 self._is_sampled(blocks.path_of[one.key], blocks)
 
-    def seen_again(self, page: int, trace: Sequence[int]) -> None:
+    def seen_again(self, page: int, trace: Sequence[int], found: Iterable[Difference]) -> None:
         """A page was seen after edits of its template: does it still say what others have replaced?"""
         if not self._edits:
             return
         says = {self._key(entry) for entry in trace}
         texts = {entry & _TEXT_MASK for entry in trace}
+        places = {place_of(entry) for entry in trace}
+        shown = {(one.place, one.old, one.new) for one in found}
         for edit, pages in self._edits.items():
             place, old, new = edit
-            # What was put into a menu stands elsewhere on the page that it leads to.
-            has_new = not new or (place << _TEXT_BITS | new in says if old else new in texts)
-            has_old = bool(old) and place << _TEXT_BITS | old in says
-            is_without = (has_old and not (new and has_new)) or (not old and not has_new)
-            has_place = bool(old) or self._pages[place] <= len(pages) or any(key >> _TEXT_BITS == place for key in says)
-            if page not in pages and is_without and has_place:
+            if page in pages or edit in shown:
+                continue
+            if old:
+                is_without = place << _TEXT_BITS | old in says and not (new and place << _TEXT_BITS | new in says)
+            else:  # what was put into a menu stands elsewhere on the page that it leads to
+                is_without = new not in texts and (place in places or self._could_have(place, len(pages), places))
+            if is_without:
                 self._without[edit] += 1
+
+    def _could_have(self, place: int, n_pages: int, places: Collection[int]) -> bool:
+        """Whether a page with some places could have one that has come to all that have it by one edit."""
+        if self._pages[place] > n_pages:
+            return False
+        around = self._ways.get(place, ())[:-1]
+        return any(self._ways.get(other, ())[: len(around)] == around for other in places)
 
     def is_own(self, entry: int) -> bool:
         """Whether a text is that of few of the pages which have such a place."""
