@@ -182,7 +182,7 @@ class Detector:
 
     def _judged(self, seen: Seen, left: Sequence[Difference], told: tuple[str, ...]) -> Finding:
         own_ways = self.shared.own_ways(seen.trace)
-        self.shared.note_ways(seen.blocks, left)
+        self.shared.look_at(seen.blocks, seen.trace, left)
         own: list[Difference] = []
         is_first = False
         for one in left:

@@ -48,6 +48,8 @@ class SharedTexts:
         self._edits: dict[tuple[int, int, int], list[int]] = {}
         self._without: Counter[tuple[int, int, int]] = Counter()
         self._word_edits: dict[tuple[_Words, _Words], list[int]] = {}
+        #: Texts that pages say at one place several times: that they say them still tells nothing.
+        self._repeated: set[tuple[int, int]] = set()
         self.n_learned = 0
 
     def saw(self, page: int, trace: Sequence[int], blocks: PageBlocks) -> None:
@@ -79,11 +81,16 @@ class SharedTexts:
                 self._sample(page, path & _TEXT_MASK, text)
         self.n_learned += 1
 
-    def note_ways(self, blocks: PageBlocks, found: Iterable[Difference]) -> None:
-        """Take over where blocks stand that no page had before."""
+    def look_at(self, blocks: PageBlocks, trace: Sequence[int], found: Iterable[Difference]) -> None:
+        """Take over where blocks stand that no page had before, and what a menu has twice."""
+        says: set[int] = set()
         for one in found:
             if one.key is not None:
                 self._is_sampled(blocks.path_of[one.key], blocks)
+            elif one.kind == Kind.REMOVED:
+                says = says or {self._key(entry) for entry in trace}
+                if one.place << _TEXT_BITS | one.old in says:
+                    self._repeated.add((one.place, one.old))
 
     def seen_again(self, page: int, trace: Sequence[int], found: Iterable[Difference]) -> None:
         """A page was seen after edits of its template: does it still say what others have replaced?"""
@@ -98,7 +105,8 @@ class SharedTexts:
             if page in pages or edit in shown:
                 continue
             if old:
-                is_without = place << _TEXT_BITS | old in says and not (new and place << _TEXT_BITS | new in says)
+                has_new = new and place << _TEXT_BITS | new in says
+                is_without = place << _TEXT_BITS | old in says and not has_new and (place, old) not in self._repeated
             else:  # what was put into a menu stands elsewhere on the page that it leads to
                 is_without = new not in texts and (place in places or self._could_have(place, len(pages), places))
             if is_without:
@@ -180,6 +188,7 @@ class SharedTexts:
             oldest = next(iter(self._edits))
             del self._edits[oldest]
             del self._without[oldest]
+            self._repeated.discard(oldest[:2])
         return True if known else None
 
     def _by_words(self, page: int, one: Difference, text: str) -> bool | None:
