@@ -149,7 +149,9 @@ class _Way:
         return way
 
     def _step_on(self, tag: Tag, column: int) -> "_Way":
-        step = _step(tag.name, tag.attributes)
+        step = tag.step
+        if step is None:
+            step = tag.step = _step(tag.name, tag.attributes)
         # Within <pre> an inline element is a colour of the words of a program, a dozen of them in each line.
         if not tag.parts_words and (step == tag.name or (self._is_preformatted and "#" not in step)):
             return self

@@ -43,12 +43,15 @@ _IMAGES = {
 _LONG_REFERENCE = re.compile(r"&#[xX]?[0-9a-fA-F]{9,}+;?")
 
 
+_MOST_KNOWN_TAGS, _LONGEST_KNOWN_TAG = 4_096, 200
+_KNOWN_TAGS: dict[str, "Tag"] = {}  # what is looked up, or made twice, by two threads at once is the same
+
 Told = tuple[str, list[tuple[str, str]]]
 """What a tag says to a reader, and the names and values that it tells programs."""
 
 
 class Tag:
-    """A tag; the same object wherever a page has the same.
+    """A tag; the same object wherever pages have the same.
 
     Parameters
     ----------
@@ -62,7 +65,7 @@ class Tag:
     ('li', ' class="new"', False, True)
     """
 
-    __slots__ = ("_facts", "attributes", "closes", "is_raw", "is_unseen", "name", "parts_words", "told")
+    __slots__ = ("_facts", "attributes", "closes", "is_raw", "is_unseen", "name", "parts_words", "step", "told")
 
     def __init__(self, written: str) -> None:
         name = _NAME.match(written)[0]  # type: ignore[index]  # it matches all there is
@@ -78,6 +81,8 @@ class Tag:
         self._facts: dict[str, str] | None = None
         #: What it says by its attributes, to readers and to programs, once somebody has looked.
         self.told: Told | tuple[()] | None = None
+        #: The step to its element, once somebody has gone it.
+        self.step: str | None = None
 
     def attribute_values(self) -> dict[str, str]:
         """Return the attributes by their names in lower case, as they are written; of two, the first counts.
@@ -153,7 +158,7 @@ def scanned(markup: str) -> Iterator[tuple[str, Tag | None, str | None]]:
         position = match.end()
         tag = tags.get(written)
         if tag is None:
-            tag = tags[written] = Tag(written)
+            tag = tags[written] = _known_tag(written)
         if tag.is_raw and tag.name not in without_end and not (is_xhtml and tag.attributes.endswith("/")):
             if inner is not None:
                 inner = "" if tag.is_unseen and tag.name != "script" else inner
@@ -170,6 +175,18 @@ def scanned(markup: str) -> Iterator[tuple[str, Tag | None, str | None]]:
             else:
                 without_end.add(tag.name)
         yield text, tag, inner
+
+
+def _known_tag(written: str) -> Tag:
+    """Return the tag that is written so: pages of a site have most of theirs in common."""
+    tag = _KNOWN_TAGS.get(written)
+    if tag is None:
+        tag = Tag(written)
+        if len(written) <= _LONGEST_KNOWN_TAG:
+            if len(_KNOWN_TAGS) >= _MOST_KNOWN_TAGS:
+                _KNOWN_TAGS.clear()
+            _KNOWN_TAGS[written] = tag
+    return tag
 
 
 def _behind_other(markup: str, start: int, is_simple: bool) -> tuple[int, str, bool]:
