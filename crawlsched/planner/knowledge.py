@@ -25,7 +25,6 @@ from crawlsched.planner.evidence.page_precision import OwnPrecision, beta, learn
 from crawlsched.planner.evidence.signal_counts import Listening
 from crawlsched.planner.models.likelihood_power import LearningRate
 from crawlsched.planner.models.rate_decay import Aging
-from crawlsched.planner.models.rate_stationarity import Persistence
 from crawlsched.planner.observation import Observation
 from crawlsched.planner.overrides.exploration import Exploration
 from crawlsched.planner.overrides.starvation import Rounds
@@ -153,7 +152,6 @@ class Knowledge:
         self._searching: set[int] = set()  # hosts
         self._learning_rate = LearningRate(self.posterior.rates)
         self._aging = Aging(self.posterior.rates)
-        self._persistence = Persistence(self.posterior.rates)
 
     @property
     def frontier(self) -> Frontier:
@@ -350,7 +348,6 @@ class Knowledge:
         self.further.free(rows)
         self.own_precision.free(rows)
         self.neighbours.free(rows)
-        self._persistence.forget(rows)
         self.pages.free(rows)
         self.posterior.unpack(rows, np.zeros((rows.size, self.posterior.rates.size), np.uint16))
 
@@ -427,11 +424,6 @@ class Knowledge:
             if self.learned is not None:
                 # The papers' estimators know nothing of what ages or of what is said of other pages.
                 self.learned.observe(page, now - crawled_at, changed, n_signals, modified)
-            # Only exploration asks whether rates stay; without a plan nothing is known of them.
-            if self._exploration is not None and parameters.even_rate < inf:
-                self._persistence.visited(
-                    *visit, self.posterior, doubt=doubt, time_since_modified=time_since_modified, n_updates=n_crawls
-                )
             found = page, now, now - crawled_at, n_signals, source, evidence, changed, further, modified
             observation = _make(Observation, found)
         else:
@@ -529,8 +521,6 @@ class Knowledge:
             fresh = self._fresh_by_age(page, elapsed)
             if counts:
                 self._learning_rate.visited(codes[page], prior, *visit)
-        if counts and self._exploration is not None:
-            self._persistence.foretold(page, prior, parameters.learning_rate, fresh, *visit)
         if has_plan and self.pages.rare.item(page):
             self._learn_of_age(page, now, announced + together, changed)
         # What was announced is no surprise, whatever announcements prove worth: neighbours do not explain it.

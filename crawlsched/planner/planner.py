@@ -16,7 +16,6 @@ from crawlsched.pages import FREE
 from crawlsched.planner.knowledge import DEFAULT_GRID, Knowledge, positive
 from crawlsched.planner.models.likelihood_power import LearningRate
 from crawlsched.planner.models.rate_decay import Aging
-from crawlsched.planner.models.rate_stationarity import Persistence
 from crawlsched.planner.plans.plan import Plan
 from crawlsched.planner.plans.snapshot import Snapshot
 from crawlsched.planner.slices import done_at_once
@@ -273,7 +272,6 @@ class Planner(Knowledge):
             learning_losses=self._learning_rate.losses.copy() if self._learning_rate.n_visits else None,
             neighbour_losses=self.neighbours.losses.copy() if self.neighbours.n_visits else None,
             aging_losses=self._aging.losses.copy() if self._aging.n_visits else None,
-            persistence_losses=self._persistence.losses if self._persistence.n_visits else None,
             known_since=min(known_since, time) if 2 * n_visited >= n > 0 else known_since,
             **judged,
         )
@@ -309,8 +307,6 @@ class Planner(Knowledge):
             self.neighbours.recall(plan.neighbour_losses)
         if not self._aging.n_visits:
             self._aging = Aging(self.posterior.rates, plan.aging_losses)
-        if not self._persistence.n_visits:
-            self._persistence = Persistence(self.posterior.rates, plan.persistence_losses)
         self.values.ages.know(plan.known_since)
         if self._planned is not None:
             self._planned.divide(self.bandwidth)

@@ -194,8 +194,8 @@ class Settings:
         10.0,
         read_optional(read_rounds),
         "For so many rounds, each as long as one crawl of every page takes, counts what a visit teaches about how "
-        "often a page changes (for four times as many where visits have shown that pages keep to their rates, and for "
-        "no more than there have been yet): some pages go for that and not for their fresh copy. `None`: none does.",
+        "often a page changes, and for no more than there have been yet: some pages go for that and not for their "
+        "fresh copy. `None`: none does.",
     )
     discovery_horizon: float = _setting(
         86400.0,

@@ -24,8 +24,6 @@ _MOST_WAITING = 1024
 _MOST_RECALL = 1.0 / 3.0
 # Tables are made anew when the even interval differs by more than this factor.
 _DIFFERS = 1.2
-# Where pages keep to their rates what is learned counts for so many times as many rounds.
-_STAYING = 4.0
 
 
 class Exploration:
@@ -37,8 +35,7 @@ class Exploration:
     values : PosteriorValues
         What pages are worth, and what is known of their rates.
     rounds : float
-        For how long what is learned counts: so many rounds, each as long as one crawl of every page takes, and four
-        times as many where visits have shown that pages keep to their rates.
+        For how long what is learned counts: so many rounds, each as long as one crawl of every page takes.
 
     Notes
     -----
@@ -125,8 +122,7 @@ class Exploration:
     def _useful_for(self) -> float:
         """Return for how many rounds what is learned counts: for no more than there have been."""
         n_crawls, n_pages = self._lived if self._lived[1] else self._counted
-        rounds = self._rounds * _STAYING if self._values.parameters.rates_stay else self._rounds
-        return min(rounds, n_crawls / n_pages)
+        return min(self._rounds, n_crawls / n_pages)
 
     def _gradient_of(self, even_interval: float) -> KnowledgeGradient | None:
         """Return the knowledge gradient for an even interval, seconds; None before the first plan, when it is 0."""

@@ -54,8 +54,6 @@ class Parameters:
         Power of pages' own likelihoods, as `LearningRate` finds it.
     aging : AgingLaw, optional
         How much faster pages change that were found lately; not at all by default.
-    rates_stay : bool
-        Whether visits have shown that pages keep to their rates.
     value_priors : ndarray, shape (G, K)
         `priors` as crawl values take them: a rate r above the even rate R/n counts as if it were less likely by the
         factor (r n/R)^(-1/2).
@@ -80,7 +78,6 @@ class Parameters:
     signal_strengths: FloatArray = None  # type: ignore[assignment]
     learning_rate: float = 1.0
     aging: AgingLaw | None = None
-    rates_stay: bool = False
 
     def __post_init__(self) -> None:
         if self.signal_strengths is None:

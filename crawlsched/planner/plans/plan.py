@@ -14,7 +14,6 @@ from crawlsched.estimators import grid_id, learn_prior
 from crawlsched.estimators.log_weights import relative_likelihoods
 from crawlsched.planner.models.likelihood_power import LEARNING_RATES, best_learning_rate, first_losses
 from crawlsched.planner.models.rate_decay import best_law, first_aging_losses
-from crawlsched.planner.models.rate_stationarity import first_persistence_losses, rates_stay
 from crawlsched.planner.parameters.co_changes import CoChanges
 from crawlsched.planner.parameters.parameters import FIRST_STRENGTH, Parameters, value_priors
 from crawlsched.planner.parameters.signal_groups import SignalGroups
@@ -75,8 +74,6 @@ class Plan:
         What decides how far neighbours are trusted: `Neighbours.losses`.
     aging_losses : ndarray, shape (10,)
         What decides whether pages change less as they get older: `Aging.losses`.
-    persistence_losses : ndarray, shape (2,)
-        What decides whether pages are taken to keep to their rates: `Persistence.losses`.
     known_since : float
         When the collection was known for the most part, POSIX seconds: pages found later are new; inf: not yet.
     """
@@ -98,7 +95,6 @@ class Plan:
     learning_losses: FloatArray = field(default_factory=first_losses)
     neighbour_losses: FloatArray | None = None
     aging_losses: FloatArray = field(default_factory=first_aging_losses)
-    persistence_losses: FloatArray = field(default_factory=first_persistence_losses)
     known_since: float = np.inf
 
     @property
@@ -140,8 +136,7 @@ class Plan:
         signals = self.signal_groups, self.signal_strengths
         known = *columns, rates, max(discovery_horizon, 1.0 / even_rate), self.co_changes, even_rate
         aging = best_law(self.aging_losses, 1.0 / even_rate)
-        stay = rates_stay(self.persistence_losses)
-        return Parameters(*known, *signals, learning_rate=self.learning_rate, aging=aging, rates_stay=stay)
+        return Parameters(*known, *signals, learning_rate=self.learning_rate, aging=aging)
 
     def to_dict(self, host_names: Sequence[str] | None = None) -> dict[str, Any]:
         """Return the plan as plain numbers, lists and texts, as JSON can hold them.
@@ -180,15 +175,14 @@ class Plan:
         # Plans of earlier versions know no groups, no strengths and no losses.
         usual = [FIRST_STRENGTH] * len(data.get("signal_weights", ()))
         losses = {"learning_losses": first_losses(), "neighbour_losses": None}
-        losses |= {"aging_losses": first_aging_losses(), "persistence_losses": first_persistence_losses()}
-        losses |= {"known_since": None}
+        losses |= {"aging_losses": first_aging_losses(), "known_since": None}
         data = {"signal_groups": [], "signal_strengths": usual, **losses, **data}
         missing = [field.name for field in fields(cls) if field.name not in data]
         if missing:
             raise ValueError(f"data must hold what Plan.to_dict() returned, but {', '.join(missing)} is missing.")
         given = {field.name: data[field.name] for field in fields(cls)}
         arrays = "priors", "signal_weights", "signal_rates", "signal_strengths", "precision_intervals", "demand"
-        for name in (*arrays, "learning_losses", "aging_losses", "persistence_losses"):
+        for name in (*arrays, "learning_losses", "aging_losses"):
             given[name] = np.asarray(given[name], dtype=np.float64)
         # Plans of earlier versions compared two smaller learning rates, too.
         given["learning_losses"] = given["learning_losses"][-len(LEARNING_RATES) :]
@@ -250,9 +244,6 @@ def plan(
     aging = snapshot.aging_losses
     if aging is None:
         aging = first_aging_losses() if previous is None else previous.aging_losses
-    persistence = snapshot.persistence_losses
-    if persistence is None:
-        persistence = first_persistence_losses() if previous is None else previous.persistence_losses
     learning_rate = best_learning_rate(losses)
     priors, group_hosts = _learn_priors(snapshot, learning_rate)
     known = None if previous is None else (previous.signal_weights, previous.precision_intervals)
@@ -276,7 +267,6 @@ def plan(
         learning_losses=losses,
         neighbour_losses=nearby,
         aging_losses=aging,
-        persistence_losses=persistence,
         known_since=snapshot.known_since,
     )
 

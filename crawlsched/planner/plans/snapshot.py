@@ -48,9 +48,6 @@ class Snapshot:
         What decides how far neighbours are trusted: `Neighbours.losses`; none were seen by default.
     aging_losses : ndarray, shape (10,), optional
         How well each law of aging has foretold visits: `Aging.losses`; none were seen by default.
-    persistence_losses : ndarray, shape (2,), optional
-        How well visits were foretold if rates may change, and if they stay: `Persistence.losses`; none were seen by
-        default.
     known_since : float
         When the collection was known for the most part, POSIX seconds; inf: not yet.
     """
@@ -74,5 +71,4 @@ class Snapshot:
     learning_losses: FloatArray | None = None
     neighbour_losses: FloatArray | None = None
     aging_losses: FloatArray | None = None
-    persistence_losses: FloatArray | None = None
     known_since: float = np.inf
