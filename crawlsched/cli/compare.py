@@ -1,6 +1,7 @@
 """``crawlsched compare``: several policies and bandwidths over one history, as a table and as a picture."""
 
 import argparse
+import math
 from typing import Any
 
 from crawlsched.cli.history_options import (
@@ -13,12 +14,14 @@ from crawlsched.cli.history_options import (
 from crawlsched.cli.parsing import add_json_option, examples
 from crawlsched.cli.picture import need_matplotlib, new_picture, save_picture
 from crawlsched.cli.replay import summary
-from crawlsched.cli.wording import say_table
+from crawlsched.cli.wording import say_duration, say_share, say_table
 
 __all__ = ["add_parser", "report", "say"]
 
 # More of them would hide each other on the axis of a picture.
 _MOST_LABELS = 10
+_TIMES = ("age", "delay", "delay_median", "delay_95", "delay_longest")
+_HEADINGS = ("mean age", "delay mean", "median", "95 %", "longest", "bandwidth saved")
 _DEFAULT_POLICIES = ["round_robin", "harmonic", "posterior", "greedy:hindsight"]
 
 
@@ -56,14 +59,17 @@ def report(arguments: argparse.Namespace) -> dict[str, Any]:
 
     if arguments.plot:
         need_matplotlib()
-    history, times = read_options(arguments)
-    bandwidths = [read_bandwidth(text, history, times) for text in arguments.bandwidths]
+    history, window = read_options(arguments)
+    bandwidths = [read_bandwidth(text, history, window) for text in arguments.bandwidths]
     replays = []
     for name in arguments.policies:
         policy, _, estimator = name.partition(":")
         for bandwidth in bandwidths:
-            done = replay(history, bandwidth, policy, estimator or None, seed=arguments.seed, **times)
-            replays.append({"name": name, **summary(done)})
+            done = replay(history, bandwidth, policy, estimator or None, seed=arguments.seed, **window)
+            timely = done.timeliness._asdict().items()
+            times = {name: None if math.isnan(value) else value for name, value in timely}
+            replays.append({"name": name, **summary(done), **times})
+    _add_savings(replays)
     result = {"bandwidths": bandwidths, "policies": list(arguments.policies), "replays": replays}
     if arguments.plot:
         _draw(result, arguments.bandwidths, arguments.plot)
@@ -72,7 +78,7 @@ def report(arguments: argparse.Namespace) -> dict[str, Any]:
 
 
 def say(report: dict[str, Any]) -> str:
-    """Lay out a row for each policy and a column for each bandwidth."""
+    """Lay out a row for each policy and a column for each bandwidth; then ages and delays at each bandwidth."""
     columns = len(report["bandwidths"])
     headings = [
         text if "x" not in text else f"{text} ({_short(bandwidth)})"
@@ -82,7 +88,49 @@ def say(report: dict[str, Any]) -> str:
     rows = [["freshness at", *headings]]
     for number, name in enumerate(report["policies"]):
         rows.append([name, *cells[number * columns : (number + 1) * columns]])
-    return "\n".join(say_table(rows, "l" + "r" * columns, indent=""))
+    lines = say_table(rows, "l" + "r" * columns, indent="")
+    for column, heading in enumerate(headings):
+        rows = [[f"at {heading}", *_HEADINGS]]
+        for one in report["replays"][column::columns]:
+            times = ["-" if one[name] is None else say_duration(one[name]) for name in _TIMES]
+            rows.append([one["name"], *times, "-" if one["saved"] is None else say_share(one["saved"])])
+        lines += ["", *say_table(rows, "l" + "r" * len(_HEADINGS), indent="")]
+    first = report["policies"][0]
+    lines += ["", f"Bandwidth saved: how much less keeps pages as fresh as {first} does (- beyond these bandwidths)."]
+    return "\n".join(lines)
+
+
+def _add_savings(replays: list[dict[str, Any]]) -> None:
+    """Add to each replay which share of its bandwidth would be saved at the freshness of the first policy; or None.
+
+    Between two bandwidths a policy's freshness is taken to grow in proportion to the logarithm of the bandwidth.
+
+    Examples
+    --------
+    >>> runs = [{"name": name, "bandwidth": bandwidth, "freshness": fresh} for name, bandwidth, fresh in
+    ...         [("a", 1.0, 0.5), ("a", 4.0, 0.7), ("b", 1.0, 0.6), ("b", 4.0, 0.8)]]
+    >>> _add_savings(runs)
+    >>> [one["saved"] for one in runs]
+    [0.0, 0.0, None, 0.5]
+    """
+    first = {one["bandwidth"]: one["freshness"] for one in replays if one["name"] == replays[0]["name"]}
+    curves: dict[str, list[tuple[float, float]]] = {}
+    for one in replays:
+        if one["freshness"] is not None:
+            curves.setdefault(one["name"], []).append((one["freshness"], one["bandwidth"]))
+    for one in replays:
+        wanted, one["saved"] = first[one["bandwidth"]], None
+        if wanted is None:
+            continue
+        points = sorted(curves.get(one["name"], []))
+        for (low, less), (high, more) in zip(points, points[1:] or points, strict=False):
+            if low <= wanted <= high:
+                share = (wanted - low) / (high - low) if high > low else 1.0
+                needed = math.exp(math.log(less) + share * (math.log(more) - math.log(less)))
+                one["saved"] = 1.0 - needed / one["bandwidth"]
+                if needed == one["bandwidth"] or math.isclose(needed, one["bandwidth"]):
+                    one["saved"] = 0.0
+                break
 
 
 def _asked(bandwidths: list[float], texts: list[str]) -> list[tuple[str, float]]:

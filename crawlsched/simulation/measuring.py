@@ -1,6 +1,8 @@
-"""Measuring: the share of time during which copies were fresh, exactly, from event to event."""
+"""Measuring: how fresh copies were, how old they grew, and how soon changes were seen; exactly, event by event."""
 
 from __future__ import annotations
+
+from typing import Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -8,7 +10,26 @@ import numpy.typing as npt
 from crawlsched.columns.array_types import FloatArray, IndexArray
 from crawlsched.simulation.history import History, Window
 
-__all__ = ["fresh_spans", "freshness"]
+__all__ = ["Timeliness", "fresh_spans", "freshness", "timeliness"]
+
+
+class Timeliness(NamedTuple):
+    """How old copies grew, and how soon changes were seen; importance-weighted, seconds; nan where nothing was there.
+
+    Attributes
+    ----------
+    age : float
+        Mean age of the copies: the time since the first change that a copy does not have, 0 while it is fresh.
+    delay, delay_median, delay_95, delay_longest : float
+        From a change to the first crawl after it: mean, median, 95 % quantile and maximum. A change that no crawl saw
+        counts with the time until the window or its page ended, which its delay was at least.
+    """
+
+    age: float
+    delay: float
+    delay_median: float
+    delay_95: float
+    delay_longest: float
 
 
 def freshness(history: History, window: Window, rows: npt.ArrayLike, times: npt.ArrayLike) -> float:
@@ -34,9 +55,7 @@ def freshness(history: History, window: Window, rows: npt.ArrayLike, times: npt.
     """
     copy_rows, copy_times, fresh_until = fresh_spans(history, window, rows, times)
     fresh = np.maximum(fresh_until - np.maximum(copy_times, window.measure_from), 0.0)
-    begins, ends = history.lives(window)
-    living = np.where(begins < ends, np.maximum(ends - np.maximum(begins, window.measure_from), 0.0), 0.0)
-    total = float(np.sum(history.importance * living))
+    total = _measured(history, window)
     return float(np.sum(history.importance[copy_rows] * fresh)) / total if total > 0 else float("nan")
 
 
@@ -50,6 +69,62 @@ def fresh_spans(
     history, window, rows, times
         As for `freshness`.
     """
+    copy_rows, copy_times, until, changes_at = _copies(history, window, rows, times)
+    return copy_rows, copy_times, np.minimum(until, changes_at)
+
+
+def timeliness(history: History, window: Window, rows: npt.ArrayLike, times: npt.ArrayLike) -> Timeliness:
+    """Return how old copies grew, and how soon changes were seen.
+
+    Parameters
+    ----------
+    history, window, rows, times
+        As for `freshness`. Counted are ages while it is measured, and the changes of living pages in that time.
+
+    Examples
+    --------
+    A page changes at 2 and at 3, and is crawled at 4; for two of four seconds its copy had missed the first change:
+
+    >>> history = History(
+    ...     page=np.array([0]), birth=np.zeros(1), end=np.full(1, 4.0), importance=np.ones(1),
+    ...     change_rows=np.array([0, 0]), change_times=np.array([2.0, 3.0]))
+    >>> timeliness(history, Window(0.0, 4.0, 0.0), [0], [4.0])
+    Timeliness(age=0.5, delay=1.5, delay_median=1.0, delay_95=2.0, delay_longest=2.0)
+    """
+    copy_rows, _, until, changes_at = _copies(history, window, rows, times)
+    begun = np.maximum(window.measure_from - changes_at, 0.0)
+    ended = np.maximum(until - changes_at, 0.0)
+    aged = np.where(ended > begun, (ended * ended - begun * begun) / 2.0, 0.0)
+    total = _measured(history, window)
+    age = float(np.sum(history.importance[copy_rows] * aged)) / total if total > 0 else float("nan")
+    begins, ends = history.lives(window)
+    changed, change_times = history.change_rows, history.change_times
+    counted = (change_times > np.maximum(begins, window.measure_from)[changed]) & (change_times <= ends[changed])
+    changed, change_times = changed[counted], change_times[counted]
+    weights = history.importance[changed].astype(np.float64)
+    if not weights.sum() > 0.0:
+        return Timeliness(age, *[float("nan")] * 4)
+    order = np.lexsort((np.asarray(times), np.asarray(rows)))
+    crawled, crawl_times = np.asarray(rows, np.intp)[order], np.asarray(times, np.float64)[order]
+    seen = np.minimum(_next_times(changed, change_times, crawled, crawl_times, "left"), ends[changed])
+    delays = seen - change_times
+    order = np.argsort(delays, kind="stable")
+    shares = np.cumsum(weights[order]) / weights.sum()
+    quantiles = (float(delays[order][np.searchsorted(shares, share - 1e-12)]) for share in (0.5, 0.95))
+    return Timeliness(age, float(np.average(delays, weights=weights)), *quantiles, float(delays[weights > 0].max()))
+
+
+def _measured(history: History, window: Window) -> float:
+    """Return the importance-weighted time of the pages while it is measured."""
+    begins, ends = history.lives(window)
+    living = np.where(begins < ends, np.maximum(ends - np.maximum(begins, window.measure_from), 0.0), 0.0)
+    return float(np.sum(history.importance * living))
+
+
+def _copies(
+    history: History, window: Window, rows: npt.ArrayLike, times: npt.ArrayLike
+) -> tuple[IndexArray, FloatArray, FloatArray, FloatArray]:
+    """Return row of each copy, from when and until when it serves, and when its page changes next; inf: never."""
     begins, ends = history.lives(window)
     there = np.flatnonzero(begins < ends)
     copy_rows = np.concatenate([there, np.asarray(rows, np.intp)])
@@ -60,18 +135,24 @@ def fresh_spans(
     until = ends[copy_rows]
     followed = copy_rows[1:] == copy_rows[:-1]
     until[:-1][followed] = copy_times[1:][followed]
-    return copy_rows, copy_times, np.minimum(until, _next_changes(history, copy_rows, copy_times))
+    changes = history.change_rows, history.change_times
+    return copy_rows, copy_times, until, _next_times(copy_rows, copy_times, *changes, "right")
 
 
-def _next_changes(history: History, rows: IndexArray, times: FloatArray) -> FloatArray:
-    """Return the time of the first change of each row after a time; inf if there is none."""
+def _next_times(
+    rows: IndexArray, times: FloatArray, event_rows: IndexArray, event_times: FloatArray, side: Literal["left", "right"]
+) -> FloatArray:
+    """Return when something happens next at some rows, after some times ("left": or at them); inf: never.
+
+    Events are ordered by row and then by time.
+    """
     # Times become their ranks among all times, so that row and time together are one whole number.
-    moments, ranks = np.unique(np.concatenate([history.change_times, times]), return_inverse=True)
-    n = history.change_times.size
-    changes = history.change_rows * moments.size + ranks[:n]
-    found = np.searchsorted(changes, rows * moments.size + ranks[n:], side="right")
+    moments, ranks = np.unique(np.concatenate([event_times, times]), return_inverse=True)
+    n = event_times.size
+    events = event_rows * moments.size + ranks[:n]
+    found = np.searchsorted(events, rows * moments.size + ranks[n:], side=side)
     after = np.full(times.size, np.inf)
     has = found < n
-    has[has] = history.change_rows[found[has]] == rows[has]
-    after[has] = history.change_times[found[has]]
+    has[has] = event_rows[found[has]] == rows[has]
+    after[has] = event_times[found[has]]
     return after

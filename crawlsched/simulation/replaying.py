@@ -13,7 +13,7 @@ import numpy.typing as npt
 from crawlsched.columns.array_types import FloatArray, IndexArray
 from crawlsched.simulation.arm import NO_PAGE, Arm
 from crawlsched.simulation.history import History, ReplayError, Window
-from crawlsched.simulation.measuring import freshness
+from crawlsched.simulation.measuring import Timeliness, freshness, timeliness
 from crawlsched.simulation.policies import make_arm
 from crawlsched.simulation.slots import slot_times
 from crawlsched.simulation.truth import Truth
@@ -33,6 +33,8 @@ class Replayed:
     ----------
     freshness : float
         Importance-weighted share of the measured time in which living pages were fresh; nan if none lived in it.
+    timeliness : Timeliness
+        How old copies grew, and how soon changes were seen.
     policy : str
     estimator : str or None
         Where change rates came from; None for a policy without any.
@@ -49,6 +51,7 @@ class Replayed:
     """
 
     freshness: float
+    timeliness: Timeliness
     policy: str
     estimator: str | None
     bandwidth: float
@@ -127,7 +130,8 @@ def replay(
     arm, used = make_arm(history, window, bandwidth, policy, estimator, seed, signal_delay)
     rows, times, changed = crawl(history, window, slot_times(window, bandwidth), arm)
     share = freshness(history, window, rows, times)
-    return Replayed(share, policy, used, bandwidth, perf_counter() - began, rows, times, changed)
+    timely = timeliness(history, window, rows, times)
+    return Replayed(share, timely, policy, used, bandwidth, perf_counter() - began, rows, times, changed)
 
 
 def crawl(

@@ -1,200 +1,163 @@
-"""The default policy beside crawling in turn and the harmonic plan, on made-up sites whose pages change in other ways.
+"""The default policy beside crawling in turn and the never-starving plan, on histories of real changes.
 
-    python -m tests.benchmarks.bench_histories [--kinds mass bursty] [--seeds 1 2 3] [--bandwidths 0.3 1 3]
+    HISTORIES=DIR make bench BENCHMARKS=histories
+    python -m tests.benchmarks.bench_histories [--directory DIR] [--names terms site] [--samples 1 2 3]
+        [--bandwidths 0.3 1 3] [--importance unit pareto] [--policies posterior ...] [--pages 150] [--announced]
 
-Real pages are no Poisson processes: they change together, in bursts, less with age, by the calendar. Each kind of site
-has one of these ways alone, so that it shows where the default gains and where it loses. Two years of 500 pages with
-some eight changes each; freshness of the second year, everything learned from the first visit on. Printed are the mean
-over the seeds and, with its standard error, the difference to the better of the two others.
+The directory (beside the repository by default) has NAME.pages.csv.gz and NAME.changes.csv.gz, and with --announced
+NAME.signals.csv.gz, as `crawlsched replay` reads them. Of each history samples of pages are drawn, over its last two
+years or all of it where it is shorter; bandwidths are in crawls per change. Everything is learned from the start on.
+
+Each cell that has been replayed stands in bench-output/histories.jsonl, by the version of the code that replayed it: the
+table can be made in parts, and a run that was interrupted goes on. Single cells are noise of 0.005 to 0.02. What is
+printed are means of paired differences with their standard errors, over cells and by history.
 """
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
-from typing import NamedTuple
+import hashlib
+import json
+import os
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 
-from crawlsched.simulation import History, replay
+import crawlsched
+from crawlsched.simulation import History, read_history, replay
 
-FloatArray = npt.NDArray[np.float64]
-Rng = np.random.Generator
-
-N_PAGES, DAYS, CHANGES = 500, 730.0, 8.0
+ROOT = Path(__file__).parents[2]
+NAMES = ("releases", "proposals", "manuals", "terms", "encyclopedia", "handbook", "site", "clockwork")
+POLICIES = ("round_robin", "harmonic", "posterior")
 DAY = 86_400.0
-OTHERS = "round_robin", "harmonic"
+LONGEST = 730 * DAY
+# Where a page changes every few hours, less time and fewer pages tell as much: what a sample takes stays below a minute.
+MOST_CHANGES = 4_000
+
+Cell = tuple[str, str, int, float, str, int, bool]  # policy, history, sample, bandwidth, importance, pages, announced
 
 
-class Site(NamedTuple):
-    """Changes of each page, and from when to when it is there; days."""
-
-    changes: list[list[float]]
-    birth: FloatArray
-    end: FloatArray
-
-
-def _site(changes: list[list[float]]) -> Site:
-    return Site(changes, np.zeros(N_PAGES), np.full(N_PAGES, DAYS))
+def version() -> str:
+    """Return what tells one state of the code from another."""
+    digest = hashlib.blake2b(digest_size=6)
+    for path in sorted(Path(crawlsched.__file__).parent.rglob("*.py")):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()
 
 
-def _rates(rng: Rng) -> FloatArray:
-    """Changes a day, lognormal with sigma = 1.5."""
-    return np.minimum(rng.lognormal(-1.125, 1.5, N_PAGES) * CHANGES / DAYS, 1.0)
-
-
-def _poisson(rng: Rng, rate: float, begin: float = 0.0, end: float = DAYS) -> list[float]:
-    return np.sort(rng.uniform(begin, end, rng.poisson(rate * (end - begin)))).tolist()
-
-
-def poisson(rng: Rng) -> Site:
-    """Each page on its own, at a rate of its own."""
-    return _site([_poisson(rng, rate) for rate in _rates(rng)])
-
-
-def uniform(rng: Rng) -> Site:
-    """Each page on its own, all at one rate."""
-    return _site([_poisson(rng, CHANGES / DAYS) for _ in range(N_PAGES)])
-
-
-def heavy(rng: Rng) -> Site:
-    """A few pages have most of the changes."""
-    return _site([_poisson(rng, min(rate * 0.2 / DAYS, 2.0)) for rate in rng.pareto(0.8, N_PAGES)])
-
-
-def sections(rng: Rng) -> Site:
-    """Eight sections, each of which is edited some six times a year: four of five of its pages at once."""
-    changes, section = [_poisson(rng, 0.4 * rate) for rate in _rates(rng)], np.sort(rng.integers(0, 8, N_PAGES))
-    for number in range(8):
-        for edit in _poisson(rng, 6 / DAYS):
-            for page in np.flatnonzero((section == number) & (rng.random(N_PAGES) < 0.8)).tolist():
-                changes[page].append(edit + 0.2 * rng.random())
-    return _site(changes)
-
-
-def rebuilds(rng: Rng) -> Site:
-    """Quiet pages, three edits of most of the site, and twelve of a few dozen neighbours."""
-    changes = [_poisson(rng, 0.25 * rate) for rate in _rates(rng)]
-    for begin, length in ((60, 100), (350, 100), (560, 120)):
-        edit, share = begin + length * rng.random(), rng.uniform(0.5, 1.0)
-        for page in np.flatnonzero(rng.random(N_PAGES) < share).tolist():
-            changes[page].append(edit + rng.random())
-    for _ in range(12):
-        edit, first = DAYS * rng.random(), int(rng.integers(0, N_PAGES - 40))
-        for page in range(first, first + int(rng.integers(10, 40))):
-            changes[page].append(edit + 0.5 * rng.random())
-    return _site(changes)
-
-
-def bursty(rng: Rng) -> Site:
-    """After each change there are two or three more within days."""
-    changes: list[list[float]] = []
-    for rate in _rates(rng):
-        changes.append([])
-        for time in _poisson(rng, 0.3 * rate):
-            changes[-1].append(time)
-            while rng.random() < 0.7:
-                time += rng.exponential(1.5)
-                changes[-1].append(time)
-    return _site(changes)
-
-
-def aging(rng: Rng) -> Site:
-    """Pages come one after the other, and change less the older they get."""
-    birth = np.where(rng.random(N_PAGES) < 0.3, 0.0, rng.uniform(0, 0.8 * DAYS, N_PAGES))
-    changes: list[list[float]] = []
-    for rate, time in zip(_rates(rng).tolist(), birth.tolist(), strict=True):
-        age = 0.0 if time else rng.uniform(20, 900)
-        changes.append([])
-        while time < DAYS:
-            step = min(rng.exponential(1 / (90 * rate / (30 + age) + 1e-4)), 30.0)
-            time, age = time + step, age + step
-            if step < 30.0:
-                changes[-1].append(time)
-    return Site(changes, birth, np.full(N_PAGES, DAYS))
-
-
-def switching(rng: Rng) -> Site:
-    """Busy for two months, quiet for half a year, and so on."""
-    changes: list[list[float]] = []
-    for rate in _rates(rng):
-        changes.append([])
-        time, is_busy = 0.0, bool(rng.random() < 0.2)
-        while time < DAYS:
-            until = min(time + rng.exponential(60 if is_busy else 200), DAYS)
-            changes[-1] += _poisson(rng, rate * (4.0 if is_busy else 0.3), time, until)
-            time, is_busy = until, not is_busy
-    return _site(changes)
-
-
-def weekdays(rng: Rng) -> Site:
-    """From eight to three, five days a week."""
-    pages = (_poisson(rng, 1.4 * rate) for rate in _rates(rng))
-    return _site([[int(t) + 0.33 + 0.3 * rng.random() for t in times if int(t) % 7 < 5] for times in pages])
-
-
-def periodic(rng: Rng) -> Site:
-    """Daily, weekly, monthly, each quarter, each year: nearly on time."""
-    periods = rng.choice([1.0, 7.0, 30.0, 90.0, 365.0, 1000.0], N_PAGES, p=[0.03, 0.1, 0.3, 0.3, 0.2, 0.07])
-    regular = (np.arange(period * rng.random(), DAYS, period) for period in periods)
-    jittered = (
-        times + 0.05 * period * rng.normal(size=times.size) for times, period in zip(regular, periods, strict=True)
-    )
-    return _site([times.tolist() for times in jittered])
-
-
-def passing(rng: Rng) -> Site:
-    """Pages come and go, after a year as a rule."""
-    birth = np.where(rng.random(N_PAGES) < 0.5, 0.0, rng.uniform(0, 0.9 * DAYS, N_PAGES))
-    end = np.minimum(birth + rng.exponential(400, N_PAGES), DAYS)
-    lives = zip(_rates(rng).tolist(), birth.tolist(), end.tolist(), strict=True)
-    return Site([_poisson(rng, 1.5 * rate, *life) for rate, *life in lives], birth, end)
-
-
-KINDS = (poisson, uniform, heavy, sections, rebuilds, bursty, aging, switching, weekdays, periodic, passing)
-
-
-def history(site: Site) -> History:
-    """Return what happens at a site, in seconds."""
-    rows = np.repeat(np.arange(N_PAGES), [len(times) for times in site.changes])
-    times = np.concatenate([np.sort(times) for times in site.changes])
-    alive = (times > site.birth[rows]) & (times < site.end[rows])
+def sample(directory: Path, name: str, number: int, importance: str, n_pages: int, announced: bool) -> History:
+    """Return some pages of a history, cut to the last part of it; times are as they were."""
+    files = [directory / f"{name}.{kind}.csv.gz" for kind in ("pages", "changes", "signals")]
+    whole = read_history(*files[: 3 if announced else 2])
+    window = whole.window()
+    end = float(min(window.end, whole.change_times.max()))
+    start = max(window.start, end - LONGEST)
+    living = np.flatnonzero((whole.end > start) & (whole.birth < end))
+    rng = np.random.default_rng([number, NAMES.index(name) if name in NAMES else len(name)])
+    rows = np.sort(rng.choice(living, min(n_pages, living.size), replace=False))
+    new_row = np.full(whole.page.size, -1)
+    new_row[rows] = np.arange(rows.size)
+    weights = rng.pareto(1.5, rows.size) + 0.1 if importance == "pareto" else np.ones(rows.size)
+    inside = (new_row[whole.change_rows] >= 0) & (whole.change_times > start)
+    if (n_changes := int(inside.sum())) > MOST_CHANGES:
+        start = float(np.sort(whole.change_times[inside])[n_changes - MOST_CHANGES])
+    kept = inside & (whole.change_times > start)
+    signals = {}
+    if whole.signal_rows is not None and whole.signal_times is not None:
+        heard = (new_row[whole.signal_rows] >= 0) & (whole.signal_times > start) & (whole.signal_times <= end)
+        signals = {"signal_rows": new_row[whole.signal_rows[heard]], "signal_times": whole.signal_times[heard]}
     return History(
-        page=np.arange(N_PAGES),
-        birth=site.birth * DAY,
-        end=site.end * DAY,
-        importance=np.ones(N_PAGES),
-        change_rows=rows[alive],
-        change_times=times[alive] * DAY,
+        page=np.arange(rows.size),
+        birth=np.maximum(whole.birth[rows], start),
+        end=np.minimum(whole.end[rows], end),
+        importance=weights,
+        change_rows=new_row[whole.change_rows[kept]],
+        change_times=whole.change_times[kept],
+        **signals,
     )
 
 
-def differences(kind: Callable[[Rng], Site], seed: int, bandwidth: float) -> tuple[float, float]:
-    """Return the default's freshness, and what it is ahead of the better of the others."""
-    happened = history(kind(np.random.default_rng([seed, len(kind.__name__)])))
-    window = {"start": 0.0, "end": DAYS * DAY, "measure_from": DAYS * DAY / 2}
-    # The sum over pages of their changes by their lives, as in docs/replay.md.
-    lives = happened.end - happened.birth
-    total = float((np.bincount(happened.change_rows, minlength=N_PAGES) / np.maximum(lives, DAY)).sum())
-    ours, *others = (replay(happened, bandwidth * total, name, **window).freshness for name in ("posterior", *OTHERS))
-    return ours, ours - max(others)
+def crawl_cell(history: History, policy: str, bandwidth: float) -> dict[str, float]:
+    """Replay one cell; return its freshness, and the mean and the 95 % quantile of delays, seconds."""
+    window = history.window()
+    crawls = bandwidth * float(history.hindsight_rates(window).sum())
+    name, _, estimator = policy.partition(":")
+    done = replay(history, crawls, name, estimator or None, start=window.start, end=window.end)
+    return {"freshness": done.freshness, "age": done.timeliness.age, "delay": done.timeliness.delay}
+
+
+def replayed(path: Path, code: str) -> dict[Cell, dict[str, float]]:
+    """Return the cells that this version of the code has replayed before."""
+    known: dict[Cell, dict[str, float]] = {}
+    if path.exists():
+        for line in path.read_text().splitlines():
+            row = json.loads(line)
+            if row["code"] == code:
+                policy, name, number, bandwidth, importance, n_pages, announced = row["cell"]
+                known[policy, name, number, bandwidth, importance, n_pages, announced] = row["found"]
+    return known
+
+
+def mean_and_error(values: Sequence[float]) -> str:
+    """Say a mean of paired differences and its standard error."""
+    error = np.std(values, ddof=1) / len(values) ** 0.5 if len(values) > 1 else np.nan
+    return f"{np.mean(values):+.4f} ±{error:.4f}"
+
+
+def say(known: dict[Cell, dict[str, float]], ours: str, others: Iterable[str]) -> None:
+    """Print what a policy is ahead of others by: over all cells, by bandwidth, by importance, by history."""
+    for other in others:
+        groups: dict[str, list[float]] = defaultdict(list)
+        for cell, found in known.items():
+            beside = known.get((other, *cell[1:]))
+            if cell[0] == ours and beside is not None:
+                _, name, _, bandwidth, importance, *_ = cell
+                for group in ("all", f"{bandwidth:g}x", importance, name):
+                    groups[group].append(found["freshness"] - beside["freshness"])
+        print(f"\n{ours} less {other}".ljust(40) + f"{'freshness':>20}{'cells':>8}{'behind by > 0.005':>20}")
+        for group, values in groups.items():
+            behind = sum(value < -0.005 for value in values)
+            print(f"{group:<40}{mean_and_error(values):>20}{len(values):>8}{behind:>20}")
 
 
 def main() -> None:
-    """Print a line for each kind of site and bandwidth."""
+    """Replay what is missing and print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    names = [kind.__name__ for kind in KINDS]
-    parser.add_argument("--kinds", choices=names, nargs="+", default=names)
-    parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3, 4])
+    parser.add_argument("--directory", type=Path, default=os.environ.get("HISTORIES", ROOT.parent / "shared/traces"))
+    parser.add_argument("--names", nargs="+", default=list(NAMES))
+    parser.add_argument("--samples", type=int, nargs="+", default=[1, 2, 3])
     parser.add_argument("--bandwidths", type=float, nargs="+", default=[0.3, 1.0, 3.0], help="crawls per change")
+    parser.add_argument("--importance", choices=("unit", "pareto"), nargs="+", default=["unit", "pareto"])
+    parser.add_argument("--policies", metavar="NAME[:ESTIMATOR]", nargs="+", default=list(POLICIES))
+    parser.add_argument("--pages", type=int, default=150)
+    parser.add_argument("--announced", action="store_true", help="with the announcements that the histories have")
     options = parser.parse_args()
-    print(f"{'site':<12}{'bandwidth':>10}{'freshness':>12}{'ahead of the better of ' + ' and '.join(OTHERS):>50}")
-    for kind in KINDS:
-        for bandwidth in options.bandwidths if kind.__name__ in options.kinds else ():
-            found = np.array([differences(kind, seed, bandwidth) for seed in options.seeds])
-            mean, error = found.mean(axis=0), found[:, 1].std(ddof=1) / len(found) ** 0.5 if len(found) > 1 else np.nan
-            print(f"{kind.__name__:<12}{bandwidth:>10g}{mean[0]:>12.4f}{mean[1]:>+40.4f} +-{error:.4f}", flush=True)
+    directory = Path(options.directory)
+    names = [name for name in options.names if not options.announced or (directory / f"{name}.signals.csv.gz").exists()]
+    if missing := [name for name in names if not (directory / f"{name}.changes.csv.gz").exists()]:
+        parser.error(f"{directory} has no {missing[0]}.changes.csv.gz; HISTORIES names the directory of histories.")
+    results, code = ROOT / "bench-output" / "histories.jsonl", version()
+    results.parent.mkdir(exist_ok=True)
+    known = replayed(results, code)
+    wanted: set[Cell] = set()
+    with results.open("a") as file:
+        for number in options.samples:
+            for name in names:
+                for importance in options.importance:
+                    history = sample(directory, name, number, importance, options.pages, options.announced)
+                    for bandwidth in options.bandwidths:
+                        for policy in options.policies:
+                            cell = policy, name, number, bandwidth, importance, options.pages, options.announced
+                            wanted.add(cell)
+                            if cell not in known:
+                                known[cell] = crawl_cell(history, policy, bandwidth)
+                                row = {"code": code, "cell": cell, "found": known[cell]}
+                                file.write(json.dumps(row) + "\n")
+                                file.flush()
+    ours = options.policies[-1]
+    say({cell: found for cell, found in known.items() if cell in wanted}, ours, options.policies[:-1])
 
 
 if __name__ == "__main__":
