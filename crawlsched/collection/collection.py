@@ -554,7 +554,6 @@ def planner_for(settings: Settings) -> Planner:
         min_crawl_interval=settings.min_crawl_interval,
         max_crawl_interval=settings.max_crawl_interval,
         max_crawl_rounds=settings.max_crawl_rounds,
-        exploration_rounds=settings.exploration_rounds,
         discovery_horizon=settings.discovery_horizon,
         signal_delay=settings.signal_delay,
         error_interval=settings.error_interval,

@@ -26,7 +26,6 @@ from crawlsched.planner.evidence.signal_counts import Listening
 from crawlsched.planner.models.likelihood_power import LearningRate
 from crawlsched.planner.models.rate_decay import Aging
 from crawlsched.planner.observation import Observation
-from crawlsched.planner.overrides.exploration import Exploration
 from crawlsched.planner.overrides.starvation import Rounds
 from crawlsched.planner.parameters.parameters import Parameters
 from crawlsched.planner.plans.plan import Plan
@@ -79,7 +78,6 @@ class Knowledge:
         min_crawl_interval: float = 0.0,
         max_crawl_interval: float | None = None,
         max_crawl_rounds: float | None = None,
-        exploration_rounds: float | None = None,
         discovery_horizon: float = DAY,
         signal_delay: float = 0.0,
         error_interval: float = 60.0,
@@ -102,8 +100,6 @@ class Knowledge:
         self.max_crawl_interval = max_crawl_interval
         if max_crawl_rounds is not None and not 1 <= max_crawl_rounds < np.inf:
             raise ValueError(f"max_crawl_rounds must be None or finite, 1 or more rounds, got {max_crawl_rounds!r}.")
-        if exploration_rounds is not None:
-            positive("exploration_rounds", exploration_rounds, "None, or rounds")
         self.discovery_horizon = positive("discovery_horizon", discovery_horizon, "seconds")
         self.signal_delay = signal_delay
         self.error_interval = positive("error_interval", error_interval, "seconds")
@@ -118,10 +114,6 @@ class Knowledge:
         known = self.further, self.own_precision, self.neighbours
         self.values = PosteriorValues(self.pages, self.posterior, self._first_parameters(), *known)
         self._rounds = None if max_crawl_rounds is None else Rounds(self.pages, max_crawl_rounds)
-        # The papers' rules do not say what is still possible, which is what a visit could teach.
-        self._exploration: Exploration | None = None
-        if exploration_rounds is not None and crawl_value == "posterior":
-            self._exploration = Exploration(self.pages, self.values, exploration_rounds)
         self._listening = Listening(self.pages, self.further, self.values)
         self.known_rates: KnownRates | None = None
         # Of one rate for each page, the expectation of the crawl value is the papers' most general rule.

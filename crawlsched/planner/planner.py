@@ -56,9 +56,6 @@ class Planner(Knowledge):
     max_crawl_rounds : float, optional
         A page of some importance that was not crawled for so many rounds, each as long as one crawl of every page
         takes, goes before long, too (`crawlsched.planner.overrides.starvation`); None: what is not worth it never goes.
-    exploration_rounds : float, optional
-        For so many rounds counts what a visit teaches: by the posterior crawl value, pages go for that, too
-        (`crawlsched.planner.overrides.exploration`); None: only for their fresh copies.
     discovery_horizon : float
         How far ahead a first crawl counts, seconds.
     signal_delay : float
@@ -117,7 +114,7 @@ class Planner(Knowledge):
         Returns
         -------
         Pick or None
-            Its reason is that of `Frontier.pick`, or ``"exploration"`` for a page that goes for what its visit teaches.
+            Its reason is that of `Frontier.pick`.
             The page is in flight until one of `crawled`, `failed`, `gone`, `moved`, `refused`, `release`, `remove`.
         """
         now, frontier = self.at(now), self.frontier
@@ -125,8 +122,6 @@ class Planner(Knowledge):
             self.work(now)
         if self._rounds is not None:
             self._rounds.before_pick(frontier, self.bandwidth, now)
-        if self._exploration is not None:
-            self._exploration.before_pick(frontier, self.threshold, now)
         pick = frontier.pick(now, host_free_at)
         if pick is None:
             self._first_crawls = 0
@@ -139,8 +134,6 @@ class Planner(Knowledge):
             # Pages go out of turn by force.
             if self._rounds is not None and self._rounds.sent(page):
                 pick = Pick(page, crawl_value, "overdue")
-            if self._exploration is not None and self._exploration.sent(page):
-                pick = Pick(page, crawl_value, "exploration")
         return pick
 
     def _follow(self, crawl_value: float, *, is_first: bool) -> None:

@@ -190,13 +190,6 @@ class Settings:
         "A page of any importance does not wait much longer than so many rounds, each as long as one crawl of every "
         "page takes, even if it is not worth it. `None`: it may wait forever.",
     )
-    exploration_rounds: float | None = _setting(
-        10.0,
-        read_optional(read_rounds),
-        "For so many rounds, each as long as one crawl of every page takes, counts what a visit teaches about how "
-        "often a page changes, and for no more than there have been yet: some pages go for that and not for their "
-        "fresh copy. `None`: none does.",
-    )
     discovery_horizon: float = _setting(
         86400.0,
         read_positive_seconds,
@@ -522,11 +515,15 @@ def _contradictions(values: Mapping[str, Any]) -> list[str]:
     return mistakes
 
 
+#: Settings of earlier versions for what is not done any more: projects that have them start as before.
+_WITHOUT_EFFECT = frozenset({"EXPLORATION_ROUNDS"})
+
+
 def _unknown_names(settings: Mapping[str, Any]) -> list[str]:
     known = [row.name.removeprefix(PREFIX) for row in SETTINGS]
     ours = [str(name).removeprefix(PREFIX) for name in settings if str(name).startswith(PREFIX)]
     mistakes = []
-    for name in sorted(set(ours).difference(known)):
+    for name in sorted(set(ours).difference(known, _WITHOUT_EFFECT)):
         near = get_close_matches(name, known, n=1)
         hint = f"did you mean {PREFIX}{near[0]}?" if near else "all of them stand in docs/reference/settings.md."
         mistakes.append(f"{PREFIX}{name} is not a setting; {hint}")

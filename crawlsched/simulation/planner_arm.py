@@ -70,7 +70,6 @@ class PlannerArm:
             rates=_grid(setting),
             signal_delay=signal_delay,
             max_crawl_rounds=default.max_crawl_rounds if default else None,
-            exploration_rounds=default.exploration_rounds if default else None,
             learned=setting.rates.learned if isinstance(setting.rates, EstimatedRates) else None,
         )
         self._planner.reserve(setting.importance.size)

@@ -228,7 +228,7 @@ def visits_until_planner_follows(
     rng, bandwidth = np.random.default_rng(seed), n_pages / DAY
     rate = rng.lognormal(np.log(1 / DAY), spread, n_pages)
     rate[::10] = 1 / DAY
-    planner = Planner(bandwidth, max_crawl_rounds=50.0, exploration_rounds=10.0)
+    planner = Planner(bandwidth, max_crawl_rounds=50.0)
     known = {"state": LIVE, "crawled_at": 0.0, "importance": 1.0}
     columns = {"page": np.arange(n_pages)} | {name: np.full(n_pages, value) for name, value in known.items()}
     planner.load(columns, None, 0.0)

@@ -17,6 +17,7 @@ __all__ = [
     "EDGES",
     "EVIDENCE",
     "EXAMPLES",
+    "HEIGHTS",
     "LEAST_STRENGTH",
     "MOST",
     "NEIGHBOURS",
@@ -27,6 +28,7 @@ __all__ = [
     "WORTH_FILING",
     "heard_of",
     "height",
+    "is_quiet",
 ]
 
 #: What has been heard of a page's neighbours, one byte each: visits that found a change and, after the first of these,
@@ -36,6 +38,7 @@ CHANGED, UNCHANGED, STRENGTH, EVIDENCE = range(4)
 NEIGHBOURS = 8
 #: Heights: shares of neighbours found changed between these, one unchanged neighbour added for what was not visited.
 EDGES = (0.2, 0.35, 0.5, 0.65, 0.8, 0.9)
+HEIGHTS = len(EDGES) + 1
 #: How a strength from 0 to 1, and evidence in nats, stand in eight bits.
 STRENGTHS = 255.0
 STEPS_PER_NAT = 64.0
@@ -55,6 +58,11 @@ def height(n_changed: int, n_unchanged: int) -> int:
     return row
 
 
+def is_quiet(n_crawls: int, n_changes: int) -> bool:
+    """Whether hardly any visit has found a page changed, which then seldom does what its neighbours do."""
+    return 8 * n_changes + 3 < n_crawls
+
+
 def heard_of(
     page: int,
     n_pages: int,
@@ -67,6 +75,8 @@ def heard_of(
     host: Any,
     host_high: Any,
     crawled_at: Any,
+    n_crawls: Any,
+    n_changes: Any,
     heard: Any,
     told: Any,
 ) -> int:
@@ -80,10 +90,10 @@ def heard_of(
     changed : bool
     surprise : float
         Probability that the page had not changed by all that was known of it.
-    worth : ndarray, shape (7,)
-        Probability that a page has changed, too, at each height.
-    state, host, host_high, crawled_at : ndarray, shape (n,)
-        Columns of `Pages`; the host in two halves, as `NumberColumn` says.
+    worth : ndarray, shape (14,)
+        Probability that a page has changed, too, at each height; then that of quiet pages.
+    state, host, host_high, crawled_at, n_crawls, n_changes : ndarray, shape (n,)
+        Columns of `Pages`; the host in two halves, as `NumberColumn` says, and of the counts the lower half.
     heard : ndarray of uint8, shape (n, 4)
         `Neighbours.heard`, brought up to date.
     told : ndarray of int, shape (16,)
@@ -117,6 +127,8 @@ def heard_of(
             heard[other, CHANGED] = (int(heard[other, CHANGED]) + 1) // 2
             heard[other, UNCHANGED] = int(heard[other, UNCHANGED]) // 2
         row = height(int(heard[other, CHANGED]), int(heard[other, UNCHANGED]))
+        if is_quiet(int(n_crawls[other]), int(n_changes[other])):
+            row += HEIGHTS
         steps = int(-log1p(-worth[row] * (int(heard[other, STRENGTH]) / STRENGTHS)) * STEPS_PER_NAT)
         if abs(steps - int(heard[other, EVIDENCE])) >= WORTH_FILING:
             heard[other, EVIDENCE] = steps
@@ -128,7 +140,7 @@ def heard_of(
 #: Arguments of the functions that are called from outside, as numba is to compile them.
 EXAMPLES = {
     "heard_of": (
-        *(0, 2, 0.0, 1.0, True, 0.5, np.zeros(len(EDGES) + 1), np.zeros(2, np.uint8), np.zeros(2, np.uint16)),
-        *(np.zeros(0, np.uint16), np.zeros(2), np.zeros((2, 4), np.uint8), np.zeros(2 * NEIGHBOURS, np.int64)),
+        *(0, 2, 0.0, 1.0, True, 0.5, np.zeros(2 * HEIGHTS), np.zeros(2, np.uint8), np.zeros(2, np.uint16)),
+        *(np.zeros(0, np.uint16), np.zeros(2), np.zeros(2, np.uint16), np.zeros(2, np.uint16), np.zeros((2, 4), np.uint8), np.zeros(2 * NEIGHBOURS, np.int64)),
     ),
 }

@@ -17,6 +17,7 @@ from crawlsched.planner.evidence.neighbour_loops import (
     CHANGED,
     EDGES,
     EVIDENCE,
+    HEIGHTS,
     LEAST_STRENGTH,
     MOST,
     NEIGHBOURS,
@@ -25,6 +26,7 @@ from crawlsched.planner.evidence.neighbour_loops import (
     STRENGTHS,
     UNCHANGED,
     WORTH_FILING,
+    is_quiet,
 )
 
 __all__ = ["Neighbours"]
@@ -39,7 +41,8 @@ _WORTH: FloatArray = np.array([0.0, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.65, 0
 _LEAD = 3.0
 # By how much more often pages may be found changed than was expected of them, whatever their neighbours do.
 _MORE_OFTEN: FloatArray = np.array([0.0, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4])
-_HEIGHTS = len(EDGES) + 1
+# Rows of heights: of pages that change, and of quiet ones.
+_HEIGHTS = 2 * HEIGHTS
 # Row of the visits to pages of whose neighbours nothing was heard.
 _NOTHING_HEARD = _HEIGHTS
 _ROWS = np.arange(_HEIGHTS + 1)
@@ -71,11 +74,11 @@ class Neighbours:
         long as there was no visit.
     n_visits : int
         How many visits it has seen itself.
-    losses : ndarray, shape (8, 8, 12)
-        For seven heights and for pages of whose neighbours nothing was heard, for eight biases, and for twelve
+    losses : ndarray, shape (15, 8, 12)
+        For seven heights of pages that change, seven of quiet pages, and for pages of whose neighbours nothing was heard, for eight biases, and for twelve
         probabilities: how much worse that has foretold what visits found than the best, nats.
-    worth : ndarray, shape (7,)
-        Probability that a page has changed, too, at each height; 0 until visits have shown otherwise.
+    worth : ndarray, shape (14,)
+        Probability that a page has changed, too, at each height, and then that of quiet pages; 0 until visits have shown otherwise.
 
     Notes
     -----
@@ -91,6 +94,8 @@ class Neighbours:
     b common to all: pages are found unchanged with (1 - b)(1 - w_h f) times the probability expected, so that what is
     wrong with expectations in general is not blamed on neighbours. Each w_h is 0 until another one is better by 3 nats.
     Where pages change on their own, or are numbered in no order, it stays 0 and all is as if there were no neighbours.
+    A page is *quiet* that hardly any visit found changed. Beside pages that change by the clock it never does what they
+    do, and on a site that is rebuilt it does: of such pages the w_h are learned apart.
 
     Examples
     --------
@@ -100,7 +105,7 @@ class Neighbours:
     >>> for visit in range(64):
     ...     neighbours.foretold(height=6, strength=1.0, fresh=0.9, changed=visit % 8 > 0)
     >>> neighbours.worth.tolist()
-    [0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.9]
+    [0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.9, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]
     """
 
     heard: npt.NDArray[np.uint8]
@@ -152,6 +157,8 @@ class Neighbours:
         strength, row = heard.item(page, STRENGTH), _NOTHING_HEARD
         if strength:
             row = _HEIGHT_OF[heard.item(page, CHANGED)][heard.item(page, UNCHANGED)]
+            if is_quiet(pages.n_crawls.low.item(page), pages.n_changes.low.item(page)):
+                row += HEIGHTS
             heard[page] = 0
         if expected:
             self.foretold(row, strength / STRENGTHS, fresh, changed)
@@ -161,8 +168,9 @@ class Neighbours:
         before = pages.crawled_at.item(page)
         if LOOPS.compiled:
             columns = pages.state, pages.host.low, pages.host.high, pages.crawled_at
+            counts = pages.n_crawls.low, pages.n_changes.low
             visit = float(before), float(now), bool(changed), float(fresh)
-            count = LOOPS.heard_of(page, pages.n, *visit, self.worth, *columns, self.heard, self._told)
+            count = LOOPS.heard_of(page, pages.n, *visit, self.worth, *columns, *counts, self.heard, self._told)
             told = self._told[:count]
         else:
             told = self._tell(page, before, now, changed, fresh)
@@ -179,6 +187,7 @@ class Neighbours:
         worthless = not (self._has_told or self.worth.any())
         host, steps_of = pages.host.item(page), _steps_of(self.worth.tobytes())
         columns = pages.state[part].tolist(), pages.host[part].tolist(), pages.crawled_at[part].tolist()
+        counts = pages.n_crawls.low, pages.n_changes.low
         told, at = [], -_HEARD
         for other, (state, its_host, last) in enumerate(zip(*columns, strict=True), low):
             at += _HEARD
@@ -202,7 +211,10 @@ class Neighbours:
                 n_changed, n_unchanged = (n_changed + 1) // 2, n_unchanged // 2
             heard[at], heard[at + UNCHANGED] = n_changed, n_unchanged
             if not worthless:
-                steps = steps_of[_HEIGHT_OF[n_changed][n_unchanged]][strength]
+                row = _HEIGHT_OF[n_changed][n_unchanged]
+                if is_quiet(counts[0].item(other), counts[1].item(other)):
+                    row += HEIGHTS
+                steps = steps_of[row][strength]
                 if abs(steps - heard[at + EVIDENCE]) >= WORTH_FILING:
                     heard[at + EVIDENCE] = steps
                     told.append(other)
@@ -214,7 +226,7 @@ class Neighbours:
         Parameters
         ----------
         height : int
-            From 0 to 6; 7 where nothing was heard.
+            From 0 to 6, of a quiet page 7 to 13; 14 where nothing was heard.
         strength : float
             Probability that it was news of the page.
         fresh : float
@@ -246,7 +258,9 @@ class Neighbours:
         self.worth = _best(self.losses)
 
     def recall(self, losses: FloatArray) -> None:
-        """Go on from the `losses` of an earlier one."""
+        """Go on from the `losses` of an earlier one; those of a version that knew no quiet pages say nothing."""
+        if np.shape(losses) != self.losses.shape:
+            return
         self.losses = np.array(losses)
         self.worth = _best(self.losses)
 

@@ -70,7 +70,7 @@ class Plan:
         What announcements are worth on sites, and in parts of sites, that have evidence of their own.
     learning_losses : ndarray, shape (3,)
         What decides the power to which pages' own likelihoods are taken: `LearningRate.losses`.
-    neighbour_losses : ndarray, shape (8, 8, 12), optional
+    neighbour_losses : ndarray, shape (15, 8, 12), optional
         What decides how far neighbours are trusted: `Neighbours.losses`.
     aging_losses : ndarray, shape (10,)
         What decides whether pages change less as they get older: `Aging.losses`.

@@ -44,7 +44,7 @@ class Snapshot:
         When pages of a host changed together, as known until then.
     learning_losses : ndarray, shape (3,), optional
         How well each learning rate has foretold visits until then: `LearningRate.losses`; none were seen by default.
-    neighbour_losses : ndarray, shape (8, 8, 12), optional
+    neighbour_losses : ndarray, shape (15, 8, 12), optional
         What decides how far neighbours are trusted: `Neighbours.losses`; none were seen by default.
     aging_losses : ndarray, shape (10,), optional
         How well each law of aging has foretold visits: `Aging.losses`; none were seen by default.

@@ -38,8 +38,6 @@ def opened(folder, now, snapshot="snapshots", fingerprinter="sha1", **more):
             "CRAWLSCHED_DATABASE_URL": f"sqlite:///{folder / 'pages.db'}",
             "CRAWLSCHED_SNAPSHOT": where,
             "CRAWLSCHED_BANDWIDTH": "2/s",
-            # It goes by a running mean of the values picked, which a snapshot holds and a store does not.
-            "CRAWLSCHED_EXPLORATION_ROUNDS": "None",
             **more,
         },
         "spider",

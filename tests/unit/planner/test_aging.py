@@ -112,7 +112,7 @@ def test_of_one_page_the_same_is_kept_as_of_many() -> None:
 def aging_collection(seed: int) -> tuple[Planner, float]:
     """Crawl a site on which a page comes every other day, changes daily at first and then hardly ever."""
     rng = np.random.default_rng(seed)
-    planner = Planner(bandwidth=2.0 / DAY, exploration_rounds=10.0)
+    planner = Planner(bandwidth=2.0 / DAY)
     planner.add(0, DAY, n=20)
     born = np.full(20, -1000 * DAY)
     last = np.full(400, np.nan)
@@ -162,7 +162,6 @@ def test_the_best_page_is_picked_where_pages_age(is_compiled: bool) -> None:
     try:
         planner, now = aging_collection(2)
         assert planner.values.parameters.aging is not None
-        planner._exploration = None
         for _ in range(100):
             now += DAY / 2
             waiting = np.arange(planner.pages.n)

@@ -90,7 +90,7 @@ def test_pages_of_other_hosts_and_pages_without_a_copy_are_no_neighbours() -> No
 def test_neighbours_found_unchanged_after_a_change_take_it_back() -> None:
     """The share of changed ones falls from 1/2 to 1/3 and 1/4; who had heard of no change has nothing to take back."""
     neighbours = Neighbours(crawled_pages(np.zeros(8)))
-    neighbours.worth[:] = [0.0, 0.2, 0.6, 0.6, 0.6, 0.6, 0.6]
+    neighbours.worth[:7] = [0.0, 0.2, 0.6, 0.6, 0.6, 0.6, 0.6]
     for page, changed in enumerate((False, True, False, False)):
         neighbours.visited(page, 10.0, 0.9, changed, expected=False)
     assert neighbours.heard[7].tolist()[:2] == [1, 2]
@@ -137,7 +137,7 @@ def test_worth_is_the_maximum_of_the_likelihood() -> None:
     likelihood[:, 1:] -= 3.0
     best = np.unravel_index(likelihood.argmax(), likelihood.shape)
     assert neighbours.worth[3] == worth[best[1]] in (0.3, 0.4, 0.5)
-    assert not neighbours.worth[[0, 1, 2, 4, 5, 6]].any()
+    assert not np.delete(neighbours.worth, 3).any()
 
 
 def test_pages_that_change_more_often_than_expected_are_not_blamed_on_their_neighbours() -> None:
@@ -146,10 +146,32 @@ def test_pages_that_change_more_often_than_expected_are_not_blamed_on_their_neig
     neighbours = Neighbours(Pages())
     for _ in range(6400):
         fresh = rng.uniform(0.5, 1.0)
-        heard = int(rng.integers(8))
-        strength = rng.uniform() if heard < 7 else 0.0
+        heard = int(rng.integers(15))
+        strength = rng.uniform() if heard < 14 else 0.0
         neighbours.foretold(heard, strength, fresh, bool(rng.random() > fresh * 0.8))
     assert not neighbours.worth.any()
+
+
+def test_pages_that_never_change_are_judged_apart_from_those_that_do() -> None:
+    """Where half of the pages change together by the clock and the others never do, only the first are told of it."""
+    planner, now = Planner(1.0), 0.0
+    planner.add(0, 0.0, n=32)
+    rng, seen, changed_at = np.random.default_rng(9), np.full(32, -1.0), 0.0
+    for visit in range(1, 2001):
+        now = float(visit)
+        changed_at = now if rng.random() < 0.01 else changed_at
+        pick = planner.pick(now, never_rests)
+        assert pick is not None
+        page = pick.page
+        changed = page % 2 == 0 and changed_at > seen[page]
+        planner.crawled(page, now, changed if seen[page] >= 0.0 else None)
+        seen[page] = now
+        if visit % 64 == 0:
+            planner.adopt(plan(planner.snapshot(), 1.0, previous=planner.plan), now)
+    worth = planner.neighbours.worth
+    assert worth[:7].max() >= 0.2, worth
+    assert worth[7:].max() <= 0.02, worth
+    assert planner.pages.n_crawls[1:32:2].mean() < 0.7 * planner.pages.n_crawls[0:32:2].mean()
 
 
 @pytest.mark.statistics
@@ -188,9 +210,10 @@ def test_numpy_and_the_loop_that_is_compiled_tell_neighbours_the_same(other_host
     by_numpy, by_rows, told = Neighbours(pages), Neighbours(pages), np.zeros(16, np.int64)
     for visit in range(1, 3001):
         if visit == 200:
-            by_numpy.worth[:] = [0.0, 0.05, 0.2, 0.3, 0.5, 0.8, 0.98]
+            by_numpy.worth[:] = [0.0, 0.05, 0.2, 0.3, 0.5, 0.8, 0.98, *(0.0, 0.0, 0.1, 0.0, 0.3, 0.4, 0.6)]
         page, changed, fresh = int(rng.integers(30)), bool(rng.random() < 0.6), float(rng.random())
         columns = pages.state, pages.host.low, pages.host.high, pages.crawled_at
+        columns += pages.n_crawls.low, pages.n_changes.low
         before = pages.crawled_at.item(page)
         by_rows.make_room(30)
         visit_of = page, 30, before, float(visit), changed, fresh
@@ -204,6 +227,9 @@ def test_numpy_and_the_loop_that_is_compiled_tell_neighbours_the_same(other_host
         assert np.array_equal(by_numpy.heard, by_rows.heard)
         if rng.random() < 0.5:
             pages.crawled_at[page] = float(visit)
+            pages.n_crawls.count_one(page)
+            if changed and page % 3:
+                pages.n_changes.count_one(page)
     assert by_rows.heard[:, EVIDENCE].any()
 
 

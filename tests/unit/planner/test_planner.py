@@ -562,7 +562,6 @@ def test_an_announcement_does_not_change_what_a_page_without_a_copy_is_worth() -
             "square_root, harmonic, lds, poisson, got 'best'",
         ),
         ({"min_crawl_interval": -1.0}, "min_crawl_interval must be seconds, 0 or more and finite, got -1.0"),
-        ({"exploration_rounds": 0.0}, r"exploration_rounds must be None, or rounds above 0 and finite, got 0.0"),
         ({"max_crawl_rounds": 0.5}, r"max_crawl_rounds must be None or finite, 1 or more rounds, got 0.5"),
         ({"min_crawl_interval": 9.0, "max_crawl_interval": 5.0}, r"at least min_crawl_interval \(9.0\), got 5.0"),
         ({"discovery_horizon": np.inf}, "discovery_horizon must be seconds above 0 and finite, got inf"),
