@@ -409,6 +409,27 @@ class Posterior(Estimator):
             return self.weights(page, before, learning_rate)
         return joint
 
+    def unchanged_one(
+        self, page: int, elapsed: float, prior: FloatArray | None = None, learning_rate: float = 1.0
+    ) -> float:
+        """Return the probability that a page does not change in a time, as `weights_one` has its rates; O(K).
+
+        Parameters
+        ----------
+        page, prior, learning_rate
+            As for `weights_one`.
+        elapsed : float
+            Seconds.
+        """
+        before = self.prior if prior is None else prior
+        if LOOPS.compiled and self.dtype != "float64":
+            table = likelihood_table(self.dtype, learning_rate)
+            columns = self._columns["log_likelihood"], page, before, table, self._grid
+            unchanged: float = LOOPS.unchanged_of_row(*columns, float(elapsed))
+            if unchanged >= 0.0:
+                return unchanged
+        return float(np.vecdot(self.weights_one(page, before, learning_rate), np.exp(self.rates * -elapsed)))
+
     def weights_many(
         self, pages: IndexArray, priors: FloatArray, groups: IndexArray, learning_rate: float = 1.0
     ) -> FloatArray:

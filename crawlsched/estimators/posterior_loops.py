@@ -115,6 +115,16 @@ def weights_of_row(stored: Any, page: int, prior: Any, likelihoods: Any, weights
     return total
 
 
+def unchanged_of_row(stored: Any, page: int, prior: Any, likelihoods: Any, rates: Any, elapsed: float) -> float:
+    """Return what `Posterior.unchanged_one` does; -1 where prior and visits rule each other out."""
+    unchanged = total = 0.0
+    for k in range(len(rates)):
+        weight = likelihoods[stored[page, k]] * prior[k]
+        total += weight
+        unchanged += weight * exp(rates[k] * -elapsed)
+    return unchanged / total if total > TINY else -1.0
+
+
 def weights_of_rows(stored: Any, pages: Any, priors: Any, groups: Any, likelihoods: Any, weights: Any) -> float:
     """Set for many pages what `weights_of_row` sets; return the least of the sums.
 
@@ -137,5 +147,6 @@ _ROW, _CODES, _PAGES = np.full(2, 0.5), np.zeros((2, 2), np.uint8), np.zeros(2, 
 EXAMPLES = {
     "update_row": (_CODES, 0, np.ones((2, 2)), _ROW, _ROW, 1.0, True, 0.0, 1.0, _CODES.astype(np.intp), _ROW, 0.5),
     "weights_of_row": (_CODES, 0, _ROW, _ROW, _ROW.copy()),
+    "unchanged_of_row": (_CODES, 0, _ROW, _ROW, _ROW, 1.0),
     "weights_of_rows": (_CODES, _PAGES, np.ones((2, 2)), _PAGES, _ROW, np.ones((2, 2))),
 }

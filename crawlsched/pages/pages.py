@@ -253,11 +253,11 @@ class Pages:
         self.rare.set_one(page, self.rare_facts.give(self.rare_facts.facts(old)._replace(**changes)))
         self.rare_facts.take_back_one(old)
 
-    def reached(self, page: int, first_seen: float = np.nan) -> None:
-        """A visit has reached the page: errors and waits are of the past, and as a rule when it became known. O(1)."""
+    def reached(self, page: int) -> None:
+        """A visit has reached the page: errors and waits are of the past, and so is when it became known. O(1)."""
         rare = self.rare.item(page)
-        if rare and self.rare_facts.facts(rare).differ_after_a_visit(first_seen):
-            self.set_rare(page, first_seen=first_seen, not_before=0.0, n_errors=0)
+        if rare and self.rare_facts.facts(rare).differ_after_a_visit:
+            self.set_rare(page, first_seen=np.nan, not_before=0.0, n_errors=0)
 
     def _change_rare(self, pages: Any, name: str, values: Any) -> None:
         rows = np.arange(*pages.indices(self.n)) if isinstance(pages, slice) else np.atleast_1d(np.asarray(pages))

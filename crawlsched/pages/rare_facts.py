@@ -40,10 +40,10 @@ class Facts(NamedTuple):
     not_before: float = 0.0
     n_errors: int = 0
 
-    def differ_after_a_visit(self, first_seen: float) -> bool:
-        """Whether a visit that reaches the page changes them, `first_seen` being what is to be kept."""
-        stays = self.first_seen == first_seen or (self.first_seen != self.first_seen and first_seen != first_seen)
-        return not stays or self.not_before != 0.0 or self.n_errors != 0
+    @property
+    def differ_after_a_visit(self) -> bool:
+        """Whether a visit that reaches the page changes them."""
+        return self.first_seen == self.first_seen or self.not_before != 0.0 or self.n_errors != 0
 
 
 _NONE = Facts()

@@ -20,11 +20,8 @@ from crawlsched.pages import ERROR, FREE, GONE, LIVE, MOVED, REFUSED, Pages, che
 from crawlsched.planner.evidence.co_change_watch import CoChangeWatch, FoundCoChanges
 from crawlsched.planner.evidence.further_sources import FurtherSources
 from crawlsched.planner.evidence.neighbours import Neighbours
-from crawlsched.planner.evidence.page_ages import keep_found
 from crawlsched.planner.evidence.page_precision import OwnPrecision, beta, learned
 from crawlsched.planner.evidence.signal_counts import Listening
-from crawlsched.planner.models.likelihood_power import LearningRate
-from crawlsched.planner.models.rate_decay import Aging
 from crawlsched.planner.observation import Observation
 from crawlsched.planner.overrides.starvation import Rounds
 from crawlsched.planner.parameters.parameters import Parameters
@@ -142,8 +139,6 @@ class Knowledge:
         self._adopting = False
         self._watch = CoChangeWatch()
         self._searching: set[int] = set()  # hosts
-        self._learning_rate = LearningRate(self.posterior.rates)
-        self._aging = Aging(self.posterior.rates)
 
     @property
     def frontier(self) -> Frontier:
@@ -261,10 +256,9 @@ class Knowledge:
         # Numbers of rows that another planner has given out; `load_further` brings what they stand for.
         known = {name: column for name, column in columns.items() if name != "further"}
         if "first_seen" in known and "crawled_at" in known:
-            # Of a page that was crawled hardly anything depends any more on when it became known.
-            found, even_interval = np.asarray(known["first_seen"], float), 1.0 / self.values.parameters.even_rate
-            kept = keep_found(found, self.values.ages.known_since, now, even_interval)
-            known["first_seen"] = np.where(np.asarray(known["crawled_at"]) > -np.inf, kept, found)
+            # Of a page that was crawled nothing depends any more on when it became known.
+            found = np.asarray(known["first_seen"], float)
+            known["first_seen"] = np.where(np.asarray(known["crawled_at"]) > -np.inf, np.nan, found)
         self.pages.set_rows(pages, known)
         self.own_precision.load(pages, columns)
         self._grow()
@@ -324,13 +318,6 @@ class Knowledge:
         self.neighbours.make_room(self.pages.n)
         self._refile(self.neighbours.with_evidence(), self.at(now))
 
-    def know_all_pages(self, now: float) -> None:
-        """Say that pages found from now on are new, because all that were there before are known.
-
-        The planner finds that out by itself when a plan is made and most pages have been crawled.
-        """
-        self.values.ages.know(self.at(now))
-
     def remove(self, pages: npt.ArrayLike) -> None:
         """Forget pages; their numbers are not given out again. O(1) a page."""
         rows = self.rows(pages)
@@ -387,7 +374,7 @@ class Knowledge:
         crawled_at, state = columns.crawled_at.item(page), columns.state.item(page)
         n_signals, covered_further = columns.n_signals.item(page), columns.further.item(page)
         elapsed, observation = now - crawled_at, None
-        has_rare_facts, modified = columns.rare.item(page), time_since_modified
+        has_rare_facts = columns.rare.item(page)
         if changed is not None and now > crawled_at > -inf and state not in (GONE, MOVED):
             source = columns.source.item(page)
             further: tuple[tuple[int, int], ...] = ()
@@ -396,16 +383,9 @@ class Knowledge:
             evidence = self._evidence(page) if n_signals or further else 0.0
             parameters, host = values.parameters_of(page), columns.host.item(page)
             prior = parameters.priors[parameters.group(host)]
-            if has_rare_facts:
-                # What is learned are rates of old pages.
-                ages, law = values.ages, parameters.aging
-                elapsed = ages.lived(page, crawled_at, now, law)
-                if time_since_modified is not None and time_since_modified < now - crawled_at:
-                    time_since_modified = ages.lived(page, now - time_since_modified, now, law)
             n_crawls = columns.n_crawls.item(page)
             if self._rule == "posterior":
-                known = parameters, prior, n_crawls > 0
-                evidence += self._foretell(page, host, *known, elapsed, crawled_at, now, evidence, changed)
+                evidence += self._foretell(page, host, parameters, prior, elapsed, crawled_at, now, evidence, changed)
             if n_signals or (further and any(n for _, n in further)):
                 self._judge_signals(page, elapsed, changed, doubt, evidence)
             visit = page, elapsed, changed, evidence
@@ -414,9 +394,9 @@ class Knowledge:
                 *visit, doubt=doubt, time_since_modified=time_since_modified, prior=prior, n_updates=n_crawls
             )
             if self.learned is not None:
-                # The papers' estimators know nothing of what ages or of what is said of other pages.
-                self.learned.observe(page, now - crawled_at, changed, n_signals, modified)
-            found = page, now, now - crawled_at, n_signals, source, evidence, changed, further, modified
+                # The papers' estimators know nothing of what is said of other pages.
+                self.learned.observe(page, elapsed, changed, n_signals, time_since_modified)
+            found = page, now, elapsed, n_signals, source, evidence, changed, further, time_since_modified
             observation = _make(Observation, found)
         else:
             self.neighbours.forget(page)
@@ -434,7 +414,7 @@ class Knowledge:
         if state != LIVE:
             columns.state[page] = LIVE
         if has_rare_facts:
-            columns.reached(page, values.ages.found_one(page, now, values.parameters.even_rate))
+            columns.reached(page)
         self._return(page, now)
         return observation
 
@@ -464,7 +444,8 @@ class Knowledge:
 
     def _fresh_by_age(self, page: int, elapsed: float) -> float:
         """Return the probability that a page has not changed, if nothing is known of it but its age."""
-        return float(np.vecdot(self.values.weights_one(page), np.exp(self.posterior.rates * -elapsed)))
+        power = self.values.parameters_of(page).learning_rate
+        return self.posterior.unchanged_one(page, elapsed, self.values.prior_one(page), power)
 
     def _foretell(
         self,
@@ -472,7 +453,6 @@ class Knowledge:
         host: int,
         parameters: Parameters,
         prior: FloatArray,
-        has_history: bool,
         elapsed: float,
         crawled_at: float,
         now: float,
@@ -488,48 +468,25 @@ class Knowledge:
             In force for the page.
         prior : ndarray, shape (K,)
             Probabilities of the rates before the first visit.
-        has_history : bool
-            Whether it has been crawled before.
         elapsed, crawled_at, now : float
             Seconds since the visit before, and the times of that and of this one.
         announced : float
             Evidence of announcements, nats.
         changed : bool
         """
-        codes, nearby, by_co_changes = (
-            self.posterior._columns["log_likelihood"],
-            self.neighbours.evidence_one(page),
-            0.0,
-        )
+        nearby, by_co_changes = self.neighbours.evidence_one(page), 0.0
         if parameters.co_changes.hosts:
             by_co_changes = parameters.co_changes.evidence_one(host, crawled_at)
         together = nearby + by_co_changes
-        # Without a plan the prior is flat, and learning less would only do something about that.
-        has_plan = parameters.even_rate < inf
-        counts = has_history and has_plan
-        visit = elapsed, announced + together, changed
-        fresh = self._learning_rate.foretold(codes, page, prior, parameters.learning_rate, *visit, counts)
-        if fresh is None:
-            fresh = self._fresh_by_age(page, elapsed)
-            if counts:
-                self._learning_rate.visited(codes[page], prior, *visit)
-        if has_plan and self.pages.rare.item(page):
-            self._learn_of_age(page, now, announced + together, changed)
+        fresh = self.posterior.unchanged_one(page, elapsed, prior, parameters.learning_rate)
         # What was announced is no surprise, whatever announcements prove worth: neighbours do not explain it.
         if announced == 0.0:
             self._watch_host(host, page, crawled_at, fresh, now, changed, together)
         by_all_else = fresh * exp(-(announced + max(together - nearby, 0.0)))
-        told = self.neighbours.visited(page, now, by_all_else, changed, expected=has_plan)
+        told = self.neighbours.visited(page, now, by_all_else, changed, expected=parameters.even_rate < inf)
         if told.size:
             self.frontier.refile(told, now)
         return together
-
-    def _learn_of_age(self, page: int, now: float, evidence: float, changed: bool) -> None:
-        """Learn from a visit whether pages change less as they get older."""
-        found, crawled_at = self.pages.first_seen.item(page), self.pages.crawled_at.item(page)
-        if found <= crawled_at:
-            weights, even_interval = self.values.weights_one(page), 1.0 / self.values.parameters_of(page).even_rate
-            self._aging.visited(weights, crawled_at - found, now - found, even_interval, evidence, changed)
 
     def _watch_host(
         self, host: int, page: int, crawled_at: float, fresh: float, now: float, changed: bool, together: float

@@ -14,8 +14,6 @@ from crawlsched.columns.number_column import NumberColumn
 from crawlsched.frontier import Pick
 from crawlsched.pages import FREE
 from crawlsched.planner.knowledge import DEFAULT_GRID, Knowledge, positive
-from crawlsched.planner.models.likelihood_power import LearningRate
-from crawlsched.planner.models.rate_decay import Aging
 from crawlsched.planner.plans.plan import Plan
 from crawlsched.planner.plans.snapshot import Snapshot
 from crawlsched.planner.slices import done_at_once
@@ -130,10 +128,9 @@ class Planner(Knowledge):
         self._in_flight.add(page)
         if reason == "value":
             self._follow(crawl_value, is_first=self.pages.crawled_at.item(page) == -np.inf)
-        elif reason == "forced":
+        elif reason == "forced" and self._rounds is not None and self._rounds.sent(page):
             # Pages go out of turn by force.
-            if self._rounds is not None and self._rounds.sent(page):
-                pick = Pick(page, crawl_value, "overdue")
+            pick = Pick(page, crawl_value, "overdue")
         return pick
 
     def _follow(self, crawl_value: float, *, is_first: bool) -> None:
@@ -246,7 +243,7 @@ class Planner(Knowledge):
             for name, column in own.items()
         }
         yield
-        time, known_since = self._now if np.isfinite(self._now) else 0.0, self.values.ages.known_since
+        time = self._now if np.isfinite(self._now) else 0.0
         return Snapshot(
             rates=self.posterior.rates,
             discovery_horizon=self.discovery_horizon,
@@ -262,10 +259,7 @@ class Planner(Knowledge):
             n_signals_total=n_total.astype(np.float64),
             signalled_for=np.maximum(self._now - since, 0.0),
             co_changes=self._newest_parameters.co_changes,
-            learning_losses=self._learning_rate.losses.copy() if self._learning_rate.n_visits else None,
             neighbour_losses=self.neighbours.losses.copy() if self.neighbours.n_visits else None,
-            aging_losses=self._aging.losses.copy() if self._aging.n_visits else None,
-            known_since=min(known_since, time) if 2 * n_visited >= n > 0 else known_since,
             **judged,
         )
 
@@ -294,13 +288,8 @@ class Planner(Knowledge):
             # What this planner knows is newer; only one that has just begun takes what a plan remembers.
             parameters = replace(parameters, co_changes=self._newest_parameters.co_changes)
         self.plan = plan
-        if not self._learning_rate.n_visits:
-            self._learning_rate = LearningRate(self.posterior.rates, plan.learning_losses)
         if not self.neighbours.n_visits and plan.neighbour_losses is not None:
             self.neighbours.recall(plan.neighbour_losses)
-        if not self._aging.n_visits:
-            self._aging = Aging(self.posterior.rates, plan.aging_losses)
-        self.values.ages.know(plan.known_since)
         if self._planned is not None:
             self._planned.divide(self.bandwidth)
         self._put_in_force(parameters, begin)

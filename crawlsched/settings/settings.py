@@ -185,7 +185,7 @@ class Settings:
         "A page is crawled at least this often, before anything of value.",
     )
     max_crawl_rounds: float | None = _setting(
-        50.0,
+        4.0,
         read_optional(read_rounds),
         "A page of any importance does not wait much longer than so many rounds, each as long as one crawl of every "
         "page takes, even if it is not worth it. `None`: it may wait forever.",

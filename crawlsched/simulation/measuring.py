@@ -103,15 +103,16 @@ def timeliness(history: History, window: Window, rows: npt.ArrayLike, times: npt
     changed, change_times = changed[counted], change_times[counted]
     weights = history.importance[changed].astype(np.float64)
     if not weights.sum() > 0.0:
-        return Timeliness(age, *[float("nan")] * 4)
+        nan = float("nan")
+        return Timeliness(age, nan, nan, nan, nan)
     order = np.lexsort((np.asarray(times), np.asarray(rows)))
     crawled, crawl_times = np.asarray(rows, np.intp)[order], np.asarray(times, np.float64)[order]
     seen = np.minimum(_next_times(changed, change_times, crawled, crawl_times, "left"), ends[changed])
     delays = seen - change_times
     order = np.argsort(delays, kind="stable")
     shares = np.cumsum(weights[order]) / weights.sum()
-    quantiles = (float(delays[order][np.searchsorted(shares, share - 1e-12)]) for share in (0.5, 0.95))
-    return Timeliness(age, float(np.average(delays, weights=weights)), *quantiles, float(delays[weights > 0].max()))
+    median, most = (float(delays[order][np.searchsorted(shares, share - 1e-12)]) for share in (0.5, 0.95))
+    return Timeliness(age, float(np.average(delays, weights=weights)), median, most, float(delays[weights > 0].max()))
 
 
 def _measured(history: History, window: Window) -> float:

@@ -106,8 +106,6 @@ class PlannerArm:
             "signalled_since": np.where(covered, crawled_at, np.nan),
         }
         self._planner.load(columns, None, now)
-        # The pages there at the beginning may be of any age; those that come later are new.
-        self._planner.know_all_pages(now)
         if self._rates is not None:
             self._tell_rates(rows, now)
 

@@ -122,7 +122,7 @@ def test_compare_prints_writes_and_draws_a_table(run: Run, tmp_path: Path) -> No
     shown = [f"{one['freshness']:.4f}" for one in table["replays"]]
     assert lines[1:3] == [["round_robin", *shown[:2]], ["greedy:known", *shown[2:]]]
     in_turn = table["replays"][0]
-    assert lines[4] == "at 0.5/s mean age delay mean median 95 % longest bandwidth saved".split()
+    assert " ".join(lines[4]) == "at 0.5/s mean age delay mean median 95 % longest bandwidth saved"
     assert lines[5][:2] == ["round_robin", f"{in_turn['age']:.3g}"]
     assert (in_turn["delay_longest"], in_turn["saved"]) == (4.0, 0.0)
     assert (tmp_path / "curve.png").read_bytes().startswith(b"\x89PNG")

@@ -8,8 +8,8 @@ The directory (beside the repository by default) has NAME.pages.csv.gz and NAME.
 NAME.signals.csv.gz, as `crawlsched replay` reads them. Of each history samples of pages are drawn, over its last two
 years or all of it where it is shorter; bandwidths are in crawls per change. Everything is learned from the start on.
 
-Each cell that has been replayed stands in bench-output/histories.jsonl, by the version of the code that replayed it: the
-table can be made in parts, and a run that was interrupted goes on. Single cells are noise of 0.005 to 0.02. What is
+Each cell that has been replayed stands in bench-output/histories.jsonl, by the version of the code that replayed it:
+the table can be made in parts, and a run that was interrupted goes on. Single cells are noise of 0.005 to 0.02. What is
 printed are means of paired differences with their standard errors, over cells and by history.
 """
 
@@ -33,7 +33,7 @@ NAMES = ("releases", "proposals", "manuals", "terms", "encyclopedia", "handbook"
 POLICIES = ("round_robin", "harmonic", "posterior")
 DAY = 86_400.0
 LONGEST = 730 * DAY
-# Where a page changes every few hours, less time and fewer pages tell as much: what a sample takes stays below a minute.
+# Where pages change every few hours, less time tells as much: what a sample takes stays below a minute.
 MOST_CHANGES = 4_000
 
 Cell = tuple[str, str, int, float, str, int, bool]  # policy, history, sample, bandwidth, importance, pages, announced

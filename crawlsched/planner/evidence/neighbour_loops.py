@@ -141,6 +141,13 @@ def heard_of(
 EXAMPLES = {
     "heard_of": (
         *(0, 2, 0.0, 1.0, True, 0.5, np.zeros(2 * HEIGHTS), np.zeros(2, np.uint8), np.zeros(2, np.uint16)),
-        *(np.zeros(0, np.uint16), np.zeros(2), np.zeros(2, np.uint16), np.zeros(2, np.uint16), np.zeros((2, 4), np.uint8), np.zeros(2 * NEIGHBOURS, np.int64)),
+        *(
+            np.zeros(0, np.uint16),
+            np.zeros(2),
+            np.zeros(2, np.uint16),
+            np.zeros(2, np.uint16),
+            np.zeros((2, 4), np.uint8),
+            np.zeros(2 * NEIGHBOURS, np.int64),
+        ),
     ),
 }

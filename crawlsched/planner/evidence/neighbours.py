@@ -75,10 +75,12 @@ class Neighbours:
     n_visits : int
         How many visits it has seen itself.
     losses : ndarray, shape (15, 8, 12)
-        For seven heights of pages that change, seven of quiet pages, and for pages of whose neighbours nothing was heard, for eight biases, and for twelve
+        For seven heights of pages that change, seven of quiet pages, and for pages of whose neighbours nothing was
+        heard, for eight biases, and for twelve
         probabilities: how much worse that has foretold what visits found than the best, nats.
     worth : ndarray, shape (14,)
-        Probability that a page has changed, too, at each height, and then that of quiet pages; 0 until visits have shown otherwise.
+        Probability that a page has changed, too, at each height, and then that of quiet pages; 0 until visits have
+        shown otherwise.
 
     Notes
     -----

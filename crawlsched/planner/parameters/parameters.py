@@ -10,17 +10,19 @@ import numpy.typing as npt
 
 from crawlsched.columns.array_types import FloatArray, IndexArray
 from crawlsched.crawl_value import undiscovered_value
-from crawlsched.planner.models.rate_decay import AgingLaw
 from crawlsched.planner.parameters.co_changes import CoChanges
 from crawlsched.planner.parameters.signal_groups import SignalGroups
 
-__all__ = ["DOUBT", "FIRST_STRENGTH", "Parameters", "value_priors"]
+__all__ = ["DOUBT", "FIRST_STRENGTH", "LIKELIHOOD_POWER", "Parameters", "value_priors"]
 
 
 #: For how many announcements a source's precision counts beside a page's own, before pages have shown how they differ.
 FIRST_STRENGTH = 4.0
 #: How much fast rates are doubted in crawl values: their weight is divided by this power of rate / even rate.
 DOUBT = 0.5
+#: Power to which the likelihood of a page's own visits is taken. Real pages change in bursts: one that was found
+#: changed is not as likely to have changed again as a Poisson page would be, and Bayes' rule learns too much of it.
+LIKELIHOOD_POWER = 0.7
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,9 +53,7 @@ class Parameters:
     signal_groups : SignalGroups
         Sites, and parts of sites, whose announcements are worth something else than those of their source elsewhere.
     learning_rate : float
-        Power of pages' own likelihoods, as `LearningRate` finds it.
-    aging : AgingLaw, optional
-        How much faster pages change that were found lately; not at all by default.
+        Power of pages' own likelihoods; `LIKELIHOOD_POWER` in plans.
     value_priors : ndarray, shape (G, K)
         `priors` as crawl values take them: a rate r above the even rate R/n counts as if it were less likely by the
         factor (r n/R)^(-1/2).
@@ -77,7 +77,6 @@ class Parameters:
     signal_groups: SignalGroups = field(default_factory=SignalGroups)
     signal_strengths: FloatArray = None  # type: ignore[assignment]
     learning_rate: float = 1.0
-    aging: AgingLaw | None = None
 
     def __post_init__(self) -> None:
         if self.signal_strengths is None:

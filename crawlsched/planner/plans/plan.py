@@ -12,10 +12,8 @@ import numpy.typing as npt
 from crawlsched.columns.array_types import FloatArray
 from crawlsched.estimators import grid_id, learn_prior
 from crawlsched.estimators.log_weights import relative_likelihoods
-from crawlsched.planner.models.likelihood_power import LEARNING_RATES, best_learning_rate, first_losses
-from crawlsched.planner.models.rate_decay import best_law, first_aging_losses
 from crawlsched.planner.parameters.co_changes import CoChanges
-from crawlsched.planner.parameters.parameters import FIRST_STRENGTH, Parameters, value_priors
+from crawlsched.planner.parameters.parameters import FIRST_STRENGTH, LIKELIHOOD_POWER, Parameters, value_priors
 from crawlsched.planner.parameters.signal_groups import SignalGroups
 from crawlsched.planner.plans.signal_learning import learn_signals
 from crawlsched.planner.plans.signal_strengths import learn_strengths
@@ -68,14 +66,8 @@ class Plan:
         For how many announcements what is known of each source counts beside what is known of a page.
     signal_groups : SignalGroups
         What announcements are worth on sites, and in parts of sites, that have evidence of their own.
-    learning_losses : ndarray, shape (3,)
-        What decides the power to which pages' own likelihoods are taken: `LearningRate.losses`.
     neighbour_losses : ndarray, shape (15, 8, 12), optional
         What decides how far neighbours are trusted: `Neighbours.losses`.
-    aging_losses : ndarray, shape (10,)
-        What decides whether pages change less as they get older: `Aging.losses`.
-    known_since : float
-        When the collection was known for the most part, POSIX seconds: pages found later are new; inf: not yet.
     """
 
     time: float
@@ -92,15 +84,7 @@ class Plan:
     co_changes: CoChanges = field(default_factory=CoChanges)
     signal_groups: SignalGroups = field(default_factory=SignalGroups)
     signal_strengths: FloatArray = None  # type: ignore[assignment]
-    learning_losses: FloatArray = field(default_factory=first_losses)
     neighbour_losses: FloatArray | None = None
-    aging_losses: FloatArray = field(default_factory=first_aging_losses)
-    known_since: float = np.inf
-
-    @property
-    def learning_rate(self) -> float:
-        """Power to which pages' own likelihoods are taken."""
-        return best_learning_rate(self.learning_losses)
 
     def __post_init__(self) -> None:
         if self.signal_strengths is None:
@@ -135,8 +119,7 @@ class Plan:
         columns = self.priors, group_of_host, weights, signal_rates
         signals = self.signal_groups, self.signal_strengths
         known = *columns, rates, max(discovery_horizon, 1.0 / even_rate), self.co_changes, even_rate
-        aging = best_law(self.aging_losses, 1.0 / even_rate)
-        return Parameters(*known, *signals, learning_rate=self.learning_rate, aging=aging)
+        return Parameters(*known, *signals, learning_rate=LIKELIHOOD_POWER)
 
     def to_dict(self, host_names: Sequence[str] | None = None) -> dict[str, Any]:
         """Return the plan as plain numbers, lists and texts, as JSON can hold them.
@@ -149,8 +132,6 @@ class Plan:
         data = {field.name: getattr(self, field.name) for field in fields(self)}
         plain = {name: value.tolist() if isinstance(value, np.ndarray) else value for name, value in data.items()}
         hosts: list[Any] = list(self.group_hosts)
-        # JSON knows no infinity.
-        plain["known_since"] = self.known_since if np.isfinite(self.known_since) else None
         plain["co_changes"] = self.co_changes.to_list(host_names)
         plain["signal_groups"] = self.signal_groups.to_list(host_names)
         plain["group_hosts"] = hosts if host_names is None else [host_names[host] for host in hosts]
@@ -172,21 +153,16 @@ class Plan:
         ValueError
             If something is missing.
         """
-        # Plans of earlier versions know no groups, no strengths and no losses.
+        # Plans of earlier versions know no groups, no strengths and no losses; what they know beside it is not needed.
         usual = [FIRST_STRENGTH] * len(data.get("signal_weights", ()))
-        losses = {"learning_losses": first_losses(), "neighbour_losses": None}
-        losses |= {"aging_losses": first_aging_losses(), "known_since": None}
-        data = {"signal_groups": [], "signal_strengths": usual, **losses, **data}
+        data = {"signal_groups": [], "signal_strengths": usual, "neighbour_losses": None, **data}
         missing = [field.name for field in fields(cls) if field.name not in data]
         if missing:
             raise ValueError(f"data must hold what Plan.to_dict() returned, but {', '.join(missing)} is missing.")
         given = {field.name: data[field.name] for field in fields(cls)}
         arrays = "priors", "signal_weights", "signal_rates", "signal_strengths", "precision_intervals", "demand"
-        for name in (*arrays, "learning_losses", "aging_losses"):
+        for name in arrays:
             given[name] = np.asarray(given[name], dtype=np.float64)
-        # Plans of earlier versions compared two smaller learning rates, too.
-        given["learning_losses"] = given["learning_losses"][-len(LEARNING_RATES) :]
-        given["known_since"] = np.inf if given["known_since"] is None else given["known_since"]
         if given["neighbour_losses"] is not None:
             given["neighbour_losses"] = np.asarray(given["neighbour_losses"], dtype=np.float64)
         given["demand"] = given["demand"].reshape(-1, 2)
@@ -235,20 +211,13 @@ def plan(
     """
     if not 0 < bandwidth < np.inf:
         raise ValueError(f"bandwidth must be crawls per second above 0 and finite, got {bandwidth!r}.")
-    losses = snapshot.learning_losses
-    if losses is None:
-        losses = first_losses() if previous is None else previous.learning_losses
     nearby = snapshot.neighbour_losses
     if nearby is None and previous is not None:
         nearby = previous.neighbour_losses
-    aging = snapshot.aging_losses
-    if aging is None:
-        aging = first_aging_losses() if previous is None else previous.aging_losses
-    learning_rate = best_learning_rate(losses)
-    priors, group_hosts = _learn_priors(snapshot, learning_rate)
+    priors, group_hosts = _learn_priors(snapshot)
     known = None if previous is None else (previous.signal_weights, previous.precision_intervals)
     learned = learn_signals(snapshot, signal_observations, known)
-    threshold, demand = _demand(snapshot, priors, group_hosts, bandwidth, learning_rate)
+    threshold, demand = _demand(snapshot, priors, group_hosts, bandwidth)
     return Plan(
         time=snapshot.time,
         rates_id=grid_id(snapshot.rates),
@@ -264,17 +233,14 @@ def plan(
         co_changes=snapshot.co_changes,
         signal_groups=learned.groups,
         signal_strengths=learn_strengths(snapshot, learned),
-        learning_losses=losses,
         neighbour_losses=nearby,
-        aging_losses=aging,
-        known_since=snapshot.known_since,
     )
 
 
-def _learn_priors(snapshot: Snapshot, learning_rate: float) -> tuple[FloatArray, tuple[int, ...]]:
+def _learn_priors(snapshot: Snapshot) -> tuple[FloatArray, tuple[int, ...]]:
     if not snapshot.pages.size:
         return np.full((1, snapshot.rates.size), 1 / snapshot.rates.size), ()
-    whole = learn_prior(snapshot.log_likelihood, learning_rate=learning_rate)
+    whole = learn_prior(snapshot.log_likelihood, learning_rate=LIKELIHOOD_POWER)
     visited = np.bincount(snapshot.hosts)
     largest = np.argsort(-visited, kind="stable")[:_MOST_GROUPS]
     grouped = np.sort(largest[visited[largest] >= _LEAST_GROUP])
@@ -286,12 +252,12 @@ def _learn_priors(snapshot: Snapshot, learning_rate: float) -> tuple[FloatArray,
     group = group_of_host[snapshot.hosts]
     inside = np.flatnonzero(group >= 0)
     of_groups = snapshot.log_likelihood[inside], group[inside], whole
-    learned = learn_prior(*of_groups, n_groups=grouped.size, learning_rate=learning_rate)
+    learned = learn_prior(*of_groups, n_groups=grouped.size, learning_rate=LIKELIHOOD_POWER)
     return np.vstack([whole, learned]), tuple(grouped.tolist())
 
 
 def _demand(
-    snapshot: Snapshot, priors: FloatArray, group_hosts: tuple[int, ...], bandwidth: float, learning_rate: float
+    snapshot: Snapshot, priors: FloatArray, group_hosts: tuple[int, ...], bandwidth: float
 ) -> tuple[float, FloatArray]:
     """Return the threshold and the demand curve; each page is crawled whenever its value reaches the threshold."""
     chosen = np.arange(0, snapshot.pages.size, max(1, snapshot.pages.size // _DEMAND_SAMPLE))
@@ -303,7 +269,7 @@ def _demand(
     group_of_host = np.zeros(int(snapshot.hosts.max()) + 1, np.intp)
     group_of_host[list(group_hosts)] = np.arange(1, len(group_hosts) + 1)
     rows = value_priors(priors, snapshot.rates, even_rate)[group_of_host[snapshot.hosts[chosen]]]
-    likelihood = relative_likelihoods(snapshot.log_likelihood[chosen], learning_rate) * rows
+    likelihood = relative_likelihoods(snapshot.log_likelihood[chosen], LIKELIHOOD_POWER) * rows
     likelihood /= likelihood.sum(axis=1, keepdims=True)
     importance = snapshot.importance[chosen]
     highest = float((np.vecdot(likelihood, 1 / snapshot.rates) * importance).max())

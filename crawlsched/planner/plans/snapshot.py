@@ -42,14 +42,8 @@ class Snapshot:
         Of the same pages: how many announcements visits found true and false, as `OwnPrecision` counts them.
     co_changes : CoChanges
         When pages of a host changed together, as known until then.
-    learning_losses : ndarray, shape (3,), optional
-        How well each learning rate has foretold visits until then: `LearningRate.losses`; none were seen by default.
     neighbour_losses : ndarray, shape (15, 8, 12), optional
         What decides how far neighbours are trusted: `Neighbours.losses`; none were seen by default.
-    aging_losses : ndarray, shape (10,), optional
-        How well each law of aging has foretold visits: `Aging.losses`; none were seen by default.
-    known_since : float
-        When the collection was known for the most part, POSIX seconds; inf: not yet.
     """
 
     rates: FloatArray
@@ -68,7 +62,4 @@ class Snapshot:
     true_signals: FloatArray
     false_signals: FloatArray
     co_changes: CoChanges = field(default_factory=CoChanges)
-    learning_losses: FloatArray | None = None
     neighbour_losses: FloatArray | None = None
-    aging_losses: FloatArray | None = None
-    known_since: float = np.inf

@@ -15,7 +15,6 @@ from crawlsched.pages import Pages
 from crawlsched.planner.evidence.announcements import PageSignals
 from crawlsched.planner.evidence.further_sources import FurtherSources
 from crawlsched.planner.evidence.neighbours import Neighbours
-from crawlsched.planner.evidence.page_ages import Ages
 from crawlsched.planner.evidence.page_precision import OwnPrecision
 from crawlsched.planner.parameters.parameters import Parameters
 from crawlsched.planner.values.compiled_batch import LOOPS as GATHERED
@@ -92,9 +91,6 @@ class PosteriorValues(PageSignals):
         super().__init__(pages, parameters, further, own_precision)
         self._posterior = posterior
         self._grid = Grid(posterior.rates)
-        self.ages = Ages(pages)
-        rates = posterior.rates
-        self._log_ratio = float(np.log(rates[-1] / rates[0])) / max(rates.size - 1, 1) or 1.0
         self._signalled_share = 0.0  # of the pages looked at in the last calls, those with announcements
         self._neighbours = Neighbours(pages) if neighbours is None else neighbours
 
@@ -114,8 +110,6 @@ class PosteriorValues(PageSignals):
             rows = pages if part is None else pages[part]
             groups = parameters.groups(self._pages.host[rows])
             found = self._posterior.weights_many(rows, getattr(parameters, name), groups, parameters.learning_rate)
-            if parameters.aging is not None:
-                self.ages.quicken(found, rows, parameters.aging, parameters.even_rate, self._log_ratio)
             if part is None:
                 return found
             weights[part] = found
@@ -128,26 +122,14 @@ class PosteriorValues(PageSignals):
         return prior
 
     def weights_one(self, page: int) -> FloatArray:
-        """Return the posterior probabilities of the rates for one page when it is old, shape (K,)."""
+        """Return the posterior probabilities of the rates for one page, shape (K,)."""
         return self._posterior.weights_one(page, self.prior_one(page), self.parameters_of(page).learning_rate)
 
     def value_weights_one(self, page: int) -> FloatArray:
         """Return what each rate counts for in the crawl value of one page, shape (K,)."""
         parameters = self.parameters_of(page)
         prior = parameters.value_priors[parameters.group(self._pages.host.item(page))]
-        weights = self._posterior.weights_one(page, prior, parameters.learning_rate)
-        if parameters.aging is not None and self._pages.rare.item(page):
-            self.ages.quicken_one(weights, page, parameters.aging, parameters.even_rate, self._log_ratio)
-        return weights
-
-    def paces(self, pages: IndexArray) -> FloatArray:
-        """Return how many times as often as when they are old pages change at present, shape (n,); see `Ages`."""
-        paces = np.ones(pages.size)
-        for parameters, part in self._by_parameters(pages):
-            if parameters.aging is not None:
-                rows = np.arange(pages.size) if part is None else np.flatnonzero(part)
-                paces[rows] = self.ages.paces(pages[rows], parameters.aging, parameters.even_rate)
-        return paces
+        return self._posterior.weights_one(page, prior, parameters.learning_rate)
 
     # -- what pages around a page say of it
 
@@ -205,7 +187,6 @@ class PosteriorValues(PageSignals):
             *(getattr(columns, name)[pages] for name in _DECIDING),
             *self._own.columns(pages).values(),
             self._neighbours.evidence_of(pages),
-            self.paces(pages),
             # What further sources say stands elsewhere: such a page is like no other.
             np.where(columns.further[pages] > 0, pages + 1, 0),
         ]

@@ -22,7 +22,6 @@ from crawlsched.frontier.buckets.entries import LOOPS as BUCKET_LOOPS
 from crawlsched.frontier.buckets.entries import CompactEntries, PlainEntries
 from crawlsched.pages import FREE
 from crawlsched.planner import Planner, plan
-from crawlsched.planner.evidence.page_ages import Ages
 from crawlsched.planner.values.plug_in_values import PointValues, RuleValues
 from crawlsched.planner.values.rules import RULES
 from crawlsched.planner.values.signalled import Grid, GrowingValues, SignalledValues
@@ -76,8 +75,6 @@ def known(planner: Planner, now: float) -> Iterator[Any]:
         yield planner.frontier.values.supposing(alive, np.full(alive.size, now), np.ones(alive.size)).at(now + 50.0)
     yield planner.posterior.log_likelihood(alive)
     yield planner.neighbours.heard.astype(float)
-    losses = planner.snapshot().learning_losses
-    yield [] if losses is None else losses
 
 
 def values_of_rows() -> Iterator[Any]:
@@ -117,14 +114,6 @@ def entries() -> Iterator[Any]:
         yield np.sort(held.take(key, 10, column, 3, 6))
 
 
-def ages() -> Iterator[Any]:
-    """Quicken the rates of pages that are young."""
-    rng = np.random.default_rng(2)
-    weights = rng.dirichlet(np.ones(24), 9)
-    Ages._shift(weights, np.arange(0, 9, 2), rng.exponential(3.0, 5))
-    yield weights
-
-
 def arrays() -> Iterator[Any]:
     """Evaluate crawl values of an array."""
     yield noisy_value(np.random.default_rng(2).exponential(3.0, 70_000), 2.0, 0.5, 0.3, 1.1)
@@ -135,7 +124,6 @@ HISTORIES: dict[str, Callable[[], Iterator[Any]]] = {
     "greedy_ncis": lambda: history("greedy_ncis"),
     "values of rows": values_of_rows,
     "entries": entries,
-    "ages": ages,
     "arrays": arrays,
 }
 

@@ -14,7 +14,6 @@ from crawlsched.frontier import PageValues
 from crawlsched.pages import Pages
 from crawlsched.planner import DEFAULT_GRID, Planner
 from crawlsched.planner.evidence.page_precision import COLUMNS
-from crawlsched.planner.models.rate_decay import AgingLaw
 from crawlsched.planner.parameters.co_changes import CoChanges, HostCoChanges
 from crawlsched.planner.parameters.parameters import Parameters
 from crawlsched.planner.parameters.signal_groups import WHOLE_SITE, SignalGroup, SignalGroups
@@ -56,9 +55,7 @@ def collection(seed: int, n: int = 60) -> tuple[PosteriorValues, np.ndarray]:
     edits = HostCoChanges(NOW - 1e7, NOW, np.array([NOW - 1e4, NOW - 1e2]), np.array([0.7, 0.4]))
     together = CoChanges({1: edits})
     known = priors, np.array([1, 2, 0]), weights, rates, DEFAULT_GRID, 86_400.0, together
-    # Of half of the pages it is known how old they are.
-    pages.first_seen[rows[rng.random(n) < 0.5]] = np.nan
-    parameters = Parameters(*known, aging=AgingLaw(strength=3.0, half_age=1e5))
+    parameters = Parameters(*known)
     return PosteriorValues(pages, posterior, parameters), rows
 
 

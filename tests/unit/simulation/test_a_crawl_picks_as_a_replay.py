@@ -43,7 +43,6 @@ def crawl_of(history: History, **settings: object) -> list[int]:
         "host": np.zeros(N_PAGES, np.intp),
     }
     planner.load(columns, None, 0.0)
-    planner.know_all_pages(0.0)
     picked = []
     for slot in range(1, int(END * BANDWIDTH) + 1):
         now = slot / BANDWIDTH
