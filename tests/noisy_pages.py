@@ -79,9 +79,9 @@ class Judge:
         given = given_trace(facts, content)
         ruled, finding, noise = self._ruled(facts, content, None)
         self.counts.visits += 1
-        self.probes.visited()
+        self.probes.n_visits += 1
         is_held = ruled.ask is not None
-        if is_held or (finding is not None and noise is not None and self.probes.is_wanted(0, finding, noise)):
+        if is_held or (finding is not None and noise is not None and self.probes.is_wanted(finding, noise)):
             second = self._read(url, fetch(), facts)
             self.counts.probes += 1
             self.probes.n_asked += 1
@@ -122,6 +122,7 @@ class Judge:
             first=first,
             may_ask=first is None and self.with_probes,
             confirms_return=self.probes.confirms_return(detector.noise),
+            knows_template=not self.with_probes or self.probes.knows(detector.noise),
         )
         if ruled.accepts:
             detector.accept(content.seen, finding)

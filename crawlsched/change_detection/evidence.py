@@ -128,6 +128,10 @@ class Evidence:
         """
         if self.is_protected:
             return False
+        # A page that is written anew between all visits looks as one that changes by itself. Where its name does not
+        # say that nobody writes it, more than digits are told.
+        if self.hint < 2 and not (self.only_digits or is_order):
+            return False
         hint = min(self.hint, 2)
         least, share = (_VISITS_ORDER, _SHARE_ORDER) if is_order else (_VISITS[hint], _SHARES[hint])
         if n_pages < _PAGES_BY_VISITS:  # a page that has no other beside it may well change at each visit

@@ -128,6 +128,7 @@ def ruling(
     first: Content | None = None,
     may_ask: bool = False,
     confirms_return: bool = True,
+    knows_template: bool = True,
     min_change: float = 0.0,
 ) -> Ruling:
     """Decide what a visit means.
@@ -150,6 +151,8 @@ def ruling(
         Whether a second fetch may be asked for; a host is asked for a page that cannot exist all the same.
     confirms_return : bool, default True
         Whether one is asked for where the page says what it said before.
+    knows_template : bool, default True
+        False: one is asked for wherever the page looks changed.
     min_change : float, default 0
         A change of which 1 - similarity is less counts as none. What was kept stays then, so that small changes add
         up until together they count.
@@ -191,7 +194,7 @@ def ruling(
         may_ask
         and first is None
         and not is_owed
-        and _is_in_doubt(facts, content, finding, returned and confirms_return)
+        and (not knows_template or _is_in_doubt(facts, content, finding, returned and confirms_return))
     ):
         return Ruling(Outcome.PROBED, ForSpider.NOTHING, ask=Ask.SECOND)
     size = _size(facts, content, finding)

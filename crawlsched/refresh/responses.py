@@ -164,7 +164,8 @@ class Responses:
         suspicion = Suspicion.NONE
         if page == visit.page:
             suspicion = self._collection.wrong_pages.suspect(visit.host, facts, content)
-            self._probes.visited()
+            self._probes.n_visits += 1
+        noise = None if detector is None else detector.noise
         ruled = ruling(
             facts,
             content,
@@ -173,7 +174,8 @@ class Responses:
             suspicion,
             first=first,
             may_ask=page == visit.page and first is None and self._probes.may_ask(page),
-            confirms_return=self._probes.confirms_return(None if detector is None else detector.noise),
+            confirms_return=self._probes.confirms_return(noise),
+            knows_template=self._probes.knows(noise),
             min_change=self._min_change,
         )
         self.on_ruling(visit, content, ruled)
@@ -248,7 +250,7 @@ class Responses:
         self._observe(visit, ruled, page, fetched, now)
         self._collection.put_facts(ruled.facts or facts, now)
         may_teach = page == visit.page and visit.probe is None and finding is not None and detector is not None
-        if may_teach and self._probes.is_wanted(visit.host, finding, detector.noise):  # type: ignore[union-attr, arg-type]
+        if may_teach and self._probes.is_wanted(finding, detector.noise):  # type: ignore[union-attr, arg-type]
             self._planner.hold(page)
             given = given_trace(facts, content)
             self._probes.ask(Probe(page, visit.host, content, False, visit.validated, now, given))
@@ -411,8 +413,6 @@ class Responses:
         self._count(f"crawlsched/resolved/{outcome}")
         self._hear_of_host(visit, outcome, fetched, now)
         self._planner.release_host(visit.host)
-        if visit.probe is not None:
-            self._probes.ended(visit.probe)
         if visit.page < 0 or not self._collection.knows(visit.page):
             return
         if outcome is not Outcome.PROBED:

@@ -179,12 +179,10 @@ class Outgoing:
         """Return what has to be fetched before a visit can be judged, longest asked for first, and begin its visit."""
         while (probe := self._probes.next_due(lambda host: host_free_at(host, now) <= now)) is not None:
             if not self._collection.knows(probe.page):  # forgotten meanwhile
-                self._probes.ended(probe)
                 continue
             page = probe.page
             known = self._facts_to_send(page, now)
             if known is None:
-                self._probes.ended(probe)
                 continue
             facts = known._replace(url=probe.impossible_url or known.url)
             visit = self._visits.open(page=page, host=probe.host, url=facts.url, now=now)

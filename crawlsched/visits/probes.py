@@ -12,7 +12,7 @@ from crawlsched.content.reading import Content
 
 __all__ = ["Probe", "Probes"]
 
-# So many probes are made of a template's first visits.
+# A template is known after so many probes.
 _FIRST_PROBES = 3
 # Visits that look changed are all probed until so many probes in a row have found nothing that was not known.
 _QUIET_PROBES = 5
@@ -22,7 +22,7 @@ _SHARE_UNTIL_CONFIRMED = 0.1
 _CONFIRMED = 12
 _RETURNS = 5.0
 _MOST_WAITING = 50
-# Second fetches by which is only learned: this share of all visits, and so many more.
+# Second fetches of visits that are judged: as long as there were fewer than this share of visits, and so many more.
 _SHARE, _AT_LEAST = 0.04, 6
 # While first copies are made no page is fetched twice, until so many visits were made.
 _ENOUGH_VISITS = 1_000
@@ -76,9 +76,10 @@ class Probes:
 
     Notes
     -----
-    A visit is put off only where a second fetch has to tell (see `ruling`); all others are judged at once, and probed
-    to learn from. Those are few: three of a template's first visits, visits that look changed until five in a row have
-    shown nothing new, and ever fewer after that; together 4 in a hundred visits and 6 more.
+    A visit is put off where a second fetch has to tell, as `ruling` says, and where a page looks changed of a template
+    that was not probed three times yet. The rest is judged at once, and some probed nevertheless: those that look
+    changed until five in a row have shown nothing new, and ever fewer after that; together 4 in a hundred visits and 6
+    more.
     """
 
     def __init__(self, rng: Random, makes_first_copies: Callable[[], bool], *, enabled: bool = True) -> None:
@@ -87,23 +88,16 @@ class Probes:
         self._enabled = enabled
         self._waiting: deque[Probe] = deque()
         self._not_again: set[int] = set()
-        self._open_hosts: dict[int, int] = {}
         self.n_visits = 0
-        self._n_shared = 0  # those of which second fetches may be a share
         self.n_asked = 0
 
     def __len__(self) -> int:
         """How many wait."""
         return len(self._waiting)
 
-    def visited(self) -> None:
-        """A page was visited."""
-        self.n_visits += 1
-        self._n_shared += self._have_turn
-
     @property
     def _have_turn(self) -> bool:
-        """Whether pages are fetched twice now."""
+        """Whether second fetches have room, and are worth as much as what goes out now."""
         has_room = self._enabled and len(self._waiting) < _MOST_WAITING
         return has_room and (self.n_visits >= _ENOUGH_VISITS or not self._makes_first_copies())
 
@@ -132,21 +126,22 @@ class Probes:
         n = 0 if noise is None else noise.n_returns
         return self._rng.random() * (n + 1) < _RETURNS
 
-    def is_wanted(self, host: int, finding: Finding, noise: TemplateNoise) -> bool:
+    def knows(self, noise: TemplateNoise | None) -> bool:
+        """Tell whether so much is known of a template that a change can be told without a second fetch."""
+        return noise is None or noise.n_probes >= _FIRST_PROBES
+
+    def is_wanted(self, finding: Finding, noise: TemplateNoise) -> bool:
         """Decide whether a visit that has been judged is worth a second fetch.
 
         Parameters
         ----------
-        host : int
         finding : Finding
             What it found.
         noise : TemplateNoise
             What is known of the page's template.
         """
-        if not self._have_turn or self.n_asked >= _AT_LEAST + _SHARE * self._n_shared:
+        if not self._have_turn or self.n_asked >= _AT_LEAST + _SHARE * self.n_visits:
             return False
-        if finding.kind == "first":
-            return noise.n_probes < _FIRST_PROBES and not self._open_hosts.get(host)
         if finding.is_news:
             return noise.n_quiet < _QUIET_PROBES or self._rng.random() * (noise.n_quiet + 2) < 1.0
         if finding.reason == "noise":
@@ -157,7 +152,6 @@ class Probes:
     def ask(self, probe: Probe) -> None:
         """Put a probe in line for a slot."""
         self._waiting.append(probe)
-        self._open_hosts[probe.host] = self._open_hosts.get(probe.host, 0) + 1
         self.n_asked += 1
 
     def next_due(self, is_free: Callable[[int], bool]) -> Probe | None:
@@ -174,13 +168,4 @@ class Probes:
         for probe in old:
             self._waiting.remove(probe)
             self._not_again.add(probe.page)
-            self.ended(probe)
         return old
-
-    def ended(self, probe: Probe) -> None:
-        """A probe was made, or given up."""
-        left = self._open_hosts.get(probe.host, 0) - 1
-        if left > 0:
-            self._open_hosts[probe.host] = left
-        else:
-            self._open_hosts.pop(probe.host, None)
