@@ -9,12 +9,14 @@ import numpy as np
 from crawlsched.cli.target import Target
 from crawlsched.columns.array_types import IndexArray
 from crawlsched.pages import ERROR, LIVE, NEW
+from crawlsched.settings import Settings
+from crawlsched.settings.page_rules import read_host_shares, read_page_rules
 
 if TYPE_CHECKING:
     from crawlsched.planner import Plan, Planner
     from crawlsched.store import Store
 
-__all__ = ["Totals", "add_up", "fresh_now", "newest_plan", "planner_of_page", "planners", "wanted"]
+__all__ = ["Totals", "add_up", "fresh_now", "newest_plan", "planner_of_page", "planners", "settings_of", "wanted"]
 
 # Pages in memory at once: a quarter of a gigabyte with all that is computed of them.
 _BLOCK = 100_000
@@ -22,10 +24,23 @@ _BLOCK = 100_000
 _WANTED = (NEW, LIVE, ERROR)
 
 
-def planner_of_page(store: "Store", target: Target, page: int, now: float) -> "Planner":
-    """Return a planner that knows a single page (its number is 0) and the newest plan."""
+def planner_of_page(store: "Store", target: Target, page: int, url: str, now: float) -> "Planner":
+    """Return a planner that knows a single page (its number is 0), its rule, and the newest plan."""
+    from crawlsched.collection.page_rules import PageRules
+
     planner, _ = next(planners(store, target, now, pages=[page]))
+    planner.set_intervals([0], [PageRules(settings_of(store, target).pages).number(url)], now)
     return planner
+
+
+def settings_of(store: "Store", target: Target) -> Settings:
+    """Return the settings that count: the project's, or outside of it those that the crawl has left."""
+    owner = store.owner()
+    known = {} if owner is None or target.is_project else dict(owner.status.get("planner", {}))
+    for name, read in (("pages", read_page_rules), ("host_shares", read_host_shares)):
+        if name in known:
+            known[name] = read(known[name])
+    return replace(target.settings, **known)
 
 
 def newest_plan(store: "Store", host_number: Callable[[str], int] | None = None) -> "Plan | None":
@@ -109,10 +124,7 @@ def planners(
     plan = newest_plan(store, host_number)
     owner = store.owner()
     status = owner.status if owner is not None else {}
-    settings = target.settings
-    if not target.is_project:
-        # Outside of the project nobody knows its settings but the crawl, which has left those that planning needs.
-        settings = replace(settings, **status.get("planner", {}))
+    settings = settings_of(store, target)
     first = planner_for(settings)
     grid, n_rates = first.grid, first.posterior.rates.size
     several = store.further_sources()

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 from crawlsched.change_signals import part_of_site
 from crawlsched.cli.finding import find_page
-from crawlsched.cli.planning import planner_of_page
+from crawlsched.cli.planning import planner_of_page, settings_of
 from crawlsched.cli.sources import VISITS
 from crawlsched.cli.target import Target, common_options, find_target, open_store, owner_now
 from crawlsched.cli.wording import say_count, say_duration, say_interval, say_moment, say_past, say_share, say_table
 from crawlsched.exceptions import UnknownPage
+from crawlsched.settings import Settings
 
 if TYPE_CHECKING:
     from crawlsched.store import ObservationRow, PageFacts, Store
@@ -24,9 +25,9 @@ _SHOWN_VISITS = 8
 # What binds, as the planner says it, in words.
 _BINDS = {
     "value": "what a crawl of it is worth",
-    "overdue": "CRAWLSCHED_MAX_CRAWL_INTERVAL: it is overdue, and goes before anything of value",
+    "overdue": "its longest crawl interval: it is overdue, and goes before anything of value",
     "forced": "a word from outside: it goes before anything of value",
-    "min_interval": "CRAWLSCHED_MIN_CRAWL_INTERVAL: it may not be crawled again yet",
+    "min_interval": "its shortest crawl interval: it may not be crawled again yet",
     "not_before": "the wait after its last visit, which ended badly",
     "host": "its host, which asked to be left alone",
     "in_flight": "nothing: it is being crawled just now",
@@ -73,7 +74,7 @@ def _of_page(store: "Store", target: Target, page: int, arguments: argparse.Name
     from crawlsched.planner import explain
 
     facts = _facts(store, page, arguments.url)
-    planner = planner_of_page(store, target, page, now)
+    planner = planner_of_page(store, target, page, facts.url, now)
     explanation = explain(planner, 0, now).to_dict()
     columns = {name: column[0] for block in store.load(pages=[page]) for name, column in block.items()}
     rest_until = _rest_until(store, facts.url)
@@ -96,6 +97,7 @@ def _of_page(store: "Store", target: Target, page: int, arguments: argparse.Name
         "recipe": facts.recipe,
         "ignored": _ignored(store, facts),
         **_host_notes(store, facts.url),
+        **_rules(settings_of(store, target), facts.url),
         "visits": [_visit(row) for row in store.observations_of(page, arguments.visits)],
         "announced_by": _announced_by(store, page),
     }
@@ -119,6 +121,19 @@ def _host_notes(store: "Store", url: str) -> dict[str, Any]:
 
     counts = next((host.counts for host in store.host_rows() if host.host == host_of(url)), {})
     return {"validators": standings(counts.get("validators", {}))}
+
+
+def _rules(settings: Settings, url: str) -> dict[str, Any]:
+    """What the settings say of this page, and of its host."""
+    from crawlsched.collection.page_rules import PageRules
+    from crawlsched.store import host_of
+
+    rule = PageRules(settings.pages).of(url)
+    shares = dict(settings.host_shares)
+    return {
+        "rule": None if rule is None else rule._asdict(),
+        "host_share": shares.get(host_of(url), shares.get("*")),
+    }
 
 
 def _rest_until(store: "Store", url: str) -> float:
@@ -190,6 +205,7 @@ def _say_page(report: dict[str, Any]) -> str:
         "worth now": [_say_worth(report)],
         "next crawl": [_say_next(report, now)],
         "decided by": [_BINDS[report["binds"]]],
+        "rules": _say_rules(report),
     }
     variant = "" if report["variant"] is None else f", variant {report['variant']!r}"
     lines = [f"{report['url']}  (page {report['page']} of {report['collection']!r}, {report['state']}{variant})", ""]
@@ -270,6 +286,23 @@ def _say_next(report: dict[str, Any], now: float) -> str:
         return "never, unless a change is announced or the bandwidth grows: others are worth more"
     text = "as soon as a slot is free" if when <= now else f"about {say_moment(when, now)}, if nothing is announced"
     return text if report["running"] else f"{text} (no crawl is running now)"
+
+
+def _say_rules(report: dict[str, Any]) -> list[str]:
+    """Say what CRAWLSCHED_PAGES and CRAWLSCHED_HOST_SHARES have for it; nothing if they have nothing."""
+    lines = []
+    if (rule := report["rule"]) is not None:
+        said = []
+        if rule["importance"] is not None:
+            said.append(f"importance {rule['importance']:g} where nobody states another")
+        if rule["min_interval"] is not None:
+            said.append(f"no crawl within {say_duration(rule['min_interval'])} of the last")
+        if rule["max_interval"] is not None:
+            said.append(f"a crawl at least every {say_duration(rule['max_interval'])}")
+        lines.append(f"CRAWLSCHED_PAGES, {rule['where']!r}: {', '.join(said)}")
+    if report["host_share"] is not None:
+        lines.append(f"CRAWLSCHED_HOST_SHARES: at most {say_share(report['host_share'])} of the bandwidth for its host")
+    return lines
 
 
 def _say_visits(visits: list[dict[str, Any]], now: float) -> list[str]:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from crawlsched.change_signals import part_number
 from crawlsched.collection.facts_cache import FactsCache
 from crawlsched.collection.hosts import Hosts
+from crawlsched.collection.page_rules import PageRules, limits
 from crawlsched.collection.request_templates import RequestDigest, RequestTemplate
 from crawlsched.collection.side_thread import Aside
 from crawlsched.collection.snapshot_file import SnapshotFile, Unusable
@@ -110,7 +111,8 @@ class Collection:
         rng: Random,
     ) -> None:
         self.settings = settings
-        self.hosts = Hosts()
+        self.hosts = Hosts(shares=dict(settings.host_shares))
+        self.rules = PageRules(settings.pages)
         self.sources = Sources(settings.sitemap_interval)
         self.index = PageIndex()
         self.variants = Variants(self.index)
@@ -326,7 +328,9 @@ class Collection:
         hosts = np.array([self.hosts.number(page.host) for page in found], np.intp)
         importance = np.array([page.importance for page in found])
         parts = np.array([part_number(page.url) for page in found], np.intp)
-        numbers: list[int] = self.planner.add(hosts, now, importance, part=parts).tolist()
+        rules = self.rules.numbers([page.url for page in found])
+        added = self.planner.add(hosts, now, importance, part=parts, interval_rules=rules)
+        numbers: list[int] = added.tolist()
         for number, page in zip(numbers, found, strict=True):
             name = variant_fingerprint(page.request_fingerprint, page.variant)
             self.index.add(name, number)
@@ -553,6 +557,7 @@ def planner_for(settings: Settings) -> Planner:
         crawl_value=settings.crawl_value,
         min_crawl_interval=settings.min_crawl_interval,
         max_crawl_interval=settings.max_crawl_interval,
+        interval_rules=limits(settings),
         max_crawl_rounds=settings.max_crawl_rounds,
         discovery_horizon=settings.discovery_horizon,
         signal_delay=settings.signal_delay,

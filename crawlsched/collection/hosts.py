@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 __all__ = ["Hosts"]
@@ -31,6 +31,13 @@ class Hosts:
     A host is what Scrapy's downloader counts as one: the host name without the port, or ``meta["download_slot"]``.
     Hosts that never asked for anything take no room but their name.
 
+    Parameters
+    ----------
+    names : iterable of str
+        Those that are known already.
+    shares : mapping of str to float, optional
+        At most this share of `bandwidth` goes to a host; ``*`` is each that is not named.
+
     Examples
     --------
     >>> hosts = Hosts()
@@ -49,7 +56,7 @@ class Hosts:
     237.5
     """
 
-    def __init__(self, names: Iterable[str] = ()) -> None:
+    def __init__(self, names: Iterable[str] = (), shares: Mapping[str, float] | None = None) -> None:
         self.names: list[str] = []
         self.crawl_delay: dict[int, float] = {}
         self._numbers: dict[str, int] = {}
@@ -57,6 +64,12 @@ class Hosts:
         self._asked_at: dict[int, float] = {}
         # By host that fails: errors in a row, when the last one that counted came, and until when the host rests.
         self._errors: dict[int, _Errors] = {}
+        # Of the bandwidth, at most: by name, and of hosts that have one by number; when each may be asked again.
+        self._shares = dict(shares or {})
+        self._share: dict[int, float] = {}
+        self._due: dict[int, float] = {}
+        #: Crawls per second, of which the shares are shares.
+        self.bandwidth = 0.0
         for name in names:
             self.number(name)
 
@@ -69,6 +82,9 @@ class Hosts:
         if number is None:
             number = self._numbers[name] = len(self.names)
             self.names.append(name)
+            share = self._shares.get(name, self._shares.get("*")) if self._shares else None
+            if share is not None:
+                self._share[number] = share
         return number
 
     def rest(self, host: int, until: float) -> bool:
@@ -120,6 +136,10 @@ class Hosts:
         """A request goes to this host now; one that has failed is asked for one page, and for more when that came."""
         if host in self.crawl_delay:
             self._asked_at[host] = now
+        if self._share and (share := self._share.get(host)) is not None and self.bandwidth:
+            # What falls between two slots is made up for by the next.
+            pause = 1.0 / (share * self.bandwidth)
+            self._due[host] = max(self._due.get(host, now), now - pause) + pause
         if self._errors and (errors := self._errors.get(host, _NONE)).rest:
             self._errors[host] = errors._replace(until=now + errors.rest)
 
@@ -128,5 +148,7 @@ class Hosts:
         free = max(now, self._rest_until.get(host, 0.0)) if self._rest_until else now
         if self._errors:
             free = max(free, self._errors.get(host, _NONE).until)
+        if self._due:
+            free = max(free, self._due.get(host, free))
         delay = self.crawl_delay.get(host) if self.crawl_delay else None
         return free if delay is None else max(free, self._asked_at.get(host, float("-inf")) + delay)

@@ -13,7 +13,7 @@ from crawlsched.settings import Settings
 from crawlsched.store import host_of
 from crawlsched.store.tombstones import pattern
 
-__all__ = ["Recipes", "meant_for"]
+__all__ = ["Recipes", "matcher", "meant_for"]
 
 logger = logging.getLogger(__name__)
 
@@ -41,7 +41,7 @@ class Recipes:
 
     def __init__(self, settings: Settings) -> None:
         self._general = settings.recipe()
-        self._special = [(_matcher(where), recipe_from(written)) for where, written in settings.fingerprints]
+        self._special = [(matcher(where), recipe_from(written)) for where, written in settings.fingerprints]
         self._by_request: dict[str, Recipe | None] = {}
 
     def of(self, url: str, meant: object = None) -> Recipe:
@@ -80,8 +80,8 @@ def meant_for(template: Mapping[str, Any] | None) -> object:
     return (template or {}).get("meta", {}).get("crawlsched_recipe")
 
 
-def _matcher(where: str) -> Callable[[str], object]:
-    """Match a URL pattern, in which * stands for anything, or the name of a host."""
+def matcher(where: str) -> Callable[[str], object]:
+    """Return what tells whether a URL fits a pattern, in which * stands for anything, or the name of a host."""
     if "*" in where or "/" in where:
         return pattern(where).fullmatch
     host = ascii_host(where)

@@ -12,6 +12,7 @@ from crawlsched.frontier.placement import Standing
 from crawlsched.frontier.places import IN_FLIGHT
 from crawlsched.frontier.timers.eligibility import Eligibility
 from crawlsched.frontier.timers.timing_wheel import Calendar
+from crawlsched.pages.intervals import Intervals
 
 __all__ = ["Deadlines"]
 
@@ -28,8 +29,8 @@ class Deadlines:
     eligibility : Eligibility
     standing : Standing
         Read, never written.
-    max_crawl_interval : float or None
-        Seconds after its last crawl (or after it was first seen) a page is overdue; None: never.
+    intervals : Intervals
+        How long after its last crawl (or after it was first seen) a page is overdue.
     tick, now : float
         As for `Calendar`.
 
@@ -50,33 +51,36 @@ class Deadlines:
         eligibility: Eligibility,
         standing: Standing,
         *,
-        max_crawl_interval: float | None,
+        intervals: Intervals,
         tick: float,
         now: float,
     ) -> None:
         self._eligibility = eligibility
         self._standing = standing
-        self._max = max_crawl_interval
-        self.come = max_crawl_interval is not None
+        self._intervals = intervals
+        self.come = intervals.come
         self.calendar = Calendar(tick, now)
         self.overdue = HostQueues(standing.resting.until, self.of)
         self.soon: list[tuple[float, int]] = []
 
     def of(self, page: int) -> float:
         """Return when a page becomes overdue, POSIX seconds; inf without a longest crawl interval. O(1)."""
-        if self._max is None:
+        longest = self._intervals.longest_one(page)
+        if longest == np.inf:
             return np.inf
         pages = self._eligibility.pages
         last: float = pages.crawled_at.item(page)
-        return (last if last > -np.inf else pages.first_seen.item(page)) + self._max
+        return (last if last > -np.inf else pages.first_seen.item(page)) + longest
 
     def set_one(self, page: int) -> None:
         """See to it that a page is found when it becomes overdue; O(log n)."""
-        if self._max is None:
+        if not self.come:
             return
         due = max(self.of(page), self._eligibility.at_one(page))
         if due > self._standing.now:
             self.overdue.discard(page)
+        if due == np.inf:
+            return
         if due <= self._standing.until:
             self.calendar.clear_one(page)
             heappush(self.soon, (due, page))
@@ -85,14 +89,14 @@ class Deadlines:
 
     def set(self, pages: IndexArray) -> None:
         """See to it that distinct pages are found when they become overdue; O(log n) a page, in numpy."""
-        if self._max is None or not pages.size:
+        if not self.come or not pages.size:
             return
         columns, now = self._eligibility.pages, self._standing.now
         last = columns.crawled_at[pages]
         never = last == -np.inf
         if never.any():
             last[never] = columns.first_seen[pages[never]]
-        deadlines = last + self._max
+        deadlines = last + self._intervals.longest(pages)
         due = np.maximum(deadlines, self._eligibility.at(pages))
         self.overdue.discard_many(pages[due > now])
         late = due <= self._standing.until
@@ -106,24 +110,24 @@ class Deadlines:
         for page in pages[soon].tolist():
             self.set_one(page)
         pages, due = pages[~late], due[~late]
-        unset = ~self.calendar.has_alarm(pages)
+        unset = ~self.calendar.has_alarm(pages) & (due < np.inf)
         self.calendar.set(pages[unset], due[unset], self._standing.rung)
 
     def discard(self, pages: IndexArray) -> None:
         """Forget pages; O(1) a page."""
         self.overdue.discard_many(pages)
-        if self._max is not None:
+        if self.come:
             self.calendar.clear(pages)
 
     def reserve(self, capacity: int) -> None:
         """Make room for so many pages; O(n)."""
-        if self._max is not None:
+        if self.come:
             self.calendar.reserve(capacity)
 
     def turn(self) -> None:
         """Begin a turn; O(pages that may become overdue in it)."""
         self.calendar.adapt()
-        if self._max is not None:
+        if self.come:
             pages = self.calendar.due(self._standing.rung)
             self.set(pages[self._standing.place[pages] > IN_FLIGHT])
 
@@ -139,6 +143,6 @@ class Deadlines:
 
     def next_time(self) -> float:
         """Return a time until which no other page becomes overdue; inf if none does. O(1)."""
-        if self._max is None:
+        if not self.come:
             return np.inf
         return min(self.soon[0][0] if self.soon else np.inf, self.calendar.next_time())

@@ -74,6 +74,8 @@ class Frontier(Filing):
         No page is picked sooner after its last crawl, seconds.
     max_crawl_interval : float, optional
         A page not crawled for longer (since it was first seen, if never) goes first, seconds.
+    intervals : Intervals, optional
+        Both by page, instead of these two.
 
     Notes
     -----

@@ -18,6 +18,7 @@ from crawlsched.frontier.sleeping.level_queue import Ladder
 from crawlsched.frontier.timers.eligibility import Eligibility
 from crawlsched.frontier.values import CrawlValues
 from crawlsched.pages import Pages
+from crawlsched.pages.intervals import Intervals, Limits
 
 __all__ = ["PICKS_PER_TICK", "Filing"]
 
@@ -42,6 +43,7 @@ class Filing:
         now: float,
         min_crawl_interval: float = 0.0,
         max_crawl_interval: float | None = None,
+        intervals: Intervals | None = None,
     ) -> None:
         self._pages = pages
         self.values = values
@@ -49,12 +51,13 @@ class Filing:
         self._resting = self._standing.resting
         self._returning = self._resting.order
         self._ladders = self._standing.ladders
-        self._eligibility = Eligibility(pages, min_crawl_interval)
+        if intervals is None:
+            longest = np.inf if max_crawl_interval is None else max_crawl_interval
+            intervals = Intervals(Limits(min_crawl_interval, longest))
+        self._eligibility = Eligibility(pages, intervals)
         # Pages that may be crawled before the turn ends.
         self._soon: list[tuple[float, int]] = []
-        self._deadlines = Deadlines(
-            self._eligibility, self._standing, max_crawl_interval=max_crawl_interval, tick=tick, now=now
-        )
+        self._deadlines = Deadlines(self._eligibility, self._standing, intervals=intervals, tick=tick, now=now)
         # By page, the number by which forced pages are ordered.
         self._force_number: dict[int, float] = {}
         self._force_numbers = count()

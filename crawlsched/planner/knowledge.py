@@ -17,6 +17,7 @@ from crawlsched.estimators import LearnedRates, Posterior
 from crawlsched.estimators.page_precision import expected_evidence
 from crawlsched.frontier import PICKS_PER_TICK, Frontier
 from crawlsched.pages import ERROR, FREE, GONE, LIVE, MOVED, REFUSED, Pages, check_importance, distinct
+from crawlsched.pages.intervals import Intervals, Limits
 from crawlsched.planner.evidence.co_change_watch import CoChangeWatch, FoundCoChanges
 from crawlsched.planner.evidence.further_sources import FurtherSources
 from crawlsched.planner.evidence.neighbours import Neighbours
@@ -74,6 +75,7 @@ class Knowledge:
         rates: npt.ArrayLike | None = None,
         min_crawl_interval: float = 0.0,
         max_crawl_interval: float | None = None,
+        interval_rules: Sequence[Limits] = (),
         max_crawl_rounds: float | None = None,
         discovery_horizon: float = DAY,
         signal_delay: float = 0.0,
@@ -95,6 +97,8 @@ class Knowledge:
             )
         self.min_crawl_interval = min_crawl_interval
         self.max_crawl_interval = max_crawl_interval
+        longest = np.inf if max_crawl_interval is None else max_crawl_interval
+        self.intervals = Intervals(Limits(min_crawl_interval, longest), interval_rules)
         if max_crawl_rounds is not None and not 1 <= max_crawl_rounds < np.inf:
             raise ValueError(f"max_crawl_rounds must be None or finite, 1 or more rounds, got {max_crawl_rounds!r}.")
         self.discovery_horizon = positive("discovery_horizon", discovery_horizon, "seconds")
@@ -176,8 +180,7 @@ class Knowledge:
                 self.crawl_values,
                 tick=tick,
                 now=self._now,
-                min_crawl_interval=self.min_crawl_interval,
-                max_crawl_interval=self.max_crawl_interval,
+                intervals=self.intervals,
             )
             self._frontier.reserve(self.pages.capacity)
         return self._now
@@ -208,6 +211,7 @@ class Knowledge:
         importance: npt.ArrayLike = 1.0,
         n: int | None = None,
         part: npt.ArrayLike = 0,
+        interval_rules: npt.NDArray[np.uint8] | None = None,
     ) -> IndexArray:
         """Take in new pages; O(log n) a page.
 
@@ -223,6 +227,8 @@ class Knowledge:
             How many pages, where neither of these is an array.
         part : int or array_like of int
             Part of its site that each page is in (`crawlsched.change_signals.part_number`).
+        interval_rules : ndarray of uint8, optional
+            By which of its rules each page has its crawl intervals; 0: by none.
 
         Returns
         -------
@@ -231,6 +237,8 @@ class Knowledge:
         """
         now = self.at(now)
         pages = self.pages.add(host, now, importance, n, part)
+        if interval_rules is not None:
+            self.intervals.put(pages, interval_rules)
         self._grow()
         for start in range(0, pages.size, _FILED):
             self.frontier.file(pages[start : start + _FILED], now)
@@ -755,6 +763,13 @@ class Knowledge:
         self.known_rates.set(rows, *(column[order] for column in columns))
         if self._frontier is not None:
             self._refile(rows, self.at(self._now if now is None else now))
+
+    def set_intervals(self, pages: npt.ArrayLike, rules: npt.ArrayLike, now: float) -> None:
+        """Say by which rules distinct pages have their crawl intervals (0: by none), and file them again."""
+        self.at(now)
+        rows = self.rows(pages)
+        self.intervals.put(rows, np.asarray(rules, np.uint8))
+        self._refile(rows, now)
 
     def _refile(self, rows: IndexArray, now: float) -> None:
         for start in range(0, rows.size, _FILED):

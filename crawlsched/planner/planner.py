@@ -49,6 +49,8 @@ class Planner(Knowledge):
         Grid of change rates per second, increasing; `DEFAULT_GRID` by default.
     min_crawl_interval : float
         No page is picked sooner after its last crawl, seconds.
+    interval_rules : sequence of Limits, optional
+        Other limits of some pages, which go before these two; `add` and `set_intervals` say of which.
     max_crawl_interval : float, optional
         A page not crawled for longer goes before anything of value, seconds.
     max_crawl_rounds : float, optional
@@ -319,9 +321,10 @@ class Planner(Knowledge):
 
     def overdue_demand(self) -> float:
         """Return the crawls per second that `max_crawl_interval` asks for; 0 without one. O(n)."""
-        if self.max_crawl_interval is None:
+        if not self.intervals.come:
             return 0.0
-        return len(self.pages) / self.max_crawl_interval
+        rows = np.flatnonzero(self.pages.state[: self.pages.n] != FREE)
+        return float((np.ones(rows.size) / self.intervals.longest(rows)).sum())
 
 
 def _visited(n_crawls: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:

@@ -107,7 +107,8 @@ def restore_planner(
 def _rules(planner: Planner) -> list[Any]:
     """Return what else decides where a page is filed."""
     longest, horizon = planner.max_crawl_interval, planner.discovery_horizon
-    return [planner._rule, planner.min_crawl_interval, longest, horizon]
+    rules = [list(limits) for limits in planner.intervals.rules]
+    return [planner._rule, planner.min_crawl_interval, longest, horizon, *([rules] if rules else [])]
 
 
 def _n_filed(planner: Planner) -> int:

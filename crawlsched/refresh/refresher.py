@@ -138,6 +138,7 @@ class Refresher:
         self.visits = Visits()
         self.probes = Probes(rng, lambda: self.planner.makes_first_copies, enabled=settings.probes)
         self.slots = SlotClock(settings.bandwidth, clock())
+        self.hosts.bandwidth = settings.bandwidth
         self.line: Line[Any] = Line(Pace(settings.bandwidth))
         self.on_rate: Callable[[], None] | None = None
         self.last_sent_at: float | None = None
@@ -284,13 +285,18 @@ class Refresher:
         demand = self.planner.overdue_demand()
         if demand > self.planner.bandwidth:
             logger.warning(
-                "CRAWLSCHED_MAX_CRAWL_INTERVAL = %g s asks for %.3g crawls a second of these %d pages, more than the "
-                "%.3g of CRAWLSCHED_BANDWIDTH: pages will be overdue, the oldest go first.",
-                self.settings.max_crawl_interval,
+                "%s asks for %.3g crawls a second of these %d pages, more than the %.3g of CRAWLSCHED_BANDWIDTH: pages "
+                "will be overdue, the oldest go first.",
+                self._asked_intervals(),
                 demand,
                 len(self.collection.index),
                 self.planner.bandwidth,
             )
+
+    def _asked_intervals(self) -> str:
+        if any(rule.max_interval for rule in self.settings.pages):
+            return "CRAWLSCHED_PAGES, with CRAWLSCHED_MAX_CRAWL_INTERVAL,"
+        return f"CRAWLSCHED_MAX_CRAWL_INTERVAL = {self.settings.max_crawl_interval:g} s"
 
     def known_pages(self) -> tuple[int, int]:
         """Return how many pages are known, and how many of them were crawled; O(pages)."""
@@ -597,6 +603,7 @@ class Refresher:
 
     def _set_rate(self, rate: float, now: float) -> None:
         self.slots.set_rate(rate, now)
+        self.hosts.bandwidth = rate
         self.line.pace.set_rate(rate, now)
         if self.on_rate is not None:
             self.on_rate()
@@ -690,6 +697,8 @@ class Refresher:
                 "signal_delay": self.settings.signal_delay,
                 "error_interval": self.settings.error_interval,
                 "gone_interval": self.settings.gone_interval,
+                "pages": [rule.said() for rule in self.settings.pages],
+                "host_shares": dict(self.settings.host_shares),
             },
             "time": now,
             "last_sent_at": self.last_sent_at,

@@ -42,6 +42,9 @@ class Weighing:
     def importance(self, url: str, meta: Mapping[str, Any], importance: float | None) -> float:
         """Return what a fresh copy of a page is worth."""
         if importance is None:
+            rule = self._collection.rules.of(url)
+            if rule is not None and rule.importance is not None:
+                return rule.importance
             importance = self._function(url, meta) if self._function else 1.0
         return checked(importance, url)
 
@@ -56,31 +59,35 @@ class Weighing:
         return changed
 
     def weigh_all(self, clock: Callable[[], float], add_work: Callable[[Iterator[None]], None]) -> None:
-        """Ask CRAWLSCHED_IMPORTANCE about all stored pages but those whose importance was stated.
+        """Ask CRAWLSCHED_IMPORTANCE about all stored pages but those whose importance was stated, and apply the rules.
 
         At each start: whether the function, or what it looks at, has changed since the last crawl cannot be seen from
         outside. Pages are read beside the crawling thread and weighed in slices between the slots; those whose weight
         stays are not touched.
         """
-        collection = self._collection
-        if self._function is None:
+        collection, rules = self._collection, self._collection.rules
+        if self._function is None and not rules:
             return
         self._stated_meanwhile = stated = set[int]()
 
         def read(after: int) -> None:
             collection.aside.run(
                 "reading pages for CRAWLSCHED_IMPORTANCE",
-                lambda: collection.store.pages_to_weigh(after, _READ_AT_ONCE),
+                lambda: collection.store.pages_to_weigh(after, _READ_AT_ONCE, stated=bool(rules)),
                 lambda rows: add_work(weigh(rows)),
             )
 
-        def weigh(rows: Sequence[tuple[int, str, Mapping[str, Any]]]) -> Iterator[None]:
+        def weigh(rows: Sequence[tuple[int, str, Mapping[str, Any], bool]]) -> Iterator[None]:
             for start in range(0, len(rows), _WEIGHED_AT_ONCE):
                 some = rows[start : start + _WEIGHED_AT_ONCE]
-                known = [row for row in some if row[0] not in stated and collection.knows(row[0])]
-                importance = [self.importance(url, meta, None) for _, url, meta in known]
-                if known:
-                    self.weigh([page for page, _, _ in known], importance, clock(), stated=False)
+                known = [row for row in some if collection.knows(row[0])]
+                if (numbers := rules.numbers([row[1] for row in known])) is not None and numbers.any():
+                    pages = np.array([row[0] for row in known])[numbers > 0]
+                    collection.planner.set_intervals(pages, numbers[numbers > 0], clock())
+                open_ones = [row for row in known if not row[3] and row[0] not in stated]
+                importance = [self.importance(url, meta, None) for _, url, meta, _ in open_ones]
+                if open_ones:
+                    self.weigh([row[0] for row in open_ones], importance, clock(), stated=False)
                 yield
             if len(rows) == _READ_AT_ONCE:
                 read(rows[-1][0])

@@ -15,6 +15,7 @@ from crawlsched.change_detection import RECIPE_NAMES, Recipe, recipe, recipe_fro
 from crawlsched.estimators.learned_rates import POINT_ESTIMATORS, LearnedRates
 from crawlsched.exceptions import SettingError
 from crawlsched.settings.hours import Hours
+from crawlsched.settings.page_rules import PageRule, read_host_shares, read_page_rules
 from crawlsched.settings.values import (
     fits_no_url,
     read_address,
@@ -201,6 +202,19 @@ class Settings:
         read_optional(read_function()),
         "`f(url, meta)`, or its import path: how much a fresh copy of the page is worth, 1 being usual. At each start "
         "it is asked about all pages whose importance nobody stated.",
+    )
+    pages: tuple[PageRule, ...] = _setting(
+        [],
+        read_page_rules,
+        "Rules for some hosts or URL patterns, the first that fits: `[('*/news/*', {'importance': 3, 'max_interval': "
+        "'1h'}), ('shop.example', {'min_interval': '1d'})]`. An importance that a request, a file or a sitemap states "
+        "goes before a rule's, and a rule's before that of `CRAWLSCHED_IMPORTANCE`.",
+    )
+    host_shares: tuple[tuple[str, float], ...] = _setting(
+        {},
+        read_host_shares,
+        "At most this share of the bandwidth goes to a host: `{'shop.example': 0.25, '*': 0.5}`; `*` is each host that "
+        "is not named.",
     )
     sitemap_priority: bool = _setting(False, read_truth, "Take a page's importance from the sitemap's `<priority>`.")
     fingerprint: str | Callable[..., Any] = _setting(

@@ -133,25 +133,27 @@ def _learned(connection: Connection, key: Key) -> list[str]:
     return list(connection.execute(select(table.c.template).where(*_own(table, key))).scalars())
 
 
-def pages_to_weigh(connection: Connection, key: Key, after: int, limit: int) -> list[tuple[int, str, dict[str, Any]]]:
-    """Give number, URL and the meta of the request of the next pages whose importance nobody stated."""
+def pages_to_weigh(
+    connection: Connection, key: Key, after: int, limit: int, stated: bool
+) -> list[tuple[int, str, dict[str, Any], bool]]:
+    """Give number, URL, the meta of the request, and whether their importance is stated, of the next pages."""
     page, template = models.pages, models.request_templates
     rows = connection.execute(
-        select(page.c.page, page.c.url, page.c.depth, template.c.data)
+        select(page.c.page, page.c.url, page.c.depth, template.c.data, page.c.importance_stated)
         .outerjoin(
             template,
             (template.c.shard == page.c.shard)
             & (template.c.collection == page.c.collection)
             & (template.c.digest == page.c.template),
         )
-        .where(*_own(page, key), page.c.page > after, page.c.importance_stated == 0)
+        .where(*_own(page, key), page.c.page > after, page.c.importance_stated <= int(stated))
         .order_by(page.c.page)
         .limit(limit)
     )
     found = []
-    for number, url, depth, data in rows:
+    for number, url, depth, data, is_stated in rows:
         meta = (from_json(data) or {}).get("meta", {})
-        found.append((number, url, {**meta, "depth": depth}))
+        found.append((number, url, {**meta, "depth": depth}, bool(is_stated)))
     return found
 
 

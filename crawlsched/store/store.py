@@ -248,9 +248,14 @@ class Store:
         """Give the names of sites of which is known what their pages share; `noise_mask` gives the data of each."""
         return self._read(reading.learned_sites)
 
-    def pages_to_weigh(self, after: int, limit: int) -> list[tuple[int, str, dict[str, Any]]]:
-        """Give number, URL and request meta of the next pages whose importance nobody stated, in their order."""
-        return self._read(reading.pages_to_weigh, after, limit)
+    def pages_to_weigh(
+        self, after: int, limit: int, *, stated: bool = False
+    ) -> list[tuple[int, str, dict[str, Any], bool]]:
+        """Give number, URL, request meta, and whether their importance is stated, of the next pages in their order.
+
+        Pages whose importance was stated are left out unless `stated`.
+        """
+        return self._read(reading.pages_to_weigh, after, limit, stated)
 
     def text_of(self, page: int) -> KeptText | None:
         """Give the text that is kept of a page, and the one before; None if none is. Written by `Batch.texts`."""

@@ -94,7 +94,7 @@ class OnePass:
         every = slice(0, pages.n)
         state = pages.state[every]
         is_left = (state != FREE) & (state != MOVED) & (pages.marks[every] & TRIED == 0)
-        is_left &= pages.crawled_at[every] + self._planner.min_crawl_interval <= now
+        is_left &= pages.crawled_at[every] + self._planner.intervals.shortest(np.arange(pages.n)) <= now
         return np.flatnonzero(is_left)
 
     def is_over(self, now: float) -> bool:

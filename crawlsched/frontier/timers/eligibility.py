@@ -8,6 +8,7 @@ import numpy as np
 
 from crawlsched.columns.array_types import FloatArray, IndexArray
 from crawlsched.pages import Pages
+from crawlsched.pages.intervals import Intervals
 
 __all__ = ["Eligibility"]
 
@@ -18,25 +19,25 @@ class Eligibility(NamedTuple):
     Attributes
     ----------
     pages : Pages
-    min_crawl_interval : float
-        Seconds.
+    intervals : Intervals
+        How soon after their last crawl.
     """
 
     pages: Pages
-    min_crawl_interval: float
+    intervals: Intervals
 
     def at(self, pages: IndexArray) -> FloatArray:
         """Return the time from which each page may be crawled, POSIX seconds; O(n)."""
         columns = self.pages
         eligible: FloatArray = np.maximum(
-            columns.not_before[pages], columns.crawled_at[pages] + self.min_crawl_interval
+            columns.not_before[pages], columns.crawled_at[pages] + self.intervals.shortest(pages)
         )
         return eligible
 
     def at_one(self, page: int) -> float:
         """Return the same for one page; O(1)."""
         columns = self.pages
-        soonest: float = columns.crawled_at.item(page) + self.min_crawl_interval
+        soonest: float = columns.crawled_at.item(page) + self.intervals.shortest_one(page)
         row = columns.rare.item(page)
         if not row and soonest > 0.0:
             return soonest

@@ -51,7 +51,7 @@ def explain(planner: Planner, page: int, now: float) -> Explanation:
         crawl_value=crawl_value,
         threshold=planner.threshold,
         wake_time=now if reached else _wake_time(value, planner.threshold, now),
-        next_allowed=max(pages.not_before.item(page), crawled_at + planner.min_crawl_interval),
+        next_allowed=max(pages.not_before.item(page), crawled_at + planner.intervals.shortest_one(page)),
         deadline=frontier.deadline_of(page),
         binds=_what_binds(planner, page, now),
     )
@@ -92,7 +92,7 @@ def _what_binds(planner: Planner, page: int, now: float) -> str:
         return "forced"
     if pages.not_before.item(page) > now:
         return "not_before"
-    if pages.crawled_at.item(page) + planner.min_crawl_interval > now:
+    if pages.crawled_at.item(page) + planner.intervals.shortest_one(page) > now:
         return "min_interval"
     if frontier.is_resting(pages.host.item(page)):
         return "host"

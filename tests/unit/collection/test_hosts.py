@@ -56,3 +56,19 @@ def test_a_rest_that_a_host_asked_for_outlasts_its_next_answer() -> None:
     hosts.failed(0, asked_at=0.0, now=1.0, wait=10.0)
     hosts.answered(0)
     assert hosts.free_at(0, 50.0) == 100.0
+
+
+def test_a_host_has_its_share_of_the_bandwidth_and_no_more() -> None:
+    """Over many slots exactly its share, whatever the grid of slots; others are asked as often as there is time."""
+    hosts = Hosts(["a", "b", "c"], shares={"a": 0.3, "*": 0.5})
+    hosts.bandwidth = 10.0
+    asked = {0: 0, 1: 0}
+    for slot in range(1000):
+        now = 100.0 + slot / 10.0
+        for host in (0, 1):
+            if hosts.free_at(host, now) <= now:
+                hosts.asked(host, now)
+                asked[host] += 1
+    assert 299 <= asked[0] <= 302
+    assert 499 <= asked[1] <= 502
+    assert Hosts(["a"], shares={"b": 0.3}).free_at(0, 5.0) == 5.0

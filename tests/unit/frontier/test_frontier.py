@@ -18,6 +18,7 @@ from crawlsched.frontier.evaluation import evaluation, evaluation_queue
 from crawlsched.frontier.sleeping import crowded_levels
 from crawlsched.frontier.timers import timing_wheel
 from crawlsched.pages import FREE
+from crawlsched.pages.intervals import Limits
 from crawlsched.planner import Planner, plan
 from crawlsched.planner.parameters.co_changes import CoChanges, HostCoChanges
 from crawlsched.planner.values import posterior_values, signalled
@@ -58,13 +59,15 @@ class BruteForce:
         for page in self.forced:
             if page in allowed:
                 return page, "forced"
-        eligible_at = np.maximum(pages.not_before[allowed], pages.crawled_at[allowed] + planner.min_crawl_interval)
+        shortest, longest = planner.intervals.shortest(allowed), planner.intervals.longest(allowed)
+        eligible_at = np.maximum(pages.not_before[allowed], pages.crawled_at[allowed] + shortest)
         eligible = allowed[eligible_at <= now]
-        if planner.max_crawl_interval is not None and eligible.size:
+        longest = np.broadcast_to(longest, allowed.shape)[eligible_at <= now]
+        if (longest < np.inf).any():
             since = np.where(
                 pages.crawled_at[eligible] > -np.inf, pages.crawled_at[eligible], pages.first_seen[eligible]
             )
-            deadline = since + planner.max_crawl_interval
+            deadline = since + longest
             overdue = eligible[deadline <= now]
             if overdue.size:
                 return int(overdue[np.lexsort((overdue, deadline[deadline <= now]))[0]]), "overdue"
@@ -81,15 +84,25 @@ class Histories(RuleBasedStateMachine):
         crawl_value=st.sampled_from(["posterior", "posterior", "greedy", "greedy_ncis", "greedy_cis"]),
         shortest=st.sampled_from([0.0, 0.0, 3.0]),
         longest=st.sampled_from([None, None, 60.0]),
+        rules=st.sampled_from([(), (), (Limits(0.0, 20.0), Limits(10.0, np.inf), Limits(7.0, 7.0))]),
         bandwidth=st.sampled_from([0.2, 2.0, 50.0]),
         seed=st.integers(0, 2**16),
     )
-    def begin(self, crawl_value: str, shortest: float, longest: float | None, bandwidth: float, seed: int) -> None:
+    def begin(
+        self,
+        crawl_value: str,
+        shortest: float,
+        longest: float | None,
+        rules: tuple[Limits, ...],
+        bandwidth: float,
+        seed: int,
+    ) -> None:
         self.planner = Planner(
             bandwidth,
             crawl_value=crawl_value,
             min_crawl_interval=shortest,
             max_crawl_interval=longest,
+            interval_rules=rules,
             signal_delay=1.0,
             error_interval=5.0,
             gone_interval=20.0,
@@ -105,7 +118,8 @@ class Histories(RuleBasedStateMachine):
     @rule(n=st.integers(1, 40), equal=st.booleans())
     def add(self, n: int, equal: bool) -> None:
         importance = 1.0 if equal else self.rng.lognormal(0.0, 2.0, n)
-        self.planner.add(self.rng.integers(0, N_HOSTS, n), self.now, importance, n)
+        rules = self.rng.integers(0, len(self.planner.intervals.rules) + 1, n).astype(np.uint8)
+        self.planner.add(self.rng.integers(0, N_HOSTS, n), self.now, importance, n, interval_rules=rules)
 
     @rule(n=st.integers(1, 40))
     def load(self, n: int) -> None:
@@ -171,6 +185,12 @@ class Histories(RuleBasedStateMachine):
     def reweight(self, n: int) -> None:
         pages = self.some(n)
         self.planner.set_importance(pages, self.rng.choice([0.0, 1.0, 7.5], pages.size), self.now)
+
+    @precondition(lambda self: self.planner.intervals.rules)
+    @rule(n=st.integers(1, 30))
+    def set_intervals(self, n: int) -> None:
+        pages = self.some(n)
+        self.planner.set_intervals(pages, self.rng.integers(0, 4, pages.size), self.now)
 
     @precondition(lambda self: self.crawl_value != "posterior")
     @rule(n=st.integers(1, 30))

@@ -435,3 +435,26 @@ def test_every_policy_that_the_planner_knows_can_be_set() -> None:
         assert Settings.from_scrapy({"CRAWLSCHED_CRAWL_VALUE": name}).crawl_value == name
         Planner(1.0, crawl_value=name)
     assert mistakes(CRAWL_VALUE="greedy_ncis_approx_0")
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "complaint"),
+    [
+        ("PAGES", [("*/a", {})], "'*/a' may have importance, min_interval, max_interval"),
+        ("PAGES", [("*/a", {"imporance": 3})], "not 'imporance'"),
+        ("PAGES", [("a.example/b", {"importance": 3})], "'a.example/b' fits no URL"),
+        ("PAGES", [("*/a", {"importance": -1})], "a number of '*/a' must be 0 or more"),
+        ("PAGES", [("*/a", {"max_interval": "soon"})], "a number of '*/a' must be a number of seconds"),
+        ("PAGES", [("*/a", {"max_interval": 5, "min_interval": 6})], "is shorter than its min_interval"),
+        ("PAGES", "[[", "a list of pairs"),
+        ("PAGES", [("*/a",)], "a list of pairs"),
+        ("HOST_SHARES", {"a.example": 0}, "shares above 0 and at most 1"),
+        ("HOST_SHARES", {"*.example": 0.5}, "a dictionary of hosts"),
+        ("HOST_SHARES", {"a.example": 2}, "shares above 0 and at most 1"),
+    ],
+)
+def test_wrong_rules_are_named(name: str, value: object, complaint: str) -> None:
+    """A rule that can never hold, or says nothing, is found at the start."""
+    (said,) = mistakes(**{name: value})
+    assert said.startswith(f"CRAWLSCHED_{name} must be ")
+    assert complaint in said

@@ -1,0 +1,72 @@
+"""CRAWLSCHED_PAGES and CRAWLSCHED_HOST_SHARES in a crawl, and what `why` says of them."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+
+from tests.commands import run_here
+from tests.crawling import Project
+from tests.site import Site
+
+SPIDER = """
+import scrapy
+
+class Spider(scrapy.Spider):
+    name = "test"
+    start_urls = {urls!r}
+
+    def parse(self, response):
+        pass
+"""
+
+
+def test_rules_hold_for_new_and_for_stored_pages(tmp_path: Path) -> None:
+    """Importance, shortest and longest interval by pattern; a host has its share; other rules count at the next start."""
+    with Site(("127.0.0.1", "127.0.0.2")) as site:
+        names = ["often", "seldom", "plain1", "plain2", "plain3"]
+        for name in names:
+            site.page(f"/{name}", f"<p>{name}")
+        site.page("/robots.txt", "", status=404)
+        urls = [site.url(f"/{name}") for name in names] + [site.url(f"/plain{n}", "127.0.0.2") for n in (1, 2, 3)]
+        rules = [
+            ["*/often", {"importance": 3, "max_interval": 0.4}],
+            ["*/seldom", {"min_interval": "1h"}],
+        ]
+        project = Project(
+            tmp_path, SPIDER.format(urls=urls), CRAWLSCHED_BANDWIDTH="20/s", TEST_CLOSE_AFTER_RESOLVED="120"
+        )
+        shares = json.dumps({"127.0.0.2": 0.2})
+        crawl = project.run(CRAWLSCHED_PAGES=json.dumps(rules), CRAWLSCHED_HOST_SHARES=shares)
+        visits = Counter(path for path, _ in site.requests)
+        hosts = Counter(headers["host"].partition(":")[0] for path, headers in site.requests if path != "/robots.txt")
+        assert visits["/seldom"] == 1
+        assert visits["/often"] >= 10  # 120 visits take 6 s
+        # A fifth of 20/s for 6 s, and its first request.
+        assert 15 <= hosts["127.0.0.2"] <= 27
+        assert crawl.stats["crawlsched/dispatched/overdue"] >= 9
+        said = run_here(tmp_path, "why", site.url("/often"), "--database", project.database_url)
+        assert (
+            "CRAWLSCHED_PAGES, '*/often': importance 3 where nobody states another, a crawl at least every 0.4 s"
+            in (said.stdout)
+        )
+        said = run_here(tmp_path, "why", site.url("/plain1", "127.0.0.2"), "--database", project.database_url)
+        assert "CRAWLSCHED_HOST_SHARES: at most 20 % of the bandwidth for its host" in said.stdout
+        why = json.loads(
+            run_here(tmp_path, "why", site.url("/seldom"), "--database", project.database_url, "--json").stdout
+        )
+        assert (why["importance"], why["binds"]) == (1, "min_interval")
+
+        site.requests.clear()
+        crawl = project.run(CRAWLSCHED_PAGES=json.dumps([["*/often", {"importance": 2}]]))
+        visits = Counter(path for path, _ in site.requests)
+        assert visits["/seldom"] > 1
+        assert "crawlsched/dispatched/overdue" not in crawl.stats
+        store = crawl.store()
+        try:
+            page = store.find(site.url("/often"))
+            assert page is not None
+            assert next(store.load(pages=[page]))["importance"].tolist() == [2]
+        finally:
+            store.close()
