@@ -23,7 +23,7 @@ class Spider(scrapy.Spider):
 
 
 def test_rules_hold_for_new_and_for_stored_pages(tmp_path: Path) -> None:
-    """Importance, shortest and longest interval by pattern; a host has its share; other rules count at the next start."""
+    """Importance and intervals go by pattern, a host has its share; other rules count from the next start on."""
     with Site(("127.0.0.1", "127.0.0.2")) as site:
         names = ["often", "seldom", "plain1", "plain2", "plain3"]
         for name in names:
