@@ -25,9 +25,9 @@ _SHOWN_VISITS = 8
 # What binds, as the planner says it, in words.
 _BINDS = {
     "value": "what a crawl of it is worth",
-    "overdue": "its longest crawl interval: it is overdue, and goes before anything of value",
+    "overdue": "CRAWLSCHED_MAX_CRAWL_INTERVAL or CRAWLSCHED_PAGES: it is overdue, and goes before anything of value",
     "forced": "a word from outside: it goes before anything of value",
-    "min_interval": "its shortest crawl interval: it may not be crawled again yet",
+    "min_interval": "CRAWLSCHED_MIN_CRAWL_INTERVAL or CRAWLSCHED_PAGES: it may not be crawled again yet",
     "not_before": "the wait after its last visit, which ended badly",
     "host": "its host, which asked to be left alone",
     "in_flight": "nothing: it is being crawled just now",

@@ -89,4 +89,8 @@ class Intervals:
         if not pages.size or int(pages.max()) < self._rule.size:
             found: npt.NDArray[np.uint8] = self._rule[pages]
             return found
-        return np.where(pages < self._rule.size, self._rule[np.minimum(pages, self._rule.size - 1)], 0).astype(np.uint8)
+        # Pages that nobody has said anything of yet.
+        found = np.zeros(len(pages), np.uint8)
+        known = np.asarray(pages) < self._rule.size
+        found[known] = self._rule[pages[known]]
+        return found
