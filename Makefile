@@ -18,11 +18,12 @@ unexport PYTHONPATH
 # More than cores: half of them wait for crawls (tests/spreading.py).
 WORKERS ?= 4
 
-.PHONY: help demo test test-quick scrapy-tests fuzz bench lint format clean
+.PHONY: help demo docs test test-quick scrapy-tests fuzz bench lint format clean
 .DEFAULT_GOAL := help
 
 help:
 	@echo "make demo    keep a small living site fresh for a minute, beside one that is crawled in turn"
+	@echo "make docs    the documentation as a site in build/site, every link checked"
 	@echo "make test    style, types, layers and all tests"
 	@echo "make test-quick   without crawls and statistics: some minutes"
 	@echo "make scrapy-tests  Scrapy's own tests of crawling with and without the add-on, a quarter of an hour"
@@ -40,6 +41,10 @@ test: lint
 
 test-quick: lint
 	$(BIN)/python -m pytest --numprocesses=$(WORKERS) -m 'quick or not (crawls or statistics)' $(PYTEST_ARGUMENTS)
+
+docs: $(VENV)/.for-tests
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
+	@echo "The documentation is in build/site/index.html"
 
 lint: $(VENV)/.for-tests
 	$(BIN)/ruff check .

@@ -1,12 +1,17 @@
 """The documents say what the code does: the tables of the reference are generated or compared, links lead somewhere."""
 
+import argparse
 import ast
 import re
+import sys
 from pathlib import Path
 
 import pytest
 
+from crawlsched.cli import add_commands
+from crawlsched.cli.parsing import CommandParser
 from crawlsched.settings import SETTINGS, markdown_table
+from tests import children
 
 ROOT = Path(__file__).parents[1]
 SETTINGS_PAGE = (ROOT / "docs/reference/settings.md").read_text()
@@ -68,6 +73,51 @@ def test_links_within_the_repository_lead_somewhere(path: Path) -> None:
             assert (path.parent / target).exists(), f"{path.name} links to {target}"
 
 
+def test_every_command_is_in_the_reference() -> None:
+    """The table of commands names each, and no other."""
+    parser = CommandParser(prog="crawlsched")
+    add_commands(parser)
+    (commands,) = [action for action in parser._actions if isinstance(action, argparse._SubParsersAction)]
+    text = (ROOT / "docs/reference/commands.md").read_text()
+    documented = {name for row in re.findall(r"^\|.*?`crawlsched .*$", text, re.MULTILINE) for name in named_in(row)}
+    assert documented == set(commands._name_parser_map)
+
+
+def named_in(row: str) -> list[str]:
+    return re.findall(r"`crawlsched ([a-z]+)", row)
+
+
+# Written for strangers; what explains and what was measured is for those who stay.
+FOR_STRANGERS = [
+    ROOT / "README.md",
+    *sorted((ROOT / "docs").glob("*.md")),
+    *sorted((ROOT / "docs/how-to").glob("*.md")),
+    ROOT / "docs/tutorial/first_crawl.md",
+    ROOT / "docs/tutorial/reading_why.md",
+    ROOT / "docs/reference/glossary.md",
+    ROOT / "docs/reference/meta_keys.md",
+]
+
+
+@pytest.mark.parametrize("path", FOR_STRANGERS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_sentences_for_strangers_are_short(path: Path) -> None:
+    """No sentence has more than 30 words."""
+    text = re.sub(r"^```.*?^```|^<!--.*?-->|^(?: {4}|\t).*?$", "", path.read_text(), flags=re.MULTILINE | re.DOTALL)
+    text = re.sub(r"`[^`]*`", "code", re.sub(r"\]\([^)]*\)", "]", text))
+    text = re.sub(r"^(\* |#+ |\d\. |- )", "\n", text, flags=re.MULTILINE)
+    sentences = re.split(r"(?<=[.!?:;])[\s*_]+|\n\s*\n|\|", text)
+    long = [sentence for sentence in sentences if len(re.findall(r"\w[\w'’-]*", sentence)) > 30]
+    assert long == []
+
+
+def test_the_site_is_built_without_a_warning(tmp_path: Path) -> None:
+    """Every page is in the table of contents, and every link within the site leads somewhere (`make docs`)."""
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(tmp_path / "site")]
+    built = children.run(*command, cwd=ROOT, environment={"NO_MKDOCS_2_WARNING": "1"})
+    assert (built.returncode, built.stdout, built.stderr) == (0, "", "")
+    assert (tmp_path / "site/tutorial/first_crawl.html").exists()
+
+
 def test_the_change_log_has_a_heading_for_this_version() -> None:
     """The version of the package, or what is not released yet, has its place in the change log."""
     import crawlsched
@@ -84,7 +134,7 @@ def test_every_module_says_what_it_is(path: Path) -> None:
 
 
 def test_each_method_of_the_frontier_says_what_it_costs() -> None:
-    """Those of `Pages` too: a docstring with O(...), as docs/frontier.md has it for the ones that a crawl calls."""
+    """Those of `Pages` too: a docstring with O(...), as docs/explanation/frontier.md has it for those of a crawl."""
     silent = []
     for path in [*sorted((ROOT / "crawlsched/frontier").rglob("*.py")), ROOT / "crawlsched/pages/pages.py"]:
         for name in ast.parse(path.read_text()).body:

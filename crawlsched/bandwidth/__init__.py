@@ -10,7 +10,7 @@
 ============================  =================================================================================
 
 Every division gives an `Allocation`: rates, the threshold, and a duality gap that proves it best.
-``docs/bandwidth.md`` says how they are computed and when to use which.
+``docs/explanation/bandwidth.md`` says how they are computed and when to use which.
 """
 
 from crawlsched.bandwidth.allocation import Allocation, SignalAllocation

@@ -15,8 +15,9 @@
 
 `use_compiled` says whether numba is used; by itself it is where it is installed and the arrays are large, and after
 `prepare_compiled` for single pages too.
-Arrays in, arrays out (numpy broadcasting, float64), in seconds and per-second rates. ``docs/posterior_crawl_value.md``
-derives them. The functions whose names begin with ``unchecked_`` do not check their arguments.
+Arrays in, arrays out (numpy broadcasting, float64), in seconds and per-second rates.
+``docs/explanation/posterior_crawl_value.md`` derives them. The functions whose names begin with ``unchecked_`` do not
+check their arguments.
 """
 
 from crawlsched.compiling import load_compiled, prepare_compiled, use_compiled

@@ -1,9 +1,9 @@
 """Elementary integrals that crawl values are made of, without cancellation anywhere.
 
 Private to `crawlsched.crawl_value`: plain functions of float64 arrays, arguments unchecked. Every crawl value is an
-integral of a positive function (see `docs/posterior_crawl_value.md`), while the papers print its closed form, a small
-difference of large numbers for pages crawled recently. Each function here uses the closed form where its two terms
-differ by at least a fifth, and the power series elsewhere.
+integral of a positive function (see `docs/explanation/posterior_crawl_value.md`), while the papers print its closed
+form, a small difference of large numbers for pages crawled recently. Each function here uses the closed form where its
+two terms differ by at least a fifth, and the power series elsewhere.
 """
 
 import math

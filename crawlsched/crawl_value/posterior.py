@@ -51,7 +51,8 @@ def posterior_value(
     Notes
     -----
     sum_k weights_k V(elapsed, evidence; rates_k, gamma, kappa), the derivative of the expected freshness where the
-    rate is not known (derived in ``docs/posterior_crawl_value.md``). Put the posterior's *mean* into `greedy` instead,
+    rate is not known (derived in ``docs/explanation/posterior_crawl_value.md``).
+    Put the posterior's *mean* into `greedy` instead,
     and a page that once looked too fast to be worth it is never visited again.
 
     Examples
@@ -128,7 +129,7 @@ def greedy_value_of_gamma(elapsed: ArrayLike, shape: ArrayLike, rate: ArrayLike,
     -----
     mu [b / (a - 1) (1 - r**(a - 1)) - tau r**a] with r = b / (b + tau), which is b log((b + tau) / b) - tau r at a = 1.
     It cancels for recent crawls and near a = 1; computed is the integral of a b (exp(l) - 1) exp(-a l) over
-    l = 0 .. log(1 + tau / b), which does not (``docs/posterior_crawl_value.md``).
+    l = 0 .. log(1 + tau / b), which does not (``docs/explanation/posterior_crawl_value.md``).
 
     Examples
     --------

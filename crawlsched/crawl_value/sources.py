@@ -73,7 +73,7 @@ def greedy_ncis_sources(
     with it V(y) = integral of exp(-u) psi(u), u = 0 .. y, hold word for word, where psi(u) is the mean time until y
     reaches u. The announcement that reaches it may be the first after any combination n of earlier ones:
     psi(u) = 1/gamma sum_n multinomial(n; gamma_s / gamma) P(Gamma(|n| + 1, rate gamma / alpha) < u - kappa . n),
-    which is summed term by term. See ``docs/posterior_crawl_value.md`` for the derivation.
+    which is summed term by term. See ``docs/explanation/posterior_crawl_value.md`` for the derivation.
 
     References
     ----------

@@ -8,7 +8,8 @@ With y = alpha tau + kappa n (minus the log-probability of freshness) and c = ga
 
     V_i = mu / gamma  exp(-i kappa)  E[(exp(-T_i) - exp(-s_i))^+],    T_i ~ Gamma(i + 1, rate c),   s_i = y - i kappa.
 
-No term is a difference of large numbers in this form (derived in `docs/posterior_crawl_value.md`). Four ways cover it:
+No term is a difference of large numbers in this form (`docs/explanation/posterior_crawl_value.md`).
+Four ways cover it:
 
 - *first*: i = 0 is elementary.
 - *certain*: where c s_i is far above i + 1, the i-th announcement comes in time with certainty; the terms are then

@@ -90,7 +90,7 @@ class Posterior(Estimator):
     With `renewal` ε the rate is a hidden Markov chain, and the step before each visit is that of its filter (fixed
     share [3]_, but for where a new rate is drawn from). Evidence against a rate is then never much more than log(1/ε),
     and a page that has changed its ways is followed soon, while one that keeps to them is known as well as before. That
-    is why it is better than `discount`, which forgets the same of both; docs/learning.md has the figures.
+    is why it is better than `discount`, which forgets the same of both; docs/notes/learning.md has the figures.
 
     Bias: the posterior mean is drawn towards the prior (its whole purpose) as long as visits are few: by as much as
     the prior's mean is off for a page not yet visited, and no more than O(1/n) after n visits. A page changing faster

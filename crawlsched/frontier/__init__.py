@@ -1,7 +1,7 @@
 """The frontier: the page with the highest crawl value among all that may be crawled now, exactly, at every slot.
 
-Knows pages and a protocol of crawl values (`values`), and no planner. Begin reading with docs/frontier.md, then
-`frontier`.
+Knows pages and a protocol of crawl values (`values`), and no planner. Begin reading with
+docs/explanation/frontier.md, then `frontier`.
 """
 
 from crawlsched.frontier.frontier import Frontier, Pick

@@ -207,6 +207,10 @@ class Filing:
         """Leave pages out until they may be crawled."""
         self._bar_many(pages, self._eligibility.at(pages), self._standing.now)
 
+    def forget_deadlines(self, pages: IndexArray) -> None:
+        """Forget when pages become overdue, before their intervals change; `refile` sets it anew. O(1) a page."""
+        self._deadlines.discard(pages)
+
     def deadline_of(self, page: int) -> float:
         """Return when a page becomes overdue, POSIX seconds; inf without a longest crawl interval. O(1)."""
         return self._deadlines.of(page)

@@ -42,7 +42,7 @@ DAY = 86_400.0
 DEFAULT_GRID: FloatArray = np.geomspace(1 / (3 * 365 * DAY), 1 / 3, 32)
 
 #: Probability that a page's change rate is another one at the next visit: what was learned of a page that has changed
-#: its ways is forgotten in about ten visits. docs/learning.md has what it costs where rates stay.
+#: its ways is forgotten in about ten visits. docs/notes/learning.md has what it costs where rates stay.
 RENEWAL = 0.01
 # Co-changes are put in force when the evidence of some page changes by so many nats at least.
 _WORTH_ADOPTING = 0.05
@@ -768,6 +768,7 @@ class Knowledge:
         """Say by which rules distinct pages have their crawl intervals (0: by none), and file them again."""
         self.at(now)
         rows = self.rows(pages)
+        self.frontier.forget_deadlines(rows)
         self.intervals.put(rows, np.asarray(rules, np.uint8))
         self._refile(rows, now)
 

@@ -82,7 +82,7 @@ def poll_interval(brought: Brought, threshold: float, interval: float) -> float:
     announcement read later lose its gain at the rate ρ, because its page is crawled anyway some time: exp(-ρ u) of it
     is left after u seconds. Then reading what has gathered in τ seconds is worth, as against waiting on,
     V(τ) = G/ρ (1 - (1 + ρτ) exp(-ρτ)): the crawl value GREEDY of a page of importance G and change rate ρ. The poll is
-    due when that reaches the threshold, as any page is. See ``docs/change_signals.md``.
+    due when that reaches the threshold, as any page is. See ``docs/explanation/change_signals.md``.
 
     Examples
     --------

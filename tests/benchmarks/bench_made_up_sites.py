@@ -174,7 +174,7 @@ def differences(kind: Callable[[Rng], Site], seed: int, bandwidth: float) -> tup
     """Return the default's freshness, and what it is ahead of the better of the others."""
     happened = history(kind(np.random.default_rng([seed, len(kind.__name__)])))
     window = {"start": 0.0, "end": DAYS * DAY, "measure_from": DAYS * DAY / 2}
-    # The sum over pages of their changes by their lives, as in docs/replay.md.
+    # The sum over pages of their changes by their lives, as in docs/notes/replay.md.
     lives = happened.end - happened.birth
     total = float((np.bincount(happened.change_rows, minlength=N_PAGES) / np.maximum(lives, DAY)).sum())
     ours, *others = (replay(happened, bandwidth * total, name, **window).freshness for name in ("posterior", *OTHERS))

@@ -61,7 +61,7 @@ def csv_of(table: Table) -> str:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_its_claims_come_out_as_documented(name: str) -> None:
-    """Each part of what the paper says holds, but for those of which docs/simulate.md says why they do not."""
+    """Each part of what the paper says holds, but for those of which docs/notes/simulate.md says why they do not."""
     claims = FIGURES[name].claims(run(name))
     failed = {number for number, claim in enumerate(claims) if claim.held is False}
     assert failed == FAILS.get(name, set()), [claim.sentence for claim in claims]

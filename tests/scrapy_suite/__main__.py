@@ -1,7 +1,7 @@
 """Run the tests of crawling of the installed Scrapy once without and once with the add-on, and say what differs.
 
-They come from the sdist on the package index. What may differ, and why, stands in docs/scrapy_tests.md; the exit code
-is 1 if anything else does. Arguments are names of files of theirs: `make scrapy-tests FILES=test_feedexport.py`.
+They come from the sdist on the package index. What may differ, and why, stands in docs/notes/scrapy_tests.md; the exit
+code is 1 if anything else does. Arguments are names of files of theirs: `make scrapy-tests FILES=test_feedexport.py`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 _ROOT = Path(__file__).parents[2]
-_DOCUMENT = _ROOT / "docs" / "scrapy_tests.md"
+_DOCUMENT = _ROOT / "docs" / "notes" / "scrapy_tests.md"
 _FILES = (
     *("test_crawl.py", "test_engine*.py", "test_closespider.py", "test_request_attribute_binding.py"),
     *("test_request_cb_kwargs.py", "test_spidermiddleware*.py", "test_spider*.py", "test_pipeline_*.py"),

@@ -63,7 +63,7 @@ class Parameters:
     A slow page that is taken for a fast one is not visited any more, and so the mistake is not found out; the other
     mistake is found at the next visits. What a visit teaches has a value of its own where more than one rate is still
     possible, and no more than the slow ones among them have to lose: where the posterior is sure, its weights stay as
-    they are. What it gave, and what else was tried, is in docs/learning.md.
+    they are. What it gave, and what else was tried, is in docs/notes/learning.md.
     """
 
     priors: FloatArray

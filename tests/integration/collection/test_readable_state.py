@@ -18,7 +18,7 @@ from crawlsched.planner import explain
 from crawlsched.settings import Settings
 from crawlsched.store import schema
 
-QUERIES = Path(__file__).parents[3] / "docs" / "queries.md"
+QUERIES = Path(__file__).parents[3] / "docs" / "reference" / "queries.md"
 START = 1_700_000_000.0
 HOUR = 3600.0
 URLS = ["https://example.com/news", "https://example.com/about", "https://other.example/", "https://other.example/new"]

@@ -205,7 +205,7 @@ def go_on(
 def test_a_crawl_that_goes_on_at_another_bandwidth_is_as_fresh_as_it_said() -> None:
     """After three days at 16 an hour, some more at 0.5, 1 and 2 times that: within 0.03 of the freshness reached.
 
-    Half of the pages have announcements that are worth something. ``docs/whatif.md`` has more runs, and longer ones.
+    Half of the pages have announcements that are worth something. docs/explanation/whatif.md has more and longer runs.
     """
     world, learned = World(100, seed=3), {name: [] for name in ("elapsed", "n_signals", "source", "changed")}
     planner = world.planner(16 / HOUR, 0.0)
