@@ -164,15 +164,16 @@ def _body(response: Response, most: int) -> Body:
 def _fetched(request: Request, response: Response, content: Content | None) -> Fetched:
     hops: list[Any] = request.meta.get("redirect_reasons", [])
     moved = bool(hops) and all(reason in (301, 308) for reason in hops)
+    last_modified = _text(response, "Last-Modified")
     return Fetched(
         status=response.status,
         content=content,
         etag=_text(response, "ETag"),
-        last_modified=_text(response, "Last-Modified"),
+        last_modified=last_modified,
         size=len(response.body),
         moved_to=request if moved else None,
-        retry_after=_text(response, "Retry-After"),
-        date=_text(response, "Date"),
+        retry_after=_text(response, "Retry-After") if response.status >= 300 else None,
+        date=_text(response, "Date") if last_modified else None,
     )
 
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Sequence
 from typing import Any
 
 from scrapy.exceptions import CannotResolveHostError
@@ -36,9 +35,8 @@ class Names:
             self._reactor = reactor
             self._kept = _KeptAnswers.of(reactor)
 
-    @asynccontextmanager
-    async def resolved(self, host: str, port: int) -> AsyncIterator[list[str]]:
-        """Give the addresses of a host, which are those that it has inside of the block.
+    async def hold(self, host: str, port: int) -> list[str]:
+        """Return the addresses of a host, which it keeps until `let_go`.
 
         Raises
         ------
@@ -46,15 +44,16 @@ class Names:
             If it has none.
         """
         if self._reactor is None:
-            yield await _system_addresses(host, port)
-            return
-        addresses = await self._kept.ask(host)
+            return await _system_addresses(host, port)
+        addresses = self._kept.held(host) or await self._kept.ask(host)
         if not addresses:
             raise CannotResolveHostError(f"Couldn't find the hostname {host!r}.")
         self._kept.keep(host, addresses)
-        try:
-            yield [address.host for address in addresses]
-        finally:
+        return [address.host for address in addresses]
+
+    def let_go(self, host: str) -> None:
+        """Whoever held a host's addresses needs them no more."""
+        if self._reactor is not None:
             self._kept.let_go(host)
 
 
@@ -76,10 +75,13 @@ class _KeptAnswers:
         reactor.installNameResolver(kept)
         return kept
 
+    def held(self, host: str) -> list[Any] | None:
+        """Return the addresses that somebody keeps of a host."""
+        kept = self._answers.get(host)
+        return None if kept is None else kept[0]
+
     async def ask(self, host: str) -> list[Any]:
-        """Return the addresses of a host, kept ones or new ones; none if it is not known."""
-        if (kept := self._answers.get(host)) is not None:
-            return kept[0]
+        """Ask for the addresses of a host; none if it is not known."""
         receiver = _Receiver()
         self.inner.resolveHostName(receiver, host, 0)
         return await maybe_deferred_to_future(receiver.done)

@@ -98,12 +98,15 @@ class PacedHandlers:
             self._refuse_private(request, [host])  # the proxy asks for the name
             through = urlparse_cached(Request(proxy if "://" in proxy else f"http://{proxy}"))
             host, port = through.hostname or "", through.port or 80
-        async with self._names.resolved(host, port) as addresses:
+        addresses = await self._names.hold(host, port)
+        try:
             if proxy is None:
                 self._refuse_private(request, addresses)
             await self._turn(request, host)
             self._sent(self._clock(), False)
             return await self._answer(request, url.netloc, host)
+        finally:
+            self._names.let_go(host)
 
     async def _answer(self, request: Request, netloc: str, host: str) -> Response:
         _switch_off_retries(self._handlers, urlparse_cached(request).scheme)
@@ -139,6 +142,8 @@ class PacedHandlers:
         # Scrapy has kept this distance when it let the request go, and waiting here must not take it away.
         distance = 0.0 if slot is None else max(0.0, slot.delay * (1.0 - slot.jitter))
         distance = max(distance, self._crawl_delay(host))
+        if not self._ends() and self._line.passes(self._clock(), host, distance):
+            return
         turn: Deferred[None] = Deferred()
         self._line.join(turn, host, distance)
         self._let_go()

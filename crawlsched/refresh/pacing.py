@@ -100,6 +100,14 @@ class Line(Generic[_T]):
         """Wait for a turn, and for the least distance (seconds) to what was sent to the host before it."""
         self._waiting.append((what, host, distance))
 
+    def passes(self, now: float, host: str, distance: float = 0.0) -> bool:
+        """Count as sent what comes while nothing waits, if it may be sent now; return whether it may."""
+        if self._waiting or self.pace.next_time(now) > now or self._free_at(host, distance) > now:
+            return False
+        self._note(host, now)
+        self.pace.sent(now)
+        return True
+
     def remove(self, what: _T) -> None:
         """Wait no longer."""
         self._waiting = deque(entry for entry in self._waiting if entry[0] is not what)
