@@ -95,6 +95,8 @@ FOR_STRANGERS = [
     ROOT / "docs/tutorial/first_crawl.md",
     ROOT / "docs/tutorial/reading_why.md",
     ROOT / "docs/reference/glossary.md",
+    ROOT / "docs/reference/settings.md",
+    ROOT / "docs/reference/commands.md",
     ROOT / "docs/reference/meta_keys.md",
 ]
 

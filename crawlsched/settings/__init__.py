@@ -3,7 +3,8 @@
 Imports what the values of settings are made of, and neither Scrapy nor SQL. Begin reading with `settings`.
 """
 
-from crawlsched.settings.settings import PREFIX, SETTINGS, Setting, Settings, markdown_table
+from crawlsched.settings.settings import PREFIX, SETTINGS, Setting, Settings
+from crawlsched.settings.table import markdown_table
 from crawlsched.settings.values import SECONDS_PER, format_bandwidth, parse_bandwidth, parse_duration
 
 __all__ = [

@@ -46,7 +46,7 @@ from crawlsched.settings.values import (
     read_withhold,
 )
 
-__all__ = ["PREFIX", "SETTINGS", "Setting", "Settings", "markdown_table"]
+__all__ = ["PREFIX", "SETTINGS", "Setting", "Settings"]
 
 PREFIX = "CRAWLSCHED_"
 
@@ -188,14 +188,14 @@ class Settings:
     max_crawl_rounds: float | None = _setting(
         4.0,
         read_optional(read_rounds),
-        "A page of any importance does not wait much longer than so many rounds, each as long as one crawl of every "
-        "page takes, even if it is not worth it. `None`: it may wait forever.",
+        "A page of any importance waits for hardly more rounds than these, even if it is not worth a crawl. A round is "
+        "the time that one crawl of every page takes. `None`: it may wait forever.",
     )
     discovery_horizon: float = _setting(
         86400.0,
         read_positive_seconds,
-        "How far ahead a first crawl counts, seconds, or as long as one crawl of every page takes, if that is longer: "
-        "the longer, the sooner a new page goes before known ones.",
+        "How far ahead a first crawl counts, in seconds; at least one round. The longer, the sooner a new page goes "
+        "before known ones.",
     )
     importance: Callable[..., float] | None = _setting(
         None,
@@ -382,7 +382,7 @@ class Settings:
     untracked_interval: float = _setting(
         "1d",
         read_positive_seconds,
-        "A page whose callback yields requests that are no pages (POSTs) is delivered at its first visit of each run, "
+        "A page may yield requests that are no pages, such as POSTs. It is delivered at its first visit of each run, "
         "and again once in this time, so that they are made again.",
     )
     one_pass: bool | int = _setting(
@@ -458,13 +458,6 @@ class Setting:
 
 
 SETTINGS: tuple[Setting, ...] = tuple(Setting(PREFIX + f.name.upper(), **f.metadata) for f in fields(Settings))
-
-
-def markdown_table() -> str:
-    """Return all settings as the table that stands in docs/reference/settings.md."""
-    rows = ["| Setting | Default | Meaning |", "| --- | --- | --- |"]
-    rows += [f"| `{row.name}` | `{row.default!r}` | {row.meaning} |" for row in SETTINGS]
-    return "\n".join(rows)
 
 
 def _read_enabled(settings: Mapping[str, Any]) -> bool:
