@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
+from crawlsched.cli.parsing import examples
 from crawlsched.cli.target import common_options, find_target, open_store
 from crawlsched.cli.wording import say_moment, say_share
 from crawlsched.showing import shown
@@ -26,7 +27,7 @@ def add_parser(commands: Any) -> None:
         "changes",
         help="what changed since a time, or since you looked last",
         parents=[common_options()],
-        epilog="example: crawlsched changes --since 2h --follow --json >> changes.jsonl",
+        epilog=examples("crawlsched changes --since 2h --follow --json"),
     )
     parser.add_argument(
         "--since",
@@ -41,7 +42,7 @@ def add_parser(commands: Any) -> None:
     parser.add_argument(
         "--limit", metavar="N", type=_number, default=1000, help="how many at most, oldest first (default: %(default)s)"
     )
-    parser.set_defaults(report=report, say=say)
+    parser.set_defaults(report=report, say=say, is_long=True)
 
 
 def report(arguments: argparse.Namespace) -> dict[str, Any]:

@@ -7,8 +7,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from crawlsched.cli.handing_over import HandingOver
 from crawlsched.cli.progress import shown_progress
-from crawlsched.cli.target import common_options, find_or_make_target
+from crawlsched.cli.target import common_options, find_or_make_target, owner_now
 from crawlsched.cli.url_lines import UrlLine, UrlLines
 from crawlsched.cli.wording import say_count
 from crawlsched.exceptions import CrawlschedError
@@ -50,7 +51,7 @@ def add_parser(commands: Any) -> None:
 
 
 def report(arguments: argparse.Namespace) -> dict[str, Any]:
-    """Read the file and fill the collection, which no crawl may own meanwhile."""
+    """Read the file and fill the collection; a crawl that runs is given what it names."""
     target = find_or_make_target(arguments)
     now = time.time()
     lines = UrlLines(arguments.file, now)
@@ -64,6 +65,13 @@ def report(arguments: argparse.Namespace) -> dict[str, Any]:
     settings = target.settings
     store = Store.open(target.database, target.collection, target.shard, upgrade=settings.database_upgrade)
     try:
+        if owner_now(store) is not None:
+            running = HandingOver(store)
+            with shown_progress(f"Reading {lines.name}") as progress:
+                for done, total in _steps(running, lines, requests.page_of):
+                    progress(done, total)
+                running.finish()
+            return _report(store, lines, running.counts, plan_made=False)
         lease = store.take_lease("crawlsched import")
         try:
             importance = settings.importance
@@ -77,18 +85,22 @@ def report(arguments: argparse.Namespace) -> dict[str, Any]:
                 _plan(store, settings)
         finally:
             lease.release()
-        return {
-            "collection": store.name,
-            "database": store.database.name,
-            "lines": lines.n,
-            **importing.counts,
-            "columns_ignored": list(lines.ignored),
-            "lines_left_out": lines.n_wrong,
-            "wrong": [{"line": number, "fault": fault} for number, fault in lines.wrong],
-            "plan_made": plan_made,
-        }
+        return _report(store, lines, importing.counts, plan_made=plan_made)
     finally:
         store.close()
+
+
+def _report(store: "Store", lines: UrlLines, counts: dict[str, int], *, plan_made: bool) -> dict[str, Any]:
+    return {
+        "collection": store.name,
+        "database": store.database.name,
+        "lines": lines.n,
+        **counts,
+        "columns_ignored": list(lines.ignored),
+        "lines_left_out": lines.n_wrong,
+        "wrong": [{"line": number, "fault": fault} for number, fault in lines.wrong],
+        "plan_made": plan_made,
+    }
 
 
 def _fill(
@@ -105,11 +117,16 @@ def _fill(
 
 
 def _steps(
-    importing: "Import", lines: UrlLines, page_of: "Callable[[UrlLine], ImportedPage]"
+    importing: "Import | HandingOver", lines: UrlLines, page_of: "Callable[[UrlLine], ImportedPage]"
 ) -> Iterator[tuple[int, int | None]]:
     named: list[ImportedPage] = []
     visits = _Visits()
     for line in lines:
+        if lines.has_visits and not importing.learns:
+            raise CrawlschedError(
+                "A crawl of this collection is running, and learns from its own visits. End it to import those of "
+                "others; pages and their importance can be imported meanwhile."
+            )
         if lines.has_visits and not lines.is_past(line):
             continue
         if lines.has_visits:

@@ -52,7 +52,8 @@ def report(arguments: argparse.Namespace) -> dict[str, Any]:
             "collection": store.name,
             "shard": store.key[0],
             "database": store.database.name,
-            "time": now,
+            # A running crawl may have said something since `now` was read.
+            "time": max(now, *(status.get(name) or 0.0 for name in ("last_sent_at", "paused_since"))),
             "owner": _owner(owner, store.clock()),
             "pages": _pages(store),
             "expected_freshness": totals.expected_freshness,

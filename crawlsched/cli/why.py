@@ -84,7 +84,8 @@ def _of_page(store: "Store", target: Target, page: int, arguments: argparse.Name
         "url": facts.url,
         "variant": facts.variant,
         "collection": store.name,
-        "time": now,
+        # A running crawl may have visited it since `now` was read.
+        "time": max(now, float(columns["crawled_at"])),
         "running": owner_now(store) is not None,
         **explanation,
         **_trust(store, int(columns["source"])),

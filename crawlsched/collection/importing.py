@@ -67,6 +67,8 @@ class Import:
         whose history is left out.
     """
 
+    learns = True
+
     def __init__(
         self, store: Store, settings: Settings, fingerprinter: str, importance: Callable[[str], float], now: float
     ) -> None:

@@ -26,6 +26,8 @@ logger = logging.getLogger(__name__)
 
 _LONGEST_DRAIN = 30.0
 _ASKED_AT_ONCE = 64
+# A page that comes in takes some 50 microseconds.
+_IMPORTED_AT_ONCE = 16
 
 
 def obey_pending(refresher: Refresher) -> None:
@@ -66,6 +68,9 @@ def _obey(refresher: Refresher, commands: Iterable[Command]) -> None:
                 continue
             if command.name == "recrawl" and "kind" in command.arguments:
                 _recrawl_all(refresher, command.arguments, command.id)
+                continue
+            if command.name == "import":
+                _import(refresher, command.arguments, command.id)
                 continue
             if act is None:
                 raise ValueError(f"This version does not know the command {command.name!r}.")
@@ -121,6 +126,25 @@ def _recrawl_all(refresher: Refresher, arguments: dict[str, Any], command: int) 
         collection.unsaved.command(command, {"pages": int(pages.size), "unknown": []}, refresher.clock())
 
     collection.aside.run(f"looking for {value}", lambda: collection.store.matching(kind, value), found)
+
+
+def _import(refresher: Refresher, arguments: dict[str, Any], command: int) -> None:
+    """Take in pages that somebody names, in slices between the slots; the importance stated of known ones counts."""
+    pages = arguments["pages"]
+    if not isinstance(pages, dict):
+        raise ValueError(f"pages must be URLs with their importance or null, got {pages!r:.100}.")
+    named = list(pages.items())
+    told = dict.fromkeys(("new", "weighed", "forgotten"), 0)
+
+    def steps() -> Iterator[None]:
+        for start in range(0, len(named), _IMPORTED_AT_ONCE):
+            some = refresher.take_in(dict(named[start : start + _IMPORTED_AT_ONCE]), refresher.clock())
+            for name, n in some.items():
+                told[name] += n
+            yield
+        refresher.collection.unsaved.command(command, told, refresher.clock())
+
+    refresher.add_work(steps())
 
 
 def _next(refresher: Refresher, arguments: dict[str, Any], now: float) -> dict[str, Any]:

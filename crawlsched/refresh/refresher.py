@@ -395,6 +395,10 @@ class Refresher:
             self.starts.asked(page)
         return admitted
 
+    def take_in(self, named: Mapping[str, float | None], now: float) -> dict[str, int]:
+        """Take in pages by their URLs and, where it is stated, their importance; return what became of them."""
+        return self._admission.named(named, self.request_fingerprint, now)
+
     def weigh(self, pages: Sequence[int], importance: Sequence[float], now: float) -> int:
         """Somebody says what these pages are worth; see `Weighing.weigh`."""
         return self._admission.weighing.weigh(pages, importance, now)

@@ -239,6 +239,37 @@ class Admission:
                 self.add_source("robots", "/".join(page.url.split("/", 3)[:3]) + "/robots.txt", now)
         return numbers
 
+    def named(
+        self, importance: Mapping[str, float | None], request_fingerprint: Callable[[str], bytes], now: float
+    ) -> dict[str, int]:
+        """Somebody names pages, and says what some of them are worth.
+
+        Returns
+        -------
+        dict of str to int
+            How many are ``new``, are ``weighed`` otherwise than before, and were ``forgotten`` and stay so.
+        """
+        names = {url: request_fingerprint(url) for url in importance}
+        known = {url: page for url, name in names.items() if (page := self._collection.index.page(name)) >= 0}
+        stated = {page: weight for url, page in known.items() if (weight := importance[url]) is not None}
+        weighed = self.weighing.weigh(list(stated), list(stated.values()), now) if stated else 0
+        unknown = [url for url in names if url not in known]
+        forgotten = self._collection.store.tombstones.cover(unknown)
+        found = [
+            FoundPage(
+                url,
+                names[url],
+                host_of(url),
+                self.weighing.importance(url, {}, importance[url]),
+                importance_stated=importance[url] is not None,
+            )
+            for url, is_forgotten in zip(unknown, forgotten, strict=True)
+            if not is_forgotten
+        ]
+        if found:
+            self.add(found, now)
+        return {"new": len(found), "weighed": weighed, "forgotten": sum(forgotten)}
+
     def add_source(
         self, kind: str, url: str, now: float, parent: int | None = None, named_by: str | None = None
     ) -> None:

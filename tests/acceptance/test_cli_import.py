@@ -172,15 +172,6 @@ def test_what_cannot_be_imported_is_said(tmp_path: Path) -> None:
         answer = run_here(tmp_path, "import", name, *given, "--collection", "news")
         assert answer.returncode == 1
         assert words in answer.stderr
-    store = Store.open(f"sqlite:///{tmp_path}/crawl.db", "news")
-    lease = store.take_lease("news")
-    try:
-        answer = run_here(tmp_path, "import", "urls.txt", *given)
-        assert answer.returncode == 1
-        assert "owned by another running process" in answer.stderr
-    finally:
-        lease.release()
-        store.close()
 
 
 def test_what_was_forgotten_stays_forgotten(tmp_path: Path, columns) -> None:

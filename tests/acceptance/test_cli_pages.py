@@ -171,3 +171,26 @@ def test_a_restore_that_cannot_be_right_is_refused(folder: Path, tmp_path: Path)
     lease.release()
     store.close()
     assert "is being crawled" in answer.stderr
+
+
+def test_pages_come_in_and_out_of_both_databases(database_url: str, tmp_path: Path) -> None:
+    """What is imported is listed and exported alike from SQLite and from PostgreSQL; a backup says what to use."""
+    given = "--database", database_url
+    assert run_here(tmp_path, "db", "upgrade", *given).returncode == 0
+    (tmp_path / "visits.csv").write_text(
+        "url,time,changed\nhttp://a.example/x_1,1700000000,\nhttp://a.example/x_1,1700086400,1\nhttp://b.example/,1700000000,\n"
+    )
+    answer = run_here(tmp_path, "import", "visits.csv", "--collection", "news", *given)
+    assert answer.returncode == 0, answer.stderr
+    listed = run_here(tmp_path, "pages", "--where", "url ~ *x_*", "--order", "changed_at:desc", "--json", *given)
+    (page,) = json.loads(listed.stdout)["pages"]
+    assert (page["url"], page["n_crawls"], page["n_changes"], page["state"]) == ("http://a.example/x_1", 2, 1, "live")
+    for order in ("changed_at", "changed_at:desc"):  # what has no value comes last
+        listed = run_here(tmp_path, "pages", "--order", order, "--columns", "url", "--csv", *given)
+        assert listed.stdout.split()[-1] == "http://b.example/"
+    assert "did you mean http://b.example/?" in run_here(tmp_path, "why", "b.example", *given).stderr
+    assert run_here(tmp_path, "export", "out", *given).returncode == 0
+    assert len((tmp_path / "out" / "pages.csv").read_text().splitlines()) == 3
+    backup = run_here(tmp_path, "db", "backup", "copy.db", *given)
+    assert (backup.returncode == 0) is database_url.startswith("sqlite")
+    assert backup.returncode == 0 or "pg_dump" in backup.stderr

@@ -186,3 +186,21 @@ def test_importance_from_a_file_counts_at_once(running: Running, tmp_path: Any) 
     told = report(running, "importance", str(table))
     assert (told["pages"], told["changed"], told["unknown"]) == (2, 1, ["http://127.0.0.1:1/none"])
     assert report(running, "why", running.urls[3])["importance"] == 8
+
+
+def test_a_running_crawl_is_handed_pages(running: Running, tmp_path: Any) -> None:
+    """New URLs become pages, importance counts, wrong lines are named; visits are refused with a sentence."""
+    lines = [f"{running.urls[5]},6", "http://127.0.0.1:1/handed,3", "/nothing,1"]
+    lines += [f"http://127.0.0.1:1/many/{number}," for number in range(600)]
+    (tmp_path / "pages.csv").write_text("\n".join(["url,importance", *lines]))
+    told = report(running, "import", str(tmp_path / "pages.csv"))
+    assert (told["pages"], told["new"], told["weighed"], told["lines_left_out"]) == (602, 601, 1, 1)
+    assert report(running, "why", running.urls[5])["importance"] == 6
+    assert report(running, "why", "http://127.0.0.1:1/handed")["importance"] == 3
+    assert report(running, "import", str(tmp_path / "pages.csv"))["new"] == 0
+    assert report(running, "forget", "--pattern", "http://127.0.0.1:1/*", "--yes")["pages"] == 601
+    (tmp_path / "visits.csv").write_text(f"url,time,changed\n{running.urls[5]},1700000000,1\n")
+    said = StringIO()
+    with redirect_stderr(said):
+        assert main(["import", str(tmp_path / "visits.csv"), "--database", running.database]) == 1
+    assert "End it to import those of others" in said.getvalue()
