@@ -60,8 +60,8 @@ class HandingOver:
         answer = self._store.wait_for(number, _ANSWER_WITHIN)
         if answer is None:
             raise CrawlschedError(
-                f"The crawl of the collection {self._store.name!r} did not answer within {_ANSWER_WITHIN:g} s; it takes "
-                "what was handed over when it does. Look at its log."
+                f"The crawl of the collection {self._store.name!r} did not answer within {_ANSWER_WITHIN:g} s; it "
+                "takes what was handed over when it does. Look at its log."
             )
         if "error" in answer.result:
             raise CrawlschedError(str(answer.result["error"]))
