@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from crawlsched.cli.handing_over import HandingOver
 from crawlsched.cli.progress import shown_progress
-from crawlsched.cli.target import common_options, find_or_make_target, owner_now
+from crawlsched.cli.target import Target, common_options, find_or_make_target, owner_now
 from crawlsched.cli.url_lines import UrlLine, UrlLines
 from crawlsched.cli.wording import say_count
 from crawlsched.exceptions import CrawlschedError
@@ -24,6 +24,7 @@ __all__ = ["add_parser", "report", "say"]
 _TAKEN_AT_ONCE = 5_000
 _LEARNED_AT_ONCE = 20_000
 _WRONG_NAMED = 20
+_LEARNED = ("log_likelihood", "estimator_state")
 # Seconds between two signs of life, while which no crawl starts.
 _HEARTBEAT = 5.0
 
@@ -82,7 +83,7 @@ def report(arguments: argparse.Namespace) -> dict[str, Any]:
                     progress(done, total)
             plan_made = importing.counts["visits"] > 0
             if plan_made:
-                _plan(store, settings)
+                _plan(store, target, importing)
         finally:
             lease.release()
         return _report(store, lines, importing.counts, plan_made=plan_made)
@@ -200,11 +201,25 @@ class _Visits:
         )
 
 
-def _plan(store: "Store", settings: Any) -> None:
-    """Make the first plan, so that the next crawl begins with it."""
-    from crawlsched.jobs.crawl_jobs import JobsProcess
+def _plan(store: "Store", target: Target, importing: "Import") -> None:
+    """Make the first plan, so that the next crawl begins with it, and write down what it makes of the pages."""
+    import numpy as np
 
-    JobsProcess(store, settings, time.time).replan()
+    from crawlsched.cli.planning import planners
+    from crawlsched.jobs.crawl_jobs import JobsProcess
+    from crawlsched.planner import readable
+    from crawlsched.store import Batch
+
+    JobsProcess(store, target.settings, time.time).replan()
+    now = time.time()
+    visited = np.concatenate(importing.visited)
+    for start in range(0, visited.size, _LEARNED_AT_ONCE):
+        for planner, pages in planners(store, target, now, pages=visited[start : start + _LEARNED_AT_ONCE].tolist()):
+            rows = np.arange(pages.size)
+            columns = {**planner.columns(rows), **readable(planner, rows, now), "page": pages}
+            # What was learned stands there already, and more exactly.
+            known = {name: column for name, column in columns.items() if name not in _LEARNED}
+            store.save(Batch(columns=known))
 
 
 def say(report: dict[str, Any]) -> str:

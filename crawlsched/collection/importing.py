@@ -13,7 +13,6 @@ from crawlsched.collection.history import Histories, learned_from
 from crawlsched.estimators import LearnedRates
 from crawlsched.pages import LIVE, NEW, Pages
 from crawlsched.pages.page_index import PageIndex
-from crawlsched.planner import readable
 from crawlsched.settings import Settings
 from crawlsched.store import Batch, NewPage, ObservationRow, Outcome, Store
 
@@ -65,6 +64,8 @@ class Import:
         ``pages`` that the file names, ``new`` ones among them, those ``forgotten`` on purpose, which stay so; those
         that are ``weighed`` otherwise than before; ``visits`` learned from; pages with ``visits_of_their_own``,
         whose history is left out.
+    visited : list of ndarray
+        The numbers of the pages whose visits were learned from.
     """
 
     learns = True
@@ -80,6 +81,7 @@ class Import:
         self._next_observation = store.next_observation()
         names = ("pages", "new", "forgotten", "weighed", "visits", "visits_of_their_own")
         self.counts = dict.fromkeys(names, 0)
+        self.visited: list[NDArray[np.int64]] = []
         if self._next_page:
             self._index.load(self._known(), self._next_page)
 
@@ -197,21 +199,13 @@ class Import:
         batch = Batch(columns=columns, grid=self._planner.grid)
         if learned is not None:
             columns["estimator_state"], batch.estimator = np.array(learned.packed(np.arange(n)), object), learned.key
-        columns |= self._readable(columns, likelihood)
+        self.visited.append(pages)
         for number, changed_at in zip(pages.tolist(), found.last(n).tolist(), strict=True):
             if changed_at > -np.inf:
                 _change_content(batch, number, changed_at=changed_at)
         batch.observations = list(self._observations(visits, pages))
         self.counts["visits"] += visits.row.size
         return batch
-
-    def _readable(self, columns: Mapping[str, NDArray[Any]], likelihood: NDArray[np.uint16]) -> dict[str, Any]:
-        """Return what the columns say, for people and their SQL."""
-        planner, rows = planner_for(self._settings), np.arange(columns["page"].size)
-        planner.load({**columns, "host": np.zeros(rows.size, np.int32), "page": rows}, likelihood, self._now)
-        if planner.learned is not None:
-            planner.load_learned(rows, columns["estimator_state"].tolist(), self._now)
-        return readable(planner, rows, self._now)
 
     def _observations(self, visits: Histories, pages: NDArray[np.int64]) -> Iterator[ObservationRow]:
         """Give the visits that are not too old to be kept."""

@@ -137,6 +137,12 @@ def test_the_first_plan_is_that_of_a_crawl_that_made_the_visits(tmp_path: Path) 
     ]
     assert freshness[0] == pytest.approx(freshness[1], abs=0.01)
     assert freshness[0] > 0.4
+    # What people read is what the plan makes of the visits: not far from the truth, most of the time.
+    listed = run_here(tmp_path, "pages", "--columns", "url,change_rate", "--csv", "--database", "sqlite:///crawl.db")
+    rows = [line.split(",") for line in listed.stdout.splitlines()[1:]]
+    ratios = [float(rate) / rates[int(url.rpartition("/")[2])] for url, rate in rows]
+    assert 0.7 < np.median(ratios) < 1.5
+    assert np.mean([0.3 < ratio < 3.0 for ratio in ratios]) > 0.8
 
 
 def freshness_of(planner: Planner, rates: np.ndarray, start: float, seed: int) -> float:
