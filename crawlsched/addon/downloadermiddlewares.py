@@ -56,6 +56,9 @@ class RefreshMiddleware:
             if visit.validated:
                 for name in _VALIDATORS:
                     request.headers.pop(name, None)
+            if visit.page >= 0 and request.dont_filter and not self._refresher.is_asked_for(visit):
+                # The spider let this page go wherever it led then; where it leads today, nobody has seen.
+                request.dont_filter = False
             if visit.source >= 0 and not request.dont_filter:
                 # Wherever it leads is what the site says, be it the address of a machine of ours.
                 request.meta["crawlsched_named_by_site"] = True

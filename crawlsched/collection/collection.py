@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crawlsched.change_signals import part_number
+from crawlsched.collection.credentials import Credentials, without_credentials
 from crawlsched.collection.facts_cache import FactsCache
 from crawlsched.collection.hosts import Hosts
 from crawlsched.collection.page_rules import PageRules, limits
@@ -122,6 +123,7 @@ class Collection:
         self.validators = ValidatorTrials(rng, settings.validator_trials)
         self.wrong_pages = WrongPages(rng, enabled=settings.wrong_pages and "wrong_page" in settings.withhold)
         self.withheld = Withheld(settings.withhold)
+        self.credentials = Credentials(settings.keep_credentials)
         #: Pages that requests of this run have made, and that have not ended yet.
         self.n_awaited = 0
         #: What has something to do between the last write and the end of the lease.
@@ -157,6 +159,8 @@ class Collection:
             self.lease = self.store.take_lease(self._spider)
             if self.is_worth_compiling(self.store.next_page()):
                 self.use_compiled()
+            if not self.credentials.keep:
+                self.store.rewrite_templates(without_credentials)
             self._load(now)
         except BaseException:
             self.store.close()
@@ -338,9 +342,10 @@ class Collection:
                 self.variants.add(page.request_fingerprint, number)
             digest = page.template.digest if page.template else None
             data = page.template.data if page.template else None
+            to_write = self.credentials.to_write(page.template) if page.template else None
             self.planner.pages.request_digest[number] = RequestDigest.of(data)
             new = NewPage(number, page.url, page.host, name, now, digest, page.depth, self._fingerprinter, page.variant)
-            self.unsaved.new_page(new, data, now)
+            self.unsaved.new_page(new, to_write, now)
             if page.importance_stated:
                 self.unsaved.importance_stated(number, now)
             facts = PageFacts(number, page.url, digest, data, None, None, None, None, None, page.depth, None, NEW)
@@ -418,8 +423,18 @@ class Collection:
         name, data = (None, None) if template is None else (template.digest, template.data)
         self.facts.put(self.facts_of(page)._replace(template=name, template_data=data), self.unsaved.number)
         self.planner.pages.request_digest[page] = digest
-        self.unsaved.template(page, name, data, now)
+        to_write = self.credentials.to_write(template) if template else None
+        self.unsaved.template(page, name, to_write, now)
         self.unsaved.page(page, now)
+
+    def credentials_came(self, page: int, template: RequestTemplate, now: float) -> bool:
+        """The spider asks for a page with this template; return whether it has waited for that, which is over."""
+        self.credentials.to_write(template)
+        if page not in self.credentials.waiting:
+            return False
+        self.credentials.waiting.discard(page)
+        self.come_back([page], now)
+        return True
 
     def mark(self, page: int, marks: int, now: float) -> None:
         """Set some of a page's marks."""

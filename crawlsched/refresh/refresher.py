@@ -37,6 +37,7 @@ from crawlsched.content.reading import Body, Content
 from crawlsched.content.recipe_choice import Recipes
 from crawlsched.content.ruling import Ruling
 from crawlsched.exceptions import DatabaseReplaced
+from crawlsched.pages.marks import START
 from crawlsched.planner import Plan, Snapshot
 from crawlsched.refresh.announcements import Announcing
 from crawlsched.refresh.delivering import Delivering
@@ -368,7 +369,7 @@ class Refresher:
                 self.planner.release(probe.page, now)
         if self.one_pass is not None:
             yield from self.one_pass.closing(now)
-        self.collection.come_back(list(self.collection.aside_pages), now)
+        self.collection.come_back([*self.collection.aside_pages, *self.collection.credentials.waiting], now)
         while self._work:
             self.work(_CLOSING_STEP)
             yield None
@@ -445,6 +446,11 @@ class Refresher:
     def validators(self, visit: Visit) -> tuple[str | None, str | None]:
         """Return the ETag and Last-Modified with which a visit may be made conditional."""
         return self._outgoing.validators(visit)
+
+    def is_asked_for(self, visit: Visit) -> bool:
+        """Whether a visit is what the spider asked for itself in this run, and no later one of the same page."""
+        pages = self.planner.pages
+        return pages.crawled_at.item(visit.page) == -inf or bool(pages.marks.item(visit.page) & START)
 
     def must_wait(self, now: float) -> bool:
         """Whether nothing may be dispatched until the store has caught up."""

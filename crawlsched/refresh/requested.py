@@ -122,6 +122,8 @@ class Admission:
         variant, page = self._place(asked, digest)
         if page < 0:
             return self._found(asked, variant, digest, now)
+        if asked.template is not None and self._collection.credentials_came(page, asked.template, now):
+            self._owe(page, 0, now)
         was_by_start = bool(self._collection.planner.pages.marks.item(page) & BY_START)
         if asked.call is not None and page == asked.call.page and not asked.again and not was_by_start:
             # A page that links to itself: Scrapy's filter, which knows it, would have refused the request.

@@ -335,7 +335,8 @@ class Responses:
         self._collection.put_facts(old._replace(moved_to=to.url), now)
         if page < 0:
             importance = float(self._planner.pages.importance[visit.page])
-            template = RequestTemplate(old.template_data) if old.template_data else None
+            data = self._collection.credentials.complete(old.template, old.template_data)
+            template = RequestTemplate(dict(data)) if data else None
             found = FoundPage(to.url, base, host_of(to.url), importance, template, old.depth, old.variant)
             page = self._collection.add_pages([found], now)[0]
             self._count("crawlsched/pages/found")

@@ -12,7 +12,7 @@ from crawlsched.content.recipe_choice import Recipes, meant_for
 from crawlsched.exceptions import DamagedRow, StoreError
 from crawlsched.refresh.mishaps import Mishaps
 from crawlsched.refresh.owing import Owing
-from crawlsched.store import PageFacts
+from crawlsched.store import PageFacts, host_of
 from crawlsched.visits.one_pass import OnePass
 from crawlsched.visits.probes import Probes
 from crawlsched.visits.starts import Starts
@@ -138,7 +138,7 @@ class Outgoing:
         """
         try:
             if self._collection.is_readable or page in self._collection.facts:
-                return self._collection.facts_of(page)
+                return self._with_credentials(self._collection.facts_of(page), now)
         except DamagedRow as error:
             self._mishaps.of_page(page, error, now)
             return None
@@ -148,6 +148,18 @@ class Outgoing:
             self._mishaps.of_page(page, error, now)
             return None
         self._collection.step_aside(page, forced=forced)
+        return None
+
+    def _with_credentials(self, facts: PageFacts, now: float) -> PageFacts | None:
+        """Return what a page's request is made of; None if it waits for what was not written down."""
+        data = self._collection.credentials.complete(facts.template, facts.template_data)
+        if data is not None:
+            return facts if data is facts.template_data or not data else facts._replace(template_data=data)
+        self._collection.credentials.waiting.add(facts.page)
+        self._collection.withheld.note(host_of(facts.url), "credentials", facts.url, now)
+        self._count("crawlsched/withheld/credentials")
+        if self._one_pass is not None:
+            self._one_pass.passed_over(facts.page)
         return None
 
     def next_source(self, now: float, host_free_at: Callable[[int, float], float]) -> tuple[Visit, str] | None:

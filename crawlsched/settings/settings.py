@@ -372,6 +372,12 @@ class Settings:
         "Ranges such as `10.0.0.0/8` that may be asked although a site named them: sitemaps, and where they redirect "
         "to. All other loopback, private and link-local addresses are refused, but never to requests of the spider.",
     )
+    keep_credentials: bool = _setting(
+        True,
+        read_truth,
+        "Write cookies and Authorization headers of requests into the database, so that their pages can be visited "
+        "after a restart. `False`: such pages wait then until the spider asks for them again.",
+    )
     jobs: bool = _setting(True, read_truth, "Run the jobs inside the crawl. `False`: `crawlsched jobs` does.")
     starts_first: int = _setting(
         100,
@@ -394,7 +400,7 @@ class Settings:
         True,
         read_withhold,
         "`False`: nothing that came from a page is held back. `{'flapping': False}`: nothing for that reason "
-        "(`wrong_page`, `template`, `flapping`, `noise`, `minimum_change`, `recipe`, `credentials`).",
+        "(`wrong_page`, `template`, `flapping`, `noise`, `minimum_change`, `recipe`).",
     )
     fallback_scheduler: str | type | None = _setting(
         None, read_optional(read_scheduler), "The scheduler for requests that are no pages. Set by the add-on."

@@ -160,7 +160,7 @@ def read_one_pass(value: object) -> bool | int:
         raise ValueError(allowed) from None
 
 
-_MAY_WITHHOLD = ("wrong_page", "template", "flapping", "noise", "minimum_change", "recipe", "credentials")
+_MAY_WITHHOLD = ("wrong_page", "template", "flapping", "noise", "minimum_change", "recipe")
 
 
 def read_withhold(value: object) -> frozenset[str]:

@@ -1,14 +1,15 @@
 """Forgetting: pages deleted for good, and old observations deleted after their time; in slices, never in one go."""
 
-from collections.abc import Callable, Iterator
+import json
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
-from sqlalchemy import Connection, Select, delete, func, select
+from sqlalchemy import Connection, Select, delete, func, select, update
 
 from crawlsched.store import changes, models
 from crawlsched.store.database import Database, among
-from crawlsched.store.rows import digest, url_digest
+from crawlsched.store.rows import digest, to_json, url_digest
 from crawlsched.store.statements import insert
 from crawlsched.store.tombstones import KINDS, pattern
 
@@ -21,6 +22,7 @@ __all__ = [
     "matching",
     "prune",
     "prune_texts",
+    "rewrite_templates",
     "unused_templates",
 ]
 
@@ -110,6 +112,27 @@ def delete_templates(connection: Connection, key: Key, digests: list[bytes]) -> 
     template = models.request_templates
     own = (template.c.shard == key[0], template.c.collection == key[1])
     connection.execute(delete(template).where(*own, template.c.digest.in_(digests)))
+
+
+def rewrite_templates(
+    connection: Connection, key: Key, other: Callable[[Mapping[str, Any]], Mapping[str, Any] | None]
+) -> int:
+    """Write other data into request templates (None: leave one as it is); give how many those were."""
+    template, rewritten = models.request_templates, 0
+    own = (template.c.shard == key[0], template.c.collection == key[1])
+    if connection.dialect.name == "sqlite":  # what is struck out is not to stand in the file any more
+        connection.exec_driver_sql("PRAGMA secure_delete=ON")
+    for name, text in connection.execute(select(template.c.digest, template.c.data).where(*own)).all():
+        try:
+            data = other(json.loads(text))
+        except (ValueError, TypeError, AttributeError, IndexError, RecursionError):  # damaged; who reads it says so
+            continue
+        if data is not None:
+            connection.execute(
+                update(template).where(*own, template.c.digest == name).values(data=to_json(dict(data)))
+            )
+            rewritten += 1
+    return rewritten
 
 
 def delete_collection(connection: Connection, key: Key) -> None:

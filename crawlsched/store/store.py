@@ -3,7 +3,7 @@
 import threading
 import time
 import uuid
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeVar
 
@@ -490,6 +490,11 @@ class Store:
         with self._turn:
             self._templates_saved = None
         return deleted
+
+    def rewrite_templates(self, other: Callable[[Mapping[str, Any]], Mapping[str, Any] | None]) -> None:
+        """Write other data into request templates; None: leave one as it is."""
+        with self._turn:
+            self._write(partial(forgetting.rewrite_templates, key=self.key, other=other))
 
     def prune_texts(self, max_bytes: int) -> int:
         """Delete the texts that were seen longest ago until those that are left have at most so many bytes.

@@ -67,6 +67,10 @@ class OnePass:
         self._planner.pages.marks[page] |= np.uint16(TRIED)
         self._n += 1
 
+    def passed_over(self, page: int) -> None:
+        """A page cannot be visited in this run, unless it is released."""
+        self._planner.pages.marks[page] |= np.uint16(TRIED)
+
     def released(self, page: int, now: float) -> None:
         """There is something new about a page that was tried: it may go once more."""
         self._n_released += 1

@@ -1,0 +1,63 @@
+"""Credentials: a page that needs them is never sent without, and they stand in the database only if they may."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from aiohttp import web
+
+from tests.crawling import Project
+from tests.site import Site
+
+SPIDER = """
+import scrapy
+
+class Spider(scrapy.Spider):
+    name = "test"
+    custom_settings = {{"COOKIES_ENABLED": False}}
+
+    async def start(self):
+        yield scrapy.Request({open!r})
+        if self.settings.getbool("TEST_LOG_IN"):
+            headers = {{"Authorization": "Bearer s3cret-token"}}
+            yield scrapy.Request({mine!r}, self.parse, headers=headers, cookies={{"session": "s3cret-cookie"}})
+
+    def parse(self, response):
+        pass
+"""
+
+
+def test_pages_with_credentials_wait_for_them_after_a_restart(tmp_path: Path) -> None:
+    """They are kept by default; with False they are struck out, the page waits, is counted, and goes when asked for."""
+    with Site() as site:
+        sent: list[str | None] = []
+
+        def mine(request: web.Request) -> web.Response:
+            sent.append(request.headers.get("Authorization"))
+            return web.Response(text="<p>mine</p>", content_type="text/html")
+
+        site.page("/mine", mine)
+        spider = SPIDER.format(open=site.page("/open", "<p>open</p>"), mine=site.url("/mine"))
+        options = {"CRAWLSCHED_BANDWIDTH": "10/s", "CRAWLSCHED_SITEMAPS_FROM_ROBOTS": "False"}
+        project = Project(tmp_path, spider, TEST_CLOSE_AFTER_RESOLVED="5", **options)
+
+        def secrets_on_disk() -> bool:
+            return any(b"s3cret" in file.read_bytes() for file in tmp_path.glob("crawl.db*"))
+
+        kept = project.run(TEST_LOG_IN="True")
+        assert "CRAWLSCHED_KEEP_CREDENTIALS" in kept.log
+        assert secrets_on_disk()
+        sent.clear()
+        project.run()  # by what was kept
+        assert set(sent) == {"Bearer s3cret-token"}
+
+        sent.clear()
+        without = project.run(CRAWLSCHED_KEEP_CREDENTIALS="False")
+        assert sent == []
+        assert without.stats["crawlsched/withheld/credentials"] == 1
+        assert not secrets_on_disk()
+        again = project.run(CRAWLSCHED_KEEP_CREDENTIALS="False", TEST_LOG_IN="True", CRAWLSCHED_STARTS_FIRST="0")
+        assert len(sent) >= 2
+        assert set(sent) == {"Bearer s3cret-token"}
+        assert not secrets_on_disk()
+        assert again.returncode == 0
