@@ -13,6 +13,7 @@ from scrapy.utils.defer import deferred_from_coro
 from crawlsched.change_signals.pings import subscription_form
 from crawlsched.sources.sources import POLLED_KINDS
 from crawlsched.sources.subscriptions import Subscription, is_reachable_hub, kept, subscription_of
+from crawlsched.store import host_of
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -109,7 +110,11 @@ class Subscribing:
                 method="POST",
                 body=urlencode(form),
                 headers={"Content-Type": "application/x-www-form-urlencoded"},
-                meta={"dont_redirect": True, "dont_obey_robotstxt": True, "handle_httpstatus_all": True},
+                meta={
+                    **{"dont_redirect": True, "dont_obey_robotstxt": True, "handle_httpstatus_all": True},
+                    # A feed's own machine is the project's business; any other is judged by where its name leads.
+                    "crawlsched_named_by_site": host_of(url) != host_of(feed),
+                },
                 dont_filter=True,
             )
             response = await self._crawler.engine.download_async(request)

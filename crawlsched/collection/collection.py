@@ -198,6 +198,8 @@ class Collection:
                 if not (writer.lost or writer.refused):
                     self.store.save_neighbours(self.planner.neighbours.heard[: self.planner.pages.n])
                     self._leave_snapshot()
+            if not drained and writer.lost is None:
+                raise StoreError(writer.failure or "the database does not answer.")
             for last_word in self.before_release:
                 last_word()
             self.lease.release()

@@ -76,7 +76,6 @@ _MEAN_FOR = 3600.0
 # Below so many requests a second each is written down at once.
 _SELDOM = 1.0
 _CLOSING_STEP = 0.002
-_LAST_WORK_ASIDE = 5.0
 # A second fetch that found no slot for so long would come too late: by then the page itself may have changed.
 _LONGEST_PROBE = 60.0
 _SLOTS_PER_PROBE = 3.0  # where slots are rarer than that, it has to wait for one all the same
@@ -377,13 +376,10 @@ class Refresher:
                 self.collection.flush(self.clock())
                 yield None
         self.is_open = False
-        yield self._end_work_aside
-        yield lambda: self._heartbeat_now(now)
         self.collection.flush(now)
+        # Last of all: where the database does not answer, the seconds that are left are for what was learned.
+        self.collection.before_release.append(lambda: self._heartbeat_now(now))
         yield lambda: self.collection.close(now)
-
-    def _end_work_aside(self) -> None:
-        self.collection.aside.close(_LAST_WORK_ASIDE)
 
     # -- a request is made
 

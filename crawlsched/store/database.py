@@ -316,6 +316,8 @@ class Database:
     def _connect_patiently(self, dialect: Any, record: object, arguments: Any, options: Any) -> Any:
         from crawlsched.store.patience import patient_connection
 
+        if self.answer_within is not None:
+            options = {**options, "connect_timeout": min(options["connect_timeout"], max(2, int(self.answer_within)))}
         return patient_connection(lambda: self.answer_within).connect(*arguments, **options)
 
 

@@ -128,9 +128,7 @@ def rewrite_templates(
         except (ValueError, TypeError, AttributeError, IndexError, RecursionError):  # damaged; who reads it says so
             continue
         if data is not None:
-            connection.execute(
-                update(template).where(*own, template.c.digest == name).values(data=to_json(dict(data)))
-            )
+            connection.execute(update(template).where(*own, template.c.digest == name).values(data=to_json(dict(data))))
             rewritten += 1
     return rewritten
 

@@ -68,3 +68,33 @@ def test_sitemaps_that_a_site_names_are_no_way_into_a_network(tmp_path: Path) ->
         assert site.visits("/two")
         mode = stat.S_IMODE(os.stat(tmp_path / "0" / "crawl.db").st_mode)
         assert mode == 0o600
+
+
+def test_a_start_request_allows_its_own_redirects_and_no_later_ones(tmp_path: Path) -> None:
+    """What start() marks dont_filter may lead anywhere when it goes; where the page leads later is asked about."""
+    with Site(("127.0.0.1", "127.0.0.2")) as site:
+        at_once = site.page("/at-once", "", status=302, Location=site.url("/first", "127.0.0.2"))
+        n_asked = 0
+
+        def later(request: web.Request) -> web.Response:
+            nonlocal n_asked
+            n_asked += 1
+            if n_asked > 2:
+                return web.Response(status=302, headers={"Location": site.url("/later", "127.0.0.2")})
+            return web.Response(text=f"<p>{n_asked}</p>", content_type="text/html")
+
+        turned = site.page("/turned", later)
+        for path in ("/first", "/later"):
+            site.page(path, "<p>x</p>")
+        crawl = Project(
+            tmp_path,
+            SPIDER.format(urls=[turned, at_once], domains=["127.0.0.1"]),
+            CRAWLSCHED_BANDWIDTH="10/s",
+            CRAWLSCHED_SITEMAPS_FROM_ROBOTS="False",
+            CRAWLSCHED_ERROR_INTERVAL="1",
+            CLOSESPIDER_TIMEOUT="6",
+        ).run()
+        assert n_asked >= 3
+        assert site.visits("/later") == []
+        assert len(site.visits("/first")) == 1
+        assert crawl.stats["crawlsched/dispatched"] == crawl.stats["crawlsched/resolved"]
