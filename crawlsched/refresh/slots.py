@@ -154,7 +154,7 @@ class Outgoing:
         """Return what a page's request is made of; None if it waits for what was not written down."""
         data = self._collection.credentials.complete(facts.template, facts.template_data)
         if data is not None:
-            return facts if data is facts.template_data or not data else facts._replace(template_data=data)
+            return facts if data is facts.template_data or not data else facts._replace(template_data=dict(data))
         self._collection.credentials.waiting.add(facts.page)
         self._collection.withheld.note(host_of(facts.url), "credentials", facts.url, now)
         self._count("crawlsched/withheld/credentials")

@@ -36,9 +36,9 @@ def site_of_changing_pages() -> tuple[Site, list[str]]:
     return site, [f"/{number}" for number in range(PAGES)]
 
 
-def crash_loop(kills: int) -> None:
+def crash_loop(kills: int, seed: int = 1) -> None:
     """Kill a crawl again and again."""
-    rng, (site, paths) = random.Random(1), site_of_changing_pages()
+    rng, (site, paths) = random.Random(seed), site_of_changing_pages()
     with site, tempfile.TemporaryDirectory() as folder:
         urls = [site.url(path) for path in paths]
         project = Project(Path(folder), VISITING_SPIDER.format(urls=urls), CLOSESPIDER_TIMEOUT="0")
