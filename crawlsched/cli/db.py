@@ -5,13 +5,15 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from crawlsched.cli.parsing import command_parsers, examples
+from crawlsched.cli.parsing import add_json_option, command_parsers, examples
 from crawlsched.cli.progress import shown_progress
 from crawlsched.cli.table_files import new_file
 from crawlsched.cli.target import common_options, database_of
 from crawlsched.exceptions import CrawlschedError, StoreError
 
 __all__ = ["add_parser"]
+
+_COPIED = ("source", "target")
 
 
 def add_parser(commands: Any) -> None:
@@ -36,6 +38,14 @@ def add_parser(commands: Any) -> None:
         if name == "restore":
             action.add_argument("--yes", action="store_true", help="do not ask first")
         action.set_defaults(report=report, say=say, is_long=bool(file))
+    example = examples("crawlsched db copy sqlite:///crawlsched.db postgresql://crawl@db.example/crawls")
+    action = actions.add_parser(
+        "copy", help="copy all of a database into an empty one, such as PostgreSQL's", epilog=example
+    )
+    action.add_argument("source", metavar="SOURCE", help="the URL of the database that no crawl uses now")
+    action.add_argument("target", metavar="TARGET", help="the URL of one without a row")
+    add_json_option(action)
+    action.set_defaults(report=copy, say=say_copy, is_long=True)
 
 
 def upgrade(arguments: argparse.Namespace) -> dict[str, Any]:
@@ -144,25 +154,24 @@ def say_restore(report: dict[str, Any]) -> str:
     return f"{report['database']} is what {report['file']} holds now (revision {report['revision']})."
 
 
-def _refuse_owned(target: Any) -> None:
-    """Refuse while a crawl runs: it would write on what it remembers of the database that was there before."""
-    from sqlalchemy import inspect, select
+def copy(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Copy everything into another database."""
+    from crawlsched.store.copying import copy_all
+    from crawlsched.store.database import database_url
 
-    from crawlsched.store.lease import lease_row
-    from crawlsched.store.models import collections
+    with shown_progress("Copying") as progress:
+        rows = copy_all(arguments.source, arguments.target, progress)
+    names = {name: database_url(url).render_as_string() for name, url in vars(arguments).items() if name in _COPIED}
+    return {**names, "rows": rows}
 
-    with target.reading() as connection:
-        if not inspect(connection).has_table("leases"):
-            return
-        for shard, number, name in connection.execute(
-            select(collections.c.shard, collections.c.collection, collections.c.name)
-        ).all():
-            row = lease_row(connection, (shard, number))
-            if row is not None and row.is_held(target.clock(connection)):
-                raise StoreError(
-                    f"The collection {name!r} of {target.name!r} is being crawled (pid {row.pid} on {row.host!r}); end "
-                    "that crawl first."
-                )
+
+def say_copy(report: dict[str, Any]) -> str:
+    """Say what was copied, and what is left to do."""
+    rows = report["rows"]
+    return (
+        f"{report['source']} was copied to {report['target']}: {rows['pages']:,} pages, {sum(rows.values()):,} rows in "
+        f"all, each compared.\nSet CRAWLSCHED_DATABASE_URL to it: what a crawl learns in the old one stays there."
+    )
 
 
 def _ask(name: str) -> None:
@@ -174,3 +183,14 @@ def _ask(name: str) -> None:
     print(f"Replace all that {name!r} holds? [y/N] ", end="", flush=True)
     if sys.stdin.readline().strip().lower() not in ("y", "yes"):
         raise CrawlschedError("Nothing was restored.")
+
+
+def _refuse_owned(target: Any) -> None:
+    """Refuse while a crawl runs: it would write on what it remembers of the database that was there before."""
+    from sqlalchemy import inspect
+
+    from crawlsched.store.copying import require_idle
+
+    with target.reading() as connection:
+        if inspect(connection).has_table("leases"):
+            require_idle(target, connection)

@@ -47,6 +47,7 @@ ARGUMENTS = {
     "compare": "--pages pages.csv --changes changes.csv --bandwidths 1x --policies round_robin",
     "completion": "bash",
     "db backup": "copy.db",
+    "db copy": "sqlite:///copied.db sqlite:///another.db",
     "db restore": "backup.db --yes",
     "detect": "--visits visits.csv",
     "diff": None,  # needs kept texts
@@ -62,7 +63,7 @@ ARGUMENTS = {
     "web": None,
     "why": URL,
 }
-WITHOUT_DATABASE = ("compare", "completion", "detect", "replay", "simulate")
+WITHOUT_DATABASE = ("compare", "completion", "db copy", "detect", "replay", "simulate")
 
 
 @pytest.fixture(scope="module")
@@ -75,6 +76,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     store.save(Batch(new_pages=new))
     store.close()
     run_here(folder, "db", "backup", "backup.db", "--database", "sqlite:///crawl.db")
+    run_here(folder, "db", "upgrade", "--database", "sqlite:///copied.db")
     Path(folder / "pages.csv").write_text("page,birth,end\n1,0,100000\n2,0,100000\n")
     Path(folder / "changes.csv").write_text("page,time\n1,5000\n2,9000\n")
     Path(folder / "urls.txt").write_text("http://a.example/new\n")

@@ -1,0 +1,180 @@
+"""Copying: every row of a database into an empty one of another kind, all of them or none, and looked at afterwards."""
+
+from collections.abc import Callable, Generator, Iterator
+from contextlib import closing, contextmanager
+from itertools import islice, zip_longest
+from typing import Any
+
+from sqlalchemy import Connection, Table, Text, collate, func, insert, inspect, select, text
+
+from crawlsched.exceptions import StoreError
+from crawlsched.store import schema
+from crawlsched.store.database import Database, is_row_error, reason
+from crawlsched.store.lease import lease_row
+from crawlsched.store.models import collections, metadata
+
+__all__ = ["copy_all", "require_idle"]
+
+_ROWS_AT_ONCE = 5_000
+
+Told = Callable[[int, int], None]
+
+
+def copy_all(source_url: str, target_url: str, told: Told = lambda done, total: None) -> dict[str, int]:
+    """Copy every table of a database into an empty one, in one transaction.
+
+    Nobody can write to either meanwhile. Before the copy is kept, each row of it is read back and compared.
+
+    Parameters
+    ----------
+    source_url, target_url : str
+        SQLite's or PostgreSQL's. The target has no rows; it gets its tables if it has none.
+    told : callable
+        ``told(done, total)`` hears how many rows are written and read back, of twice as many as there are.
+
+    Returns
+    -------
+    dict of str to int
+        How many rows each table has.
+
+    Raises
+    ------
+    StoreError
+        If the source cannot be read or is being crawled, if the target holds something, or if a row cannot be kept
+        exactly. The target is then as empty as it was.
+    """
+    schema.check(source_url)
+    # What takes long is no sign that the server hangs.
+    source, target = Database(source_url, answer_within=None), Database(target_url, answer_within=None)
+    try:
+        if schema.current(target_url) is not None:
+            with target.reading() as connection:
+                _require_empty(connection, target.name)
+        schema.upgrade(target_url)
+        with source.explained("read"), source.writing() as reading:
+            _lock(reading)
+            require_idle(source, reading)
+            with target.explained("written"), target.writing() as writing:
+                _lock(writing)
+                _require_empty(writing, target.name)
+                copied = _copy(reading, writing, source.name, target.name, told)
+        if not target.is_sqlite:
+            # Of tables without statistics the server reads far too much to find one page.
+            with target.explained("written"), target.writing() as writing:
+                writing.execute(text("ANALYZE"))
+        return copied
+    finally:
+        source.close()
+        target.close()
+
+
+def require_idle(database: Database, connection: Connection) -> None:
+    """Refuse while a crawl runs on a collection of a database.
+
+    Raises
+    ------
+    StoreError
+        If there is one; the sentence says which and where.
+    """
+    for shard, number, name in connection.execute(
+        select(collections.c.shard, collections.c.collection, collections.c.name)
+    ).all():
+        row = lease_row(connection, (shard, number))
+        if row is not None and row.is_held(database.clock(connection)):
+            raise StoreError(
+                f"The collection {name!r} of {database.name!r} is being crawled (pid {row.pid} on {row.host!r}); end "
+                "that crawl first."
+            )
+
+
+def _copy(reading: Connection, writing: Connection, source: str, target: str, told: Told) -> dict[str, int]:
+    tables = metadata.sorted_tables
+    counts = {table.name: reading.execute(select(func.count()).select_from(table)).scalar_one() for table in tables}
+    done, total = 0, 2 * sum(counts.values())
+
+    def counted(rows: Iterator[Any]) -> Iterator[Any]:
+        nonlocal done
+        for row in rows:
+            done += 1
+            if done % _ROWS_AT_ONCE == 0:
+                told(done, total)
+            yield row
+
+    for table in tables:
+        with _named(table, source, target, writing), closing(_rows(reading, table)) as rows:
+            _write(writing, table, counted(rows))
+    for table in tables:
+        with (
+            _named(table, source, target, writing),
+            closing(_rows(reading, table)) as rows,
+            closing(_rows(writing, table)) as copies,
+        ):
+            for row, copy in zip_longest(rows, counted(copies)):
+                if row != copy:
+                    raise StoreError(
+                        f"A row of the table {table.name!r} of {source!r} would not be the same in {target!r}, so "
+                        f"nothing was copied: {_key_of(table, row or copy)}."
+                    )
+    told(total, total)
+    return counts
+
+
+def _rows(connection: Connection, table: Table) -> Generator[tuple[Any, ...], None, None]:
+    """Give the rows in the order of the primary key, which is the same on both kinds of database."""
+    is_sqlite = connection.dialect.name == "sqlite"
+    order = [
+        column if is_sqlite or not isinstance(column.type, Text) else collate(column, "C")
+        for column in table.primary_key.columns
+    ]
+    streaming = connection.execution_options(yield_per=_ROWS_AT_ONCE)
+    with streaming.execute(select(table).order_by(*order)) as result:
+        for rows in result.partitions():
+            yield from map(tuple, rows)
+
+
+def _write(connection: Connection, table: Table, rows: Iterator[tuple[Any, ...]]) -> None:
+    names = [column.name for column in table.columns]
+    if connection.dialect.name == "sqlite":
+        while some := list(islice(rows, _ROWS_AT_ONCE)):
+            connection.execute(insert(table), [dict(zip(names, row, strict=True)) for row in some])
+        return
+    driver: Any = connection.connection.driver_connection
+    quoted = ", ".join(f'"{name}"' for name in names)
+    with driver.cursor() as cursor, cursor.copy(f'COPY "{table.name}" ({quoted}) FROM STDIN') as copy:
+        for row in rows:
+            copy.write_row(row)
+
+
+def _lock(connection: Connection) -> None:
+    """Keep others from writing until the end of the transaction; on SQLite it has begun with that."""
+    if connection.dialect.name == "postgresql":
+        names = ", ".join(f'"{table.name}"' for table in metadata.sorted_tables)
+        connection.execute(text(f"LOCK TABLE {names} IN SHARE ROW EXCLUSIVE MODE"))
+
+
+def _require_empty(connection: Connection, name: str) -> None:
+    there = set(inspect(connection).get_table_names())
+    for table in metadata.sorted_tables:
+        if table.name in there and connection.execute(select(text("1")).select_from(table).limit(1)).first():
+            raise StoreError(
+                f"The database {name!r} is not empty (its table {table.name!r} has rows); name an empty one to copy to."
+            )
+
+
+@contextmanager
+def _named(table: Table, source: str, target: str, writing: Connection) -> Iterator[None]:
+    """Say of a failure that lies in a row which table it is in."""
+    try:
+        yield
+    except Exception as error:
+        driver: Any = writing.dialect.dbapi
+        if not (is_row_error(error) or isinstance(error, driver.Error)):
+            raise
+        raise StoreError(
+            f"The table {table.name!r} of {source!r} cannot be copied to {target!r}, so nothing was: {reason(error)}."
+        ) from None
+
+
+def _key_of(table: Table, row: tuple[Any, ...]) -> str:
+    values = dict(zip((column.name for column in table.columns), row, strict=True))
+    return ", ".join(f"{column.name} {values[column.name]!r:.80}" for column in table.primary_key.columns)
