@@ -77,7 +77,7 @@ def report(arguments: argparse.Namespace) -> dict[str, Any]:
         try:
             importance = settings.importance
             weigh: Callable[[str], float] = (lambda url: 1.0) if importance is None else lambda url: importance(url, {})
-            importing = Import(store, settings, requests.fingerprinter, weigh, now)
+            importing = Import(store, settings, requests.fingerprinter, weigh, now, asks_robots=requests.asks_robots)
             with shown_progress(f"Reading {lines.name}") as progress:
                 for done, total in _fill(importing, lines, requests.page_of, lease):
                     progress(done, total)

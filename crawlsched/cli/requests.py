@@ -42,6 +42,8 @@ class Requests:
         settings: Any = get_project_settings() if project_settings is None else project_settings
         made = build_from_crawler(load_object(settings["REQUEST_FINGERPRINTER_CLASS"]), Crawler(Spider, settings))
         self.fingerprinter = global_object_name(type(made))
+        #: Whether Scrapy leaves it to crawls to ask for robots.txt.
+        self.asks_robots = not settings.getbool("ROBOTSTXT_OBEY")
         self._is_scrapys = self.fingerprinter == _SCRAPYS
         self._request, self._fingerprint = Request, made.fingerprint
 

@@ -14,6 +14,7 @@ from crawlsched.estimators import LearnedRates
 from crawlsched.pages import LIVE, NEW, Pages
 from crawlsched.pages.page_index import PageIndex
 from crawlsched.settings import Settings
+from crawlsched.sources.sources import Sources
 from crawlsched.store import Batch, NewPage, ObservationRow, Outcome, Store
 
 __all__ = ["Import", "ImportedPage"]
@@ -57,6 +58,8 @@ class Import:
         ``importance(url)`` gives what a page is worth of which the file does not say it.
     now : float
         POSIX seconds.
+    asks_robots : bool, default False
+        Whether a crawl asks for robots.txt itself, to read the sitemaps that it names: with ROBOTSTXT_OBEY Scrapy does.
 
     Attributes
     ----------
@@ -71,11 +74,22 @@ class Import:
     learns = True
 
     def __init__(
-        self, store: Store, settings: Settings, fingerprinter: str, importance: Callable[[str], float], now: float
+        self,
+        store: Store,
+        settings: Settings,
+        fingerprinter: str,
+        importance: Callable[[str], float],
+        now: float,
+        *,
+        asks_robots: bool = False,
     ) -> None:
         self._store, self._settings, self._fingerprinter = store, settings, fingerprinter
         self._importance, self._now = importance, now
         self._planner = planner_for(settings)
+        self._asks_robots = asks_robots and settings.sitemaps_from_robots
+        self._sources, self._origins = Sources(settings.sitemap_interval), set[str]()
+        if self._asks_robots:
+            self._sources.load(store.sources())
         self._index = PageIndex()
         self._next_page = store.next_page()
         self._next_observation = store.next_observation()
@@ -142,7 +156,17 @@ class Import:
             )
             if page.importance is not None:
                 _change_content(batch, number, importance_stated=1)
+            self._add_robots(batch, page)
         self._store.save(batch)
+
+    def _add_robots(self, batch: Batch, page: ImportedPage) -> None:
+        """Let the crawl read the sitemaps of a site that is new."""
+        if not self._asks_robots or (origin := "/".join(page.url.split("/", 3)[:3])) in self._origins:
+            return
+        self._origins.add(origin)
+        source = self._sources.add("robots", f"{origin}/robots.txt", page.host, self._now)
+        if source is not None:
+            batch.sources[source.source] = source
 
     def _change(self, named: Sequence[ImportedPage], known: Mapping[int, int], histories: Histories | None) -> None:
         """Change what is known of pages that are there: by what the file states, and by visits if they had none."""

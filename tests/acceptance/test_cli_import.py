@@ -51,6 +51,10 @@ def test_a_url_a_line_becomes_a_page(tmp_path: Path, columns) -> None:
     assert (found["lines"], found["new"], found["lines_left_out"]) == (7, 2, 2)
     assert [row["line"] for row in found["wrong"]] == [6, 7]
     assert columns("state") == {"http://a.example/1": NEW, "http://a.example/2": NEW}
+    # A crawl will read the sitemaps that the new site names.
+    store = Store.open(f"sqlite:///{tmp_path}/crawl.db", "news")
+    assert [(source.kind, source.url) for source in store.sources()] == [("robots", "http://a.example/robots.txt")]
+    store.close()
     # Once more changes nothing; nor does a file that is packed.
     again = imported(tmp_path, gzip.compress(b"http://a.example/2\nhttp://c.example/"), name="urls.txt.gz")
     assert (again["new"], again["weighed"], again["lines_left_out"]) == (1, 0, 0)
