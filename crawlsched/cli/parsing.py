@@ -25,8 +25,11 @@ class CommandParser(argparse.ArgumentParser):
         super().__init__(*args, **named)
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
-        """Parse; what follows ``--json`` is its file only where its name says so."""
-        return super().parse_known_args(None if args is None else _json_alone(args), namespace)
+        """Parse; where a command takes URLs, what follows ``--json`` is its file only if its name says so."""
+        takes = self._get_positional_actions()
+        if args is not None and takes and not isinstance(takes[0], argparse._SubParsersAction):
+            args = _json_alone(args)
+        return super().parse_known_args(args, namespace)
 
 
 def _json_alone(args: Sequence[str]) -> list[str]:

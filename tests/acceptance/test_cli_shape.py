@@ -125,6 +125,19 @@ def test_each_command_has_help_an_example_json_and_sentences(command: tuple[str,
         (folder / "copy.db").unlink()
 
 
+def test_json_takes_any_file_where_nothing_else_can_follow(folder: Path) -> None:
+    """Where a command takes a URL, only a name that ends in .json is a file's; with = every name is."""
+    given = "--database", "sqlite:///crawl.db"
+    for arguments in (["status", "--json", "as it is.txt"], ["why", URL, "--json=as it is.txt"]):
+        assert run_here(folder, *arguments, *given).returncode == 0
+        assert json.loads((folder / "as it is.txt").read_text())["collection"] == "news"
+        (folder / "as it is.txt").unlink()
+    assert json.loads(run_here(folder, "why", "--json", URL, *given).stdout)["url"] == URL
+    answer = run_here(folder, "status", "--json", "no folder/status.json", *given)
+    assert answer.returncode == 1
+    assert "cannot be written" in answer.stderr
+
+
 def test_what_is_misspelt_gets_what_is_like_it(folder: Path) -> None:
     """Commands, sub-commands, settings and URLs."""
     given = "--database", "sqlite:///crawl.db"
