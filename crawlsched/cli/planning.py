@@ -24,12 +24,9 @@ _BLOCK = 100_000
 _WANTED = (NEW, LIVE, ERROR)
 
 
-def planner_of_page(store: "Store", target: Target, page: int, url: str, now: float) -> "Planner":
+def planner_of_page(store: "Store", target: Target, page: int, now: float) -> "Planner":
     """Return a planner that knows a single page (its number is 0), its rule, and the newest plan."""
-    from crawlsched.collection.page_rules import PageRules
-
     planner, _ = next(planners(store, target, now, pages=[page]))
-    planner.set_intervals([0], [PageRules(settings_of(store, target).pages).number(url)], now)
     return planner
 
 
@@ -118,6 +115,7 @@ def planners(
 ) -> "Iterator[tuple[Planner, IndexArray]]":
     """Give a planner for each block of pages, in which they are numbered from 0, and their numbers in the store."""
     from crawlsched.collection.collection import planner_for
+    from crawlsched.collection.page_rules import PageRules
 
     hosts: dict[str, int] = {}
     host_number = lambda name: hosts.setdefault(name, len(hosts))  # noqa: E731
@@ -125,7 +123,7 @@ def planners(
     owner = store.owner()
     status = owner.status if owner is not None else {}
     settings = settings_of(store, target)
-    first = planner_for(settings)
+    first, rules = planner_for(settings), PageRules(settings.pages)
     grid, n_rates = first.grid, first.posterior.rates.size
     several = store.further_sources()
     for block in store.load(_BLOCK, host_number=host_number, grid=grid, n_rates=n_rates, pages=pages):
@@ -143,6 +141,10 @@ def planners(
             planner.adopt(plan, now)
             while planner.work(now):
                 pass
+        if rules:
+            urls = store.urls(block["page"])
+            found = [rules.number(urls.get(number, "")) for number in block["page"].tolist()]
+            planner.set_intervals(np.arange(n_pages), found, now)
         # What the running crawl picks at now; or what the plan says that its bandwidth reaches.
         planner.threshold = status.get("threshold") or (plan.threshold if plan is not None else 0.0)
         yield planner, np.asarray(block["page"], np.intp)

@@ -74,7 +74,7 @@ def _of_page(store: "Store", target: Target, page: int, arguments: argparse.Name
     from crawlsched.planner import explain
 
     facts = _facts(store, page, arguments.url)
-    planner = planner_of_page(store, target, page, facts.url, now)
+    planner = planner_of_page(store, target, page, now)
     explanation = explain(planner, 0, now).to_dict()
     columns = {name: column[0] for block in store.load(pages=[page]) for name, column in block.items()}
     rest_until = _rest_until(store, facts.url)

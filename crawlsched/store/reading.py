@@ -57,6 +57,13 @@ def facts(connection: Connection, key: Key, pages: Sequence[int] | np.ndarray) -
     return [found.get(int(number)) for number in pages]
 
 
+def urls(connection: Connection, key: Key, pages: Sequence[int] | np.ndarray) -> dict[int, str]:
+    """Give the URLs of pages by their numbers."""
+    page = models.pages
+    wanted = select(page.c.page, page.c.url).where(*_own(page, key), among(page.c.page, pages, connection.dialect.name))
+    return {row.page: row.url for row in connection.execute(wanted)}
+
+
 def _facts(row: Any) -> PageFacts | None:
     """Make a row into facts; None for a damaged one, which costs that page and no other."""
     values = row._asdict()

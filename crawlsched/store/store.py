@@ -265,6 +265,10 @@ class Store:
         """Count the bytes of all texts that are kept."""
         return self._read(reading.bytes_of_texts)
 
+    def urls(self, pages: Sequence[int] | np.ndarray) -> dict[int, str]:
+        """Give the URLs of pages by their numbers."""
+        return self._read(reading.urls, pages)
+
     def find(self, what: str | bytes) -> int | None:
         """Give the page with a URL (exactly as stored) or a request fingerprint; None if there is none."""
         return self._read(reading.find, what)

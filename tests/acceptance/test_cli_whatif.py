@@ -94,6 +94,14 @@ def test_floors_of_the_settings_count(simulated: Simulated, database: str) -> No
     bound = whatif.report(_arguments(project, "--bandwidths", "1x", "--collection", "news"))
     assert bound["needed"][-1]["largest_useful"] * HOUR == pytest.approx(1.25, rel=0.02)
     assert bound["bandwidths"][0]["freshness"] < free["bandwidths"][0]["freshness"] - 0.05
+    # So do rules for all of the pages, and for half of them.
+    project = {"CRAWLSCHED_DATABASE_URL": database, "CRAWLSCHED_PAGES": [("http://127.*", {"min_interval": "24h"})]}
+    ruled = whatif.report(_arguments(project, "--bandwidths", "1x", "--collection", "news"))
+    assert ruled["needed"][-1]["largest_useful"] == pytest.approx(bound["needed"][-1]["largest_useful"], rel=1e-6)
+    project["CRAWLSCHED_PAGES"] = [("127.0.0.1", {"min_interval": "24h"})]
+    half = whatif.report(_arguments(project, "--bandwidths", "1x", "--collection", "news"))
+    freshness = [told["bandwidths"][0]["freshness"] for told in (bound, half, free)]
+    assert freshness[0] < freshness[1] < freshness[2]
 
 
 def _arguments(project: dict[str, str], *arguments: str) -> Any:

@@ -85,7 +85,8 @@ class Outlook:
         """
         _, signal_weight = planner.values.signals(pages)
         edges = self._edges
-        floors = [seconds for seconds in (planner.min_crawl_interval, planner.max_crawl_interval) if seconds]
+        all_limits = (planner.intervals.general, *planner.intervals.rules)
+        floors = [seconds for limits in all_limits for seconds in limits if 0.0 < seconds < np.inf]
         edges = np.union1d(edges, np.minimum(floors, edges[-1])) if floors else edges
         for signalled in (False, True):
             chosen = pages[(signal_weight > 0) == signalled]
@@ -104,7 +105,7 @@ class Outlook:
             cycle, fresh = cells.by_level(row)
             # A first crawl comes when the value of one reaches the threshold, or when the page is overdue, or never.
             late = np.append(entry[row] < _LEVELS, entry[row] < np.inf)
-            overdue = planner.max_crawl_interval is not None
+            overdue = cells.until[row] < np.inf
             cycle[late], fresh[late] = (cycle[-1], fresh[-1]) if overdue else (np.inf, 0.0)
             self._wanted += each / cycle
             self._fresh += each * importance[row] * fresh / cycle
@@ -162,7 +163,8 @@ class _Cells:
         rows, times, counts, probability = _cells_of(rate * (weight > 0), edges)
         elapsed = (edges[times] + edges[times + 1]) / 2
         values = planner.crawl_values.supposing(pages[rows], -elapsed, counts).at(0.0)
-        values[elapsed < planner.min_crawl_interval] = 0.0
+        shortest = np.broadcast_to(planner.intervals.shortest(pages), pages.shape)
+        values[elapsed < shortest[rows]] = 0.0
         rates = planner.posterior.rates
         # How long a copy is fresh until a time, if nothing were announced: the mean of (1 - exp(-α τ))/α.
         halves = np.interp(np.arange(2 * edges.size - 1) / 2, np.arange(edges.size), edges)
@@ -173,12 +175,12 @@ class _Cells:
         self.fresh, self._fresh_later = each[rows, times] * unannounced, later[rows, times] * unannounced
         self.values, self._times, self._edges = values, times, edges
         self._starts = np.searchsorted(rows, np.arange(pages.size + 1))
-        self._until = planner.max_crawl_interval or np.inf
+        self.until = np.broadcast_to(planner.intervals.longest(pages), pages.shape)
 
     def by_level(self, row: int) -> tuple[FloatArray, FloatArray]:
         """Return, for a threshold at each level and for one never reached, a cycle's seconds and those of freshness."""
         part = slice(self._starts[row], self._starts[row + 1])
-        waits = self._edges[self._times[part]] < self._until
+        waits = self._edges[self._times[part]] < self.until[row]
         order = np.argsort(self.values[part][waits], kind="stable")
         values = np.log(np.maximum(self.values[part][waits][order], _LEVELS[0] ** 2))
         found = []

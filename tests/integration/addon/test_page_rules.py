@@ -45,7 +45,7 @@ def test_rules_hold_for_new_and_for_stored_pages(tmp_path: Path) -> None:
         assert visits["/often"] >= 10  # 56 visits take 7 s
         # A fifth of 8/s for 7 s, and its first request.
         assert 7 <= hosts["127.0.0.2"] <= 14
-        assert crawl.stats["crawlsched/dispatched/overdue"] >= 9
+        assert crawl.stats["crawlsched/dispatched/overdue"] >= 3  # and some went by what they were worth
         said = run_here(tmp_path, "why", site.url("/often"), "--database", project.database_url)
         assert (
             "CRAWLSCHED_PAGES, '*/often': importance 3 where nobody states another, a crawl at least every 0.4 s"
