@@ -17,6 +17,7 @@ from scrapy.utils.asyncio import (
     call_later,
     create_looping_call,
     is_asyncio_available,
+    run_in_thread,
 )
 from scrapy.utils.defer import deferred_from_coro
 from scrapy.utils.httpobj import urlparse_cached
@@ -24,10 +25,12 @@ from twisted.internet.task import LoopingCall
 
 from crawlsched.addon.ending import end_loudly
 from crawlsched.addon.subscribing import Subscribing
+from crawlsched.addon.web_process import WebProcess
 from crawlsched.feed.webhook import Webhook
 from crawlsched.jobs.crawl_jobs import CrawlJobs
 from crawlsched.receiver.receiver import Receiver
 from crawlsched.refresh.commands import obey_pending
+from crawlsched.refresh.figures import Figures
 from crawlsched.refresh.first_minute import FIRST_MINUTE, minute
 from crawlsched.refresh.refresher import Refresher
 from crawlsched.showing import escape_logs
@@ -37,6 +40,8 @@ __all__ = ["Refresh"]
 logger = logging.getLogger(__name__)
 
 _HEARTBEAT_INTERVAL = 5.0
+_FIRST_SAMPLE = 3.0
+_STATS = "crawlsched"
 _COMMANDS_INTERVAL = 0.5
 _WATCH_INTERVAL = 2.0
 # Long work (50,000 entries of a sitemap) is done in slices this far apart, each short enough for the slot clock.
@@ -75,9 +80,11 @@ class Refresh:
         self._timers: list[AsyncioLoopingCall | LoopingCall] = []
         self._work: CallLaterResult | None = None
         self._minute: CallLaterResult | None = None
+        self._first_sample: CallLaterResult | None = None
         self._jobs: CrawlJobs | None = None
         self._receiver: Receiver | None = None
         self._webhook: Webhook | None = None
+        self._web: WebProcess | None = None
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -127,8 +134,14 @@ class Refresh:
         refresher.on_work = self._start_working
         if refresher.has_work:
             self._start_working()
-        self._jobs = CrawlJobs(refresher)
+        figures = Figures(refresher, self._stat)
+        # The first soon: a crawl that has just begun is looked at most.
+        self._first_sample = call_later(_FIRST_SAMPLE, figures.sample)
+        self._jobs = CrawlJobs(refresher, figures)
         self._jobs.start()
+        if refresher.settings.web is not None:
+            self._web = WebProcess(refresher.settings, refresher.collection.store.name)
+            self._web.start()
         if refresher.settings.webhook is not None:
             self._webhook = Webhook(
                 refresher.collection.store, refresher.settings.webhook, refresher.settings.webhook_key, refresher.clock
@@ -155,8 +168,11 @@ class Refresh:
             return
         self._count_posts()
         _SHORT_TURNS.end()
-        if self._minute is not None:
-            self._minute.cancel()
+        if self._web is not None:
+            await run_in_thread(self._web.stop)
+        for once in (self._minute, self._first_sample):
+            if once is not None:
+                once.cancel()
         if self._receiver is not None:
             await self._receiver.stop()
         if self._jobs is not None:
@@ -240,6 +256,10 @@ class Refresh:
         refresher, stats = self._refresher, self._crawler.stats.get_stats()
         if refresher.is_open:
             logger.info("%s", minute(stats, *refresher.known_pages(), refresher.collection.withheld.n_noted))
+
+    def _stat(self, name: str) -> float:
+        assert self._crawler.stats is not None
+        return float(self._crawler.stats.get_value(f"{_STATS}/{name}", 0))
 
     def _start_working(self) -> None:
         if self._work is None:

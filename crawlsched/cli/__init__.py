@@ -55,6 +55,7 @@ def add_commands(parser: argparse.ArgumentParser) -> None:
     from crawlsched.cli import (
         bandwidth,
         changes,
+        check,
         compare,
         completion,
         db,
@@ -74,6 +75,7 @@ def add_commands(parser: argparse.ArgumentParser) -> None:
         simulate,
         sources,
         status,
+        web,
         whatif,
         why,
         withheld,
@@ -86,6 +88,8 @@ def add_commands(parser: argparse.ArgumentParser) -> None:
         sources,
         why,
         changes,
+        check,
+        web,
         detect,
         diff,
         whatif,
@@ -142,7 +146,7 @@ def run(arguments: argparse.Namespace, settings: Mapping[str, Any] | None = None
         print(f"This cannot be done: {words}. (python -X dev -m crawlsched.cli ... shows where.)", file=sys.stderr)
         return 1
 
-    return 0
+    return int(getattr(arguments, "exit_code", 0))  # what `check` has found is no failure of the command
 
 
 def _nobody_reads() -> int:

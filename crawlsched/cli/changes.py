@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from crawlsched.cli.parsing import examples
 from crawlsched.cli.target import common_options, find_target, open_store
 from crawlsched.cli.wording import say_moment, say_share
+from crawlsched.exceptions import CrawlschedError
 from crawlsched.showing import shown
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ def add_parser(commands: Any) -> None:
         "changes",
         help="what changed since a time, or since you looked last",
         parents=[common_options()],
-        epilog=examples("crawlsched changes --since 2h --follow --json"),
+        epilog=examples("crawlsched changes --since 2h --diff", "crawlsched changes --since 0:1234 --follow --json"),
     )
     parser.add_argument(
         "--since",
@@ -52,6 +53,10 @@ def report(arguments: argparse.Namespace) -> dict[str, Any]:
 
     store = open_store(find_target(arguments))
     try:
+        if arguments.follow and arguments.json not in (None, "-"):
+            raise CrawlschedError(
+                "--follow prints its JSON lines, and takes no FILE; write >> FILE behind the command."
+            )
         feed, now = Feed(store), time.time()
         since = read_since(arguments.since, now)
         cursor = since if isinstance(since, Cursor) else feed.at(since)
@@ -77,7 +82,11 @@ def _follow(feed: "Feed", cursor: "Cursor", arguments: argparse.Namespace) -> No
     while True:
         some = feed.after(cursor, 1000, diff=arguments.diff)
         for change in some:
-            text = json.dumps(change.to_dict()) if arguments.json else "\n".join(_say_one(change.to_dict(), None))
+            text = (
+                json.dumps(change.to_dict())
+                if arguments.json is not None
+                else "\n".join(_say_one(change.to_dict(), None))
+            )
             print(shown(text))
         sys.stdout.flush()
         if some:

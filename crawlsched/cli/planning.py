@@ -8,7 +8,7 @@ import numpy as np
 
 from crawlsched.cli.target import Target
 from crawlsched.columns.array_types import IndexArray
-from crawlsched.pages import ERROR, LIVE, NEW
+from crawlsched.planner.reports.freshness_now import fresh_now, wanted
 from crawlsched.settings import Settings
 from crawlsched.settings.page_rules import read_host_shares, read_page_rules
 
@@ -20,8 +20,6 @@ __all__ = ["Totals", "add_up", "fresh_now", "newest_plan", "planner_of_page", "p
 
 # Pages in memory at once: a quarter of a gigabyte with all that is computed of them.
 _BLOCK = 100_000
-# Of these states a fresh copy is wanted. What is gone, moved or refused has none to be had.
-_WANTED = (NEW, LIVE, ERROR)
 
 
 def planner_of_page(store: "Store", target: Target, page: int, now: float) -> "Planner":
@@ -90,24 +88,6 @@ def _add(totals: Totals, planner: "Planner", rows: Any, now: float) -> None:
     covered = columns.source[rows] >= 0
     source, n = columns.source[rows][covered], totals.pages_of_source.size
     totals.pages_of_source += np.bincount(source, minlength=n)[:n]
-
-
-def wanted(planner: "Planner", rows: Any) -> Any:
-    """Return those of the pages of which a fresh copy is wanted."""
-    return rows[np.isin(planner.pages.state[rows], _WANTED)]
-
-
-def fresh_now(planner: "Planner", rows: Any, now: float, weights: Any) -> Any:
-    """Return the probability that each page's copy is fresh: exp(-α τ - κ n), expected over the rates α still possible.
-
-    What pages around it say counts like κ n. `weights` are the probabilities of these rates.
-    """
-    columns = planner.pages
-    _, signal_weight, heard = planner.values.announcements(rows)
-    elapsed = np.maximum(now - columns.crawled_at[rows], 0.0)
-    by_time = np.vecdot(weights, np.exp(-planner.posterior.rates * elapsed[:, np.newaxis]))
-    evidence = signal_weight * heard + planner.values.co_change_evidence(rows)
-    return by_time * np.exp(-evidence)
 
 
 def planners(

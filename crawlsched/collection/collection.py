@@ -536,11 +536,14 @@ class Collection:
         """Whether the store is so far behind that no more may be crawled until it has caught up."""
         if len(self._stepped_aside) >= _MOST_ASIDE:
             return True
+        return self.unsaved_for(now) > _LONGEST_UNSAVED + self.settings.flush_interval
+
+    def unsaved_for(self, now: float) -> float:
+        """For how many seconds the oldest of what is not written yet has waited; 0: there is nothing."""
         # What is not handed over yet counts, too: a crawl that cannot hand over learns nothing that stays.
         kept = None if self._not_submitted is None else self._not_submitted.since
         waiting = (self.unsaved.since, kept, self.write_behind.oldest_unsaved_at)
-        longest = _LONGEST_UNSAVED + self.settings.flush_interval
-        return any(since is not None and now - since > longest for since in waiting)
+        return max((now - since for since in waiting if since is not None), default=0.0)
 
     def save_host(self, host: int, now: float) -> None:
         """Write down what a host asked for, and what was learned of it."""

@@ -4,6 +4,7 @@
 * *poll sitemaps*: put those whose time has come in line for a slot
 * *prune*: delete old observations
 * *check the store*: is the database sound?
+* *sample*: the figures of each minute, for curves and alerts
 
 They run inside the crawl, or as a process of their own (``crawlsched jobs``). They coalesce, never overlap, and an
 exception in one is logged and ends nothing. What takes long runs in a thread; the slot clock never waits for a job.
@@ -29,6 +30,7 @@ from crawlsched.collection.hosts import Hosts
 from crawlsched.crawl_value import load_compiled
 from crawlsched.exceptions import CrawlschedError
 from crawlsched.planner import Plan, Planner, Snapshot, plan
+from crawlsched.refresh.figures import Figures
 from crawlsched.refresh.refresher import Refresher
 from crawlsched.settings import Settings
 from crawlsched.store import Store
@@ -41,6 +43,7 @@ _EXECUTOR_LOGGER = logging.getLogger("apscheduler.executors.default")
 
 _PRUNE_INTERVAL = 3600.0
 _CHECK_INTERVAL = 86_400.0
+_SAMPLE_INTERVAL = 60.0
 _LONGEST_POLL_INTERVAL = 10.0
 _ADOPT_INTERVAL = 5.0
 # The first plans come soon, since a new crawl learns most in its first minutes; then ever later, up to the interval.
@@ -135,11 +138,12 @@ def check_store(store: Store) -> list[str]:
 class CrawlJobs:
     """The jobs inside a crawl.
 
-    With ``CRAWLSCHED_JOBS = False`` only one is left: adopting the plans that ``crawlsched jobs`` makes.
+    With ``CRAWLSCHED_JOBS = False`` two are left: adopting the plans that ``crawlsched jobs`` makes, and sampling.
     """
 
-    def __init__(self, refresher: Refresher) -> None:
+    def __init__(self, refresher: Refresher, figures: Figures) -> None:
         self._refresher = refresher
+        self._figures = figures
         self._settings = refresher.settings
         self._scheduler: BaseScheduler | None = None
         self._replanned = 0
@@ -157,6 +161,7 @@ class CrawlJobs:
             self._refresher.poll_sources(self._refresher.clock())
         else:
             self._every(_ADOPT_INTERVAL, self.adopt_newest)
+        self._every(_SAMPLE_INTERVAL, self.sample)
         self._scheduler.start()
         if self._settings.jobs:
             self._replan_later()
@@ -180,6 +185,7 @@ class CrawlJobs:
             )
             self._plan = made
             refresher.adopt(made, refresher.clock())
+            self._figures.rank()
             await self._compile()
             del visits, snapshot
             await run_in_thread(give_memory_back)
@@ -195,6 +201,7 @@ class CrawlJobs:
         if newest is not None:
             self._newest_plan = newest.id
             self._refresher.adopt(Plan.from_dict(newest.data, self._refresher.hosts.number), self._refresher.clock())
+            self._figures.rank()
             await self._compile()
 
     async def _compile(self) -> None:
@@ -208,12 +215,17 @@ class CrawlJobs:
         """Put the sitemaps whose time has come in line for a slot."""
         self._refresher.poll_sources(self._refresher.clock())
 
+    async def sample(self) -> None:
+        """Take the figures of this minute."""
+        self._figures.sample()
+
     async def prune(self) -> None:
         """Delete observations that are older than CRAWLSCHED_OBSERVATION_RETENTION, and unused request templates."""
         before = self._refresher.clock() - self._settings.observation_retention
         store = self._refresher.collection.store
         await run_in_thread(prune, store, before)
         await run_in_thread(store.prune_templates)
+        await run_in_thread(store.thin_samples, self._refresher.clock())
 
     async def check_store(self) -> None:
         """Look whether the database is sound."""

@@ -710,6 +710,9 @@ class Refresher:
             "last_sent_at": self.last_sent_at,
             "paused_since": self.paused_since,
             "rests": self.rests,
+            "silence": self.watchdog.silence,
+            "unsaved_for": self.collection.unsaved_for(now),
+            "pages": len(self.collection.index),
         }
 
     # -- long work in slices

@@ -27,6 +27,8 @@ class Watchdog:
     def __init__(self, now: float) -> None:
         self._since = now
         self._dispatched = -1
+        #: For how many seconds nothing had gone out although something could, when it was looked last.
+        self.silence = 0.0
 
     def look(self, now: float, *, dispatched: int, may: bool, distance: float) -> str | None:
         """Look at a crawl, every few seconds.
@@ -48,9 +50,9 @@ class Watchdog:
             Why the crawl has to end; None while all is well.
         """
         if dispatched != self._dispatched or not may:
-            self._since, self._dispatched = now, dispatched
+            self._since, self._dispatched, self.silence = now, dispatched, 0.0
             return None
-        silence = now - self._since
+        self.silence = silence = now - self._since
         if silence < max(_LONGEST_SILENCE, _LONGEST_SLOTS * distance):
             return None
         return (

@@ -18,6 +18,7 @@ from crawlsched.settings.hours import Hours
 from crawlsched.settings.page_rules import PageRule, read_host_shares, read_page_rules
 from crawlsched.settings.values import (
     fits_no_url,
+    is_loopback,
     read_address,
     read_bandwidth,
     read_count,
@@ -40,6 +41,7 @@ from crawlsched.settings.values import (
     read_snapshot,
     read_table,
     read_text,
+    read_token,
     read_truth,
     read_urls,
     read_webhook,
@@ -334,6 +336,22 @@ class Settings:
         "Whether to subscribe to the hubs that feeds name (WebSub), and to renew that in time. It needs "
         "`CRAWLSCHED_RECEIVER` and `CRAWLSCHED_RECEIVER_URL`.",
     )
+    web: tuple[str, int] | None = _setting(
+        None,
+        read_optional(read_address),
+        "Where the page about the crawl is served, with `/metrics`, `/healthz` and the change feed: a port, or "
+        "`host:port`; a port alone is that of 127.0.0.1. `None`: nowhere.",
+    )
+    web_token: str | bool = _setting(
+        True,
+        read_token,
+        "What has to be known to see the page. `True`: one that is made at each start and stands in the log. `False`: "
+        "nothing, which only 127.0.0.1 may have.",
+        secret=True,
+    )
+    web_actions: bool = _setting(
+        False, read_truth, "Whether the page may also do something: recrawl, pause, resume, change the bandwidth."
+    )
     webhook: str | None = _setting(
         None,
         read_optional(read_webhook),
@@ -502,6 +520,11 @@ def _contradictions(values: Mapping[str, Any]) -> list[str]:
         mistakes.append(
             "CRAWLSCHED_RECEIVER_KEY must be 8 to 128 letters, digits and dashes where CRAWLSCHED_RECEIVER is set, "
             "got None."
+        )
+    if values.get("web") is not None and values.get("web_token") is False and not is_loopback(values["web"][0]):
+        mistakes.append(
+            "CRAWLSCHED_WEB_TOKEN must be True, or 16 to 128 letters, digits and dashes, where CRAWLSCHED_WEB is no "
+            "address of this machine itself, got False."
         )
     if values.get("websub") and (values.get("receiver") is None or values.get("receiver_url") is None):
         mistakes.append(

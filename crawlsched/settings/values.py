@@ -9,7 +9,7 @@ import os
 import re
 from collections.abc import Callable, Mapping
 from importlib import import_module
-from ipaddress import ip_network
+from ipaddress import ip_address, ip_network
 from math import isclose, isfinite
 from typing import Any
 from urllib.parse import urlsplit
@@ -19,6 +19,7 @@ from crawlsched.settings.hours import HOURS_ALLOWED, Hours
 __all__ = [
     "fits_no_url",
     "format_bandwidth",
+    "is_loopback",
     "parse_bandwidth",
     "parse_duration",
     "read_address",
@@ -42,6 +43,7 @@ __all__ = [
     "read_snapshot",
     "read_table",
     "read_text",
+    "read_token",
     "read_truth",
     "read_urls",
     "read_webhook",
@@ -408,6 +410,30 @@ def read_key(value: object) -> str:
     if not isinstance(value, str) or re.fullmatch(r"[A-Za-z0-9-]{8,128}", value) is None:
         raise ValueError("8 to 128 letters, digits and dashes")
     return value
+
+
+def read_token(value: object) -> str | bool:
+    """Read what has to be known to see the page: a text, or whether one is made."""
+    if isinstance(value, str) and re.fullmatch(r"[A-Za-z0-9-]{16,128}", value):
+        return value
+    try:
+        return read_truth(value)
+    except ValueError:
+        raise ValueError("True, False, or 16 to 128 letters, digits and dashes") from None
+
+
+def is_loopback(host: str) -> bool:
+    """Whether an address is one of this machine itself, which nobody else reaches.
+
+    Examples
+    --------
+    >>> is_loopback("127.0.0.2"), is_loopback("::1"), is_loopback("localhost"), is_loopback("0.0.0.0")
+    (True, True, True, False)
+    """
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
 
 
 def read_selectors(value: object) -> tuple[str, ...]:

@@ -13,7 +13,18 @@ from sqlalchemy.exc import IntegrityError
 
 from crawlsched.change_signals import FurtherRow
 from crawlsched.exceptions import CollectionInUse, StoreError, require_posix
-from crawlsched.store import changes, commands, forgetting, models, neighbours, reading, saving, schema
+from crawlsched.store import (
+    changes,
+    commands,
+    first_pages,
+    forgetting,
+    models,
+    neighbours,
+    reading,
+    samples,
+    saving,
+    schema,
+)
 from crawlsched.store.batch import Batch, Host, KeptText, ObservationRow, PageFacts, Source
 from crawlsched.store.commands import Command
 from crawlsched.store.database import Database, database_url, is_row_error
@@ -512,6 +523,33 @@ class Store:
             share = 1.0 - max_bytes / left
             self._write_slice(partial(forgetting.prune_texts, key=self.key, share=share))
         return left
+
+    # --- figures for whoever watches
+
+    def put_sample(self, time: float, figures: Mapping[str, float | None]) -> None:
+        """Keep the figures of a moment, by the names of `models.FIGURES`."""
+        self._write(lambda connection: samples.put(connection, self.key, time, figures))
+
+    def samples(self, since: float) -> list[dict[str, Any]]:
+        """Give the figures since a time, oldest first."""
+        return self._read(samples.since, since)
+
+    def thin_samples(self, now: float) -> int:
+        """Join old figures to fewer; give how many rows fewer there are."""
+        return self._write(lambda connection: samples.thin(connection, self.key, now))
+
+    def put_first_pages(self, ranked: Sequence[tuple[str, Sequence[int], Sequence[float]]]) -> None:
+        """Keep the first pages of several orders, with their values."""
+
+        def put(connection: Connection) -> None:
+            for view, pages, values in ranked:
+                first_pages.put(connection, self.key, view, pages, values)
+
+        self._write(put)
+
+    def first_pages(self, view: str, offset: int = 0, limit: int = 100) -> list[tuple[int, float]]:
+        """Give some of the first pages of an order as of the last plan, with their values."""
+        return self._read(first_pages.read, view, offset, limit)
 
     # --- who follows the changes
 

@@ -1,0 +1,97 @@
+"""The page about a crawl: a process of its own, so that looking takes no slot; it ends with the crawl."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import subprocess
+import sys
+import threading
+from contextlib import suppress
+
+from crawlsched.settings import Settings
+
+__all__ = ["WebProcess"]
+
+logger = logging.getLogger(__name__)
+
+_NICENESS = 5
+_END_WITHIN = 5.0
+
+
+class WebProcess:
+    """``crawlsched web`` over the crawl's own database.
+
+    Nothing secret stands on its command line. It ends when the other end of its input is closed, which the system does
+    however this process ends.
+
+    Parameters
+    ----------
+    settings : Settings
+    collection : str
+    """
+
+    def __init__(self, settings: Settings, collection: str) -> None:
+        assert settings.web is not None
+        host, port = settings.web
+        self._told = {
+            "database": settings.database_url,
+            "collection": collection,
+            "shard": settings.shard,
+            "settings": {
+                "CRAWLSCHED_WEB": f"[{host}]:{port}" if ":" in host else f"{host}:{port}",
+                "CRAWLSCHED_WEB_TOKEN": str(settings.web_token),
+                "CRAWLSCHED_WEB_ACTIONS": str(settings.web_actions),
+            },
+        }
+        self._process: subprocess.Popen[str] | None = None
+
+    def start(self) -> None:
+        """Start it; the log says where the page is, or why there is none."""
+        try:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "crawlsched", "web", "--from-stdin"],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+                # Ctrl-C is the crawl's, which ends it in its own time.
+                start_new_session=True,
+            )
+        except OSError as error:
+            logger.error("The page cannot be served: its process cannot be started (%s).", error)
+            return
+        assert self._process.stdin is not None
+        self._process.stdin.write(f"{json.dumps(self._told)}\n")
+        self._process.stdin.flush()
+        _give_way(self._process.pid)
+        threading.Thread(target=self._listen, args=(self._process,), name="crawlsched-web", daemon=True).start()
+
+    def stop(self) -> None:
+        """Let it end."""
+        process, self._process = self._process, None
+        if process is None:
+            return
+        assert process.stdin is not None
+        with suppress(OSError):  # it has ended already
+            process.stdin.close()
+        try:
+            process.wait(_END_WITHIN)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+    def _listen(self, process: subprocess.Popen[str]) -> None:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        with process.stdout, process.stderr:
+            if address := process.stdout.readline().strip():
+                logger.info("The page about this crawl is at %s", address)
+            for line in process.stderr:
+                logger.error("The page about this crawl: %s", line.rstrip())
+
+
+def _give_way(pid: int) -> None:
+    with suppress(OSError):
+        os.setpriority(os.PRIO_PROCESS, pid, _NICENESS)

@@ -1,0 +1,155 @@
+"""``crawlsched web``: a page about a collection, with metrics, health and the change feed."""
+
+import argparse
+import asyncio
+import json
+import os
+import secrets
+import sys
+import threading
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from crawlsched.cli.parsing import examples
+from crawlsched.cli.target import Target, common_options, find_target, open_store
+from crawlsched.exceptions import CrawlschedError
+from crawlsched.settings import Settings
+
+__all__ = ["add_parser", "report", "say"]
+
+
+def add_parser(commands: Any) -> None:
+    """Add the command."""
+    parser = commands.add_parser(
+        "web",
+        help="a page about the collection in your browser, with metrics and the change feed",
+        parents=[common_options()],
+        epilog=examples("crawlsched web --database sqlite:///crawlsched.db"),
+    )
+    parser.add_argument("--address", metavar="PORT", help="a port, or host:port (CRAWLSCHED_WEB, or 8765)")
+    # How a crawl starts it: nothing secret on the command line, which everybody on a machine can read.
+    parser.add_argument("--from-stdin", action="store_true", help=argparse.SUPPRESS)
+    parser.set_defaults(report=report, say=say, is_long=True)
+
+
+def report(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Serve until Ctrl-C, or until the crawl that started it ends."""
+    if arguments.from_stdin:
+        given = json.loads(sys.stdin.readline())
+        arguments.database, arguments.collection, arguments.shard = (
+            given["database"],
+            given["collection"],
+            given["shard"],
+        )
+        arguments.set_here = [f"{name}={value}" for name, value in given["settings"].items()]
+        arguments.project_settings = {}
+    target = find_target(arguments)
+    try:
+        asyncio.run(_serve(target, arguments))
+    except KeyboardInterrupt:
+        return {}
+    return {}
+
+
+def say(report: dict[str, Any]) -> str:
+    """Say nothing: where it listens was said, and it is over now."""
+    return ""
+
+
+async def _serve(target: Target, arguments: argparse.Namespace) -> None:
+    from crawlsched.settings.values import is_loopback, read_address
+    from crawlsched.web.server import Page, serve
+    from crawlsched.web.views import Reports
+
+    settings = target.settings
+    try:
+        host, port = read_address(arguments.address) if arguments.address else settings.web or ("127.0.0.1", 8765)
+    except ValueError as error:
+        raise CrawlschedError(f"--address must be {error}, got {arguments.address!r}.") from None
+    token = _token(settings)
+    if token is None and not is_loopback(host):
+        raise CrawlschedError("CRAWLSCHED_WEB_TOKEN must not be False where others reach the page.")
+    store = open_store(target)
+    reports = Reports(
+        why=lambda url, visits: _report("why", arguments, target, url=url, visits=visits),
+        sources=lambda: _report("sources", arguments, target),
+        whatif=lambda: _report("whatif", arguments, target, bandwidths=_BANDWIDTHS, freshness=_FRESHNESS, plot=None),
+        act=lambda name, form: _act(arguments, target, name, form),
+    )
+    page = Page(store=store, reports=reports, host=host, port=port, token=token, may_act=settings.web_actions)
+    ended = asyncio.Event()
+    if arguments.from_stdin:
+        loop = asyncio.get_running_loop()
+        threading.Thread(
+            target=_wait_for_end, args=(lambda: loop.call_soon_threadsafe(ended.set),), daemon=True
+        ).start()
+    serving = serve(page)
+    try:
+        async for address in serving:
+            print(address if arguments.from_stdin else f"The page is at {address} until Ctrl-C.", flush=True)
+            await ended.wait()
+    finally:
+        await serving.aclose()  # type: ignore[attr-defined]
+        store.close()
+
+
+_BANDWIDTHS = [f"{2.0**n:g}x" for n in (-4, -3, -2, -1.5, -1, -0.5, 0, 0.5, 1, 1.5, 2, 3, 4)]
+_MUCH_MORE = 10.0
+_FRESHNESS = [0.5, 0.8, 0.9, 0.95, 0.99]
+
+
+def _token(settings: Settings) -> str | None:
+    if settings.web_token is False:
+        return None
+    return secrets.token_hex(16) if settings.web_token is True else str(settings.web_token)
+
+
+def _wait_for_end(end: Callable[[], object]) -> None:
+    """End with the crawl, however that ends: the other end of the pipe is closed then."""
+    while os.read(sys.stdin.fileno(), 4096):
+        pass
+    end()
+
+
+def _report(name: str, arguments: argparse.Namespace, target: Target, **asked: Any) -> dict[str, Any]:
+    """Give what a command has to say."""
+    from crawlsched.cli import sources, whatif, why
+
+    commands: dict[str, Any] = {"why": why.report, "sources": sources.report, "whatif": whatif.report}
+    known = {**vars(arguments), "collection": target.collection, "shard": target.shard, **asked}
+    found: dict[str, Any] = commands[name](argparse.Namespace(**known))
+    return found
+
+
+def _act(arguments: argparse.Namespace, target: Target, name: str, form: Mapping[str, str]) -> str:
+    """Do what a button says, by the command of that name, and say so."""
+    from crawlsched.cli.target import owner_now, send
+    from crawlsched.settings import parse_bandwidth
+
+    store = open_store(target, read_only=False)
+    try:
+        owner = owner_now(store)
+        if owner is None:
+            raise CrawlschedError("No crawl is running that could do it.")
+        if name == "recrawl":
+            url = form.get("url", "")
+            answer = send(store, "recrawl", {"urls": [url]}).result
+            return f"{url} goes at the next slot." if answer["pages"] else f"{url} is no page of this collection."
+        if name == "bandwidth":
+            try:
+                rate = parse_bandwidth(form.get("bandwidth", ""))
+            except ValueError as error:
+                raise CrawlschedError(f"The bandwidth must be {error}, got {form.get('bandwidth')!r:.60}.") from None
+            before = float((owner.status or {}).get("bandwidth") or rate)
+            if rate >= _MUCH_MORE * before:
+                raise CrawlschedError(
+                    f"That is {rate / before:.3g} times as much as now; use crawlsched bandwidth, which asks."
+                )
+            answer = send(store, "bandwidth", {"bandwidth": rate}).result
+            return f"The bandwidth is {answer['bandwidth']:.4g}/s now; it was {answer['before']:.4g}/s."
+        if name in ("pause", "resume"):
+            send(store, name, {})
+            return "Nothing goes out until it is resumed." if name == "pause" else "The crawl goes on."
+        raise CrawlschedError(f"There is no action {name!r:.40}; there are recrawl, bandwidth, pause and resume.")
+    finally:
+        store.close()

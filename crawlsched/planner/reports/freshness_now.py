@@ -1,0 +1,73 @@
+"""Freshness now: how likely it is that copies are fresh, of any pages, and of all of them by an even sample."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from crawlsched.columns.array_types import FloatArray
+from crawlsched.pages import ERROR, LIVE, NEW
+from crawlsched.planner.planner import Planner
+
+__all__ = ["Estimate", "estimated", "fresh_now", "wanted"]
+
+# Of these states a fresh copy is wanted. What is gone, moved or refused has none to be had.
+_WANTED = (NEW, LIVE, ERROR)
+
+
+def wanted(planner: Planner, rows: Any) -> Any:
+    """Return those of the pages of which a fresh copy is wanted."""
+    return rows[np.isin(planner.pages.state[rows], _WANTED)]
+
+
+def fresh_now(planner: Planner, rows: Any, now: float, weights: Any) -> Any:
+    """Return the probability that each page's copy is fresh: exp(-α τ - κ n), expected over the rates α still possible.
+
+    What pages around it say counts like κ n. `weights` are the probabilities of these rates.
+    """
+    columns = planner.pages
+    _, signal_weight, heard = planner.values.announcements(rows)
+    elapsed = np.maximum(now - columns.crawled_at[rows], 0.0)
+    by_time = np.vecdot(weights, np.exp(-planner.posterior.rates * elapsed[:, np.newaxis]))
+    evidence = signal_weight * heard + planner.values.co_change_evidence(rows)
+    return by_time * np.exp(-evidence)
+
+
+class Estimate(NamedTuple):
+    """A share by importance, with its standard error."""
+
+    share: float
+    error: float
+
+
+def estimated(fresh: FloatArray, importance: FloatArray, n_all: float) -> Estimate | None:
+    """Return the share of the importance that is fresh, from an even sample.
+
+    Parameters
+    ----------
+    fresh, importance : ndarray, shape (n,)
+        Of the pages of the sample.
+    n_all : float
+        How many pages they stand for; with all of them there is no error.
+
+    Returns
+    -------
+    Estimate or None
+        None without importance. The error is that of a ratio of means (Cochran, Sampling Techniques, section 6.4).
+
+    Examples
+    --------
+    >>> share, error = estimated(np.array([1.0, 0.0, 1.0, 1.0]), np.ones(4), n_all=1000)
+    >>> share, round(error, 3)
+    (0.75, 0.25)
+    """
+    total, n = float(importance.sum()), fresh.size
+    if not total:
+        return None
+    share = float(importance @ fresh) / total
+    if n < 2 or n >= n_all:
+        return Estimate(share, 0.0)
+    residuals = importance * (fresh - share)
+    variance = n / (n - 1) * float(residuals @ residuals) / total**2 * (1.0 - n / n_all)
+    return Estimate(share, float(np.sqrt(variance)))

@@ -1,0 +1,96 @@
+"""Samples: a row of figures a minute, thinned out with age."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from sqlalchemy import Connection, delete, select
+
+from crawlsched.store import models
+from crawlsched.store.statements import upsert
+
+__all__ = ["joined", "put", "since", "thin", "thinned"]
+
+Key = tuple[int, int]
+
+_DAY = 86_400
+# From this age on, rows of so many seconds become one; after the last, none is kept.
+_LEVELS = ((2 * _DAY, 600), (14 * _DAY, 3_600))
+_KEPT = 730 * _DAY
+#: Figures that are counts of the seconds before; all others are of their moment.
+_COUNTS = frozenset(
+    ("seconds", "used", "idle", "no_free_host", "missed", "visits", "errors", "changes", "delivered", "undelivered")
+) | {"withheld"}
+
+
+def put(connection: Connection, key: Key, time: float, figures: Mapping[str, float | None]) -> None:
+    """Write a row; one of the same second is replaced."""
+    names = ("shard", "collection", "time", *models.FIGURES)
+    statement = upsert(models.samples, names, connection.dialect)
+    values = (*key, int(time), *[figures.get(name) for name in models.FIGURES])
+    columns: dict[str, Any] = {name: [value] for name, value in zip(names, values, strict=True)}
+    connection.exec_driver_sql(statement.sql, statement.rows(columns, 1)[0])
+
+
+def since(connection: Connection, key: Key, time: float) -> list[dict[str, Any]]:
+    """Give the rows since a time, oldest first."""
+    table = models.samples
+    wanted = [table.c.time, *[table.c[name] for name in models.FIGURES]]
+    rows = connection.execute(
+        select(*wanted)
+        .where(table.c.shard == key[0], table.c.collection == key[1], table.c.time >= int(time))
+        .order_by(table.c.time)
+    )
+    return [row._asdict() for row in rows]
+
+
+def thin(connection: Connection, key: Key, now: float) -> int:
+    """Make several old rows into one, and delete very old ones; give how many rows fewer there are."""
+    table = models.samples
+    old = [row for row in since(connection, key, 0.0) if row["time"] < now - _LEVELS[0][0]]
+    kept = thinned(old, now)
+    own = (table.c.shard == key[0], table.c.collection == key[1])
+    known = {row["time"]: row for row in old}
+    gone = known.keys() - {row["time"] for row in kept}
+    for time in sorted(gone):
+        connection.execute(delete(table).where(*own, table.c.time == time))
+    for row in kept:
+        if row != known.get(row["time"]):
+            put(connection, key, row["time"], row)
+    return len(old) - len(kept)
+
+
+def thinned(rows: Sequence[Mapping[str, Any]], now: float) -> list[dict[str, Any]]:
+    """Return rows joined by their age: counts are added up, other figures averaged over the time that they stand for.
+
+    Examples
+    --------
+    >>> rows = [{"time": 60 * n, "seconds": 60.0, "visits": n, "pages": 10.0} for n in (1, 2, 3)]
+    >>> thinned(rows, now=3 * 86_400)
+    [{'time': 180, 'seconds': 180.0, 'visits': 6, 'pages': 10.0}]
+    """
+    groups: dict[tuple[int, int], list[Mapping[str, Any]]] = {}
+    for row in rows:
+        age = now - row["time"]
+        if age < _KEPT:
+            length = max((seconds for level, seconds in _LEVELS if age >= level), default=0)
+            groups.setdefault((length, row["time"] // length if length else row["time"]), []).append(row)
+    return [joined(group) for _, group in sorted(groups.items(), key=lambda item: item[1][-1]["time"])]
+
+
+def joined(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return neighbouring rows as one."""
+    if len(rows) == 1:
+        return dict(rows[0])
+    one: dict[str, Any] = {"time": rows[-1]["time"]}
+    for name in rows[0]:
+        if name == "time":
+            continue
+        known = [(row[name], row["seconds"] or 0.0) for row in rows if row[name] is not None]
+        weight = sum(seconds for _, seconds in known)
+        if name in _COUNTS:
+            one[name] = sum(value for value, _ in known)
+        elif weight:
+            one[name] = sum(value * seconds for value, seconds in known) / weight
+        else:
+            one[name] = known[-1][0] if known else None
+    return one

@@ -1,0 +1,154 @@
+"""Charts as SVG: lines over time, and one curve over another; nothing of them is a picture of a page's words."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from crawlsched.web.html import Html, tag
+
+__all__ = ["Line", "chart", "spark"]
+
+_SIZE = 1000.0
+
+
+class Line(NamedTuple):
+    """A line of a chart: its name, the class that gives its colour, and a value (None: none) for each place."""
+
+    name: str
+    style: str
+    values: Sequence[float | None]
+    is_area: bool = False
+
+
+def chart(
+    places: Sequence[float],
+    lines: Sequence[Line],
+    *,
+    say_place: Callable[[float], str],
+    say_value: Callable[[float], str],
+    low: float | None = None,
+    high: float | None = None,
+    marks: Sequence[tuple[float, str]] = (),
+    is_log: bool = False,
+    label: str,
+) -> Html:
+    """Return a chart; colours and sizes are the stylesheet's.
+
+    Parameters
+    ----------
+    places : sequence of float
+        From left to right.
+    lines : sequence of Line
+    say_place, say_value : callable
+        Words for what stands below, and at the left.
+    low, high : float, optional
+        The ends of the scale; those of the values by default.
+    marks : sequence of (float, str)
+        Places with a line and a word of their own.
+    is_log : bool
+        Whether places are laid out by their logarithms.
+    label : str
+        What the chart shows, for those who do not see it.
+    """
+    known = [value for line in lines for value in line.values if value is not None and math.isfinite(value)]
+    if len(places) < 2 or not known:
+        return tag("p", "There is not enough to draw yet; a crawl takes a sample each minute.", class_="empty")
+    bottom = min(known) if low is None else low
+    top = max(known) if high is None else high
+    top = top if top > bottom else bottom + 1.0
+    across = (lambda x: math.log(x)) if is_log else (lambda x: x)
+    first, last = across(places[0]), across(places[-1])
+
+    def x(place: float) -> float:
+        return (across(place) - first) / ((last - first) or 1.0)
+
+    def y(value: float) -> float:
+        return 1.0 - (value - bottom) / (top - bottom)
+
+    grid = [
+        (
+            tag("line", x1="0", x2="100%", y1=f"{100 * at:g}%", y2=f"{100 * at:g}%", class_="grid"),
+            tag("text", say_value(top - at * (top - bottom)), x="2", y=f"{100 * at:g}%", dy="-4", class_="axis"),
+        )
+        for at in (0.0, 0.5, 1.0)
+    ]
+    drawn = [(_area(line, places, x, y) if line.is_area else None, _path(line, places, x, y)) for line in lines]
+    marked = [
+        (
+            tag("line", x1=f"{100 * x(at):.2f}%", x2=f"{100 * x(at):.2f}%", y1="0", y2="100%", class_="mark"),
+            tag("text", word, x=f"{100 * x(at):.2f}%", y="12", dx="6", class_="axis"),
+        )
+        for at, word in marks
+        if first <= across(at) <= last
+    ]
+    points = [
+        [round(x(place), 5), say_place(place), *[_said(line.values[n], say_value) for line in lines]]
+        for n, place in enumerate(places)
+    ]
+    plot = tag(
+        "svg", drawn, viewBox=f"0 0 {_SIZE:g} {_SIZE:g}", preserveAspectRatio="none", width="100%", height="100%"
+    )
+    picture = tag(
+        "svg",
+        grid,
+        plot,
+        marked,
+        tag("line", class_="cursor", y1="0", y2="100%"),
+        class_="chart",
+        role="img",
+        aria_label=label,
+        data_points=json.dumps(points),
+        data_names=json.dumps([line.name for line in lines]),
+    )
+    middle = places[len(places) // 2] if not is_log else math.exp((first + last) / 2)
+    below = tag("div", *[tag("span", say_place(place)) for place in (places[0], middle, places[-1])], class_="places")
+    legend = tag("div", *[tag("span", tag("i", class_=line.style), line.name) for line in lines], class_="legend")
+    return tag("figure", legend, tag("div", picture, tag("output", hidden=True), class_="frame"), below, class_="plot")
+
+
+def spark(values: Sequence[float | None], style: str) -> Html:
+    """Return a small line without scales, for a row or a card."""
+    known = [value for value in values if value is not None]
+    if len(known) < 2:
+        return tag("span")
+    bottom, top = min(known), max(known)
+    places = [float(n) for n in range(len(values))]
+    line = Line("", style, values)
+    height = (top - bottom) or 1.0
+    drawn = _path(
+        line, places, lambda place: place / (len(places) - 1), lambda value: 0.9 - 0.8 * (value - bottom) / height
+    )
+    return tag(
+        "svg", drawn, viewBox=f"0 0 {_SIZE:g} {_SIZE:g}", preserveAspectRatio="none", class_="spark", aria_hidden="true"
+    )
+
+
+def _said(value: float | None, say: Callable[[float], str]) -> str:
+    return "–" if value is None else say(value)
+
+
+def _path(line: Line, places: Sequence[float], x: Callable[[float], float], y: Callable[[float], float]) -> Html:
+    steps, pen = [], "M"
+    for place, value in zip(places, line.values, strict=True):
+        if value is None or not math.isfinite(value):
+            pen = "M"  # where nothing is known there is no line
+            continue
+        steps.append(f"{pen}{_SIZE * x(place):.1f} {_SIZE * min(max(y(value), 0.0), 1.0):.1f}")
+        pen = "L"
+    return tag("path", d="".join(steps), class_=f"line {line.style}")
+
+
+def _area(line: Line, places: Sequence[float], x: Callable[[float], float], y: Callable[[float], float]) -> Html | None:
+    known = [
+        (place, value)
+        for place, value in zip(places, line.values, strict=True)
+        if value is not None and math.isfinite(value)
+    ]
+    if len(known) < 2:
+        return None
+    steps = "".join(f"L{_SIZE * x(place):.1f} {_SIZE * min(max(y(value), 0.0), 1.0):.1f}" for place, value in known)
+    left, right = _SIZE * x(known[0][0]), _SIZE * x(known[-1][0])
+    return tag("path", d=f"M{left:.1f} {_SIZE:g}{steps}L{right:.1f} {_SIZE:g}Z", class_=f"area {line.style}")

@@ -1,0 +1,65 @@
+"""Changes: what was delivered, newest first, with what went and came where texts are kept."""
+
+from __future__ import annotations
+
+from urllib.parse import quote, urlsplit
+
+from crawlsched.feed import Change, Feed
+from crawlsched.web import words
+from crawlsched.web.html import Html, link_to, tag
+from crawlsched.web.views.context import Context, empty, section
+
+__all__ = ["change_line", "changes", "difference"]
+
+_SHOWN = 100
+
+
+def changes(context: Context) -> Html:
+    """Return the middle of the page."""
+    found = Feed(context.store).newest(_SHOWN, diff=True)
+    links = tag("nav", tag("a", "Atom", href="changes.atom"), tag("a", "JSONL", href="changes.jsonl"), class_="choice")
+    lines = [
+        tag("li", *_parts(change, context.now), difference(change.diff) if change.diff else None) for change in found
+    ]
+    if not lines:
+        return tag("main", section("Changes", empty("Nothing was delivered yet."), more=links))
+    told = tag(
+        "p",
+        "To follow them: ",
+        tag("code", f"crawlsched changes --since {found[0].cursor} --follow"),
+        "; the lines that changed stand here where CRAWLSCHED_KEPT_TEXT_BYTES is above 0.",
+        class_="faint",
+    )
+    return tag("main", section("Changes", told, tag("ol", *lines, class_="lines feed"), more=links))
+
+
+def change_line(change: Change, now: float) -> Html:
+    """Return a change as a line of a list."""
+    return tag("li", *_parts(change, now))
+
+
+def _parts(change: Change, now: float) -> list[Html | str | None]:
+    parts = urlsplit(change.url)
+    other = (
+        None
+        if change.similarity is None
+        else tag("span", f"{100 * (1 - change.similarity):.0f} % other", class_="faint")
+    )
+    return [
+        tag("span", change.kind, class_=f"badge {change.kind}"),
+        tag(
+            "a",
+            tag("b", parts.netloc),
+            change.url.partition(parts.netloc)[2],
+            href=f"page?url={quote(change.url, safe='')}",
+        ),
+        other,
+        words.moment(change.time, now),
+        link_to(change.url, "↗"),
+    ]
+
+
+def difference(lines: list[str]) -> Html:
+    """Return the lines that went and came."""
+    styles = {"+": "came", "-": "went", "@": "place"}
+    return tag("pre", *[tag("span", f"{line}\n", class_=styles.get(line[:1], "same")) for line in lines], class_="diff")

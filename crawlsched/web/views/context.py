@@ -1,0 +1,79 @@
+"""The context of a view: whom it may ask, and what was asked of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from crawlsched.store import Store
+from crawlsched.web.html import Html, Node, tag
+
+__all__ = ["Context", "Reports", "card", "empty", "section", "table"]
+
+
+class Reports(NamedTuple):
+    """What takes longer, as the command line says it: each gives what ``--json`` prints.
+
+    Attributes
+    ----------
+    why : callable
+        Of a URL, and of how many visits.
+    sources, whatif : callable
+    act : callable
+        ``act(name, form)`` does one of the actions and says so in a sentence.
+    """
+
+    why: Callable[[str, int], dict[str, Any]]
+    sources: Callable[[], dict[str, Any]]
+    whatif: Callable[[], dict[str, Any]]
+    act: Callable[[str, Mapping[str, str]], str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Context:
+    """What a view has.
+
+    Attributes
+    ----------
+    store : Store
+    reports : Reports
+    query : mapping
+        What stands behind the question mark.
+    now : float
+        POSIX seconds, by the clock of the database.
+    may_act : bool
+    """
+
+    store: Store
+    reports: Reports
+    query: Mapping[str, str]
+    now: float
+    may_act: bool
+
+
+def card(name: str, value: Node, note: Node = None, *, style: str = "", href: str | None = None) -> Html:
+    """Return a number with its name."""
+    inside = [tag("dt", name), tag("dd", value), tag("dd", note, class_="note") if note else None]
+    box = tag("dl", *inside, class_=f"card {style}".strip())
+    return tag("a", box, href=href, class_="plain") if href else box
+
+
+def section(title: str, *children: Node, more: Node = None, style: str = "") -> Html:
+    """Return a part of a page."""
+    return tag("section", tag("header", tag("h2", title), more), *children, class_=f"panel {style}".strip())
+
+
+def table(headings: list[tuple[str, str]], rows: list[list[Node]]) -> Html:
+    """Return a table; a heading is a word and a style of its column: "r" (right), "w" (only where there is room)."""
+    head = tag("thead", tag("tr", *[tag("th", word, class_=style or None, scope="col") for word, style in headings]))
+    body = [
+        tag("tr", *[tag("td", cell, class_=style or None) for cell, (_, style) in zip(row, headings, strict=True)])
+        for row in rows
+    ]
+    return tag("div", tag("table", head, tag("tbody", *body)), class_="scroll", tabindex="0")
+
+
+def empty(sentence: str) -> Html:
+    """Say that there is nothing."""
+    return tag("p", sentence, class_="empty")

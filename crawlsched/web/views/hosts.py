@@ -1,0 +1,49 @@
+"""Hosts: how long they want to be left alone, how fast they may be asked, and what they do wrong."""
+
+from __future__ import annotations
+
+from urllib.parse import quote
+
+from crawlsched.content.validators import standings
+from crawlsched.web import words
+from crawlsched.web.html import Html, Node, tag
+from crawlsched.web.views.context import Context, empty, section, table
+
+__all__ = ["hosts"]
+
+_SHOWN = 200
+
+
+def hosts(context: Context) -> Html:
+    """Return the middle of the page: hosts that rest first, then those of which most was held back."""
+    now = context.now
+    known = context.store.host_rows()
+
+    def held(host: object) -> int:
+        rows = host.counts.get("withheld", {}).items()  # type: ignore[attr-defined]
+        return sum(int(row.get("n", 0)) for reason, row in rows if reason != "known")
+
+    known.sort(key=lambda host: (-max(host.rest_until, now), -held(host), host.host))
+    rows: list[list[Node]] = []
+    for host in known[:_SHOWN]:
+        lying = [name for name, standing in standings(host.counts.get("validators", {})).items() if standing == "lying"]
+        wrong = len(host.counts.get("wrong_pages", ()))
+        rows.append(
+            [
+                tag("a", host.host, href=f"pages?q={quote(f'//{host.host}', safe='')}"),
+                tag("span", words.ago(host.rest_until, now), class_="badge error") if host.rest_until > now else "no",
+                words.duration(host.crawl_delay),
+                words.number(held(host)),
+                words.number(wrong),
+                ", ".join(lying) or "–",
+                words.moment(host.robots_seen_at, now),
+            ]
+        )
+    if not rows:
+        return tag("main", section("Hosts", empty("Nothing was learned of any host yet.")))
+    headings = [("host", ""), ("rests until", ""), ("Crawl-delay", "r"), ("held back", "r"), ("wrong pages", "r w")]
+    headings += [("lying headers", "w"), ("robots.txt", "r w")]
+    note = (
+        f"The first {_SHOWN} of {len(known):,} hosts of which something was learned." if len(known) > _SHOWN else None
+    )
+    return tag("main", section("Hosts", tag("p", note, class_="faint") if note else None, table(headings, rows)))

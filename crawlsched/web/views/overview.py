@@ -1,0 +1,203 @@
+"""Overview: does it do its work, how fresh are the pages, and what became of the budget, now and over time."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from crawlsched.feed import Feed
+from crawlsched.web import words
+from crawlsched.web.chart import Line, chart, spark
+from crawlsched.web.html import Html, tag
+from crawlsched.web.views.changes import change_line
+from crawlsched.web.views.context import Context, card, empty, section
+from crawlsched.web.vitals import Vitals, checks, vitals
+
+__all__ = ["overview"]
+
+_SPANS = {"1h": 3600.0, "24h": 86_400.0, "7d": 7 * 86_400.0, "90d": 90 * 86_400.0}
+_MOST_POINTS = 360
+_NEWEST = 12
+# Between two samples of one crawl; and the least time in which counts say what they come to in an hour.
+_LONGEST_GAP, _SHORTEST = 300.0, 30.0
+
+
+def overview(context: Context) -> Html:
+    """Return the middle of the page."""
+    seen = vitals(context.store)
+    span = context.query.get("span", "24h")
+    span = span if span in _SPANS else "24h"
+    rows = with_gaps(joined(context.store.samples(context.now - _SPANS[span]), _MOST_POINTS))
+    hour = [row for row in rows if row["time"] >= context.now - 3600.0] if span != "1h" else rows
+    return tag(
+        "main",
+        _health(seen),
+        tag("div", *_cards(context, seen, rows, hour), class_="cards"),
+        tag(
+            "div",
+            tag("div", _freshness(rows, span), _budget(rows), _work(rows), class_="wide-column"),
+            tag("div", _changes(context), _resting(context, seen), _withheld(seen), class_="side-column"),
+            class_="columns",
+        ),
+    )
+
+
+def joined(rows: list[dict[str, Any]], most: int) -> list[dict[str, Any]]:
+    """Join neighbouring samples until there are few enough to draw."""
+    at_once = -(-len(rows) // most)
+    if at_once <= 1:
+        return rows
+    from crawlsched.store.samples import joined as join
+
+    return [join(rows[start : start + at_once]) for start in range(0, len(rows), at_once)]
+
+
+def with_gaps(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Put a row of which nothing is known where no crawl ran: no line is drawn over it."""
+    found: list[dict[str, Any]] = []
+    for row in rows:
+        began = row["time"] - (row["seconds"] or 0.0)
+        if found and began - found[-1]["time"] > _LONGEST_GAP:
+            found.append({**dict.fromkeys(row), "time": began})
+        found.append(row)
+    return found
+
+
+def _health(seen: Vitals) -> Html:
+    found = checks(seen)
+    is_well = all(check.is_well for check in found)
+    said = [tag("span", check.sentence, class_="well" if check.is_well else "ill") for check in found]
+    return tag("div", *said, class_=f"health {'well' if is_well else 'ill'}")
+
+
+def _cards(context: Context, seen: Vitals, rows: list[dict[str, Any]], hour: list[dict[str, Any]]) -> list[Html]:
+    sample, status = seen.sample or (rows[-1] if rows else {}), seen.status
+    error = sample.get("freshness_error")
+    slots, used = (sum(_slots(row) for row in hour), sum(row["used"] or 0 for row in hour))
+    changes, visits = (sum(row[name] or 0 for row in hour) for name in ("changes", "visits"))
+    bandwidth = status.get("bandwidth")
+    held = sum(n for reason, n in seen.withheld.items() if reason != "known")
+    return [
+        card(
+            "expected to be fresh",
+            words.share(sample.get("expected_freshness")),
+            [spark([row["expected_freshness"] for row in rows], "c1"), f"± {words.share(error, 2)}" if error else None],
+            style="main",
+        ),
+        card(
+            "budget used, last hour",
+            words.share(used / slots if slots else None),
+            f"of {words.short(bandwidth)}/s" if bandwidth else None,
+        ),
+        card("changes found, last hour", words.number(changes), f"in {words.number(visits)} visits", href="changes"),
+        card("pages", words.short(status.get("pages")), "search, sort, ask why", href="pages"),
+        card("a page goes at", words.short(status.get("threshold")), "crawl value"),
+        card("not delivered yet", words.number(seen.undelivered), None, style="ill" if seen.undelivered else ""),
+        card("held back", words.short(held), "since it is counted", href="#withheld"),
+        card("hosts resting", words.number(len(seen.resting)), None, href="hosts"),
+    ]
+
+
+def _slots(row: dict[str, Any]) -> float:
+    return float(sum(row[name] or 0 for name in ("used", "idle", "no_free_host", "missed")))
+
+
+def _freshness(rows: list[dict[str, Any]], span: str) -> Html:
+    fresh = [row["expected_freshness"] for row in rows]
+    known = [value for value in fresh if value is not None]
+    low = max(0.0, min(known, default=0.0) - 0.05)
+    choice = tag(
+        "nav",
+        *[tag("a", name, href=f"?span={name}", class_="chosen" if name == span else None) for name in _SPANS],
+        class_="choice",
+    )
+    drawn = chart(
+        [float(row["time"]) for row in rows],
+        [Line("expected freshness, by importance", "c1", fresh, is_area=True)],
+        say_place=_say_time(span),
+        say_value=lambda value: words.share(value),
+        low=round(low, 2),
+        high=1.0,
+        label="The share of the importance that was expected to be fresh, over time",
+    )
+    return section("Freshness", drawn, more=choice)
+
+
+def _budget(rows: list[dict[str, Any]]) -> Html:
+    def line(label: str, name: str, style: str) -> Line:
+        values = [100 * (row[name] or 0) / _slots(row) if _slots(row) else None for row in rows]
+        return Line(label, style, values)
+
+    lines = [line("used", "used", "c1"), line("idle", "idle", "c5"), line("no free host", "no_free_host", "c3")]
+    lines.append(line("missed", "missed", "c4"))
+    drawn = chart(
+        [float(row["time"]) for row in rows],
+        lines,
+        say_place=_say_time("24h"),
+        say_value=lambda value: f"{value:.3g} %",
+        low=0.0,
+        high=100.0,
+        label="What became of the slots, over time",
+    )
+    return section("Budget", drawn)
+
+
+def _work(rows: list[dict[str, Any]]) -> Html:
+    def line(label: str, name: str, style: str) -> Line:
+        values = [
+            3600 * (row[name] or 0) / row["seconds"] if (row["seconds"] or 0.0) >= _SHORTEST else None for row in rows
+        ]
+        return Line(label, style, values)
+
+    lines = [
+        line("changes found", "changes", "c2"),
+        line("delivered", "delivered", "c1"),
+        line("errors", "errors", "c4"),
+    ]
+    drawn = chart(
+        [float(row["time"]) for row in rows],
+        lines,
+        say_place=_say_time("24h"),
+        say_value=lambda value: f"{words.short(value)}/h",
+        low=0.0,
+        label="Changes, deliveries and errors an hour, over time",
+    )
+    return section("Changes an hour", drawn)
+
+
+def _say_time(span: str) -> Any:
+    if span in ("1h", "24h"):
+        return lambda time: words.clock(time)[11:16]
+    return lambda time: words.clock(time)[5:16]
+
+
+def _changes(context: Context) -> Html:
+    changes = Feed(context.store).newest(_NEWEST)
+    links = tag(
+        "nav",
+        tag("a", "all", href="changes"),
+        tag("a", "Atom", href="changes.atom"),
+        tag("a", "JSONL", href="changes.jsonl"),
+        class_="choice",
+    )
+    lines = [change_line(change, context.now) for change in changes]
+    return section("Newest changes", tag("ul", *lines, class_="lines") if lines else empty("None yet."), more=links)
+
+
+def _resting(context: Context, seen: Vitals) -> Html | None:
+    if not seen.resting:
+        return None
+    hosts = sorted(seen.resting, key=lambda host: -host.rest_until)[:8]
+    lines = [tag("li", tag("b", host.host), f" {words.ago(host.rest_until, context.now)}") for host in hosts]
+    return section("Hosts resting", tag("ul", *lines, class_="lines"))
+
+
+def _withheld(seen: Vitals) -> Html | None:
+    from crawlsched.content.withheld import REASONS
+
+    lines = [
+        tag("li", tag("b", words.number(n)), f" {reason}: pages that {REASONS.get(reason, '')}")
+        for reason, n in sorted(seen.withheld.items(), key=lambda item: -item[1])
+    ]
+    if not lines:
+        return None
+    return tag("div", section("Held back", tag("ul", *lines, class_="lines")), id="withheld")

@@ -1,0 +1,234 @@
+"""A page and its why: how often it changes, what a visit is worth, when it comes, and all that is known of it."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+from crawlsched.content.kept_texts import differences
+from crawlsched.web import words
+from crawlsched.web.html import Html, Node, link_to, tag
+from crawlsched.web.views.changes import difference
+from crawlsched.web.views.context import Context, card, empty, section, table
+
+__all__ = ["page"]
+
+_VISITS = 300
+_SHOWN = 60
+_LINES = 80
+_BINDS = {
+    "value": "what a crawl of it is worth",
+    "overdue": "the longest crawl interval: it is overdue",
+    "forced": "a word from outside: it goes before anything of value",
+    "min_interval": "the shortest crawl interval: it may not be crawled again yet",
+    "not_before": "the wait after its last visit, which ended badly",
+    "host": "its host, which asked to be left alone",
+    "in_flight": "it is being crawled just now",
+}
+
+
+def page(context: Context) -> Html:
+    """Return the middle of the page."""
+    url = context.query.get("url", "")
+    report = context.reports.why(url, _VISITS)
+    return tag("main", *[_of(context, one) for one in (report, *report["variants"])])
+
+
+def _of(context: Context, report: dict[str, Any]) -> Html:
+    now = report["time"]
+    title = tag(
+        "div",
+        tag("h1", report["url"]),
+        tag(
+            "div",
+            tag("span", report["state"], class_=f"badge {report['state']}"),
+            link_to(report["url"], "open ↗"),
+            _act(context, report),
+        ),
+        class_="title",
+    )
+    return tag(
+        "div",
+        title,
+        tag("div", *_cards(report, now), class_="cards"),
+        section("Visits", _timeline(report["visits"], now), _hours(report["visits"])) if report["visits"] else None,
+        tag(
+            "div",
+            tag("div", _difference(context, report), _visits(report["visits"], now), class_="wide-column"),
+            tag("div", _announced(report, now), _ignored(report, now), _notes(report), class_="side-column"),
+            class_="columns",
+        ),
+    )
+
+
+def _act(context: Context, report: dict[str, Any]) -> Html | None:
+    if not context.may_act:
+        return None
+    url = tag("input", type="hidden", name="url", value=report["url"])
+    return tag("form", url, tag("button", "crawl it now"), method="post", action="act/recrawl", class_="inline")
+
+
+def _cards(report: dict[str, Any], now: float) -> list[Html]:
+    low, high = report["change_rate_interval"]
+    between = f"between {words.duration(1 / high)} and {words.duration(1 / low)}, 90 %"
+    when = report["next_crawl_at"]
+    is_never = when is None or when == float("inf")
+    soon = "never, unless announced" if is_never else ("at the next slot" if when <= now else words.ago(when, now))
+    threshold = report["threshold"]
+    return [
+        card("changes", words.per_time(report["change_rate"]), between, style="main"),
+        card(
+            "copy is fresh",
+            words.share(report["expected_freshness"]) if report["n_crawls"] else "no copy yet",
+            ["of ", words.moment(report["crawled_at"], now)] if report["n_crawls"] else None,
+        ),
+        card("next crawl", soon, _BINDS.get(report["binds"], report["binds"])),
+        card(
+            "worth",
+            words.short(report["crawl_value"]),
+            f"pages go at {words.short(threshold)}" if threshold else "no plan yet",
+        ),
+        card("changes found", words.number(report["n_changes"]), f"in {words.number(report['n_crawls'])} visits"),
+        card("importance", words.short(report["importance"])),
+    ]
+
+
+def _timeline(visits: list[dict[str, Any]], now: float) -> Html:
+    """Return all visits as ticks on a line, and what each found as its colour."""
+    first = min(visit["time"] for visit in visits)
+    span = max(now - first, 1.0)
+
+    def x(time: float) -> str:
+        return f"{100 * (time - first) / span:.3f}%"
+
+    ticks = []
+    for visit in sorted(visits, key=lambda visit: bool(visit["changed"])):
+        style = "changed" if visit["changed"] else visit["outcome"]
+        height = "0" if visit["changed"] else "35%"
+        said = f"{words.clock(visit['time'])}: {visit['outcome']}"
+        tick = tag(
+            "line",
+            tag("title", said),
+            x1=x(visit["time"]),
+            x2=x(visit["time"]),
+            y1=height,
+            y2="100%",
+            class_=f"tick {style}",
+        )
+        ticks.append(tick)
+    places = tag("div", tag("span", words.ago(first, now)), tag("span", "now"), class_="places")
+    legend = tag(
+        "div",
+        *[tag("span", tag("i", class_=f"tick-{name}"), name) for name in ("changed", "unchanged", "error")],
+        class_="legend",
+    )
+    return tag(
+        "figure", legend, tag("svg", *ticks, class_="timeline", role="img", aria_label="Its visits over time"), places
+    )
+
+
+def _hours(visits: list[dict[str, Any]]) -> Html | None:
+    """Return at which hours of the day changes were found."""
+    found = [0] * 24
+    for visit in visits:
+        if visit["changed"]:
+            found[datetime.fromtimestamp(visit["time"], UTC).hour] += 1
+    most = max(found)
+    if most < 2:
+        return None
+    bars = [
+        tag(
+            "rect",
+            tag("title", f"{hour:02}:00 UTC: {n}"),
+            x=f"{100 * hour / 24:.2f}%",
+            width="3.4%",
+            y=f"{100 - 100 * n / most:.1f}%",
+            height=f"{100 * n / most:.1f}%",
+            class_="bar",
+        )
+        for hour, n in enumerate(found)
+    ]
+    places = tag(
+        "div", *[tag("span", f"{hour:02}:00") for hour in (0, 6, 12, 18)], tag("span", "24:00 UTC"), class_="places"
+    )
+    said = "changes found by hour of the day"
+    return tag(
+        "figure", tag("figcaption", said), tag("svg", *bars, class_="hours", role="img", aria_label=said), places
+    )
+
+
+def _visits(visits: list[dict[str, Any]], now: float) -> Html:
+    if not visits:
+        return section("Visits", empty("It was not visited yet."))
+    rows: list[list[Node]] = [
+        [
+            words.moment(visit["time"], now),
+            tag("span", visit["outcome"], class_=f"badge {visit['outcome']}"),
+            "" if visit["status"] is None else str(visit["status"]),
+            words.duration(visit["elapsed"]),
+            words.number(visit["n_signals"]),
+            "" if visit["similarity"] is None else words.share(1.0 - visit["similarity"], 2),
+        ]
+        for visit in visits[:_SHOWN]
+    ]
+    headings = [
+        ("when", ""),
+        ("found", ""),
+        ("status", "r w"),
+        ("after", "r"),
+        ("announced", "r"),
+        ("other text", "r w"),
+    ]
+    return section(f"Last {len(rows)} visits", table(headings, rows))
+
+
+def _difference(context: Context, report: dict[str, Any]) -> Html | None:
+    kept = context.store.text_of(report["page"])
+    if kept is None or kept.before is None:
+        return None
+    lines = differences(kept.before, kept.text)[:_LINES] or ["(nothing that is kept of them differs)"]
+    return section("What changed last", difference(lines), more=words.moment(kept.seen_at, report["time"]))
+
+
+def _announced(report: dict[str, Any], now: float) -> Html:
+    lines = [
+        tag(
+            "li",
+            tag("b", f"{by['kind']} "),
+            link_to(by["url"]),
+            f" · {words.number(by['n_announced'])} so far",
+            None if by["lastmod"] is None or by["lastmod"] < 0 else [" · dated ", words.moment(by["lastmod"], now)],
+        )
+        for by in report["announced_by"]
+    ]
+    trust = None
+    if report["signal_weight"] > 0:
+        known = report["precision"] is not None
+        true, told = words.share(report["precision"]), words.share(report["recall"])
+        said = f"{true} of its announcements are true, {told} of its changes are announced."
+        trust = tag("p", said if known else "How far its announcements can be trusted is not known yet.")
+    body = tag("ul", *lines, class_="lines") if lines else empty("Nobody announces its changes.")
+    return section("Announced by", body, trust)
+
+
+def _ignored(report: dict[str, Any], now: float) -> Html:
+    lines = [
+        tag(
+            "li", tag("code", known["place"]), f", which {known['evidence']}, since ", words.moment(known["since"], now)
+        )
+        for known in report["ignored"]
+    ]
+    body = tag("ul", *lines, class_="lines") if lines else empty("Nothing of it is taken for noise.")
+    return section("Ignored as noise", body)
+
+
+def _notes(report: dict[str, Any]) -> Html | None:
+    said = []
+    if report["undelivered"]:
+        said.append("Its last change has not been through the spider's callback and pipelines yet.")
+    if report["moved_to"]:
+        said.append(f"It moved to {report['moved_to']}.")
+    lying = [name for name, standing in report["validators"].items() if standing == "lying"]
+    if lying:
+        said.append(f"Its host's {' and '.join(lying)} did not move when pages changed, and count for nothing.")
+    return section("To note", tag("ul", *[tag("li", line) for line in said], class_="lines")) if said else None

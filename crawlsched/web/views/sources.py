@@ -1,0 +1,53 @@
+"""Sources: what each source of announcements has proved to be worth, with its interval."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from crawlsched.web import words
+from crawlsched.web.html import Html, Node, link_to, tag
+from crawlsched.web.views.context import Context, empty, section, table
+
+__all__ = ["sources"]
+
+_SHOWN = 200
+
+
+def sources(context: Context) -> Html:
+    """Return the middle of the page."""
+    report = context.reports.sources()
+    now = context.now
+    rows: list[list[Node]] = [
+        [
+            [tag("span", source["kind"], class_="badge"), " ", link_to(source["url"])],
+            _bar(source["precision"], source["precision_interval"]),
+            _bar(source["recall"], source["recall_interval"]),
+            f"{source['true']:,}/{source['heard']:,}",
+            words.duration(source["median_delay"]),
+            words.moment(source["polled_at"], now),
+            ", ".join(f"{kind} {n}" for kind, n in source["problems"].items()) or "–",
+        ]
+        for source in report["sources"][:_SHOWN]
+    ]
+    if not rows:
+        return tag("main", section("Sources", empty("No source of announcements is known yet.")))
+    headings = [("source", ""), ("true announcements", ""), ("changes announced", ""), ("true/heard", "r w")]
+    headings += [("delay", "r w"), ("read", "r"), ("problems", "w")]
+    told = "The line in a bar is the 90 % interval. Sources that announce most, and most truly, come first."
+    return tag("main", section("Sources of announcements", tag("p", told, class_="faint"), table(headings, rows)))
+
+
+def _bar(share: float | None, interval: Any) -> Html:
+    if share is None or interval is None:
+        return tag("span", "not known yet", class_="faint")
+    low, high = interval
+    picture = tag(
+        "svg",
+        tag("rect", x="0", y="6", width="100%", height="6", class_="rail"),
+        tag("rect", x="0", y="6", width=f"{100 * share:.1f}%", height="6", class_="bar"),
+        tag("line", x1=f"{100 * low:.1f}%", x2=f"{100 * high:.1f}%", y1="9", y2="9", class_="interval"),
+        class_="trust",
+        aria_hidden="true",
+    )
+    said = f"{words.share(share)} ({words.share(low, 2)} to {words.share(high, 2)})"
+    return tag("span", picture, tag("span", said), class_="trusted")

@@ -1,0 +1,83 @@
+"""What if: how fresh the pages would be at other bandwidths, and which a given freshness would take."""
+
+from __future__ import annotations
+
+from crawlsched.web import words
+from crawlsched.web.chart import Line, chart
+from crawlsched.web.html import Html, Node, tag
+from crawlsched.web.views.context import Context, card, section, table
+
+__all__ = ["whatif"]
+
+
+def whatif(context: Context) -> Html:
+    """Return the middle of the page."""
+    report = context.reports.whatif()
+    present = report["bandwidth"]
+    rows = report["bandwidths"]
+    at = [one["bandwidth"] for one in rows]
+    drawn = chart(
+        at,
+        [
+            Line("by crawl value", "c1", [one["freshness"] for one in rows], is_area=True),
+            Line("all pages in turn", "c5", [one["freshness_in_turn"] for one in rows]),
+        ],
+        say_place=_say,
+        say_value=lambda value: words.share(value),
+        low=0.0,
+        high=1.0,
+        marks=[(present, "now")],
+        is_log=True,
+        label="Expected freshness by bandwidth",
+    )
+    needed: list[list[Node]] = [
+        [
+            words.share(one["freshness"]),
+            "not reached" if one["bandwidth"] is None else _say(one["bandwidth"]),
+            "" if one["times_present"] is None else f"{one['times_present']:.3g}×",
+        ]
+        for one in report["needed"]
+    ]
+    now_at = next((one for one in rows if abs(one["times_present"] - 1.0) < 1e-9), None)
+    cards = tag(
+        "div",
+        card("fresh now", words.share(report["fresh_now"]), f"of {words.short(report['pages'])} pages", style="main"),
+        card("in the long run", words.share(now_at["freshness"] if now_at else None), f"at {_say(present)}"),
+        card("all in turn", words.share(now_at["freshness_in_turn"] if now_at else None), "at the same bandwidth"),
+        class_="cards",
+    )
+    note = f"By what is known now, from {report['sample']:,} of {report['pages']:,} pages."
+    headings = [("freshness", "r"), ("takes", "r"), ("of today's", "r")]
+    return tag(
+        "main",
+        cards,
+        tag(
+            "div",
+            tag("div", section("Freshness by bandwidth", drawn, tag("p", note, class_="faint")), class_="wide-column"),
+            tag("div", section("To be so fresh", table(headings, needed)), _act(context), class_="side-column"),
+            class_="columns",
+        ),
+    )
+
+
+def _act(context: Context) -> Html | None:
+    if not context.may_act:
+        return None
+    form = tag(
+        "form",
+        tag("input", name="bandwidth", placeholder="300/h, 2/s", aria_label="bandwidth", required=True),
+        tag("button", "set the bandwidth"),
+        method="post",
+        action="act/bandwidth",
+        class_="search",
+    )
+    pause = tag("form", tag("button", "pause"), method="post", action="act/pause", class_="inline")
+    resume = tag("form", tag("button", "resume"), method="post", action="act/resume", class_="inline")
+    return section("Steer", form, pause, resume)
+
+
+def _say(bandwidth: float) -> str:
+    for unit, seconds in (("s", 1.0), ("min", 60.0), ("h", 3600.0)):
+        if bandwidth * seconds >= 1.0:
+            return f"{words.short(bandwidth * seconds)}/{unit}"
+    return f"{words.short(bandwidth * 86_400)}/d"

@@ -1,0 +1,166 @@
+"""Vitals: the few numbers that tell whether a crawl does its work, read from the database in milliseconds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from sqlalchemy import func, select
+
+from crawlsched.feed import Feed
+from crawlsched.store import Host, LeaseRow, Store, models
+
+__all__ = ["Check", "Limits", "Vitals", "checks", "vitals"]
+
+# Half of the time after which a crawl in which nothing goes out ends by itself.
+_LONGEST_SILENCE, _LONGEST_SLOTS = 30.0, 2.0
+_LONGEST_UNSAVED = 10.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Vitals:
+    """What is known of a collection at a moment.
+
+    Attributes
+    ----------
+    time : float
+        By the clock of the database, POSIX seconds.
+    owner : LeaseRow or None
+        The crawl that runs, or ran last.
+    is_running : bool
+    status : dict
+        What it said of itself last.
+    sample : dict
+        The newest row of `samples`; empty: there is none.
+    undelivered : int
+        Pages whose last change has not been through callback and pipelines.
+    delivered : int
+        Changes that were delivered, since the collection was begun.
+    resting : list of Host
+        Hosts that asked to be left alone, and still are.
+    withheld : dict
+        How often what was held back, by reason.
+    """
+
+    time: float
+    owner: LeaseRow | None
+    is_running: bool
+    status: dict[str, Any]
+    sample: dict[str, Any]
+    undelivered: int
+    delivered: int
+    resting: list[Host]
+    withheld: dict[str, int]
+
+
+def vitals(store: Store) -> Vitals:
+    """Read them."""
+    owner, now = store.owner(), store.clock()
+    page = models.pages
+    pending = (
+        select(func.count())
+        .select_from(page)
+        .where(page.c.shard == store.key[0], page.c.collection == store.key[1], page.c.pending_fingerprint.is_not(None))
+    )
+    with store.database.reading() as connection:
+        undelivered = int(connection.execute(pending).scalar_one())
+    withheld: dict[str, int] = {}
+    hosts = store.host_rows()
+    for host in hosts:
+        for reason, row in host.counts.get("withheld", {}).items():
+            withheld[reason] = withheld.get(reason, 0) + int(row.get("n", 0))
+    samples = store.samples(now - 3 * 60.0)
+    return Vitals(
+        time=now,
+        owner=owner,
+        is_running=owner is not None and owner.is_held(now),
+        status={} if owner is None else owner.status,
+        sample=samples[-1] if samples else {},
+        undelivered=undelivered,
+        delivered=sum(Feed(store).end().positions.values()),
+        resting=[host for host in hosts if host.rest_until > now],
+        withheld=withheld,
+    )
+
+
+class Check(NamedTuple):
+    """One thing that has to be so."""
+
+    name: str
+    is_well: bool
+    sentence: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Limits:
+    """From when on something is not well; None: it is not looked at.
+
+    Attributes
+    ----------
+    freshness : float or None
+        The least share of the importance that is expected to be fresh.
+    budget : float or None
+        The least share of the slots of the last minute that were used.
+    undelivered : int or None
+        How many changes may wait for callback and pipelines.
+    rest : float or None
+        For how long a host may want to be left alone, seconds.
+    """
+
+    freshness: float | None = None
+    budget: float | None = None
+    undelivered: int | None = None
+    rest: float | None = None
+
+
+def checks(seen: Vitals, limits: Limits | None = None) -> list[Check]:
+    """Say what is well and what is not: first whether the crawl lives, writes and sends, then what has a limit."""
+    limits = limits or Limits()
+    status = seen.status
+    found = [_leased(seen)]
+    if seen.is_running:
+        unsaved = float(status.get("unsaved_for") or 0.0)
+        said = "what is learned is written at once" if unsaved <= _LONGEST_UNSAVED else f"unwritten for {unsaved:.0f} s"
+        found.append(Check("writing", unsaved <= _LONGEST_UNSAVED, said))
+        found.append(_dispatching(status))
+    share = seen.sample.get("expected_freshness")
+    if limits.freshness is not None:
+        is_well = share is not None and share >= limits.freshness
+        said = "not known yet" if share is None else f"{100 * share:.3g} % expected to be fresh"
+        found.append(Check("freshness", is_well, f"{said}, wanted: {100 * limits.freshness:.3g} %"))
+    if limits.budget is not None and (slots := _slots(seen.sample)):
+        used = seen.sample["used"] / slots
+        found.append(Check("budget", used >= limits.budget, f"{100 * used:.3g} % of the slots of a minute used"))
+    if limits.undelivered is not None:
+        is_well = seen.undelivered <= limits.undelivered
+        found.append(Check("deliveries", is_well, f"{seen.undelivered:,} changes wait for callback and pipelines"))
+    if limits.rest is not None:
+        resting = [host for host in seen.resting if host.rest_until - seen.time > limits.rest]
+        names = ", ".join(host.host for host in resting[:5]) or "none"
+        found.append(Check("hosts", not resting, f"hosts that rest for more than {limits.rest:g} s: {names}"))
+    return found
+
+
+def _leased(seen: Vitals) -> Check:
+    if seen.owner is None:
+        return Check("leased", False, "it was never crawled")
+    age = max(seen.time - seen.owner.heartbeat_at, 0.0)
+    if seen.is_running:
+        return Check("leased", True, f"the crawl was heard of {age:.0f} s ago")
+    ended = "ended" if seen.owner.released_at is not None else "broke off"
+    return Check("leased", False, f"no crawl runs; the last one {ended}, and was last heard of {age:.0f} s ago")
+
+
+def _dispatching(status: dict[str, Any]) -> Check:
+    if status.get("paused_since") is not None:
+        return Check("dispatching", True, "paused by hand")
+    if status.get("rests"):
+        return Check("dispatching", True, "nothing goes out at this hour (CRAWLSCHED_HOURS)")
+    silence = float(status.get("silence") or 0.0)
+    longest = max(_LONGEST_SILENCE, _LONGEST_SLOTS / float(status.get("bandwidth") or 1.0))
+    said = "requests go out as they should" if silence <= longest else f"nothing has gone out for {silence:.0f} s"
+    return Check("dispatching", silence <= longest, said)
+
+
+def _slots(sample: dict[str, Any]) -> float:
+    return float(sum(sample.get(name) or 0.0 for name in ("used", "idle", "no_free_host", "missed")))

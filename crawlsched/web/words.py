@@ -1,0 +1,113 @@
+"""Words: numbers and times as they stand on a page, where there is less room than on a terminal."""
+
+from __future__ import annotations
+
+import math
+from datetime import UTC, datetime
+
+from crawlsched.web.html import Html, tag
+
+__all__ = ["ago", "clock", "duration", "moment", "number", "per_time", "share", "short"]
+
+_UNITS = ((86_400.0 * 365.25, "y"), (86_400.0, "d"), (3600.0, "h"), (60.0, "min"))
+
+
+def duration(seconds: float | None) -> str:
+    """Say how long something takes.
+
+    Examples
+    --------
+    >>> duration(0.25), duration(45), duration(5400), duration(float("inf")), duration(None)
+    ('0.3 s', '45 s', '1.5 h', 'for ever', '–')
+    """
+    if seconds is None or math.isnan(seconds):
+        return "–"
+    if math.isinf(seconds):
+        return "for ever"
+    for size, name in _UNITS:
+        if seconds >= size:
+            return f"{seconds / size:.2g} {name}" if seconds < 10 * size else f"{seconds / size:.0f} {name}"
+    return f"{seconds:.1f} s" if seconds < 1 else f"{seconds:.0f} s"
+
+
+def ago(time: float | None, now: float) -> str:
+    """Say how long ago something was, or in how long it will be.
+
+    Examples
+    --------
+    >>> ago(40.0, now=100.0), ago(160.0, now=100.0), ago(None, now=0.0)
+    ('60 s ago', 'in 60 s', 'never')
+    """
+    if time is None or not math.isfinite(time):
+        return "never"
+    distance = now - time
+    said = f"{abs(distance):.0f} s" if abs(distance) < 120 else duration(abs(distance))
+    return f"{said} ago" if distance >= 0 else f"in {said}"
+
+
+def clock(time: float) -> str:
+    """Say a time of the world, UTC."""
+    try:
+        return f"{datetime.fromtimestamp(time, UTC):%Y-%m-%d %H:%M:%S} UTC"
+    except (OverflowError, ValueError, OSError):
+        return "never"
+
+
+def moment(time: float | None, now: float) -> Html:
+    """Return how long ago something was; the time itself is shown to those who point at it."""
+    if time is None or not math.isfinite(time):
+        return tag("span", "never", class_="faint")
+    return tag("time", ago(time, now), title=clock(time))
+
+
+def share(value: float | None, digits: int = 3) -> str:
+    """Say a share in per cent, with two or three digits where they say something.
+
+    Examples
+    --------
+    >>> share(0.98765), share(None), share(1.0), share(0.99999, 2), share(1e-7), share(0.005)
+    ('98.8 %', '–', '100 %', '100 %', '< 0.1 %', '0.5 %')
+    """
+    if value is None or math.isnan(value):
+        return "–"
+    if 0.0 < value < 0.001:
+        return "< 0.1 %"
+    return f"{float(f'{100 * value:.{digits}g}'):g} %"
+
+
+def number(value: float | None) -> str:
+    """Say a number of things, exactly.
+
+    Examples
+    --------
+    >>> number(12345), number(None)
+    ('12,345', '–')
+    """
+    return "–" if value is None else f"{value:,.0f}"
+
+
+def short(value: float | None) -> str:
+    """Say a number with three digits.
+
+    Examples
+    --------
+    >>> short(0.01234), short(1234567), short(26.0)
+    ('0.0123', '1.23 M', '26')
+    """
+    if value is None or math.isnan(value):
+        return "–"
+    for size, name in ((1e9, " G"), (1e6, " M"), (1e4, " k")):
+        if abs(value) >= size:
+            return f"{value / (1e3 if size == 1e4 else size):.3g}{name}"
+    return f"{value:.3g}" if abs(value) < 1000 else f"{value:,.0f}"
+
+
+def per_time(rate: float | None) -> str:
+    """Say a rate per second as the time between two events.
+
+    Examples
+    --------
+    >>> per_time(1 / 7200), per_time(0.0)
+    ('every 2 h', 'never')
+    """
+    return "–" if rate is None else "never" if rate <= 0.0 else f"every {duration(1.0 / rate)}"

@@ -1,0 +1,70 @@
+"""What lies in contrib/ speaks of metrics that there are, and each alert is fired by what it is about."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+
+from crawlsched.store import Host
+from crawlsched.web.metrics import metrics
+from crawlsched.web.vitals import Vitals
+from tests import children
+
+CONTRIB = children.ROOT / "contrib"
+RULES = CONTRIB / "prometheus/crawlsched.rules.yml"
+BOARD = CONTRIB / "grafana/crawlsched.json"
+PROMTOOL = shutil.which("promtool")
+
+
+def given() -> str:
+    """Return all metrics that there can be."""
+    owner = type("Owner", (), {"heartbeat_at": 1.0, "released_at": None})()
+    status = {
+        **{"last_sent_at": 1.0, "bandwidth": 2.0, "threshold": 3.0, "pages": 4, "paused_since": None},
+        **{"slots": {"used": 1, "idle": 2, "no_free_host": 3, "missed": 4}, "resolved": {"changed": 5}},
+    }
+    seen = Vitals(
+        time=10.0,
+        owner=owner,
+        is_running=True,
+        status=status,
+        sample={"expected_freshness": 0.9, "freshness_error": 0.01},
+        undelivered=1,
+        delivered=2,
+        resting=[Host("a.example", 99.0)],
+        withheld={"noise": 7},
+    )
+    return metrics(seen, 'quotes " and \\ backslashes\n').decode()
+
+
+def test_dashboard_and_rules_name_metrics_that_there_are() -> None:
+    """No panel and no rule waits for a name that nobody gives; the labels they choose by are given, too."""
+    text = given()
+    names = set(re.findall(r"^(crawlsched_\w+?)\{", text, re.MULTILINE))
+    board = json.loads(BOARD.read_text())
+    expressions = [target["expr"] for panel in board["panels"] for target in panel["targets"]]
+    for expression in [*expressions, *re.findall(r"expr: (.*?)\n +for:", RULES.read_text(), re.DOTALL)]:
+        used = set(re.findall(r"\bcrawlsched_\w+", expression))
+        assert used - names == set(), expression
+        for label in re.findall(r'[{,](\w+)[=!]~?"', expression):
+            assert f'{label}="' in text or label == "job"
+    assert len({panel["id"] for panel in board["panels"]}) == len(board["panels"])
+
+
+@pytest.mark.skipif(PROMTOOL is None, reason="There is no promtool here (apt-get install prometheus).")
+def test_each_rule_fires_when_it_should_and_only_then(tmp_path: Path) -> None:
+    """`promtool test rules` fires all of them, and none for a crawl that is well; every rule has a test."""
+    folder = CONTRIB / "prometheus"
+    done = children.run(PROMTOOL, "test", "rules", "crawlsched.test.yml", cwd=folder)
+    assert done.returncode == 0, done.stdout + done.stderr
+    rules = set(re.findall(r"- alert: (\w+)", RULES.read_text()))
+    tested = (folder / "crawlsched.test.yml").read_text()
+    fired = set(re.findall(r"alertname: (\w+)\n +exp_alerts:\n", tested))
+    quiet = set(re.findall(r"alertname: (\w+), exp_alerts: \[\]", tested))
+    assert rules == fired == quiet
+    checked = children.run(PROMTOOL, "check", "metrics", input=given())
+    assert (checked.returncode, checked.stdout + checked.stderr) == (0, "")

@@ -1,0 +1,88 @@
+"""A collection with a history, served by `crawlsched web`: what the tests of the page look at."""
+
+from __future__ import annotations
+
+import math
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+from scrapy import Request
+from scrapy.utils.request import fingerprint
+
+from crawlsched.content.kept_texts import packed
+from crawlsched.store import Batch, ChangeRow, Host, KeptText, NewPage, ObservationRow, Source, Store
+from tests import children
+
+TOKEN = "0123456789abcdef0123"
+EVIL = "http://a.example/<script>alert(1)</script>?\"'><img src=x onerror=alert(2)>"
+N_PAGES = 60
+
+
+class Served(NamedTuple):
+    """An address, and the database behind it."""
+
+    address: str
+    database: str
+
+
+def fill(database: str) -> None:
+    """Make a collection of sixty pages with a day behind it; one is called, and says, what would be a script."""
+    store, now = Store.open(database, "shop"), time.time()
+    urls = [EVIL, *[f"http://a.example/p/{number}" for number in range(1, N_PAGES)]]
+    batch = Batch()
+    for page, url in enumerate(urls):
+        batch.new_pages[page] = NewPage(page, url, "a.example", fingerprint(Request(url)), now - 90_000.0)
+    numbers = range(24)
+    for n in numbers:
+        at = now - 3600.0 * (24 - n)
+        outcome = "changed" if n % 3 == 0 else "unchanged"
+        batch.observations.append(ObservationRow(n, 0, at, 3600.0, 0, -1, n % 3 == 0, outcome, 200))
+        if n % 3 == 0:
+            batch.changes.append(ChangeRow(1 + n // 3, 0, at + 0.5, n == 0, n))
+    last = now - 3600.0 * 3
+    batch.texts[0] = KeptText(last, packed("<script>alert(3)</script> 2", 999), last - 9, packed("<b>1</b>", 999))
+    held = {"wrong_page": {"n": 7, "last_at": now, "urls": [[EVIL, now]]}}
+    batch.hosts["a.example"] = Host("a.example", now + 4000.0, 2.0, now, {"withheld": held})
+    batch.hosts["<script>alert(5)"] = Host("<script>alert(5)", now + 9.0)
+    batch.sources[0] = Source(0, "sitemap", "javascript:alert(4)", "a.example", problems={"bad-url": 2})
+    batch.contents[3] = {"pending_fingerprint": b"x" * 16}
+    store.save(batch)
+    for minute in range(0, 24 * 60, 10):
+        fresh = 0.85 + 0.05 * math.sin(minute / 200)
+        counts = {"used": 540.0, "idle": 50.0, "no_free_host": 10.0, "missed": 0.0, "visits": 540.0, "errors": 1.0}
+        figures = {"seconds": 600.0, "expected_freshness": fresh, "freshness_error": 0.004, "pages": 60.0, **counts}
+        store.put_sample(now - 60 * minute, {**figures, "changes": 40.0, "delivered": 40.0, "withheld": 0.0})
+    store.put_first_pages(
+        [("changing", [0, 5, 7], [8.0, 3.0, 1.0]), ("uncertain", [7], [1.5]), ("oldest", [5], [now - 9e4])]
+    )
+    store.close()
+
+
+@pytest.fixture(scope="package")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """The page about that collection, in a process of its own."""
+    folder = tmp_path_factory.mktemp("web")
+    database = f"sqlite:///{folder}/crawl.db"
+    fill(database)
+    yield from serve(folder, database)
+
+
+def serve(folder: Path, database: str, *settings: str) -> Iterator[Served]:
+    """Serve it until the end."""
+    options = [f"-sCRAWLSCHED_{setting}" for setting in (f"WEB_TOKEN={TOKEN}", *settings)]
+    command = (sys.executable, "-W", "error", "-m", "crawlsched", "web", "--database", database, "--address", "0")
+    with (folder / "web.log").open("w") as log:
+        process = children.start(*command, *options, stdout=log, stderr=log)
+    try:
+        until = time.monotonic() + 60
+        while "The page is at " not in (said := (folder / "web.log").read_text()):
+            assert process.poll() is None, said
+            assert time.monotonic() < until
+            time.sleep(0.05)
+        yield Served(said.split("The page is at ")[1].split("?")[0], database)
+    finally:
+        children.end(process)

@@ -1,0 +1,65 @@
+"""The page in a real browser: narrow and wide, light and dark, with a page whose name and text would be a script."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from urllib.parse import quote, urlsplit
+
+import pytest
+
+from tests.browser import CHROMIUM, browser
+from tests.integration.web.conftest import EVIL, TOKEN, Served
+
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="There is no chromium here (apt-get install chromium).")
+
+VIEWS = {
+    "overview": "",
+    "pages": "pages",
+    "searched": "pages?q=p/1",
+    "changes": "changes",
+    "hosts": "hosts",
+    "sources": "sources",
+    "whatif": "whatif",
+    "page": f"page?url={quote(EVIL, safe='')}",
+}
+
+
+def test_every_view_fits_and_runs_nothing_that_a_site_chose(served: Served, tmp_path: Path) -> None:
+    """No view is wider than its window, asks another origin for anything, or makes the browser complain.
+
+    The pictures are left in the folder of the test, for whoever wants to look at them.
+    """
+
+    async def look() -> None:
+        async with browser() as tab:
+            await tab.open(f"{served.address}?token={TOKEN}", 1400)
+            grounds = set()
+            for width, dark in ((1400, False), (400, True), (400, False), (1400, True)):
+                for name, path in VIEWS.items():
+                    await tab.open(f"{served.address}{path}", width, dark=dark)
+                    await tab.wait_for("document.querySelector('main') && !document.querySelector('.waiting')")
+                    assert await tab.value("document.documentElement.scrollWidth") <= width, (name, width)
+                    assert "crawlsched" in await tab.value("document.title")
+                    if (width, dark) in ((1400, False), (400, True)):
+                        await tab.picture(tmp_path / f"{name}-{width}.png")
+                grounds.add(await tab.value("getComputedStyle(document.body).backgroundColor"))
+            assert len(grounds) == 2
+            await tab.open(f"{served.address}?span=24h", 1400)
+            assert await tab.value("document.querySelectorAll('.chart path.line').length") >= 5
+            await tab.value(
+                "document.querySelector('.chart').dispatchEvent(new PointerEvent('pointermove', {clientX: 300}))"
+            )
+            assert "expected freshness" in await tab.value("document.querySelector('.frame output').textContent")
+            await tab.open(f"{served.address}page?url={quote(EVIL, safe='')}", 1400)
+            assert await tab.value("document.querySelector('h1').textContent") == EVIL
+            assert "+<script>alert(3)</script> 2" in await tab.value("document.querySelector('.diff').textContent")
+            assert await tab.value("document.querySelectorAll('.tick').length") == 24
+            # What is shown becomes new by itself.
+            await tab.open(served.address, 1400)
+            await tab.value("document.querySelector('main').dataset.old = '1'; document.body.dataset.refresh = '1'")
+            await tab.wait_for("document.querySelector('main').dataset.old === undefined")
+            assert tab.complaints == []
+            assert {urlsplit(url).netloc for url in tab.requests} == {urlsplit(served.address).netloc}
+
+    asyncio.run(look())

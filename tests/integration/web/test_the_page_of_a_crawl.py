@@ -1,0 +1,74 @@
+"""A crawl that is told to starts its page, fills its figures, and leaves no process behind, however it ends."""
+
+from __future__ import annotations
+
+import json
+import re
+import socket
+import time
+import urllib.request
+from collections.abc import Callable
+from pathlib import Path
+
+from crawlsched.store import Store
+from tests import children
+from tests.crawling import VISITING_SPIDER, Project
+from tests.site import Site
+
+TOKEN = "0123456789abcdef0123"
+
+
+def _until(condition: Callable[[], bool], timeout: float = 40.0) -> None:
+    until = time.monotonic() + timeout
+    while not condition():
+        assert time.monotonic() < until, "it never came to that"
+        time.sleep(0.1)
+
+
+def _ask(address: str, path: str) -> str:
+    asked = urllib.request.Request(address + path, headers={"Authorization": f"Bearer {TOKEN}"})
+    with urllib.request.urlopen(asked, timeout=30) as answer:
+        return str(answer.read().decode())
+
+
+def _listens(address: str) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", int(address.rpartition(":")[2].strip("/")))) == 0
+
+
+def test_a_crawl_shows_itself_and_its_page_ends_with_it(tmp_path: Path) -> None:
+    """Health is well while it runs, figures and first pages come by themselves; after kill -9 nobody listens."""
+    with children.all_ended(), Site() as site:
+        urls = [site.page(f"/{number}", f"<p>{number}</p>") for number in range(12)]
+        project = Project(
+            tmp_path,
+            VISITING_SPIDER.format(urls=[*urls, site.url("/gone")]),
+            CRAWLSCHED_WEB="0",
+            CRAWLSCHED_WEB_TOKEN=TOKEN,
+            CLOSESPIDER_TIMEOUT="90",
+            CRAWLSCHED_BANDWIDTH="20/s",
+        )
+        crawl = project.start()
+        project.wait_for_log("The page about this crawl is at")
+        found = re.search(r"The page about this crawl is at (http://[\d.:]+/)\?token=", project.log())
+        assert found is not None
+        address = found[1]
+        with_store = Store.open(project.database_url, "test", read_only=True)
+        _until(lambda: bool(with_store.samples(0.0)) and bool(with_store.first_pages("oldest")))
+        _until(lambda: json.loads(_ask(address, "healthz"))["ok"])
+        (sample, *_) = with_store.samples(0.0)
+        assert sample["used"] > 0
+        assert 0.0 <= sample["expected_freshness"] <= 1.0
+        assert {page for page, _ in with_store.first_pages("oldest")} <= set(range(12))
+        with_store.close()
+        assert 'crawlsched_up{collection="test"} 1.0' in _ask(address, "metrics")
+        assert urls[3] in _ask(address, "pages?order=oldest")
+        crawl.kill()
+        project.finish(crawl)
+        _until(lambda: not _listens(address))
+        again = project.start()
+        project.wait_for_log("The page about this crawl is at")
+        again.terminate()
+        ended = project.finish(again)
+        address = re.findall(r"The page about this crawl is at (http://[\d.:]+/)", ended.log)[-1]
+        assert not _listens(address)

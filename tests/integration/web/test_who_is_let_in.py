@@ -1,0 +1,176 @@
+"""Who sees the page, who may do something, and what machines are told."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import time
+from pathlib import Path
+from urllib.parse import quote, urlsplit
+
+import feedparser
+import pytest
+
+from crawlsched.store import Store
+from tests.commands import run_here
+from tests.integration.web.conftest import EVIL, TOKEN, Served, serve
+
+COOKIE = {"Cookie": f"crawlsched_token={TOKEN}"}
+
+
+class Answer:
+    def __init__(self, served: Served, path: str, method: str = "GET", body: str | None = None, **headers: str) -> None:
+        where = urlsplit(served.address)
+        connection = http.client.HTTPConnection(where.hostname or "", where.port, timeout=60)
+        try:
+            named = {name.replace("_", "-"): value for name, value in headers.items()}
+            connection.request(method, path, body, named)
+            answer = connection.getresponse()
+            self.status, self.headers, self.text = answer.status, answer.headers, answer.read().decode()
+        finally:
+            connection.close()
+
+
+def test_the_page_wants_its_token_and_hands_it_over_as_a_cookie(served: Served) -> None:
+    """Without: 401, and not a word of the collection. The token goes out of the address; a bearer's header will do."""
+    without = Answer(served, "/pages", Accept="text/html")
+    assert without.status == 401
+    assert "a.example" not in without.text
+    for wrong in ("?token=wrong", "?token=", f"?token={TOKEN[:-1]}", "?token=%C3%BC"):
+        assert Answer(served, f"/{wrong}").status == 401
+    given = Answer(served, f"/pages?order=oldest&token={TOKEN}")
+    assert (given.status, given.headers["Location"]) == (303, "/pages?order=oldest")
+    assert "HttpOnly" in given.headers["Set-Cookie"]
+    assert "SameSite=Strict" in given.headers["Set-Cookie"]
+    assert Answer(served, "/pages", **COOKIE).status == 200
+    assert Answer(served, "/pages", Authorization=f"Bearer {TOKEN}").status == 200
+
+
+def test_names_of_elsewhere_do_not_lead_here(served: Served) -> None:
+    """A page whose name was made to point to this machine gets nothing, token or not (DNS rebinding)."""
+    for path in ("/", "/healthz", "/metrics"):
+        assert Answer(served, path, Host="evil.example", **COOKIE).status == 421
+    assert Answer(served, "/pages", Host="localhost:1", **COOKIE).status == 200
+
+
+def test_nothing_can_be_done_unless_that_is_allowed(served: Served, tmp_path: Path) -> None:
+    """POST comes from the page itself, only where actions are allowed, and only while a crawl runs."""
+    origin = served.address.rstrip("/")
+    for headers in ({}, {"Origin": "http://evil.example"}, {"Origin": "null"}, {"Sec_Fetch_Site": "cross-site"}):
+        assert Answer(served, "/act/pause", "POST", "", **headers, **COOKIE).status == 403
+    refused = Answer(served, "/act/pause", "POST", "", Origin=origin, **COOKIE)
+    assert refused.status == 403
+    assert "CRAWLSCHED_WEB_ACTIONS = True" in refused.text
+    assert Answer(served, "/act/pause", "POST", "", Origin=origin).status == 401
+    for allowed in serve(tmp_path, served.database, "WEB_ACTIONS=True"):
+        own = {"Origin": allowed.address.rstrip("/"), **COOKIE}
+        assert "No crawl is running" in Answer(allowed, "/act/pause", "POST", "", **own).text
+        assert Answer(allowed, "/act/pause", "POST", "", Origin=origin, **COOKIE).status == 403
+        assert "crawl it now" in Answer(allowed, f"/page?url={quote(EVIL, safe='')}", **COOKIE).text
+        Answer(allowed, "/act/pause", "POST", "x" * 100_000, **own)
+        assert Answer(allowed, "/healthz").status == 503
+
+
+@pytest.mark.parametrize(
+    "path", ["", "pages", "pages?q=script", "pages?order=withheld", "changes", "hosts", "sources", "page?url="]
+)
+def test_everything_that_a_site_chose_is_text(served: Served, path: str) -> None:
+    """Its URLs, texts and names of sources make no element, no attribute, and no link that runs something."""
+    path = f"{path}{quote(EVIL, safe='')}" if path.endswith("=") else path
+    shown = Answer(served, f"/{path}", **COOKIE)
+    until = time.monotonic() + 60
+    while "being computed" in shown.text and time.monotonic() < until:
+        shown = Answer(served, f"/{path}", **COOKIE)
+    assert shown.status == 200, shown.text
+    assert "alert(" in shown.text
+    for markup in ("<script>alert", "<img", "onerror=alert(2)>", 'href="javascript'):
+        assert markup not in shown.text
+    assert "default-src 'none'" in shown.headers["Content-Security-Policy"]
+    assert shown.headers["X-Content-Type-Options"] == "nosniff"
+
+
+def test_strange_questions_are_answered_with_a_sentence(served: Served) -> None:
+    """A page that is none, a search in vain, numbers that are none; no traceback, no 500."""
+    for path, status in (
+        ("page?url=http://nowhere.example/", 404),
+        ("page", 404),
+        ("nothing", 404),
+        ("static/..%2fserver.py", 404),
+        ("static/server.py", 404),
+        ("pages?from=-1&order=%00", 200),
+        ("pages?q=%25%27%22_", 200),
+        ("pages?q=p&after=999999999999999", 200),
+        ("?span=1y", 200),
+        ("changes.jsonl?since=yesterday", 400),
+        ("changes.jsonl?since=0:99", 400),
+        ("changes.jsonl?limit=0", 400),
+    ):
+        answer = Answer(served, f"/{path}", **COOKIE)
+        assert answer.status == status, (path, answer.text)
+    found = Answer(served, "/pages?q=/p/7", **COOKIE).text
+    assert "http://a.example/p/7" in found
+    assert "http://a.example/p/8" not in found
+
+
+def test_changes_are_given_to_programs(served: Served) -> None:
+    """A line for each, with a cursor that leads on; Atom that feedparser reads without complaint, with the lines."""
+    first = Answer(served, "/changes.jsonl?since=0:0&limit=5", **COOKIE)
+    lines = [json.loads(line) for line in first.text.splitlines()]
+    assert [line["id"] for line in lines] == [1, 2, 3, 4, 5]
+    assert first.headers["X-Crawlsched-Cursor"] == lines[-1]["cursor"] == "0:5"
+    more = Answer(served, "/changes.jsonl?since=0:5&diff=1", **COOKIE)
+    assert [json.loads(line)["id"] for line in more.text.splitlines()] == [6, 7, 8]
+    assert "+<script>alert(3)</script> 2" in json.loads(more.text.splitlines()[-1])["diff"]
+    end = Answer(served, "/changes.jsonl?since=0:8", **COOKIE)
+    assert (end.text, end.headers["X-Crawlsched-Cursor"]) == ("", "0:8")
+    assert Answer(served, f"/changes.jsonl?since=30m&token={TOKEN}").text == ""
+    read = feedparser.parse(Answer(served, f"/changes.atom?token={TOKEN}").text)
+    assert not read.bozo
+    assert len(read.entries) == 8
+    assert TOKEN not in str(read)
+
+
+def test_metrics_and_health_say_what_check_says(served: Served) -> None:
+    """No crawl runs: 503, `up` 0, exit code 1 and a sentence; what has a limit is named when it is passed."""
+    health = Answer(served, "/healthz")
+    assert health.status == 503
+    assert json.loads(health.text)["checks"]["leased"]["ok"] is False
+    metrics = Answer(served, "/metrics").text
+    assert 'crawlsched_up{collection="shop"} 0.0' in metrics
+    assert 'crawlsched_undelivered_changes{collection="shop"} 1.0' in metrics
+    assert 'crawlsched_withheld_total{collection="shop",reason="wrong_page"} 7.0' in metrics
+    assert 'crawlsched_delivered_changes_total{collection="shop"} 8.0' in metrics
+    given = "check", "--database", served.database, "--freshness", "0.99", "--budget", "95%", "--undelivered", "0"
+    done = run_here(Path.cwd(), *given, "--rest", "3600")
+    assert done.returncode == 1
+    for words in (
+        "it was never crawled",
+        "wanted: 99 %",
+        "90 % of the slots",
+        "1 changes wait",
+        "than 3600 s: a.example",
+    ):
+        assert words in done.stderr
+    asked = run_here(Path.cwd(), *given, "--json")
+    assert asked.returncode == 1
+    assert [check["name"] for check in json.loads(asked.stdout)["checks"] if not check["is_well"]] == [
+        *("leased", "freshness", "budget", "deliveries")
+    ]
+
+
+def test_views_of_what_is_not_there(tmp_path: Path) -> None:
+    """A collection that holds nothing yet has every view, too."""
+    database = f"sqlite:///{tmp_path}/crawl.db"
+    Store.open(database, "shop").close()
+    for empty in serve(tmp_path, database, "WEB_TOKEN=False"):
+        for path in (
+            "",
+            "pages",
+            "pages?order=undelivered",
+            "changes",
+            "hosts",
+            "changes.jsonl",
+            "changes.atom",
+            "metrics",
+        ):
+            assert Answer(empty, f"/{path}").status == 200
