@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from html import escape
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote
 from xml.etree import ElementTree
 
 from crawlsched.feed.feed import Change
@@ -55,7 +55,7 @@ def _add_entry(feed: ElementTree.Element, change: Change, collection: str) -> No
     _add(entry, "title", f"{what}: {change.url}")
     _add(entry, "id", f"urn:crawlsched:{quote(collection, safe='')}:{change.shard}:{change.id}")
     _add(entry, "updated", _time(change.time))
-    if urlsplit(change.url).scheme in ("http", "https"):
+    if change.url.lower().startswith(("http://", "https://")):
         ElementTree.SubElement(entry, "link", rel="alternate", href=_plain(change.url))
     ElementTree.SubElement(entry, "category", term=change.kind)
     share = "" if change.similarity is None else f" {100 * (1 - change.similarity):.0f} % of its text is other."

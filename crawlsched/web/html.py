@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from html import escape
-from urllib.parse import urlsplit
 
 __all__ = ["Html", "Node", "link_to", "raw", "tag"]
 
@@ -70,6 +69,6 @@ def link_to(url: str, text: str | None = None) -> Html:
     >>> link_to("javascript:alert(1)")
     '<span>javascript:alert(1)</span>'
     """
-    if urlsplit(url).scheme not in ("http", "https"):
+    if not url.lower().startswith(("http://", "https://")):
         return tag("span", text or url)
     return tag("a", text or url, href=url, rel="noreferrer noopener nofollow", target="_blank")

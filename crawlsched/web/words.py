@@ -9,6 +9,8 @@ from crawlsched.web.html import Html, tag
 
 __all__ = ["ago", "clock", "duration", "moment", "number", "per_time", "share", "short"]
 
+# What is further away than this will not be seen by anybody.
+_FOR_EVER = 86_400.0 * 365.25 * 1000
 _UNITS = ((86_400.0 * 365.25, "y"), (86_400.0, "d"), (3600.0, "h"), (60.0, "min"))
 
 
@@ -22,7 +24,7 @@ def duration(seconds: float | None) -> str:
     """
     if seconds is None or math.isnan(seconds):
         return "–"
-    if math.isinf(seconds):
+    if seconds > _FOR_EVER:
         return "for ever"
     for size, name in _UNITS:
         if seconds >= size:
@@ -42,6 +44,8 @@ def ago(time: float | None, now: float) -> str:
         return "never"
     distance = now - time
     said = f"{abs(distance):.0f} s" if abs(distance) < 120 else duration(abs(distance))
+    if abs(distance) > _FOR_EVER:
+        return "never"
     return f"{said} ago" if distance >= 0 else f"in {said}"
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote
 
 from crawlsched.feed import Change, Feed
 from crawlsched.web import words
@@ -35,22 +35,20 @@ def changes(context: Context) -> Html:
 
 def change_line(change: Change, now: float) -> Html:
     """Return a change as a line of a list."""
-    return tag("li", *_parts(change, now))
+    return tag("li", *_parts(change, now, is_short=True))
 
 
-def _parts(change: Change, now: float) -> list[Html | str | None]:
-    parts = urlsplit(change.url)
-    other = (
-        None
-        if change.similarity is None
-        else tag("span", f"{100 * (1 - change.similarity):.0f} % other", class_="faint")
-    )
+def _parts(change: Change, now: float, *, is_short: bool = False) -> list[Html | str | None]:
+    _, _, rest = change.url.partition("://")
+    host, slash, path = rest.partition("/")
+    other = None
+    if change.similarity is not None and not is_short:
+        other = tag("span", f"{100 * (1 - change.similarity):.0f} % other", class_="faint")
     return [
         tag("span", change.kind, class_=f"badge {change.kind}"),
         tag(
             "a",
-            tag("b", parts.netloc),
-            change.url.partition(parts.netloc)[2],
+            [tag("b", host), slash + path] if host else change.url,
             href=f"page?url={quote(change.url, safe='')}",
         ),
         other,

@@ -6,12 +6,11 @@ import math
 import sys
 import time
 from collections.abc import Iterator
+from hashlib import sha1
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from scrapy import Request
-from scrapy.utils.request import fingerprint
 
 from crawlsched.content.kept_texts import packed
 from crawlsched.store import Batch, ChangeRow, Host, KeptText, NewPage, ObservationRow, Source, Store
@@ -32,10 +31,11 @@ class Served(NamedTuple):
 def fill(database: str) -> None:
     """Make a collection of sixty pages with a day behind it; one is called, and says, what would be a script."""
     store, now = Store.open(database, "shop"), time.time()
-    urls = [EVIL, *[f"http://a.example/p/{number}" for number in range(1, N_PAGES)]]
+    # Of the last two, one is no URL to Python, and one names no host.
+    urls = [EVIL, *[f"http://a.example/p/{number}" for number in range(1, N_PAGES - 2)], "http://[bad/", "data:,x"]
     batch = Batch()
     for page, url in enumerate(urls):
-        batch.new_pages[page] = NewPage(page, url, "a.example", fingerprint(Request(url)), now - 90_000.0)
+        batch.new_pages[page] = NewPage(page, url, "a.example", sha1(url.encode()).digest(), now - 90_000.0)
     numbers = range(24)
     for n in numbers:
         at = now - 3600.0 * (24 - n)
@@ -43,6 +43,10 @@ def fill(database: str) -> None:
         batch.observations.append(ObservationRow(n, 0, at, 3600.0, 0, -1, n % 3 == 0, outcome, 200))
         if n % 3 == 0:
             batch.changes.append(ChangeRow(1 + n // 3, 0, at + 0.5, n == 0, n))
+    batch.changes += [
+        ChangeRow(9, N_PAGES - 2, now - 2.0, True, None),
+        ChangeRow(10, N_PAGES - 1, now - 1.0, True, None),
+    ]
     last = now - 3600.0 * 3
     batch.texts[0] = KeptText(last, packed("<script>alert(3)</script> 2", 999), last - 9, packed("<b>1</b>", 999))
     held = {"wrong_page": {"n": 7, "last_at": now, "urls": [[EVIL, now]]}}

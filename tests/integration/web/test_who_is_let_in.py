@@ -119,14 +119,14 @@ def test_changes_are_given_to_programs(served: Served) -> None:
     assert [line["id"] for line in lines] == [1, 2, 3, 4, 5]
     assert first.headers["X-Crawlsched-Cursor"] == lines[-1]["cursor"] == "0:5"
     more = Answer(served, "/changes.jsonl?since=0:5&diff=1", **COOKIE)
-    assert [json.loads(line)["id"] for line in more.text.splitlines()] == [6, 7, 8]
-    assert "+<script>alert(3)</script> 2" in json.loads(more.text.splitlines()[-1])["diff"]
-    end = Answer(served, "/changes.jsonl?since=0:8", **COOKIE)
-    assert (end.text, end.headers["X-Crawlsched-Cursor"]) == ("", "0:8")
-    assert Answer(served, f"/changes.jsonl?since=30m&token={TOKEN}").text == ""
+    assert [json.loads(line)["id"] for line in more.text.splitlines()] == [6, 7, 8, 9, 10]
+    assert "+<script>alert(3)</script> 2" in json.loads(more.text.splitlines()[2])["diff"]
+    end = Answer(served, "/changes.jsonl?since=0:10", **COOKIE)
+    assert (end.text, end.headers["X-Crawlsched-Cursor"]) == ("", "0:10")
+    assert len(Answer(served, f"/changes.jsonl?since=30m&token={TOKEN}").text.splitlines()) == 2
     read = feedparser.parse(Answer(served, f"/changes.atom?token={TOKEN}").text)
     assert not read.bozo
-    assert len(read.entries) == 8
+    assert len(read.entries) == 10
     assert TOKEN not in str(read)
 
 
@@ -139,7 +139,7 @@ def test_metrics_and_health_say_what_check_says(served: Served) -> None:
     assert 'crawlsched_up{collection="shop"} 0.0' in metrics
     assert 'crawlsched_undelivered_changes{collection="shop"} 1.0' in metrics
     assert 'crawlsched_withheld_total{collection="shop",reason="wrong_page"} 7.0' in metrics
-    assert 'crawlsched_delivered_changes_total{collection="shop"} 8.0' in metrics
+    assert 'crawlsched_delivered_changes_total{collection="shop"} 10.0' in metrics
     given = "check", "--database", served.database, "--freshness", "0.99", "--budget", "95%", "--undelivered", "0"
     done = run_here(Path.cwd(), *given, "--rest", "3600")
     assert done.returncode == 1
