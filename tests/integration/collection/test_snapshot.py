@@ -204,10 +204,11 @@ def test_pages_that_stood_behind_an_equal_one_are_put_back(tmp_path):
 @pytest.mark.parametrize("n_slices", [1, 2])
 def test_a_plan_goes_on_being_adopted_where_the_crawl_ended(left, tmp_path, n_slices, n_plans):
     """Pages whose turn had not come are put back under the plan before, and plans that wait go on waiting."""
-    found = []
+    # How far the look for pages that have waited too long has come is not kept; with 50 rounds none has.
+    found, patient = [], {"CRAWLSCHED_MAX_CRAWL_ROUNDS": 50}
     for name, ends in (("ends", True), ("goes_on", False)):
         folder = Path(shutil.copytree(left, tmp_path / name))
-        collection = opened(folder, ENDED)
+        collection = opened(folder, ENDED, **patient)
         crawl(collection, ENDED, 300)
         made = plan(collection.planner.snapshot(), 7.0)
         collection.store.save_plan(made.to_dict(collection.hosts.names), ENDED + 150)
@@ -221,7 +222,7 @@ def test_a_plan_goes_on_being_adopted_where_the_crawl_ended(left, tmp_path, n_sl
         collection.unsaved.pages(np.arange(N), ENDED + 150)
         if ends:
             collection.close(ENDED + 150)
-            collection = opened(folder, ENDED + 151)
+            collection = opened(folder, ENDED + 151, **patient)
             assert collection.snapshot_unusable == ""
         planner = collection.planner
         below = planner.values._adopted_below
