@@ -47,19 +47,25 @@ class Mishaps:
     def of_visit(self, visit: Visit, error: Exception, now: float) -> None:
         """What a visit brought could not be judged: it counts as an error, and the page backs off."""
         self._say(f"What came of {without_secrets(visit.url)} cannot be judged, so it is visited again later", error)
-        if self._visits.resolve(visit.token, Outcome.ERROR) is not None and visit.tracked:
-            self._count("crawlsched/resolved")
-            self._count(f"crawlsched/resolved/{Outcome.ERROR}")
-            self._collection.planner.release_host(visit.host)
-        if visit.page >= 0:
-            self._back_off(visit.page, now)
-        elif visit.source >= 0:
-            self._collection.sources.polled(visit.source, now, ok=False)
+        try:
+            if self._visits.resolve(visit.token, Outcome.ERROR) is not None and visit.tracked:
+                self._count("crawlsched/resolved")
+                self._count(f"crawlsched/resolved/{Outcome.ERROR}")
+                self._collection.planner.release_host(visit.host)
+        finally:  # one mishap may follow another, and nobody else lets the page or the source go
+            if visit.page >= 0:
+                self._back_off(visit.page, now)
+            elif visit.source >= 0:
+                self._collection.sources.polled(visit.source, now, ok=False)
 
     def _back_off(self, page: int, now: float) -> None:
         planner = self._collection.planner
         if self._collection.knows(page) and planner.in_flight(page):
-            planner.failed(page, now)
+            try:
+                planner.failed(page, now)
+            finally:  # a page that stayed in flight would never be visited again, and start pages would be waited for
+                if planner.in_flight(page):
+                    planner.release(page, now)
             self._collection.unsaved.page(page, now)
 
     def _say(self, sentence: str, error: Exception) -> None:

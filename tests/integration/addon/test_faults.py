@@ -101,7 +101,6 @@ def test_each_call_fails_once_and_the_crawl_goes_on(tmp_path: Path, error: str) 
             SPIDER.format(urls=urls),
             CRAWLSCHED_BANDWIDTH="40/s",
             CRAWLSCHED_ERROR_INTERVAL="1",
-            CRAWLSCHED_STARTS_FIRST="0",
             CRAWLSCHED_DISCOVERY_HORIZON="86400",
             CRAWLSCHED_SITEMAP_URLS=site.url("/sitemap.xml"),
             CRAWLSCHED_SITEMAP_INTERVAL="1",
@@ -121,9 +120,8 @@ def test_each_call_fails_once_and_the_crawl_goes_on(tmp_path: Path, error: str) 
     assert crawl.stats["crawlsched/failures"] >= 10
     assert not re.search(r"Unhandled|Exception in callback|never retrieved", crawl.log)
     outcomes = crawl.outcomes()
-    # A page whose first visit failed may be worth less than others for long; any that is stuck would be missing here.
     rare = {url: visits for url, visits in outcomes.items() if url in urls and len(visits) < 2}
-    assert len(rare) <= 2, rare
+    assert not rare  # any page that is stuck would be here
 
 
 def test_what_fails_again_and_again_ends_the_crawl_with_exit_code_1(tmp_path: Path) -> None:
