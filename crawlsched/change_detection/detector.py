@@ -10,7 +10,7 @@ from zlib import crc32
 from crawlsched.change_detection.blocks import PageBlocks
 from crawlsched.change_detection.shared_texts import SharedTexts
 from crawlsched.change_detection.template_noise import TemplateNoise
-from crawlsched.change_detection.trace import Difference, differences, place_of, trace_of
+from crawlsched.change_detection.trace import Difference, differences, place_of, trace_of, without_wrapped
 
 __all__ = ["Detector", "Finding", "Seen", "are_comparable", "is_cut", "packed_trace", "page_number", "unpacked_trace"]
 
@@ -159,7 +159,7 @@ class Detector:
             if learns:
                 self.shared.saw(seen.page, seen.trace, seen.blocks)
             return Finding(True, False, "first")
-        found = differences(given, seen.trace, seen.keys)
+        found = without_wrapped(differences(given, seen.trace, seen.keys), seen.blocks)
         if learns and (not found or are_comparable(given, seen.trace)):
             self.noise.learn_from_visit(seen.page, found, seen.trace, seen.blocks, now)
             self.shared.seen_again(seen.page, seen.trace, found)

@@ -10,7 +10,7 @@ from zlib import crc32
 
 from crawlsched.change_detection.blocks import PageBlocks
 
-__all__ = ["MOST_ENTRIES", "Difference", "Kind", "Trace", "differences", "place_of", "text_of", "trace_of"]
+__all__ = ["MOST_ENTRIES", "Difference", "Kind", "Trace", "differences", "place_of", "text_of", "trace_of", "without_wrapped"]
 
 MOST_ENTRIES = 512
 """A page's blocks beyond these are kept as one entry for each path."""
@@ -19,6 +19,7 @@ _DIGITS = re.compile(r"\d+")
 _PLACE_BITS, _WORDS_BITS, _TEXT_BITS = 24, 16, 24
 _PLACE_SHIFT, _WORDS_SHIFT = _WORDS_BITS + _TEXT_BITS, _TEXT_BITS
 _TEXT_MASK, _WORDS_MASK, _PLACE_MASK = (1 << _TEXT_BITS) - 1, (1 << _WORDS_BITS) - 1, (1 << _PLACE_BITS) - 1
+_MOST_WRAPPED = 50
 # Longer lists are compared by what they hold, not by the order.
 _MOST_ALIGNED = 40_000
 
@@ -229,6 +230,34 @@ def _without_moved(found: list[Difference]) -> list[Difference]:
         else:
             kept.append(one)
     return kept
+
+
+def without_wrapped(found: list[Difference], page: PageBlocks) -> list[Difference]:
+    """Leave out words that only have another element around them now, in the element in which they were.
+
+    Examples
+    --------
+    >>> from crawlsched.change_detection.blocks import page_blocks
+    >>> before, _ = trace_of(page_blocks("<h1>Tea</h1><a class=m href=/>Cups</a>"))
+    >>> now = page_blocks("<h1>Tea</h1><a class=m href=/><span class=e>Cups</span></a>")
+    >>> found = differences(before, *trace_of(now))
+    >>> [one.kind for one in found], without_wrapped(found, now)
+    (['replaced', 'added'], [])
+    """
+    replaced = [one for one in found if one.kind == Kind.REPLACED and one.key is not None]
+    added: dict[int, list[Difference]] = {}
+    for one in found:
+        if replaced and one.kind == Kind.ADDED and one.key is not None:
+            above = page.steps.get(page.path_of[one.key], (0, ""))[0] & _PLACE_MASK
+            added.setdefault(above, []).append(one)
+    gone: set[int | None] = set()
+    for one in replaced:
+        candidates = [inner for inner in added.get(one.place, ()) if inner.key not in gone][:_MOST_WRAPPED]
+        for inner in candidates:
+            if text_of(f"{page.texts[one.key]} {page.texts[inner.key]}") == one.old:  # type: ignore[index]
+                gone |= {one.key, inner.key}
+                break
+    return [one for one in found if one.key is None or one.key not in gone] if gone else found
 
 
 def _moved(before: Sequence[int], now: Sequence[int]) -> int:
