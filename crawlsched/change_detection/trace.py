@@ -10,7 +10,17 @@ from zlib import crc32
 
 from crawlsched.change_detection.blocks import PageBlocks
 
-__all__ = ["MOST_ENTRIES", "Difference", "Kind", "Trace", "differences", "place_of", "text_of", "trace_of", "without_wrapped"]
+__all__ = [
+    "MOST_ENTRIES",
+    "Difference",
+    "Kind",
+    "Trace",
+    "differences",
+    "place_of",
+    "text_of",
+    "trace_of",
+    "without_wrapped",
+]
 
 MOST_ENTRIES = 512
 """A page's blocks beyond these are kept as one entry for each path."""

@@ -2,6 +2,7 @@
 
 import argparse
 import csv
+import tempfile
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -17,10 +18,16 @@ def add_parser(commands: Any) -> None:
     parser = commands.add_parser(
         "detect",
         help="judge recorded bodies as a crawl would, and say why",
-        epilog=examples("crawlsched detect --visits visits.csv --out judged.csv --set PROBES=False"),
+        epilog=examples(
+            "crawlsched detect --visits visits.csv --out judged.csv --set PROBES=False",
+            "crawlsched detect --visits site.warc.gz",
+        ),
     )
     parser.add_argument(
-        "--visits", metavar="V.csv", required=True, help="time,url,body and optionally second,status,content_type,..."
+        "--visits",
+        metavar="V.csv",
+        required=True,
+        help="time,url,body and optionally second,status,content_type,...; or a WARC, with the extra warc",
     )
     parser.add_argument("--out", metavar="O.csv", help="a row for each visit: what was delivered, ignored, and why")
     parser.add_argument(
@@ -38,8 +45,12 @@ def add_parser(commands: Any) -> None:
 def report(arguments: argparse.Namespace) -> dict[str, Any]:
     """Judge all visits."""
     from crawlsched.cli.recorded import COLUMNS, judge_all, read_visits, settings_here
+    from crawlsched.cli.warc import is_warc, read_warc
 
-    judged = list(judge_all(read_visits(Path(arguments.visits)), settings_here(arguments.assigned)))
+    path, options = Path(arguments.visits), settings_here(arguments.assigned)
+    with tempfile.TemporaryDirectory(prefix="crawlsched-warc-") as folder:
+        visits = read_warc(path, Path(folder)) if is_warc(path) else read_visits(path)
+        judged = list(judge_all(visits, options))
     if arguments.out:
         try:
             with Path(arguments.out).open("w", encoding="utf-8", newline="") as file:
