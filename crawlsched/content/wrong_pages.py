@@ -7,7 +7,7 @@ from posixpath import splitext
 from random import Random
 from urllib.parse import urljoin, urlsplit
 
-from crawlsched.change_detection import Fingerprint, sketch_similarity
+from crawlsched.change_detection import Fingerprint, page_number, sketch_similarity
 from crawlsched.content.reading import Content
 from crawlsched.content.ruling import Suspicion, given_trace
 from crawlsched.store import PageFacts
@@ -120,11 +120,14 @@ class WrongPages:
         """Whether next to nothing is left of what a page said."""
         return self._enabled and _is_replaced(facts, content)
 
-    def passed(self, host: int, page: int, content: Content) -> bool:
-        """A page that had been replaced is itself again at once; return whether the content is known for wrong now."""
+    def passed(self, host: int, url: str, content: Content) -> bool:
+        """A page that had been replaced is itself again at once; return whether the content is known for wrong now.
+
+        Variants of a URL are one page: one wall in front of it is no evidence on two pages.
+        """
         known = self._host(host)
         pages = known.passing.setdefault(content.likeness, set())
-        pages.add(page)
+        pages.add(page_number(url))
         if len(known.passing) > _MOST_REMEMBERED:
             known.passing.popitem(last=False)
         if len(pages) < _ENOUGH_PASSING:

@@ -272,7 +272,7 @@ class Responses:
             return
         wrong_pages = self._collection.wrong_pages
         has_passed = wrong_pages.is_replaced(facts, probe.first) and not wrong_pages.is_replaced(facts, content)
-        if has_passed and wrong_pages.passed(visit.host, visit.page, probe.first):
+        if has_passed and wrong_pages.passed(visit.host, facts.url, probe.first):
             self._collection.save_host(visit.host, now)
 
     def _try_validators(self, visit: Visit, facts: PageFacts, fetched: Fetched, ruled: Ruling, now: float) -> None:

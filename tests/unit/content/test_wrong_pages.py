@@ -80,9 +80,9 @@ def test_pages_that_say_the_same_words_now_are_fetched_twice_and_no_more() -> No
 def test_a_wall_that_comes_and_goes_is_known_after_two_pages() -> None:
     """Each was itself again at the second fetch."""
     wrong = WrongPages(Random(1))
-    assert not wrong.passed(0, 1, content(WALL))
-    assert not wrong.passed(0, 1, content(WALL))
-    assert wrong.passed(0, 2, content(WALL))
+    assert not wrong.passed(0, "http://a/1", content(WALL))
+    assert not wrong.passed(0, "http://a/1", content(WALL))
+    assert wrong.passed(0, "http://a/2", content(WALL))
     assert suspect(wrong, seen(3, article(3)), WALL) is Suspicion.WRONG
 
 
