@@ -39,6 +39,7 @@ _LEAST_PROBES = 2
 # A block that has changed is noise if a second fetch at once shows it changed again as often as this.
 _SHARE_AT_ONCE = 0.4
 _SHARE_AT_FIRST = 0.6
+_SHARE_PROTECTED = 0.8
 _PAGES_BY_VISITS = 3
 # By how much is known of a place from its name: nothing, that it tells the time, that nobody writes it.
 _VISITS, _SHARES, _VISITS_ORDER, _SHARE_ORDER = (6, 4, 4), (0.6, 0.4, 0.05), 4, 0.25
@@ -106,10 +107,27 @@ class Evidence:
             return False
         if len(self.probed_pages) < 2 and (n < 3 * _LEAST_PROBES or self.is_protected) and not self._is_of_one_page:
             return False
+        if self._stands_still_elsewhere:
+            return False
+        if self.is_protected and (
+            n < 2 * _LEAST_PROBES or n < _SHARE_PROTECTED * (n + self.same_at_once + self.confirmed)
+        ):
+            return False
         tried = self.again + self.confirmed
         if tried >= _LEAST_PROBES:
             return self.again >= _SHARE_AT_ONCE * tried
         return self.at_once + self.again >= _SHARE_AT_FIRST * (self.at_once + self.same_at_once + tried)
+
+    @property
+    def _stands_still_elsewhere(self) -> bool:
+        """Whether most of the pages that have such a place stood still there: what differs at each fetch cannot.
+
+        Second fetches come some seconds after the first ones, and pages that change every few seconds are edited
+        between two of them time and again.
+        """
+        moving = {*self.changed_pages, *self.probed_pages}
+        steady = {*self.still_pages} - moving
+        return len(steady) > max(len(moving), 2)
 
     @property
     def _is_of_one_page(self) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from random import Random
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -249,3 +250,31 @@ def test_what_all_pages_say_anew_in_their_content_is_told_of_each() -> None:
     site = Site()
     _kinds_of_all(site, ENTRIES)
     assert _kinds_of_all(site, ENTRIES, more="<p>[view source]</p>") == ["page"] * len(ENTRIES)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_pages_that_are_edited_every_few_seconds_are_no_noise(seed: int) -> None:
+    """A second fetch comes some seconds after the first and often finds the next edit; most pages stand still there."""
+    rng, site = Random(seed), Site()
+
+    def shop(number: int, version: int) -> Seen:
+        return page(
+            number, f"Revision {version} of what is told here", more=f"<p class=price>Price {100 + version}</p>"
+        )
+
+    versions = dict.fromkeys(range(12), 0)
+    for number in versions:
+        site.visit(shop(number, 0))
+    hidden = 0
+    for _ in range(15):
+        for number in versions:
+            is_fast = number < 5
+            versions[number] += is_fast
+            first = shop(number, versions[number])
+            later = versions[number] + (is_fast and rng.random() < 0.4)
+            given = site.given[first.page]
+            finding = site.visit(first)
+            hidden += is_fast and not finding.is_news
+            if is_fast and rng.random() < 0.3:
+                site.detector.learn_at_once(first, shop(number, later), given, 0.0)
+    assert hidden <= 3
