@@ -26,8 +26,8 @@ from crawlsched.cli import main
 from crawlsched.collection.collection import load_pages, planner_for
 from crawlsched.collection.hosts import Hosts
 from crawlsched.columns.array_file import read_arrays, read_facts, write_arrays
-from crawlsched.refresh.retry_after import retry_after
 from crawlsched.exceptions import SettingError
+from crawlsched.refresh.retry_after import retry_after
 from crawlsched.settings import SETTINGS, Settings
 from crawlsched.showing import shown, without_secrets
 from crawlsched.sources.private_addresses import PrivateAddresses
