@@ -98,6 +98,7 @@ def test_the_lease_of_a_stopped_process_is_taken_over(store, owner):
     """Half a minute of silence of one that was stopped (SIGSTOP); when it goes on it has to stop for good."""
     first = store.owner()
     owner.send_signal(signal.SIGSTOP)
+    os.waitid(os.P_PID, owner.pid, os.WSTOPPED)
     try:
         with pytest.raises(CollectionInUse):
             store.take_lease("news", NOW + 29)
