@@ -154,7 +154,7 @@ class Refresher:
         #: Numbers of the commands that were begun, and are not written down as done yet.
         self.commands_under_way: set[int] = set()
         self.has_read_commands = False
-        self._slot_counts = dict.fromkeys(("used", "idle", "no_free_host", "paid"), 0)
+        self._slot_counts = dict.fromkeys(("used", "idle", "no_free_host", "paid", "paused"), 0)
         #: What became of the database, in a sentence, if it is another one than that in which the crawl began.
         self.lost_database: str | None = None
         self._owned = True

@@ -245,7 +245,7 @@ def test_a_change_signal_names_its_kind() -> None:
 
 # Documents
 
-DOCS = Path(__file__).parents[3] / "docs"
+DOCS = Path(__file__).parents[3] / "docs" / "explanation"
 
 
 @pytest.mark.parametrize("name", ["change_signals.md", "change_detection.md"])
