@@ -23,7 +23,7 @@ from crawlsched.addon.scheduler import Scheduler
 from crawlsched.addon.spidermiddlewares import DeliveryMiddleware
 from crawlsched.collection.project import named_collection
 from crawlsched.exceptions import require_posix
-from crawlsched.settings import Settings
+from crawlsched.settings import Settings, without_effect
 
 __all__ = ["Addon"]
 
@@ -72,6 +72,8 @@ class Addon:
             raise NotConfigured(f"scrapy {command} is no crawl, so the spider's pages are left alone.")
         if issubclass(self._crawler.spidercls, DefaultSpider):
             raise NotConfigured("there is no spider, so no pages are kept.")
+        for sentence in without_effect(settings):
+            logger.warning("%s", sentence)
         if spider is not None and checked.collection is not None:
             named_collection(checked.collection, spider.name, vars(spider))
         self._install_scheduler(settings)

@@ -48,7 +48,7 @@ from crawlsched.settings.values import (
     read_withhold,
 )
 
-__all__ = ["PREFIX", "SETTINGS", "Setting", "Settings"]
+__all__ = ["PREFIX", "SETTINGS", "Setting", "Settings", "without_effect"]
 
 PREFIX = "CRAWLSCHED_"
 
@@ -553,6 +553,15 @@ def _contradictions(values: Mapping[str, Any]) -> list[str]:
 
 #: Settings of earlier versions for what is not done any more: projects that have them start as before.
 _WITHOUT_EFFECT = frozenset({"EXPLORATION_ROUNDS"})
+
+
+def without_effect(settings: Mapping[str, Any]) -> list[str]:
+    """Return a sentence for each setting that stands in a project and does nothing any more."""
+    return [
+        f"{PREFIX}{name} is a setting of an earlier version and does nothing any more; leave it out."
+        for name in sorted(_WITHOUT_EFFECT)
+        if settings.get(PREFIX + name) is not None
+    ]
 
 
 def _unknown_names(settings: Mapping[str, Any]) -> list[str]:

@@ -20,6 +20,7 @@ from crawlsched.settings import (
     markdown_table,
     parse_bandwidth,
     parse_duration,
+    without_effect,
 )
 
 
@@ -337,6 +338,14 @@ def test_an_unknown_name_without_a_likeness_points_to_the_readme() -> None:
     assert mistakes(QQQ=1) == ["CRAWLSCHED_QQQ is not a setting; all of them stand in docs/reference/settings.md."]
     # What an earlier version did by it is not done any more; a project that has it starts as before.
     assert read(EXPLORATION_ROUNDS=10) == read()
+
+
+def test_a_setting_of_an_earlier_version_is_said_to_do_nothing() -> None:
+    """Once, where it stands; a project without it hears nothing."""
+    assert without_effect({"CRAWLSCHED_EXPLORATION_ROUNDS": 10}) == [
+        "CRAWLSCHED_EXPLORATION_ROUNDS is a setting of an earlier version and does nothing any more; leave it out."
+    ]
+    assert without_effect({"CRAWLSCHED_BANDWIDTH": "1/s"}) == []
 
 
 def test_the_longest_interval_cannot_be_below_the_shortest() -> None:
