@@ -4,12 +4,12 @@ import math
 import re
 import time
 from collections.abc import Mapping
-from datetime import UTC, datetime
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 from crawlsched.exceptions import CrawlschedError
 from crawlsched.settings import parse_duration
+from crawlsched.settings.values import read_date
 
 if TYPE_CHECKING:
     from crawlsched.store.listing import Condition, Kind
@@ -111,8 +111,7 @@ def read_time(text: str, now: float) -> float:
         try:
             found = float(text)
         except ValueError:
-            date = datetime.fromisoformat(text)
-            found = (date if date.tzinfo else date.replace(tzinfo=UTC)).timestamp()
+            found = read_date(text)
     except (ValueError, OverflowError):
         found = math.nan
     if not math.isfinite(found):

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import IO, Any, NamedTuple
 
 from crawlsched.exceptions import CrawlschedError
+from crawlsched.settings.values import read_date
 
 __all__ = ["UrlLine", "UrlLines"]
 
@@ -221,8 +222,7 @@ def _time(text: str) -> float | None:
         try:
             time = float(text)
         except ValueError:
-            date = datetime.fromisoformat(text)
-            time = (date if date.tzinfo else date.replace(tzinfo=UTC)).timestamp()
+            time = read_date(text)
     except (ValueError, OverflowError):
         time = math.nan
     if not 0.0 <= time < math.inf:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from datetime import UTC, datetime
 
 from crawlsched.exceptions import CrawlschedError
-from crawlsched.settings.values import read_seconds
+from crawlsched.settings.values import read_date, read_seconds
 
 __all__ = ["Cursor", "read_since"]
 
@@ -91,7 +90,6 @@ def read_since(text: str, now: float) -> Cursor | float:
         except ValueError:
             raise CrawlschedError(f"{_ALLOWED}, got {text!r}.") from None
     try:
-        time = datetime.fromisoformat(text)
-        return (time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp()
+        return read_date(text)
     except (ValueError, OverflowError):
         raise CrawlschedError(f"{_ALLOWED}, got {text!r}.") from None

@@ -5,7 +5,7 @@ import math
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from crawlsched.settings.values import fits_no_url, read_positive_seconds, read_seconds, read_share
+from crawlsched.settings.values import fits_no_url, read_positive_seconds, read_seconds, read_share, read_table
 
 __all__ = ["PageRule", "read_host_shares", "read_page_rules"]
 
@@ -100,20 +100,17 @@ def read_host_shares(value: object) -> tuple[tuple[str, float], ...]:
     (('shop.example', 0.25), ('*', 0.5))
     """
     allowed = "a dictionary of hosts and shares above 0 and at most 1, such as {'shop.example': 0.25, '*': 0.5}"
-    if isinstance(value, str):
-        try:
-            value = json.loads(value or "{}")
-        except json.JSONDecodeError:
-            raise ValueError(allowed) from None
-    if not isinstance(value, Mapping):
-        raise ValueError(allowed)
+    try:
+        pairs = read_table(value)
+    except ValueError:
+        raise ValueError(allowed) from None
     shares = []
-    for host, share in value.items():
+    for host, share in pairs:
         try:
             number = read_share(share)
         except ValueError:
             raise ValueError(allowed) from None
-        if number == 0.0 or not isinstance(host, str) or (host != "*" and ("*" in host or fits_no_url(host))):
+        if number == 0.0 or (host != "*" and ("*" in host or fits_no_url(host))):
             raise ValueError(allowed)
         shares.append((host.lower(), number))
     return tuple(shares)

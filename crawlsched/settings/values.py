@@ -8,6 +8,7 @@ import json
 import os
 import re
 from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
 from importlib import import_module
 from ipaddress import ip_address, ip_network
 from math import isclose, isfinite
@@ -380,6 +381,18 @@ def read_hours(value: object) -> Hours:
     except ValueError:
         raise ValueError(HOURS_ALLOWED) from None
     return Hours.read(written, read_bandwidth)
+
+
+def read_date(text: str) -> float:
+    """Read a date of ISO 8601, with a time or without, into POSIX seconds; UTC where no zone is named.
+
+    Examples
+    --------
+    >>> read_date("1970-01-02"), read_date("1970-01-01T01:00+01:00")
+    (86400.0, 0.0)
+    """
+    date = datetime.fromisoformat(text)
+    return (date if date.tzinfo else date.replace(tzinfo=UTC)).timestamp()
 
 
 def read_table(value: object) -> tuple[tuple[str, Any], ...]:
