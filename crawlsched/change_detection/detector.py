@@ -142,7 +142,9 @@ class Detector:
         self.shared = shared
         self._tells_template_edits = tells_template_edits
 
-    def judge(self, seen: Seen, given: Sequence[int] | None, now: float, *, learns: bool = True) -> Finding:
+    def judge(
+        self, seen: Seen, given: Sequence[int] | None, now: float, *, learns: bool = True, announced: bool = False
+    ) -> Finding:
         """Judge a visit.
 
         Parameters
@@ -154,6 +156,8 @@ class Detector:
             POSIX seconds.
         learns : bool, default True
             Whether what the visit shows counts: not for the second fetch of one that has been counted.
+        announced : bool, default False
+            Whether some source has announced a change since the visit before: what differs is no sign of noise then.
         """
         if given is None:
             if learns:
@@ -161,7 +165,7 @@ class Detector:
             return Finding(True, False, "first")
         found = without_wrapped(differences(given, seen.trace, seen.keys), seen.blocks)
         if learns and (not found or are_comparable(given, seen.trace)):
-            self.noise.learn_from_visit(seen.page, found, seen.trace, seen.blocks, now)
+            self.noise.learn_from_visit(seen.page, found, seen.trace, seen.blocks, now, announced=announced)
             self.shared.seen_again(seen.page, seen.trace, found)
         if not found:
             return Finding(False, False, "")

@@ -86,16 +86,17 @@ class TemplateNoise:
         return is_surprised
 
     def learn_from_visit(
-        self, page: int, found: Sequence[Difference], trace: Sequence[int], blocks: PageBlocks, now: float
-    ) -> None:
-        """Learn from a visit of a page that had been visited before."""
+        self, page: int, found: Sequence[Difference], trace: Sequence[int], blocks: PageBlocks, now: float,
+        *, announced: bool = False,
+    ) -> None:  # fmt: skip
+        """Learn from a visit of a page that had been visited before; `announced`: because a change was announced."""
         if page not in self._pages and len(self._pages) < _MOST_PAGES:
             self._pages.append(page)
         differing = self._keys_of(page, found, blocks, now)
         self._note_digits(page, found)
         # What differs beside something else may be noise of its own only where that is known, or its name says so.
         others = [key for key in differing if self._places[key].hint < 2 and not self._level(key, self._places[key])]
-        for key, text in differing.items():
+        for key, text in () if announced else differing.items():
             place = key[1:].partition(".")[0]
             alone = all(other[1:].partition(".")[0] == place for other in others)
             self._places[key].visited(page, differed=True, alone=alone, text=text)
@@ -136,7 +137,7 @@ class TemplateNoise:
             evidence.hint = 3
         elif any(SELF_MADE.search(step) for step in names[-3:]):
             evidence.hint = 2
-        elif any(OF_TIME.search(step) for step in names[-3:]) or OF_TIME.search(text):
+        elif any(OF_TIME.search(step) for step in names[-3:]) or OF_TIME.search(text) or SELF_MADE.search(text[:200]):
             evidence.hint = 1
         evidence.is_protected = any(PROTECTED.search(step) for step in way[-2:]) or bool(PROTECTED.search(text[:200]))
         self._places[key] = evidence

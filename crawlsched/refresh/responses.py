@@ -160,7 +160,7 @@ class Responses:
         first = visit.probe.first if visit.probe is not None else None
         if content.fingerprint.is_empty:
             self._count("crawlsched/content/empty")
-        detector, finding = self._found(facts, content, visit.probe, now)
+        detector, finding = self._found(page, facts, content, visit.probe, now)
         suspicion = Suspicion.NONE
         if page == visit.page:
             suspicion = self._collection.wrong_pages.suspect(visit.host, facts, content)
@@ -184,7 +184,7 @@ class Responses:
         return self._carry_out(visit, page, fetched, content, facts, ruled, detector, finding, now)
 
     def _found(
-        self, facts: PageFacts, content: Content, probe: Probe | None, now: float
+        self, page: int, facts: PageFacts, content: Content, probe: Probe | None, now: float
     ) -> tuple[Detector | None, Finding | None]:
         """Let the detector judge content, and learn from a second fetch."""
         if content.seen is None:
@@ -195,7 +195,8 @@ class Responses:
             content.seen.is_as(given)
         if probe is not None and _is_like(probe.first, content):
             self._learn_at_once(detector, probe, content, now)
-        return detector, detector.judge(content.seen, given, now, learns=probe is None)
+        announced = not self._planner.values.is_silent(page)
+        return detector, detector.judge(content.seen, given, now, learns=probe is None, announced=announced)
 
     def _learn_at_once(self, detector: Detector, probe: Probe, content: Content, now: float) -> None:
         assert probe.first.seen is not None

@@ -40,8 +40,8 @@ class Site:
         self.detector = Detector(TemplateNoise(), SharedTexts())
         self.given: dict[int, list[int]] = {}
 
-    def visit(self, seen: Seen, now: float = 0.0) -> Finding:
-        finding = self.detector.judge(seen, self.given.get(seen.page), now)
+    def visit(self, seen: Seen, now: float = 0.0, *, announced: bool = False) -> Finding:
+        finding = self.detector.judge(seen, self.given.get(seen.page), now, announced=announced)
         if finding.is_news or finding.reason == "template":
             self.detector.accept(seen, finding)
             self.given[seen.page] = list(seen.trace)
@@ -150,6 +150,17 @@ def test_counters_are_learned_from_visits_and_edits_of_all_pages_are_not() -> No
     for number in range(8):
         once.visit(page(number, more="<i class=k>1</i>"))
     assert all(once.visit(page(number, more=f"<i class=k>{50 + number}</i>")).is_news for number in range(8))
+
+
+def test_digits_that_change_whenever_that_is_announced_are_told() -> None:
+    """Visits that announcements bring find changes: they look as what changes by itself, and are not."""
+    site = Site()
+    for visit in range(12):
+        told = [
+            site.visit(page(number, more=f"<i class=count>{100 * visit + number}</i>"), announced=True).is_news
+            for number in range(5)
+        ]
+    assert all(told)
 
 
 def test_a_price_that_changes_at_each_visit_is_told() -> None:
