@@ -69,7 +69,6 @@ def sources(port: str, tmp_path_factory: pytest.TempPathFactory) -> dict[str, di
     return {source["host"]: source for source in found if source["kind"] == "sitemap"}
 
 
-
 def test_the_sitemap_that_stamps_every_page_now_is_not_believed(sources: dict[str, dict[str, Any]]) -> None:
     """Its precision is below that of the honest one, beyond the intervals, and the crawl gives it less weight."""
     honest, lying = sources[HONEST], sources[LYING]
@@ -77,7 +76,6 @@ def test_the_sitemap_that_stamps_every_page_now_is_not_believed(sources: dict[st
     assert honest["heard"] > 20
     assert honest["precision_interval"][0] > lying["precision_interval"][1]
     assert honest["signal_weight"] > 3 * lying["signal_weight"]
-
 
 
 def test_late_and_partial_sitemaps_are_believed_more_than_a_lying_one(sources: dict[str, dict[str, Any]]) -> None:
