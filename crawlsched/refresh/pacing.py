@@ -76,6 +76,11 @@ class Line(Generic[_T]):
     pace : Pace
         The pace of all.
 
+    Attributes
+    ----------
+    is_held : bool
+        Whether nothing may be sent at all, as in a pause.
+
     Examples
     --------
     >>> line = Line(Pace(rate=10.0))
@@ -89,6 +94,7 @@ class Line(Generic[_T]):
 
     def __init__(self, pace: Pace) -> None:
         self.pace = pace
+        self.is_held = False
         self._waiting: deque[tuple[_T, str, float]] = deque()
         self._sent_at: dict[str, float] = {}
         self._room = _ROOM
@@ -102,7 +108,7 @@ class Line(Generic[_T]):
 
     def passes(self, now: float, host: str, distance: float = 0.0) -> bool:
         """Count as sent what comes while nothing waits, if it may be sent now; return whether it may."""
-        if self._waiting or self.pace.next_time(now) > now or self._free_at(host, distance) > now:
+        if self.is_held or self._waiting or self.pace.next_time(now) > now or self._free_at(host, distance) > now:
             return False
         self._note(host, now)
         self.pace.sent(now)
@@ -120,7 +126,7 @@ class Line(Generic[_T]):
 
     def leave(self, now: float) -> _T | None:
         """Return what may be sent now, and count it as sent; None: nothing may."""
-        if not self._waiting or self.pace.next_time(now) > now:
+        if self.is_held or not self._waiting or self.pace.next_time(now) > now:
             return None
         for place, (what, host, distance) in enumerate(self._waiting):
             if self._free_at(host, distance) <= now:
@@ -131,8 +137,8 @@ class Line(Generic[_T]):
         return None
 
     def next_time(self, now: float) -> float:
-        """Return the earliest time at which `leave` may give something; inf: nothing waits."""
-        if not self._waiting:
+        """Return the earliest time at which `leave` may give something; inf: nothing waits, or may be sent."""
+        if self.is_held or not self._waiting:
             return inf
         host_free = min(self._free_at(host, distance) for _, host, distance in self._waiting)
         return max(self.pace.next_time(now), host_free)

@@ -323,6 +323,7 @@ class Refresher:
         if self.paused_since is not None:
             logger.warning("The crawl is paused and sends nothing; `crawlsched resume` lets it go on.")
         self.follow_hours(self.clock())
+        self._rest_or_go_on()
         now, rate = self.clock(), self.slots.rate
         last = -inf if self.last_sent_at is None else self.last_sent_at
         # The grid goes on from the last request of the last run, so that no number of restarts sends more than one run.
@@ -563,9 +564,9 @@ class Refresher:
         self._set_rate(bandwidth, now)
         self.planner.set_bandwidth(bandwidth, now)
         logger.info("The bandwidth is %g crawls a second from now on.", bandwidth)
-
         # What is asked for by hand stands until the next start.
         self._hours, self._rests_by_hours = None, False
+        self._rest_or_go_on()
 
     def follow_hours(self, now: float) -> None:
         """Go at the rate that CRAWLSCHED_HOURS has for this time; the planner reckons with the mean of the day."""
@@ -583,8 +584,7 @@ class Refresher:
         if (rests, self.slots.rate) != was:
             said = "nothing goes out" if rests else f"{rate:g} crawls a second go out"
             logger.info("By CRAWLSCHED_HOURS %s from now on.", said)
-            if self.on_rate is not None:
-                self.on_rate()
+            self._rest_or_go_on()
 
     @property
     def rests(self) -> bool:
@@ -596,6 +596,7 @@ class Refresher:
         if self.paused_since is None:
             self.paused_since = now
             logger.info("The crawl pauses: nothing goes out until it is resumed.")
+        self._rest_or_go_on()
         self.heartbeat(now)
 
     def resume(self, now: float) -> None:
@@ -603,7 +604,12 @@ class Refresher:
         if self.paused_since is not None:
             self.paused_since = None
             logger.info("The crawl goes on.")
+        self._rest_or_go_on()
         self.heartbeat(now)
+
+    def _rest_or_go_on(self) -> None:
+        # Behind the slots, too: robots.txt, media and what waited for a name are sent without a slot.
+        self.line.is_held = self.rests
         if self.on_rate is not None:
             self.on_rate()
 

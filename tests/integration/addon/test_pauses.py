@@ -1,0 +1,157 @@
+"""Pauses: by hand, and by CRAWLSCHED_HOURS. Nothing goes out, a restart changes nothing, and no watchdog barks."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from subprocess import Popen
+from types import SimpleNamespace
+
+import pytest
+from aiohttp import web
+
+from tests.commands import run_here
+from tests.crawling import Crawl, Project
+from tests.site import Site
+
+# The clock of the machine, so that a minute of the day ends soon; guard and watchdog, so that they would bark soon; and
+# requests that no slot was taken for, as media pipelines send them.
+SPIDER = """
+import time, scrapy
+from pathlib import Path
+from scrapy.utils.asyncio import call_later
+from scrapy.utils.defer import deferred_from_coro
+from crawlsched.addon import extensions
+from crawlsched.refresh import guard, watchdog
+
+extensions._WATCH_INTERVAL, watchdog._LONGEST_SILENCE, guard._HOPELESS_SECONDS = 0.2, 0.6, 0.8
+machine, ahead = time.time, float(Path("ahead").read_text())
+time.time = lambda: machine() + ahead
+
+class Spider(scrapy.Spider):
+    name = "test"
+    start_urls = {urls!r}
+
+    def parse(self, response):
+        if response.url == {urls!r}[0]:
+            self.beside()
+
+    def beside(self):
+        request = scrapy.Request({beside!r}, dont_filter=True)
+        deferred_from_coro(self.crawler.engine.download_async(request)).addErrback(lambda failure: None)
+        call_later(0.5, self.beside)
+"""
+RATE = 20
+# What is under way when a pause begins has arrived after this.
+UNDER_WAY = 0.3
+# Ten slots of the guard's and the watchdog's patience.
+LONG = 2.5
+
+
+class _Watched:
+    """A site that is crawled, and what it saw when."""
+
+    def __init__(self, site: Site, project: Project, process: Popen[str]) -> None:
+        self.site, self.project, self.process = site, project, process
+
+    def wait_for_requests(self, n: int = 8) -> None:
+        """Wait until so many more have come."""
+        wanted = len(self.site.requests) + n
+        until = time.monotonic() + 20.0
+        while len(self.site.requests) < wanted:
+            assert self.process.poll() is None, self.project.log()[-3000:]
+            assert time.monotonic() < until, self.project.log()[-3000:]
+            time.sleep(0.02)
+
+    def sent_in_a_pause(self) -> int:
+        """Return how many come in a pause that has just begun, once what was under way has arrived."""
+        time.sleep(UNDER_WAY)
+        before = len(self.site.requests)
+        time.sleep(LONG)
+        assert self.process.poll() is None, self.project.log()[-3000:]
+        return len(self.site.requests) - before
+
+    def command(self, *arguments: str) -> str:
+        done = run_here(self.project.folder, *arguments, "--database", self.project.database_url)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+
+@pytest.fixture(scope="module")
+def seen(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SimpleNamespace]:
+    """Two runs: hours without any, a bandwidth by hand, a pause; a start in the pause, and its end."""
+    seen = SimpleNamespace()
+    with Site() as site:
+        site.default = lambda request: web.Response(text="<p>x</p>", content_type="text/html")
+        site.page("/robots.txt", "")
+        urls = [site.url(f"/{number}") for number in range(10)]
+        ends = (time.time() // 60.0 + 2.0) * 60.0
+        first, last = (time.strftime("%H:%M", time.gmtime(moment)) for moment in (ends, ends + 600.0))
+        project = Project(
+            tmp_path_factory.mktemp("paused"),
+            SPIDER.format(urls=urls, beside=site.url("/beside")),
+            CRAWLSCHED_BANDWIDTH=f"{RATE}/s",
+            CRAWLSCHED_HOURS=json.dumps({f"{first}-{last}": 0, "else": f"{RATE}/s"}),
+            CLOSESPIDER_TIMEOUT="0",
+        )
+        ahead = project.folder / "ahead"  # seconds by which the crawl's clock is
+        ahead.write_text(str(ends - 6.0 - time.time()))
+        run = _Watched(site, project, project.start())
+        run.wait_for_requests()
+        project.wait_for_log("By CRAWLSCHED_HOURS nothing goes out from now on.")
+        seen.by_hours = run.sent_in_a_pause()
+        run.command("bandwidth", f"{RATE}/s")
+        run.wait_for_requests()
+        seen.said = run.command("pause")
+        seen.by_hand = run.sent_in_a_pause()
+        seen.status = run.command("status")
+        run.process.terminate()
+        seen.first = project.finish(run.process)
+
+        ahead.write_text("0")
+        run = _Watched(site, project, project.start(CRAWLSCHED_HOURS=""))
+        project.wait_for_log("Spider opened")
+        seen.after_a_restart = run.sent_in_a_pause()
+        seen.went_on = run.command("resume")
+        n_before = len(site.times)
+        run.wait_for_requests(2 * RATE)
+        seen.after_the_pause = site.times[n_before:]
+        run.process.terminate()
+        seen.second = project.finish(run.process)
+        yield seen
+
+
+def test_nothing_goes_out_at_hours_without_a_bandwidth(seen: SimpleNamespace) -> None:
+    """From the minute on at which they begin, until a bandwidth is asked for by hand."""
+    assert seen.by_hours == 0
+    assert "By CRAWLSCHED_HOURS nothing goes out from now on." in seen.first.log
+
+
+def test_nothing_goes_out_in_a_pause_whatever_it_was_sent_by(seen: SimpleNamespace) -> None:
+    """Pages by slots, and what a component sends beside them; `status` says that it pauses."""
+    assert seen.by_hand == 0
+    assert "sends nothing until `crawlsched resume`" in seen.said
+    assert "paused since" in seen.status
+
+
+def test_a_pause_survives_a_restart_and_ends_without_a_burst(seen: SimpleNamespace) -> None:
+    """The next run says that it is paused, sends nothing, and goes on at its rate when it is let go."""
+    assert "The crawl is paused and sends nothing" in seen.second.log
+    assert seen.after_a_restart == 0
+    assert "goes on" in seen.went_on
+    times = seen.after_the_pause
+    assert max(sum(start <= time < start + 1.0 for time in times) for start in times) <= 1.25 * RATE + 1
+
+
+def test_a_pause_is_no_failure(seen: SimpleNamespace) -> None:
+    """Neither the guard nor the watchdog ends it, its slots are counted, and what it kept is released at the end."""
+    for run in (seen.first, seen.second):
+        assert isinstance(run, Crawl)
+        assert run.returncode == 0
+        assert run.stats["finish_reason"] == "shutdown"
+        assert "crawlsched/failures" not in run.stats
+        assert "ERROR" not in run.log
+        assert run.stats["crawlsched/slots/paused"] >= LONG * RATE
+        assert run.stats["crawlsched/dispatched"] == run.stats["crawlsched/resolved"]
