@@ -15,9 +15,10 @@ from scrapy.exceptions import IgnoreRequest
 from scrapy.http import Response
 from scrapy.utils.asyncio import run_in_thread
 from scrapy.utils.defer import maybe_deferred_to_future
+from scrapy.utils.httpobj import urlparse_cached
 from twisted.internet.defer import DeferredLock
 
-from crawlsched.addon.sending import NotSent
+from crawlsched.addon.sending import NotSent, PacedHandlers
 from crawlsched.change_signals import linked_hubs
 from crawlsched.refresh.refresher import Body, Content, Fetched, ForSpider, NotForTheSpider, Refresher
 from crawlsched.store import Outcome
@@ -40,14 +41,41 @@ class RefreshMiddleware:
         self._reading = DeferredLock()
         # A cached answer would tell nothing about the page as it is now.
         self._bypass_cache = crawler.settings.getbool("HTTPCACHE_ENABLED")
+        self._obeys_robots = crawler.settings.getbool("ROBOTSTXT_OBEY")
+        # Hosts that a site named, and whose robots.txt has not been asked for on that account.
+        self._named: set[str] = set()
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
         """Make the middleware for a crawler."""
         return cls(crawler, Refresher.of(crawler))
 
-    def process_request(self, request: Request) -> None:
-        """Ask only for what has changed since the last visit."""
+    def process_request(self, request: Request) -> Awaitable[None] | None:
+        """Ask only for what has changed since the last visit, and nothing private on account of a site."""
+        self._prepare(request)
+        if self._named and request.url.endswith("/robots.txt"):
+            self._judge_robots(request)
+        if request.meta.get("crawlsched_named_by_site"):
+            return self._refuse_private(request)
+        return None
+
+    async def _refuse_private(self, request: Request) -> None:
+        # Before Scrapy asks for its robots.txt; what is connected to is judged once more when it is sent.
+        assert self._crawler.engine is not None
+        handlers = self._crawler.engine.downloader.handlers
+        if isinstance(handlers, PacedHandlers):
+            await handlers.refuse_private(request)
+        if self._obeys_robots and not request.meta.get("dont_obey_robotstxt"):
+            self._named.add(urlparse_cached(request).netloc)
+
+    def _judge_robots(self, request: Request) -> None:
+        # Scrapy asks for it once a host, in the name of the first request that goes there.
+        netloc = urlparse_cached(request).netloc
+        if request.meta.get("dont_obey_robotstxt") and netloc in self._named:
+            self._named.remove(netloc)
+            request.meta["crawlsched_named_by_site"] = True
+
+    def _prepare(self, request: Request) -> None:
         visit = self._visits.get(request.meta.get("crawlsched_visit"))
         if visit is None or not visit.tracked:
             return

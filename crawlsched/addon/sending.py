@@ -127,6 +127,28 @@ class PacedHandlers:
         self._answered[netloc] = self._clock()
         return response
 
+    async def refuse_private(self, request: Request) -> None:
+        """Refuse what a site named and what leads to a private address, before anything is asked on its behalf.
+
+        Raises
+        ------
+        PrivateAddress
+        scrapy.exceptions.CannotResolveHostError
+            If its host has no address.
+        """
+        url = urlparse_cached(request)
+        if url.scheme not in _PORTS:
+            return
+        host = url.hostname or ""
+        if request.meta.get("proxy") is not None:
+            self._refuse_private(request, [host])
+            return
+        addresses = await self._names.hold(host, url.port or _PORTS[url.scheme])
+        try:
+            self._refuse_private(request, addresses)
+        finally:
+            self._names.let_go(host)
+
     def _refuse_private(self, request: Request, addresses: list[str]) -> None:
         if not request.meta.get("crawlsched_named_by_site"):
             return

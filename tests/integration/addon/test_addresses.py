@@ -70,6 +70,66 @@ def test_sitemaps_that_a_site_names_are_no_way_into_a_network(tmp_path: Path) ->
         assert mode == 0o600
 
 
+# A name server whose answer for what begins with "changes" is another one at each question.
+NAMES = """
+from scrapy.resolver import CachingThreadedResolver
+from twisted.internet import defer
+
+class Resolver(CachingThreadedResolver):
+    asked = dict()
+
+    def getHostByName(self, name, timeout=()):
+        Resolver.asked[name] = n_asked = Resolver.asked.get(name, 0) + 1
+        is_inner = name.startswith("inner") or (name.startswith("changes") and n_asked % 2 == 0)
+        return defer.succeed("127.0.0.3" if is_inner else "127.0.0.1")
+"""
+
+
+def test_a_name_is_judged_by_the_address_that_is_connected_to(tmp_path: Path) -> None:
+    """A robots.txt line, a redirect, an index child, a redirect of a child, and names that lead elsewhere a moment later.
+
+    Only the site may be asked, and only the spider may ask whom it wants.
+    """
+    with Site(("127.0.0.1", "127.0.0.3")) as site:
+        reached: list[str] = []
+
+        def other(request: web.Request) -> web.Response:
+            # By the machine that was connected to, whatever it was called.
+            if request.transport is not None and request.transport.get_extra_info("sockname")[0] == "127.0.0.3":
+                reached.append(request.raw_path)
+            return web.Response(text="<urlset></urlset>", content_type="text/xml")
+
+        def named(name: str, path: str) -> str:
+            return site.url(path, f"{name}.test")
+
+        site.default = other
+        site.page("/", "<p>x</p>")
+        changing = [named(f"changes{number}", "/changes") for number in range(4)]
+        lines = [named("inner1", "/line"), named("site", "/moved.xml"), named("site", "/index.xml"), *changing]
+        site.page("/robots.txt", "".join(f"Sitemap: {line}\n" for line in lines))
+        site.page("/moved.xml", "", status=302, Location=named("inner2", "/redirect"))
+        site.page("/child.xml", "", status=301, Location=named("inner3", "/redirect-of-a-child"))
+        children = (named("inner4", "/child"), named("site", "/child.xml"))
+        locations = "".join(f"<sitemap><loc>{child}</loc></sitemap>" for child in children)
+        site.page("/index.xml", f"<sitemapindex>{locations}</sitemapindex>")
+        crawl = Project(
+            tmp_path,
+            NAMES + SPIDER.format(urls=[named("site", "/"), named("inner5", "/spiders-own")], domains=[]),
+            CRAWLSCHED_BANDWIDTH="20/s",
+            CRAWLSCHED_PRIVATE_ADDRESSES="127.0.0.1/32",
+            CRAWLSCHED_SITEMAP_INTERVAL="1",
+            ROBOTSTXT_OBEY="True",
+            TWISTED_DNS_RESOLVER="spider_under_test.Resolver",
+            CLOSESPIDER_TIMEOUT="5",
+        ).run()
+        assert set(reached) == {"/spiders-own"}
+        robots = [headers["host"] for path, headers in site.requests if path == "/robots.txt"]
+        assert {host.split(".")[0] for host in robots if host.startswith("inner")} == {"inner5"}
+        for path in ("/moved.xml", "/index.xml", "/child.xml", "/changes"):
+            assert site.visits(path), f"{path} was never asked for"
+        assert crawl.stats["crawlsched/dispatched"] == crawl.stats["crawlsched/resolved"]
+
+
 def test_a_start_request_allows_its_own_redirects_and_no_later_ones(tmp_path: Path) -> None:
     """What start() marks dont_filter may lead anywhere when it goes; where the page leads later is asked about."""
     with Site(("127.0.0.1", "127.0.0.2")) as site:
