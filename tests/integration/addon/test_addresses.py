@@ -86,7 +86,7 @@ class Resolver(CachingThreadedResolver):
 
 
 def test_a_name_is_judged_by_the_address_that_is_connected_to(tmp_path: Path) -> None:
-    """Robots.txt lines, redirects, children of an index and their redirects, and names that lead elsewhere the next time.
+    """Robots.txt lines, redirects, children of an index and their redirects, and names that soon lead elsewhere.
 
     Only the site may be asked, and only the spider may ask whom it wants.
     """
