@@ -155,3 +155,52 @@ def test_a_second_start_says_who_owns_the_collection(site: Site, tmp_path: Path)
     os.kill(process.pid, signal.SIGTERM)
     crawl = first.finish(process)
     assert crawl.stats["crawlsched/dispatched"] == crawl.stats["crawlsched/resolved"]
+
+
+LINKS = """
+import os, scrapy
+from pathlib import Path
+
+class Pipeline:
+    def process_item(self, item):
+        with open("delivered.txt", "a") as file:
+            print(item["path"], file=file)
+        if item["path"] == "/found" and Path("kill").exists():
+            os.kill(os.getpid(), 9)
+        return item
+
+class Spider(scrapy.Spider):
+    name = "test"
+    custom_settings = {{"ITEM_PIPELINES": {{Pipeline: 1}}}}
+
+    async def start(self):
+        if not Path("started").exists():
+            Path("started").touch()
+            yield scrapy.Request({list!r})
+
+    def parse(self, response):
+        yield {{"path": response.url.rpartition(":")[2].lstrip("0123456789")}}
+        yield from response.follow_all(css="a")
+"""
+
+
+def test_a_page_that_is_in_no_row_when_its_item_is_delivered_is_found_again(site: Site, tmp_path: Path) -> None:
+    """Killed at once: the page that named it does not count as delivered either, and names it again."""
+    listed = site.page("/list", "<p>nothing yet</p>")
+    # A second is time enough to deliver what is in no row.
+    project = Project(
+        tmp_path, LINKS.format(list=listed), CRAWLSCHED_BANDWIDTH="100/s", CRAWLSCHED_FLUSH_INTERVAL="1"
+    )
+    (tmp_path / "kill").touch()
+    process = project.start()
+    _wait_until_stored(site, project, pages=1, visited=1)
+    site.page("/found", "<p>x</p>")
+    site.page("/list", "<p>here it is</p><a href=/found>found</a>")
+    process.wait(20)
+    assert process.returncode == -signal.SIGKILL
+    project._log.close()
+    (tmp_path / "kill").unlink()
+    crawl = project.run(TEST_CLOSE_AFTER_RESOLVED="30")
+    assert site.url("/found") in crawl.outcomes()
+    delivered = (tmp_path / "delivered.txt").read_text().split()
+    assert delivered.count("/found") == 2  # the second time after the kill
