@@ -188,9 +188,7 @@ def test_a_page_that_is_in_no_row_when_its_item_is_delivered_is_found_again(site
     """Killed at once: the page that named it does not count as delivered either, and names it again."""
     listed = site.page("/list", "<p>nothing yet</p>")
     # A second is time enough to deliver what is in no row.
-    project = Project(
-        tmp_path, LINKS.format(list=listed), CRAWLSCHED_BANDWIDTH="100/s", CRAWLSCHED_FLUSH_INTERVAL="1"
-    )
+    project = Project(tmp_path, LINKS.format(list=listed), CRAWLSCHED_BANDWIDTH="100/s", CRAWLSCHED_FLUSH_INTERVAL="1")
     (tmp_path / "kill").touch()
     process = project.start()
     _wait_until_stored(site, project, pages=1, visited=1)
