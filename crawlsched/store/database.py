@@ -273,6 +273,8 @@ class Database:
 
     def _make_private(self, dialect: Any, record: object, arguments: Any, options: Any) -> None:
         """Make a file that is not there yet, so that nobody else can read it: cookies and passwords may stand in it."""
+        if self._identity is not None:  # nor make another one in the place of the one that is in use
+            self.check_identity()
         path = Path(str(self.url.database))
         with suppress(OSError):  # the driver says what is wrong
             os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))

@@ -6,7 +6,7 @@ import time
 from collections import Counter, deque
 from collections.abc import Callable, Sequence
 
-from crawlsched.exceptions import CollectionInUse, StoreError
+from crawlsched.exceptions import CollectionInUse, DatabaseReplaced, StoreError
 from crawlsched.store.batch import Batch, PageFacts, facts_with
 from crawlsched.store.store import Store
 
@@ -157,7 +157,7 @@ class WriteBehind:
             started = time.monotonic()
             try:
                 saved = self._store.save(self._current)
-            except CollectionInUse as error:
+            except (CollectionInUse, DatabaseReplaced) as error:
                 self._tell("lost", str(error))
                 return
             except Exception as error:

@@ -5,36 +5,43 @@ from __future__ import annotations
 import json
 import os
 import random
-from itertools import pairwise
+import re
+import time
+from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 from aiohttp import web
 
+from crawlsched.store import Store
 from tests.crawling import Project
 from tests.site import Site
 
 SPIDER = """
 import os, resource, scrapy
 from scrapy.utils.asyncio import call_later
+from crawlsched.collection import collection
+
+collection._LAST_WRITES = 2.0
 
 class FullDisk:
-    # For four seconds the database's log may not grow any more: for SQLite that is a full disk.
+    # While there is a file "full" the database's log may not grow any more: for SQLite that is a full disk.
     @classmethod
     def from_crawler(cls, crawler):
-        if crawler.settings.getbool("TEST_FULL_DISK"):
-            call_later(2.0, cls.fill)
-            call_later(6.0, cls.empty)
-        return cls()
+        self = cls()
+        self.limit = resource.RLIM_INFINITY
+        self.look()
+        return self
 
-    @staticmethod
-    def fill():
-        size = os.path.getsize("crawl.db-wal")
-        resource.setrlimit(resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))
-
-    @staticmethod
-    def empty():
-        resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+    def look(self):
+        limit = resource.RLIM_INFINITY
+        if os.path.exists("full"):
+            limit = os.path.getsize("crawl.db-wal") if self.limit == limit else self.limit
+        if limit != self.limit:
+            self.limit = limit
+            resource.setrlimit(resource.RLIMIT_FSIZE, (limit, resource.RLIM_INFINITY))
+        call_later(0.05, self.look)
 
 class Spider(scrapy.Spider):
     name = "test"
@@ -46,7 +53,7 @@ class Spider(scrapy.Spider):
 
 
 def test_a_full_disk_stops_dispatching_and_loses_nothing(tmp_path: Path) -> None:
-    """One line says so; the crawl waits, goes on when there is room, and every visit is in the store."""
+    """One line says so; the crawl waits and goes on when there is room. What is not written at the end is said."""
     with Site() as site:
         urls = [site.page(f"/{number}", "<p>x</p>") for number in range(20)]
         site.page("/robots.txt", "")
@@ -54,20 +61,65 @@ def test_a_full_disk_stops_dispatching_and_loses_nothing(tmp_path: Path) -> None
             tmp_path,
             SPIDER.format(urls=urls),
             CRAWLSCHED_BANDWIDTH="20/s",
-            TEST_FULL_DISK="True",
             EXTENSIONS=json.dumps({"spider_under_test.FullDisk": 0, "spider_under_test._Closer": 1}),
-            CLOSESPIDER_TIMEOUT="9",
         )
-        crawl = project.run()
-        gaps = [after - before for before, after in pairwise(site.times)]
-        assert max(gaps) > 0.5, "nothing stopped although nothing could be written"
-        assert gaps[-1] < 0.5, "it did not go on"
-        lines = [line for line in crawl.log.splitlines() if "crawlsched.store" in line and "full" in line]
-        assert 1 <= len(lines) <= 2
+        process = project.start()
+        _wait_for(lambda: len(site.times) > 30)
+        (tmp_path / "full").touch()
+        project.wait_for_log("Nothing can be written: ")
+        _wait_for(lambda: time.monotonic() - site.times[-1] > 0.7)
+        (tmp_path / "full").unlink()
+        project.wait_for_log("nothing is lost.")
+        n_before = len(site.times)
+        _wait_for(lambda: len(site.times) > n_before + 20)
+        (tmp_path / "full").touch()
+        time.sleep(1.0)
+        process.terminate()
+        crawl = project.finish(process)
+        assert crawl.log.count("Nothing can be written: ") == 2
+        assert crawl.log.count("The database can be written again after") == 1
+        assert re.search(r"\d+ rows could not be written within 2 s of the end and are lost: ", crawl.log)
+        # Nothing but what the last moments have brought, in which nothing could be written; robots.txt is no page.
         in_store = sum(len(ends) for ends in crawl.outcomes().values())
-        sources = crawl.stats["crawlsched/resolved"] - in_store
-        assert 0 <= sources <= 1  # robots.txt is a visit, and no page's
+        assert n_before - 1 <= in_store < crawl.stats["crawlsched/resolved"]
         assert crawl.stats["crawlsched/resolved"] == crawl.stats["crawlsched/dispatched"]
+
+
+def _wait_for(is_so: Callable[[], bool], timeout: float = 20.0) -> None:
+    until = time.monotonic() + timeout
+    while not is_so():
+        assert time.monotonic() < until
+        time.sleep(0.02)
+
+
+def test_a_crawl_whose_database_is_another_ones_ends_and_says_why(tmp_path: Path) -> None:
+    """Deleted under it, or taken over by force: the next heartbeat notices, and the exit code is 1."""
+    with Site() as site:
+        urls = [site.page(f"/{number}", "<p>x</p>") for number in range(20)]
+        projects = {}
+        for name in ("deleted", "taken"):
+            folder = tmp_path / name
+            folder.mkdir()
+            projects[name] = Project(folder, SPIDER.format(urls=urls), CRAWLSCHED_SITEMAPS_FROM_ROBOTS="False")
+        processes = {name: project.start() for name, project in projects.items()}
+        for project in projects.values():
+            project.wait_for_log("Spider opened")
+        _wait_for(lambda: len(site.requests) > 60)
+        for file in (tmp_path / "deleted").glob("crawl.db*"):
+            file.unlink()
+        with closing(Store.open(projects["taken"].database_url, "test")) as other:
+            other.take_lease("another", force=True)
+        crawls = {name: projects[name].finish(process) for name, process in processes.items()}
+    for name, reason, sentence in (
+        ("deleted", "crawlsched_database_replaced", "was deleted"),
+        ("taken", "crawlsched_lease_lost", "taken over by another process"),
+    ):
+        crawl = crawls[name]
+        assert crawl.returncode == 1
+        assert crawl.stats["finish_reason"] == reason
+        assert sentence in crawl.log
+        assert not re.search("Traceback|no such table|nothing is lost", crawl.log)
+    assert not (tmp_path / "deleted" / "crawl.db").exists()  # nor is an empty one made in its place
 
 
 def test_a_huge_body_does_not_hold_up_the_others(tmp_path: Path) -> None:
