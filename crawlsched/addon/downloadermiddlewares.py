@@ -20,7 +20,8 @@ from twisted.internet.defer import DeferredLock
 
 from crawlsched.addon.sending import NotSent, PacedHandlers
 from crawlsched.change_signals import linked_hubs
-from crawlsched.refresh.refresher import Body, Content, Fetched, ForSpider, NotForTheSpider, Refresher
+from crawlsched.refresh.refresher import Body, Content, Fetched, ForSpider, NotForTheSpider
+from crawlsched.refresh.shared.refresher import AnyRefresher, refresher_of
 from crawlsched.store import Outcome
 from crawlsched.visits.visits import Visit
 
@@ -33,7 +34,7 @@ _VALIDATORS = ("If-None-Match", "If-Modified-Since")
 class RefreshMiddleware:
     """Make requests conditional, and tell the refresher how each visit ended."""
 
-    def __init__(self, crawler: Crawler, refresher: Refresher) -> None:
+    def __init__(self, crawler: Crawler, refresher: AnyRefresher) -> None:
         self._crawler = crawler
         self._refresher = refresher
         self._visits = refresher.visits
@@ -48,7 +49,7 @@ class RefreshMiddleware:
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
         """Make the middleware for a crawler."""
-        return cls(crawler, Refresher.of(crawler))
+        return cls(crawler, refresher_of(crawler))
 
     def process_request(self, request: Request) -> Awaitable[None] | None:
         """Ask only for what has changed since the last visit, and nothing private on account of a site."""
@@ -171,7 +172,7 @@ class RefreshMiddleware:
         if response.status != 200 or "cached" in response.flags:
             self._refresher.source_answered(visit, response.status, self._refresher.clock())
         else:
-            read = await run_in_thread(self._refresher.read_source, visit.source, response.url, response.body)
+            read = await run_in_thread(self._refresher.read_source, visit, response.url, response.body)
             headers = [value.decode("latin-1") for value in response.headers.getlist("Link")]
             if (linked := linked_hubs(headers, response.url)).url:
                 read.hubs = linked

@@ -33,6 +33,7 @@ from crawlsched.refresh.commands import obey_pending
 from crawlsched.refresh.figures import Figures
 from crawlsched.refresh.first_minute import FIRST_MINUTE, minute
 from crawlsched.refresh.refresher import Refresher
+from crawlsched.refresh.shared.refresher import AnyRefresher, SharedRefresher, refresher_of
 from crawlsched.showing import escape_logs
 
 __all__ = ["Refresh"]
@@ -43,6 +44,7 @@ _HEARTBEAT_INTERVAL = 5.0
 _FIRST_SAMPLE = 3.0
 _STATS = "crawlsched"
 _COMMANDS_INTERVAL = 0.5
+_LOOK_INTERVAL = 0.1
 _WATCH_INTERVAL = 2.0
 # Long work (50,000 entries of a sitemap) is done in slices this far apart, each short enough for the slot clock.
 _WORK_INTERVAL = 0.004
@@ -81,7 +83,7 @@ class Refresh:
         self._work: CallLaterResult | None = None
         self._minute: CallLaterResult | None = None
         self._first_sample: CallLaterResult | None = None
-        self._jobs: CrawlJobs | None = None
+        self._jobs: dict[Refresher, CrawlJobs] = {}
         self._receiver: Receiver | None = None
         self._webhook: Webhook | None = None
         self._web: WebProcess | None = None
@@ -106,9 +108,9 @@ class Refresh:
         return extension
 
     @property
-    def _refresher(self) -> Refresher:
+    def _refresher(self) -> AnyRefresher:
         # Not in from_crawler: Scrapy's test helpers make extensions before there is a spider.
-        return Refresher.of(self._crawler)
+        return refresher_of(self._crawler)
 
     # -- the life of a crawl
 
@@ -134,11 +136,14 @@ class Refresh:
         refresher.on_work = self._start_working
         if refresher.has_work:
             self._start_working()
-        figures = Figures(refresher, self._stat)
-        # The first soon: a crawl that has just begun is looked at most.
-        self._first_sample = call_later(_FIRST_SAMPLE, figures.sample)
-        self._jobs = CrawlJobs(refresher, figures)
-        self._jobs.start()
+        for part in refresher.parts:
+            self._work_for(part, True)
+        if isinstance(refresher, SharedRefresher):
+            refresher.on_part = self._work_for
+            look = create_looping_call(partial(refresher.guard.run, "following the others", self._look))
+            look.start(_LOOK_INTERVAL, now=False)
+            self._timers.append(look)
+            return  # its settings ask for nothing of what follows
         if refresher.settings.web is not None:
             self._web = WebProcess(refresher.settings, refresher.collection.store.name)
             self._web.start()
@@ -175,8 +180,8 @@ class Refresh:
                 once.cancel()
         if self._receiver is not None:
             await self._receiver.stop()
-        if self._jobs is not None:
-            self._jobs.stop()
+        for jobs in self._jobs.values():
+            jobs.stop()
         for timer in self._timers:
             if timer.running:
                 timer.stop()
@@ -249,7 +254,25 @@ class Refresh:
     def _obey_commands(self) -> None:
         if self._refresher.is_open:
             self._refresher.follow_hours(self._refresher.clock())
-            obey_pending(self._refresher)
+            for part in self._refresher.parts:
+                obey_pending(part)
+
+    def _look(self) -> None:
+        if isinstance(self._refresher, SharedRefresher):
+            self._refresher.look(self._refresher.clock())
+
+    def _work_for(self, part: Refresher, is_open: bool) -> None:
+        """Begin or end the jobs of a collection, or of a shard that comes or goes."""
+        if is_open:
+            figures = None
+            if part is self._refresher:  # of the shards of one process Scrapy counts all together
+                figures = Figures(part, self._stat)
+                # The first soon: a crawl that has just begun is looked at most.
+                self._first_sample = call_later(_FIRST_SAMPLE, figures.sample)
+            self._jobs[part] = CrawlJobs(part, figures)
+            self._jobs[part].start()
+        elif (jobs := self._jobs.pop(part, None)) is not None:
+            jobs.stop()
 
     def _say_first_minute(self) -> None:
         self._minute = None

@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 from collections import deque
 from collections.abc import Sequence
+from functools import partial
 from itertools import chain
 from random import getrandbits
 from time import monotonic
@@ -33,8 +34,9 @@ from crawlsched.collection.request_templates import RequestTemplate, build_reque
 from crawlsched.exceptions import CrawlschedError
 from crawlsched.refresh.commands import obey_waiting
 from crawlsched.refresh.pings import announce, known_pages
-from crawlsched.refresh.refresher import NotForTheSpider, Refresher
+from crawlsched.refresh.refresher import NotForTheSpider
 from crawlsched.refresh.requested import Admitted, Asked
+from crawlsched.refresh.shared.refresher import AnyRefresher, SharedRefresher, refresher_of
 from crawlsched.settings import parse_bandwidth
 from crawlsched.showing import in_words
 from crawlsched.slot_clock import SlotClock
@@ -82,7 +84,7 @@ class Scheduler(BaseScheduler):
         Keeps the requests that are not refreshable pages.
     """
 
-    def __init__(self, crawler: Crawler, refresher: Refresher, fallback: BaseScheduler) -> None:
+    def __init__(self, crawler: Crawler, refresher: AnyRefresher, fallback: BaseScheduler) -> None:
         assert crawler.stats is not None
         self._crawler = crawler
         self._stats = crawler.stats
@@ -108,7 +110,7 @@ class Scheduler(BaseScheduler):
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
         """Make the scheduler for a crawler, and the one that was configured before it."""
-        refresher = Refresher.of(crawler)
+        refresher = refresher_of(crawler)
         path = refresher.settings.fallback_scheduler
         assert path is not None  # the add-on sets it
         fallback: BaseScheduler = build_from_crawler(load_object(path), crawler)
@@ -147,6 +149,7 @@ class Scheduler(BaseScheduler):
             private,
             refresher.sent,
             lambda host: hosts.crawl_delay.get(hosts.number(host), 0.0) if hosts.crawl_delay else 0.0,
+            refresher.may_send if isinstance(refresher, SharedRefresher) else None,
         )
         engine.downloader.handlers = paced  # type: ignore[assignment]
 
@@ -271,8 +274,11 @@ class Scheduler(BaseScheduler):
         int
             How many were taken: not those of pages that were crawled or announced by the same source just now.
         """
+        now = self._refresher.clock()
+        if isinstance(self._refresher, SharedRefresher):
+            return self._refresher.signal(urls, source, now)
         pages, _ = known_pages(self._refresher, urls)
-        return announce(self._refresher, pages, source, self._refresher.clock())
+        return announce(self._refresher, pages, source, now)
 
     # -- pages from requests
 
@@ -315,7 +321,7 @@ class Scheduler(BaseScheduler):
         if admitted is Admitted.ONCE:
             return self._untracked(request, call)
         self._has_been_busy = self._has_been_busy or admitted is Admitted.NEW
-        return admitted is Admitted.NEW
+        return admitted in (Admitted.NEW, Admitted.ELSEWHERE)
 
     # -- slots
 
@@ -323,7 +329,8 @@ class Scheduler(BaseScheduler):
         if self._closed:
             exit_with_1(self._crawler)
             raise CloseSpider("crawlsched_cannot_start")
-        self._refresher.guard.run("obeying commands", lambda: obey_waiting(self._refresher))
+        for part in self._refresher.parts:
+            self._refresher.guard.run("obeying commands", partial(obey_waiting, part))
         self._refresher.start_slots()
         self._arm(0.0)
 
@@ -451,7 +458,7 @@ class Scheduler(BaseScheduler):
                 dont_filter=is_own,
                 meta={
                     "crawlsched_source": visit.source,
-                    "crawlsched_named_by_site": not is_own and self._refresher.sources[visit.source].kind != "robots",
+                    "crawlsched_named_by_site": not is_own and self._refresher.visited_source(visit).kind != "robots",
                     "download_maxsize": self._longest_source,
                 },
             )
@@ -579,7 +586,7 @@ class _VisitErrback:
 
     __slots__ = ("_refresher", "_token", "spiders_own")
 
-    def __init__(self, refresher: Refresher, token: int, spiders_own: Any) -> None:
+    def __init__(self, refresher: AnyRefresher, token: int, spiders_own: Any) -> None:
         self._refresher = refresher
         self._token = token
         self.spiders_own = spiders_own
@@ -602,7 +609,7 @@ class _DownloaderSlots:
     It uses names without underscore only; should a later Scrapy take them away, our own count of open visits remains.
     """
 
-    def __init__(self, crawler: Crawler, refresher: Refresher) -> None:
+    def __init__(self, crawler: Crawler, refresher: AnyRefresher) -> None:
         self._crawler = crawler
         self._hosts = refresher.hosts
         self._visits = refresher.visits

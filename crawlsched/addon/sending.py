@@ -62,6 +62,8 @@ class PacedHandlers:
         Told of the time at which a request is written, and whether no slot has paid for it.
     crawl_delay : callable
         Gives the seconds that a host's robots.txt wants between two requests; 0: it says nothing.
+    may_send : callable, optional
+        Asked right before a request goes, with the token of its visit; None: it always may.
     """
 
     def __init__(
@@ -73,6 +75,7 @@ class PacedHandlers:
         private: PrivateAddresses,
         sent: Callable[[float, bool], None],
         crawl_delay: Callable[[str], float],
+        may_send: Callable[[object], bool] | None = None,
     ) -> None:
         self._crawler = crawler
         self._handlers = handlers
@@ -81,6 +84,7 @@ class PacedHandlers:
         self._private = private
         self._sent = sent
         self._crawl_delay = crawl_delay
+        self._may_send = may_send
         self._names = Names()
         self._timer: CallLaterResult | None = None
         self._answered: dict[str, float] = {}
@@ -174,6 +178,8 @@ class PacedHandlers:
         except BaseException:  # the crawl ends while it waits
             self._line.remove(turn)
             raise
+        if self._may_send is not None and not self._may_send(request.meta.get("crawlsched_visit")):
+            raise NotSent("Its host is another process's by now.")
 
     def _let_go(self) -> None:
         """Let go whoever's turn has come, and come back for the next."""
@@ -183,6 +189,10 @@ class PacedHandlers:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
+        if self._may_send is not None and not self._may_send(None):
+            if len(self._line):
+                self._timer = call_later(_LONGEST_WAIT, self._come_back)
+            return
         while (turn := self._line.leave(self._clock())) is not None:
             turn.callback(None)
         if len(self._line) and self._timer is None:

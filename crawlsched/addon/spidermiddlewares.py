@@ -10,7 +10,7 @@ from scrapy.crawler import Crawler
 from scrapy.http import Response
 
 from crawlsched.exceptions import NotThePage
-from crawlsched.refresh.refresher import Refresher
+from crawlsched.refresh.shared.refresher import AnyRefresher, refresher_of
 from crawlsched.visits.calls import CALL_META, Call
 
 __all__ = ["DeliveryMiddleware"]
@@ -23,7 +23,7 @@ class DeliveryMiddleware:
     extension counts what comes out of the pipelines, and the scheduler takes the requests.
     """
 
-    def __init__(self, refresher: Refresher) -> None:
+    def __init__(self, refresher: AnyRefresher) -> None:
         self._refresher = refresher
         self._deliveries = refresher.deliveries
         self._clock = refresher.clock
@@ -31,7 +31,7 @@ class DeliveryMiddleware:
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
         """Make the middleware for a crawler."""
-        return cls(Refresher.of(crawler))
+        return cls(refresher_of(crawler))
 
     async def process_start(self, start: AsyncIterator[Any]) -> AsyncIterator[Any]:
         """Pass everything on, and note when start() has ended."""
@@ -39,7 +39,7 @@ class DeliveryMiddleware:
             async for output in start:
                 yield output
         finally:
-            self._refresher.starts.has_ended = True
+            self._refresher.start_ended()
 
     async def process_spider_output(self, response: Response, result: AsyncIterator[Any]) -> AsyncIterator[Any]:
         """Pass everything on, and note what there was and how the callback ended."""
@@ -48,7 +48,7 @@ class DeliveryMiddleware:
         if delivery is None:
             call = Call()
         else:
-            leads = self._refresher.starts.leads(delivery.page, token)
+            leads = self._refresher.leads(delivery.page, token)
             call = Call(token, delivery.page, from_start=leads)
         try:
             async for output in result:

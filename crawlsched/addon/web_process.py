@@ -38,7 +38,7 @@ class WebProcess:
         self._told = {
             "database": settings.database_url,
             "collection": collection,
-            "shard": settings.shard,
+            "shard": 0,
             "settings": {
                 "CRAWLSCHED_WEB": f"[{host}]:{port}" if ":" in host else f"{host}:{port}",
                 "CRAWLSCHED_WEB_TOKEN": str(settings.web_token),

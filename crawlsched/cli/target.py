@@ -103,7 +103,7 @@ def find_target(arguments: argparse.Namespace) -> Target:
         If there is no such database or collection, or several collections and none is named.
     """
     database, settings, is_project = database_of(arguments)
-    shard = settings.shard if arguments.shard is None else arguments.shard
+    shard = 0 if arguments.shard is None else arguments.shard
     collection = arguments.collection or settings.collection
     if collection is None or (arguments.collection is None and is_named_by_arguments(collection)):
         collection = _only_collection(database, shard)

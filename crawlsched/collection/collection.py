@@ -18,6 +18,7 @@ from crawlsched.collection.facts_cache import FactsCache
 from crawlsched.collection.hosts import Hosts
 from crawlsched.collection.page_rules import PageRules, limits
 from crawlsched.collection.request_templates import RequestDigest, RequestTemplate
+from crawlsched.collection.shard import Shard
 from crawlsched.collection.side_thread import Aside
 from crawlsched.collection.snapshot_file import SnapshotFile, Unusable
 from crawlsched.collection.unsaved import Unsaved
@@ -36,7 +37,18 @@ from crawlsched.pages.variants import Variants, variant_fingerprint
 from crawlsched.planner import Plan, Planner, plan_in_force, readable
 from crawlsched.settings import Settings
 from crawlsched.sources.sources import Sources
-from crawlsched.store import TRACE_COLUMNS, Batch, Host, KeptText, NewPage, PageFacts, Store, WriteBehind, sound_pages
+from crawlsched.store import (
+    TRACE_COLUMNS,
+    Batch,
+    Host,
+    KeptText,
+    Lease,
+    NewPage,
+    PageFacts,
+    Store,
+    WriteBehind,
+    sound_pages,
+)
 
 __all__ = ["Collection", "FoundPage", "give_memory_back", "load_pages", "planner_for"]
 
@@ -92,6 +104,8 @@ class Collection:
         Names the class that makes them.
     rng : random.Random
         Chooses which visits put validators on trial.
+    shard : Shard, optional
+        What this is of a shared collection; None: it is one of its own.
 
     Attributes
     ----------
@@ -110,9 +124,11 @@ class Collection:
         request_fingerprint: Callable[[str], bytes],
         fingerprinter: str,
         rng: Random,
+        shard: Shard | None = None,
     ) -> None:
         self.settings = settings
-        self.hosts = Hosts(shares=dict(settings.host_shares))
+        self._shard = shard
+        self.hosts = Hosts(shares=dict(settings.host_shares)) if shard is None else shard.hosts
         self.rules = PageRules(settings.pages)
         self.sources = Sources(settings.sitemap_interval)
         self.index = PageIndex()
@@ -147,30 +163,50 @@ class Collection:
         StoreError
             If the database cannot be used, or another process owns the collection.
         """
-        settings = self.settings
-        assert settings.collection is not None
-        self.store = Store.open(
-            settings.database_url, settings.collection, settings.shard, upgrade=settings.database_upgrade
-        )
+        self.store = self._open_store()
         owner = self.store.owner()
         #: What the crawl before said of itself.
         self.last_status = owner.status if owner is not None else {}
         try:
-            self.lease = self.store.take_lease(self._spider)
+            self.lease = self._take_lease()
             if self.is_worth_compiling(self.store.next_page()):
                 self.use_compiled()
             if not self.credentials.keep:
                 self.store.rewrite_templates(without_credentials)
             self._load(now)
+            self.store.save_grid(self.planner.grid, self.planner.posterior.rates.tolist())
         except BaseException:
-            self.store.close()
+            self._close_store()
             raise
-        self.store.save_grid(self.planner.grid, self.planner.posterior.rates.tolist())
         self.write_behind = WriteBehind(self.store)
+        if self._shard is not None:
+            return
         # What was loaded stays; going through it again at each full collection would stop the slot clock.
         gc.collect()
         gc.freeze()
         give_memory_back()
+
+    def _open_store(self) -> Store:
+        settings = self.settings
+        if self._shard is not None:
+            return self._shard.shared.store(self._shard.number)
+        assert settings.collection is not None
+        return Store.open(settings.database_url, settings.collection, upgrade=settings.database_upgrade)
+
+    def _take_lease(self) -> Lease:
+        if self._shard is None:
+            return self.store.take_lease(self._spider)
+        self.store.lease = self._shard.lease  # claimed already
+        return self._shard.lease
+
+    def _close_store(self) -> None:
+        if self._shard is None:  # shards have one database in common
+            self.store.close()
+
+    def abandon(self) -> None:
+        """Let go of a shard that another process has claimed: what is not written yet is not ours to write."""
+        self.aside.close(0.0)
+        self.write_behind.close(0.0)
 
     def is_worth_compiling(self, n_pages: int) -> bool:
         """Whether so many pages are worth loading compiled code, which has not been asked for yet."""
@@ -186,7 +222,8 @@ class Collection:
 
     def close(self, now: float) -> None:
         """Write everything down and give the lease back; in half a minute at most, whatever the database does."""
-        self.store.database.answer_within = _LAST_ANSWERS
+        if self._shard is None:
+            self.store.database.answer_within = _LAST_ANSWERS
         self.aside.close(_LAST_WORK_ASIDE)
         self.flush(now)
         writer = self.write_behind
@@ -206,8 +243,9 @@ class Collection:
         except StoreError as error:
             logger.error("The lease is not given back, so the next start may have to wait for half a minute: %s", error)
         finally:
-            self.store.close()
-            gc.unfreeze()
+            self._close_store()
+            if self._shard is None:
+                gc.unfreeze()
 
     def _leave_plan(self, now: float) -> None:
         """Keep the co-changes found since the last plan, which the next crawl would otherwise have to find again."""
@@ -229,7 +267,9 @@ class Collection:
 
     def _snapshot_file(self) -> SnapshotFile | None:
         # It holds no rows of the estimators that CRAWLSCHED_ESTIMATOR names; the store does.
-        return SnapshotFile.of(self.settings, self.store) if self.planner.learned is None else None
+        if self.planner.learned is not None or self._shard is not None:
+            return None
+        return SnapshotFile.of(self.settings, self.store)
 
     def _load_snapshot(self, now: float) -> bool:
         """Begin with what the last crawl left, if the store is as it was then; return whether that was so."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
@@ -60,6 +61,8 @@ class Hosts:
         self.names: list[str] = []
         self.crawl_delay: dict[int, float] = {}
         self._numbers: dict[str, int] = {}
+        # Where shards share their hosts, one may be loaded in a thread.
+        self._adding = threading.Lock()
         self._rest_until: dict[int, float] = {}
         self._asked_at: dict[int, float] = {}
         # By host that fails: errors in a row, when the last one that counted came, and until when the host rests.
@@ -80,8 +83,10 @@ class Hosts:
         """Return the number of a host, giving it one if it is new."""
         number = self._numbers.get(name)
         if number is None:
-            number = self._numbers[name] = len(self.names)
-            self.names.append(name)
+            with self._adding:
+                number = self._numbers.setdefault(name, len(self.names))
+                if number == len(self.names):
+                    self.names.append(name)
             share = self._shares.get(name, self._shares.get("*")) if self._shares else None
             if share is not None:
                 self._share[number] = share

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crawlsched.change_signals import FurtherRow
-from crawlsched.store import Batch, ChangeRow, Host, KeptText, NewPage, ObservationRow, PageFacts, Source
+from crawlsched.store import Batch, ChangeRow, Host, KeptText, NewPage, ObservationRow, Outgoing, PageFacts, Source
 
 __all__ = ["Unsaved"]
 
@@ -165,6 +165,16 @@ class Unsaved:
     def command(self, command: int, result: Any, now: float) -> None:
         """A command of the command line was obeyed."""
         self._batch.finished[command] = (now, result)
+        self._touch(now)
+
+    def outgoing(self, row: Outgoing, now: float) -> None:
+        """Something was found for another shard."""
+        self._batch.outgoing.append(row)
+        self._touch(now)
+
+    def received(self, sender: str, number: int, now: float) -> None:
+        """What another shard's owner has handed over was taken in."""
+        self._batch.received.append((sender, number))
         self._touch(now)
 
     def forget(self, pages: Collection[int]) -> None:

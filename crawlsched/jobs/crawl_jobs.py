@@ -141,7 +141,7 @@ class CrawlJobs:
     With ``CRAWLSCHED_JOBS = False`` two are left: adopting the plans that ``crawlsched jobs`` makes, and sampling.
     """
 
-    def __init__(self, refresher: Refresher, figures: Figures) -> None:
+    def __init__(self, refresher: Refresher, figures: Figures | None) -> None:
         self._refresher = refresher
         self._figures = figures
         self._settings = refresher.settings
@@ -161,7 +161,8 @@ class CrawlJobs:
             self._refresher.poll_sources(self._refresher.clock())
         else:
             self._every(_ADOPT_INTERVAL, self.adopt_newest)
-        self._every(_SAMPLE_INTERVAL, self.sample)
+        if self._figures is not None:
+            self._every(_SAMPLE_INTERVAL, self.sample)
         self._scheduler.start()
         if self._settings.jobs:
             self._replan_later()
@@ -185,7 +186,7 @@ class CrawlJobs:
             )
             self._plan = made
             refresher.adopt(made, refresher.clock())
-            self._figures.rank()
+            self._rank()
             await self._compile()
             del visits, snapshot
             await run_in_thread(give_memory_back)
@@ -201,7 +202,7 @@ class CrawlJobs:
         if newest is not None:
             self._newest_plan = newest.id
             self._refresher.adopt(Plan.from_dict(newest.data, self._refresher.hosts.number), self._refresher.clock())
-            self._figures.rank()
+            self._rank()
             await self._compile()
 
     async def _compile(self) -> None:
@@ -215,9 +216,14 @@ class CrawlJobs:
         """Put the sitemaps whose time has come in line for a slot."""
         self._refresher.poll_sources(self._refresher.clock())
 
+    def _rank(self) -> None:
+        if self._figures is not None:
+            self._figures.rank()
+
     async def sample(self) -> None:
         """Take the figures of this minute."""
-        self._figures.sample()
+        if self._figures is not None:
+            self._figures.sample()
 
     async def prune(self) -> None:
         """Delete observations that are older than CRAWLSCHED_OBSERVATION_RETENTION, and unused request templates."""

@@ -170,7 +170,8 @@ class Announcing:
             if position % _ENTRIES_AT_ONCE == _ENTRIES_AT_ONCE - 1:
                 yield
             known = self._sources.number("sitemap", child.url)
-            self._admission.add_source("sitemap", child.url, now, parent=number, named_by=named_by)
+            if not self._admission.add_source("sitemap", child.url, now, parent=number, named_by=named_by):
+                continue
             child_number = self._sources.number("sitemap", child.url)
             if child_number is None:
                 refused.append(child.url)
@@ -261,6 +262,8 @@ class Announcing:
         """Entries of unknown URLs: they become pages, unless they were told to be forgotten."""
         now = self._clock()
         entries = self._public(number, read.unknown[part])
+        if self._admission.is_of_a_shard:
+            entries = [entry for entry in entries if not self._admission.is_elsewhere(self._found(entry), now)]
         forgotten = self._collection.store.tombstones.cover([entry.url for entry in entries])
         found: dict[bytes, UnknownEntry] = {}  # two spellings of one URL are one page
         for entry, is_forgotten in zip(entries, forgotten, strict=True):

@@ -47,6 +47,8 @@ class Delivering:
         ``count(name, n=1)`` adds to a statistic.
     delivers_unchanged : bool, default False
         Whether the spider gets what did not change, too.
+    tell_parent : callable, optional
+        See `Deliveries`.
 
     Attributes
     ----------
@@ -55,9 +57,17 @@ class Delivering:
     """
 
     def __init__(
-        self, collection: Collection, owing: Owing, count: Callable[..., None], *, delivers_unchanged: bool = False
+        self,
+        collection: Collection,
+        owing: Owing,
+        count: Callable[..., None],
+        *,
+        delivers_unchanged: bool = False,
+        tell_parent: Callable[[int, float], None] | None = None,
     ) -> None:
-        self.deliveries = Deliveries(delivered=self._delivered, failed=self._failed, given_up=self._given_up)
+        self.deliveries = Deliveries(
+            delivered=self._delivered, failed=self._failed, given_up=self._given_up, tell_parent=tell_parent
+        )
         self.ended_pages: list[int] = []
         self._collection = collection
         self._owing = owing

@@ -18,7 +18,7 @@ import logging
 import time
 from collections import deque
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from math import inf, isfinite
 from pathlib import Path
 from random import Random
@@ -33,16 +33,18 @@ from scrapy.utils.python import global_object_name
 from crawlsched.change_signals import absolute_sitemaps
 from crawlsched.collection.collection import Collection
 from crawlsched.collection.project import anchored, argument_digests, named_collection
+from crawlsched.collection.shard import Shard
 from crawlsched.content.reading import Body, Content
 from crawlsched.content.recipe_choice import Recipes
 from crawlsched.content.ruling import Ruling
 from crawlsched.exceptions import DatabaseReplaced
-from crawlsched.pages.marks import START
+from crawlsched.pages.marks import RECRAWL, START
 from crawlsched.planner import Plan, Snapshot
 from crawlsched.refresh.announcements import Announcing
 from crawlsched.refresh.delivering import Delivering
 from crawlsched.refresh.first_minute import beginning
 from crawlsched.refresh.guard import Guard
+from crawlsched.refresh.handing_over import FOUND, PAGE, SOURCE, Elsewhere, HandingOver, found_again
 from crawlsched.refresh.mishaps import Mishaps
 from crawlsched.refresh.other_recipes import OtherRecipes
 from crawlsched.refresh.owing import Owing
@@ -55,7 +57,7 @@ from crawlsched.refresh.watchdog import Watchdog
 from crawlsched.settings import Settings
 from crawlsched.slot_clock import SlotClock
 from crawlsched.sources.source_reading import SourceRead
-from crawlsched.store import Outcome, PageFacts, Source
+from crawlsched.store import Outcome, PageFacts, Source, host_of
 from crawlsched.visits.one_pass import OnePass
 from crawlsched.visits.probes import Probes
 from crawlsched.visits.starts import Starts
@@ -64,7 +66,7 @@ from crawlsched.visits.visits import Visit, Visits
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
-__all__ = ["Body", "Content", "Fetched", "ForSpider", "NotForTheSpider", "Refresher"]
+__all__ = ["Body", "Content", "Fetched", "ForSpider", "NotForTheSpider", "OneOfSeveral", "Refresher"]
 
 logger = logging.getLogger(__name__)
 
@@ -85,6 +87,32 @@ _SWEEP_INTERVAL = 5.0
 
 class NotForTheSpider(IgnoreRequest):
     """The response told us what we wanted to know, and there is nothing new in it for the spider."""
+
+
+@dataclass(frozen=True)
+class OneOfSeveral:
+    """What the refresher of one shard has in common with those of the other shards of its process.
+
+    Attributes
+    ----------
+    shard : Shard
+    tokens : iterator of int
+        Of its visits: no two shards have the same.
+    guard : Guard
+    tell_parent : callable
+        Told of the end of what a delivery of any shard may wait for.
+    handing_over : HandingOver
+        Numbers what is for shards of other processes.
+    start_has_ended : bool
+        Whether start() had ended before this shard was claimed.
+    """
+
+    shard: Shard
+    tokens: Iterator[int]
+    guard: Guard
+    tell_parent: Callable[[int, float], None]
+    handing_over: HandingOver
+    start_has_ended: bool
 
 
 class Refresher:
@@ -109,6 +137,8 @@ class Refresher:
         Chooses which visits are probed.
     arguments : mapping of str to str, optional
         Digests of the spider's arguments.
+    several : OneOfSeveral, optional
+        None: the collection has no shards, and this is its only refresher.
     """
 
     _of: ClassVar[WeakKeyDictionary[Any, Refresher]] = WeakKeyDictionary()
@@ -125,17 +155,20 @@ class Refresher:
         fingerprinter: str = "",
         obeys_robots: bool = True,
         arguments: Mapping[str, str] | None = None,
+        several: OneOfSeveral | None = None,
     ) -> None:
         self._arguments = dict(arguments or {})
         self.settings = settings
         self.clock = clock
         self.count = count
         self.request_fingerprint = request_fingerprint
-        self.collection = Collection(settings, spider, request_fingerprint, fingerprinter, rng)
+        self._several = several
+        shard = None if several is None else several.shard
+        self.collection = Collection(settings, spider, request_fingerprint, fingerprinter, rng, shard)
         self.planner = self.collection.planner
         self.hosts = self.collection.hosts
         self.sources = self.collection.sources
-        self.visits = Visits()
+        self.visits = Visits(None if several is None else several.tokens)
         self.probes = Probes(rng, lambda: self.planner.makes_first_copies, enabled=settings.probes)
         self.slots = SlotClock(settings.bandwidth, clock())
         self.hosts.bandwidth = settings.bandwidth
@@ -159,6 +192,7 @@ class Refresher:
         self.lost_database: str | None = None
         self._owned = True
         self.starts = Starts(settings.starts_first)
+        self.starts.has_ended = several is not None and several.start_has_ended
         self.one_pass = None
         if settings.one_pass:
             self.one_pass = OnePass(self.planner, None if settings.one_pass is True else settings.one_pass)
@@ -174,6 +208,7 @@ class Refresher:
             owe=self.owing.ask,
             withhold=self.collection.withheld.note,
             asks_robots=not obeys_robots,
+            elsewhere=None if several is None else Elsewhere(several.shard, several.handing_over),
         )
         self._announcing = Announcing(
             self.collection,
@@ -184,7 +219,11 @@ class Refresher:
             clock=clock,
         )
         self._delivering = Delivering(
-            self.collection, self.owing, count, delivers_unchanged=settings.callback_on_unchanged
+            self.collection,
+            self.owing,
+            count,
+            delivers_unchanged=settings.callback_on_unchanged,
+            tell_parent=None if several is None else several.tell_parent,
         )
         self._responses = Responses(
             self.collection,
@@ -195,8 +234,9 @@ class Refresher:
             lambda source, now: self._announcing.nothing_new(source, now, ok=False),
             self._delivering,
             settings.min_change,
+            self._admission.is_elsewhere,
         )
-        self.guard = Guard(count, clock)
+        self.guard = Guard(count, clock) if several is None else several.guard
         self.watchdog = Watchdog(clock())
         self.mishaps = Mishaps(self.collection, self.visits, count)
         self._recipes = Recipes(settings)
@@ -233,6 +273,12 @@ class Refresher:
 
     @classmethod
     def _for(cls, crawler: Crawler) -> Self:
+        settings, name, others = cls.arguments_for(crawler)
+        return cls(settings, name, **others)
+
+    @staticmethod
+    def arguments_for(crawler: Crawler) -> tuple[Settings, str, dict[str, Any]]:
+        """Return what a refresher of a crawler is made with: settings, the spider's name, and the rest by name."""
         assert crawler.stats is not None
         # Wall-clock time once, the monotonic clock from then on: a clock that is set back or forward moves no slot.
         offset = time.time() - time.monotonic()
@@ -243,24 +289,30 @@ class Refresher:
         settings = replace(settings, database_url=anchored(settings.database_url, Path.cwd()))
         if spider is not None and settings.collection is not None:
             settings = replace(settings, collection=named_collection(settings.collection, name, arguments))
-        return cls(
-            settings,
-            name,
-            arguments=argument_digests(arguments),
-            count=crawler.stats.inc_value,
-            request_fingerprint=lambda url: crawler.request_fingerprinter.fingerprint(Request(url)),
-            clock=lambda: offset + time.monotonic(),
-            rng=Random(),
-            fingerprinter=global_object_name(type(crawler.request_fingerprinter)),
-            obeys_robots=crawler.settings.getbool("ROBOTSTXT_OBEY"),
-        )
+        others = {
+            "arguments": argument_digests(arguments),
+            "count": crawler.stats.inc_value,
+            "request_fingerprint": lambda url: crawler.request_fingerprinter.fingerprint(Request(url)),
+            "clock": lambda: offset + time.monotonic(),
+            "rng": Random(),
+            "fingerprinter": global_object_name(type(crawler.request_fingerprinter)),
+            "obeys_robots": crawler.settings.getbool("ROBOTSTXT_OBEY"),
+        }
+        return settings, name, others
 
     # -- opening and closing
 
     def open(self) -> None:
         """Open the store and load the collection."""
+        self.collection.open(self.clock())
+        self.begin()
+
+    def begin(self) -> None:
+        """Begin with what the collection has loaded, which a thread may have done."""
+        if self._several is not None:
+            self._begin_shard(self._several.shard)
+            return
         now = self.clock()
-        self.collection.open(now)
         if (unusable := self.collection.snapshot_unusable) is not None:
             self.count("crawlsched/snapshot/unusable" if unusable else "crawlsched/snapshot/used")
         self._say_other_arguments()
@@ -297,6 +349,22 @@ class Refresher:
         if any(rule.max_interval for rule in self.settings.pages):
             return "CRAWLSCHED_PAGES, with CRAWLSCHED_MAX_CRAWL_INTERVAL,"
         return f"CRAWLSCHED_MAX_CRAWL_INTERVAL = {self.settings.max_crawl_interval:g} s"
+
+    def _begin_shard(self, shard: Shard) -> None:
+        now = self.clock()
+        self.is_open = True
+        self._admission.weighing.weigh_all(self.clock, self.add_work)
+        for url in self.settings.sitemap_urls:
+            if shard.owns(host_of(url)):
+                self._admission.add_source("sitemap", url, now)
+        self._outgoing.warm_up()
+        self.planner.catch_up(self.clock())
+        self.starts.begin(self.clock(), self.planner.bandwidth)
+
+    @property
+    def parts(self) -> Sequence[Refresher]:
+        """The refreshers of all shards: this one."""
+        return (self,)
 
     def known_pages(self) -> tuple[int, int]:
         """Return how many pages are known, and how many of them were crawled; O(pages)."""
@@ -396,6 +464,30 @@ class Refresher:
     def take_in(self, named: Mapping[str, float | None], now: float) -> dict[str, int]:
         """Take in pages by their URLs and, where it is stated, their importance; return what became of them."""
         return self._admission.named(named, self.request_fingerprint, now)
+
+    def start_ended(self) -> None:
+        """start() has ended."""
+        self.starts.has_ended = True
+
+    def leads(self, page: int, token: int) -> bool:
+        """Whether a response is of a start request that goes first, or of what it led to."""
+        return self.starts.leads(page, token)
+
+    def take_over(self, kind: str, data: Mapping[str, Any], now: float) -> None:
+        """Take in what another process has found for this shard."""
+        if kind == PAGE:
+            admitted, page = self._admission.requested(Asked.from_dict(data), now)
+            if admitted is Admitted.NEW:
+                self.collection.n_awaited += 1
+            elif admitted is Admitted.ONCE and page >= 0:
+                self.owing.ask(page, RECRAWL, now)
+                self.planner.force([page], now)
+        elif kind == SOURCE:
+            self._admission.add_source(str(data["kind"]), str(data["url"]), now, named_by=data["named_by"])
+        elif kind == FOUND:
+            self._admission.found(found_again(data), now)
+        else:
+            raise ValueError(f"{kind!r} is handed over by another version; let all processes have the same.")
 
     def weigh(self, pages: Sequence[int], importance: Sequence[float], now: float) -> int:
         """Somebody says what these pages are worth; see `Weighing.weigh`."""
@@ -514,9 +606,13 @@ class Refresher:
         """Put the sources whose time has come in line for a slot (a job calls this)."""
         return self.sources.mark_due(now)
 
-    def read_source(self, number: int, url: str, body: bytes) -> SourceRead:
+    def visited_source(self, visit: Visit) -> Source:
+        """Return the source that a visit is to."""
+        return self.sources[visit.source]
+
+    def read_source(self, visit: Visit, url: str, body: bytes) -> SourceRead:
         """Read a sitemap or robots.txt; runs in a thread, and changes nothing."""
-        return self._announcing.read_source(number, url, body)
+        return self._announcing.read_source(visit.source, url, body)
 
     def source_read(
         self, visit: Visit, read: SourceRead, etag: str | None, last_modified: str | None, now: float

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
@@ -14,9 +15,11 @@ from crawlsched.collection.request_templates import RequestDigest, RequestTempla
 from crawlsched.pages import NEW
 from crawlsched.pages.marks import AWAITED, BY_START, NEWS, SIGHTS, START
 from crawlsched.pages.variants import MOST_OF_A_URL, asked_variant, variant_fingerprint
+from crawlsched.refresh.handing_over import Elsewhere
 from crawlsched.refresh.weighing import Weighing
 from crawlsched.settings import Settings
-from crawlsched.store import host_of
+from crawlsched.sources.sources import POLLED_KINDS
+from crawlsched.store import Outgoing, host_of
 from crawlsched.visits.calls import Call
 
 __all__ = ["Admission", "Admitted", "Asked"]
@@ -26,6 +29,8 @@ logger = logging.getLogger(__name__)
 # A page whose links brought other data at so many sights running makes no news by that, until they stand still.
 _RESTLESS = 4
 _LINKS = "links"
+# Meta of one dispatch of a request, which say nothing of its page.
+_OF_ONE_DISPATCH = ("crawlsched_", "is_start_request", "_")
 
 
 class Admitted(StrEnum):
@@ -37,6 +42,8 @@ class Admitted(StrEnum):
     KNOWN = "known"
     #: The page is known, and the request goes out once, as it stands.
     ONCE = "once"
+    #: It is for a shard that another process owns, and was handed over.
+    ELSEWHERE = "elsewhere"
     #: It was told to be forgotten.
     FORGOTTEN = "forgotten"
 
@@ -75,6 +82,44 @@ class Asked(NamedTuple):
         """Whether start() made it."""
         return bool(self.meta.get("is_start_request"))
 
+    def to_dict(self) -> dict[str, Any]:
+        """Return what the owner of another shard needs, as JSON."""
+        return {
+            "url": self.url,
+            "fingerprint": self.request_fingerprint.hex(),
+            "host": self.host,
+            "template": None if self.template is None else self.template.data,
+            "importance": self.importance,
+            "meta": _plain(self.meta),
+            # start() yields the same requests in every process, and the owner of the shard has its own.
+            "again": self.again and not self.is_start,
+        }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Asked:
+        """Return the request that another process has handed over."""
+        return cls(
+            str(data["url"]),
+            bytes.fromhex(data["fingerprint"]),
+            str(data["host"]),
+            RequestTemplate(dict(data["template"])) if data["template"] else None,
+            data["importance"],
+            dict(data["meta"]),
+            bool(data["again"]),
+        )
+
+
+def _plain(meta: Mapping[str, Any]) -> dict[str, Any]:
+    """Keep of a request's meta what can be written down; the template has the rest, as it is kept of any page."""
+    kept: dict[str, Any] = {}
+    for name, value in meta.items():
+        if name == "crawlsched_page" or not str(name).startswith(_OF_ONE_DISPATCH):
+            try:
+                kept[str(name)] = json.loads(json.dumps(value))
+            except (TypeError, ValueError):
+                continue
+    return kept
+
 
 class Admission:
     """How pages and sources come in.
@@ -93,6 +138,8 @@ class Admission:
         ``withhold(host, reason, url, now)`` notes that something does not reach the spider.
     asks_robots : bool
         Whether robots.txt has to be asked for here: with ROBOTSTXT_OBEY Scrapy reads it, and tells us what it says.
+    elsewhere : Elsewhere, optional
+        Takes what is of other shards; None: there are none.
     """
 
     def __init__(
@@ -104,6 +151,7 @@ class Admission:
         owe: Callable[[int, int, float], None],
         withhold: Callable[[str, str, str, float], None],
         asks_robots: bool,
+        elsewhere: Elsewhere | None = None,
     ) -> None:
         self._collection = collection
         self._settings = settings
@@ -111,6 +159,7 @@ class Admission:
         self._owe = owe
         self._withhold = withhold
         self._asks_robots = asks_robots and settings.sitemaps_from_robots
+        self._elsewhere = elsewhere
         self.weighing = Weighing(collection, settings, count)
         self._said_too_many = False
 
@@ -272,14 +321,44 @@ class Admission:
             self.add(found, now)
         return {"new": len(found), "weighed": weighed, "forgotten": sum(forgotten)}
 
+    def found(self, found: FoundPage, now: float) -> None:
+        """Take in a page that another process's site has named, unless it is known or was told to be forgotten."""
+        if self._collection.variants.pages(found.request_fingerprint):
+            return
+        if not self._collection.store.tombstones.cover([found.url])[0]:
+            self.add([found], now)
+
+    @property
+    def is_of_a_shard(self) -> bool:
+        """Whether there are other shards, to which something may belong."""
+        return self._elsewhere is not None
+
+    def is_elsewhere(self, found: FoundPage, now: float) -> bool:
+        """Hand a page over if it is of another shard; return whether it was."""
+        if self._elsewhere is None or self._elsewhere.owns(found.host):
+            return False
+        self._send(self._elsewhere.found(found, now), now)
+        return True
+
+    def _send(self, row: Outgoing | None, now: float) -> None:
+        if row is not None:
+            self._collection.unsaved.outgoing(row, now)
+            self._count("crawlsched/handed_over")
+
     def add_source(
         self, kind: str, url: str, now: float, parent: int | None = None, named_by: str | None = None
-    ) -> None:
-        """Take a source of ChangeSignals in, unless it is known; `named_by` is the host whose robots.txt names it."""
+    ) -> bool:
+        """Take a source of ChangeSignals in, unless it is known; return False if another shard gets it.
+
+        `named_by` is the host whose robots.txt names it.
+        """
+        if self._elsewhere is not None and kind in POLLED_KINDS and not self._elsewhere.owns(host := host_of(url)):
+            self._send(self._elsewhere.source(kind, url, host, named_by, now), now)
+            return False
         is_new = self._collection.sources.number(kind, url) is None
         source = self._collection.sources.add(kind, url, host_of(url), now, parent, named_by)
-        if source is None:
-            return
-        self._collection.unsaved.source(source, now)
-        if is_new:
-            self._count(f"crawlsched/sources/{kind}")
+        if source is not None:
+            self._collection.unsaved.source(source, now)
+            if is_new:
+                self._count(f"crawlsched/sources/{kind}")
+        return True

@@ -84,6 +84,8 @@ class Responses:
         How responses get to the spider.
     min_change : float
         A smaller change counts as none; see `ruling.ruling`.
+    is_elsewhere : callable
+        Hands a page over if it is another shard's, and says whether it was.
     """
 
     def __init__(
@@ -96,6 +98,7 @@ class Responses:
         source_ended: Callable[[int, float], None],
         delivering: Delivering,
         min_change: float = 0.0,
+        is_elsewhere: Callable[[FoundPage, float], bool] = lambda found, now: False,
     ) -> None:
         self._delivering = delivering
         self._observation = -1
@@ -107,6 +110,7 @@ class Responses:
         self._count = count
         self._request_fingerprint = request_fingerprint
         self._source_ended = source_ended
+        self._is_elsewhere = is_elsewhere
         #: Told of each ruling on content: the visit, the content, the ruling.
         self.on_ruling: Callable[[Visit, Content, Ruling], None] = lambda visit, content, ruled: None
 
@@ -339,6 +343,9 @@ class Responses:
             data = self._collection.credentials.complete(old.template, old.template_data)
             template = RequestTemplate(dict(data)) if data else None
             found = FoundPage(to.url, base, host_of(to.url), importance, template, old.depth, old.variant)
+            if self._is_elsewhere(found, now):  # its owner crawls it, and delivers what it says
+                self.end(visit, Outcome.MOVED, now, fetched)
+                return ForSpider.UNCHANGED
             page = self._collection.add_pages([found], now)[0]
             self._count("crawlsched/pages/found")
         elif self._planner.in_flight(page):

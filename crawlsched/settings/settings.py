@@ -47,6 +47,7 @@ from crawlsched.settings.values import (
     read_webhook,
     read_withhold,
 )
+from crawlsched.sharing import LARGEST_NUMBER, is_number_of_shards
 
 __all__ = ["PREFIX", "SETTINGS", "Setting", "Settings", "without_effect"]
 
@@ -100,11 +101,16 @@ def _read_crawl_value(value: object) -> str:
     return str(value)
 
 
-def _read_shard(value: object) -> int:
-    """Read the number of a shard; there is one."""
-    if read_count(value) != 0:
-        raise ValueError("0: several processes cannot share a collection yet; give each its own CRAWLSCHED_COLLECTION")
-    return 0
+def _read_shards(value: object) -> int:
+    """Read into how many shards a collection is divided."""
+    allowed = f"None or a power of two from 2 to {LARGEST_NUMBER}"
+    try:
+        n = read_count(value)
+    except ValueError:
+        raise ValueError(allowed) from None
+    if not is_number_of_shards(n):
+        raise ValueError(allowed)
+    return n
 
 
 def _setting(default: object, read: Callable[[object], Any], meaning: str, *, secret: bool = False) -> Any:
@@ -161,7 +167,13 @@ class Settings:
         "The name under which the pages are kept; the spider's name and arguments may stand in it: `'{name}-{tag}'`. "
         "`None`: the spider's name.",
     )
-    shard: int = _setting(0, _read_shard, "`0`. Others are refused: several processes cannot share a collection yet.")
+    shards: int | None = _setting(
+        None,
+        read_optional(_read_shards),
+        "Into how many shards, a power of two, a new collection is divided, so that the same command started several "
+        "times, on one machine or on many, is one crawl at one `CRAWLSCHED_BANDWIDTH`; PostgreSQL only. `None`: one "
+        "process owns it.",
+    )
     crawl_value: str = _setting(
         "posterior",
         _read_crawl_value,
@@ -531,6 +543,7 @@ def _contradictions(values: Mapping[str, Any]) -> list[str]:
             "CRAWLSCHED_WEBSUB needs CRAWLSCHED_RECEIVER, where notices are received, and CRAWLSCHED_RECEIVER_URL, "
             "where hubs reach it; at least one of them is None."
         )
+    mistakes += _not_with_shards(values)
     if set(_RECIPE.values()) <= values.keys():
         try:
             recipe(**{name: values[setting] for name, setting in _RECIPE.items()})
@@ -548,6 +561,25 @@ def _contradictions(values: Mapping[str, Any]) -> list[str]:
             recipe_from(written)
         except (ValueError, TypeError) as error:
             mistakes.append(f"CRAWLSCHED_FINGERPRINTS[{where!r}]: {error}")
+    return mistakes
+
+
+def _not_with_shards(values: Mapping[str, Any]) -> list[str]:
+    """Find what one process alone can have."""
+    if values.get("shards") is None:
+        return []
+    mistakes = []
+    if str(values.get("database_url", "")).startswith("sqlite"):
+        mistakes.append(
+            "CRAWLSCHED_SHARDS needs PostgreSQL, for several processes cannot share an SQLite file; name a server with "
+            "CRAWLSCHED_DATABASE_URL, or set CRAWLSCHED_SHARDS = None."
+        )
+    mistakes += [
+        f"CRAWLSCHED_{name.upper()} needs CRAWLSCHED_SHARDS = None: several processes that share a collection cannot "
+        "have it yet."
+        for name in ("one_pass", "receiver", "web", "webhook")
+        if values.get(name)
+    ]
     return mistakes
 
 
@@ -569,6 +601,12 @@ def _unknown_names(settings: Mapping[str, Any]) -> list[str]:
     ours = [str(name).removeprefix(PREFIX) for name in settings if str(name).startswith(PREFIX)]
     mistakes = []
     for name in sorted(set(ours).difference(known, _WITHOUT_EFFECT)):
+        if name == "SHARD":
+            mistakes.append(
+                f"{PREFIX}SHARD is no setting any more; with {PREFIX}SHARDS = 16, the same for all processes, they "
+                "divide the collection among themselves."
+            )
+            continue
         near = get_close_matches(name, known, n=1)
         hint = f"did you mean {PREFIX}{near[0]}?" if near else "all of them stand in docs/reference/settings.md."
         mistakes.append(f"{PREFIX}{name} is not a setting; {hint}")

@@ -3,7 +3,7 @@
 Knows no Scrapy and decides nothing: `now` is an argument. Begin reading with `store`, then `models`.
 """
 
-from crawlsched.store.batch import Batch, ChangeRow, Host, KeptText, NewPage, ObservationRow, PageFacts, Source
+from crawlsched.store.batch import Batch, ChangeRow, Host, KeptText, NewPage, ObservationRow, Outgoing, PageFacts, Source
 from crawlsched.store.commands import Command
 from crawlsched.store.forgetting import FORGET_KINDS
 from crawlsched.store.lease import Lease, LeaseRow
@@ -29,6 +29,7 @@ __all__ = [
     "NewPage",
     "ObservationRow",
     "Outcome",
+    "Outgoing",
     "PageFacts",
     "Saved",
     "Source",

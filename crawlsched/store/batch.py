@@ -19,6 +19,7 @@ __all__ = [
     "KeptText",
     "NewPage",
     "ObservationRow",
+    "Outgoing",
     "PageFacts",
     "Source",
     "facts_with",
@@ -66,6 +67,17 @@ class ChangeRow(NamedTuple):
     time: float  # of the delivery
     is_new: bool  # the page's first copy
     observation: int | None  # the visit that found it
+
+
+class Outgoing(NamedTuple):
+    """What was found for a shard that another process may own."""
+
+    shard: int
+    sender: str  # the token of a member
+    number: int  # which the sender gives out: written twice, it is there once
+    kind: str
+    data: Mapping[str, Any]  # JSON
+    created_at: float
 
 
 class PageFacts(NamedTuple):
@@ -190,6 +202,10 @@ class Batch:
         Commands which are done: when, and with what result.
     retracted : dict of int to str
         Observations that are none after all: their visits taught nothing, and ended so.
+    outgoing : list of Outgoing
+        What is handed over to other shards.
+    received : list of (str, int)
+        Senders and numbers of what was handed over to this shard, and has become what else is in this batch.
     """
 
     since: float | None = None
@@ -211,6 +227,8 @@ class Batch:
     tombstones: dict[tuple[str, str], float] = field(default_factory=dict)
     finished: dict[int, tuple[float, Any]] = field(default_factory=dict)
     retracted: dict[int, str] = field(default_factory=dict)
+    outgoing: list[Outgoing] = field(default_factory=list)
+    received: list[tuple[str, int]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         if self.columns:
@@ -237,6 +255,8 @@ class Batch:
             + len(self.tombstones)
             + len(self.finished)
             + len(self.retracted)
+            + len(self.outgoing)
+            + len(self.received)
         )
 
     def merge(self, other: Batch) -> Batch:
@@ -258,6 +278,8 @@ class Batch:
             self.contents[page] = {**self.contents.get(page, {}), **changes}
         self.observations += other.observations
         self.changes += other.changes
+        self.outgoing += other.outgoing
+        self.received += other.received
         for page, text in other.texts.items():
             self.texts[page] = text.after(self.texts.get(page))
         for name in _REPLACED:

@@ -17,7 +17,7 @@ from crawlsched.store import models
 from crawlsched.store.database import Database
 from crawlsched.store.rows import json_like, to_json
 
-__all__ = ["Lease", "LeaseRow", "lease_row"]
+__all__ = ["Lease", "LeaseRow", "ShardLease", "lease_row", "me", "shards_of"]
 
 Key = tuple[int, int]
 
@@ -27,6 +27,8 @@ STALE_AFTER = 30.0
 # Of the status of the owner before, what the next one has to know even if it ends before its first heartbeat.
 _TIMES = ("heartbeat_at", "released_at")
 _NOTES = ("last_sent_at", "paused_since")
+# Columns of the table that `LeaseRow` does not have.
+_OF_SHARDS = frozenset({"shard", "collection", "ready", "n_pages", "curve"})
 
 
 @dataclass(frozen=True)
@@ -43,6 +45,15 @@ class LeaseRow:
     heartbeat_at: float
     released_at: float | None
     status: dict[str, Any]
+    #: Of a shard that several processes share: its owner, its epoch, and until when that member's own lease is valid.
+    member: str | None = None
+    epoch: int = 0
+    expires_at: float | None = None
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether this is a shard of a collection that several processes share."""
+        return self.member is not None or self.epoch > 0
 
     def is_held(self, now: float, stale_after: float = STALE_AFTER) -> bool:
         """Say whether the owner is still running, as far as can be told.
@@ -58,6 +69,8 @@ class LeaseRow:
         stale_after : float
             Seconds.
         """
+        if self.is_shared:
+            return self.expires_at is not None and self.expires_at > now
         if self.released_at is not None:
             return False
         is_recent = now - self.heartbeat_at <= stale_after
@@ -118,6 +131,12 @@ class Lease:
                 time = database.clock(connection) if now is None else now
                 mine = _mine(spider, time)
                 row = lease_row(connection, key, lock=True)
+                if (n_shards := shards_of(connection, key[1])) is not None:
+                    raise CollectionInUse(
+                        f"The collection {name!r} has {n_shards} shards, which several processes share; set "
+                        f"CRAWLSCHED_SHARDS = {n_shards} to join them, or give this crawl another collection with "
+                        "CRAWLSCHED_COLLECTION."
+                    )
                 kept = {name: row.status[name] for name in _NOTES if name in row.status} if row is not None else {}
                 mine["status"] = to_json(kept)
                 if row is None:
@@ -174,11 +193,51 @@ class Lease:
             return result.rowcount == 1
 
 
+class ShardLease(Lease):
+    """The right to write a shard, which a member of a shared collection has claimed.
+
+    It is valid as long as nobody has claimed the shard after it: whoever writes looks at the epoch inside his own
+    transaction, and is never waited for longer than some seconds there.
+    """
+
+    def __init__(self, database: Database, key: Key, member: str, epoch: int, notes: dict[str, Any]) -> None:
+        super().__init__(database, key, f"{member}:{epoch}", notes)
+        self.member, self.epoch = member, epoch
+
+    def is_own(self, connection: Connection) -> bool:
+        """Say whether nobody has claimed the shard since, and keep it so until the end of the transaction."""
+        # A writer that is stopped, or cut off from the server, keeps nobody out for longer than this.
+        connection.exec_driver_sql("SET LOCAL idle_in_transaction_session_timeout = '3s'")
+        table = models.leases
+        mine = select(table.c.token).where(table.c.shard == self._key[0], table.c.collection == self._key[1])
+        # It lets renewals and other savers pass; only a claim, which takes the row for itself, passes it by.
+        return connection.execute(mine.with_for_update(read=True, key_share=True)).scalar() == self.token
+
+    def release(self, now: float | None = None) -> None:
+        """Give the shard back: the next member that has room for it claims it."""
+        self._change(heartbeat_at=now, released_at=now, member=None)
+
+
+def shards_of(connection: Connection, collection: int) -> int | None:
+    """Return how many shards a collection has; None: it is no shared one."""
+    table = models.budgets
+    found: int | None = connection.execute(
+        select(table.c.n_shards).where(table.c.shard == -1, table.c.collection == collection)
+    ).scalar()
+    return found
+
+
 def lease_row(connection: Connection, key: Key, *, lock: bool = False) -> LeaseRow | None:
-    """Read who owns a collection."""
-    table = models.leases
-    wanted = [column for column in table.c if column.name not in ("shard", "collection")]
-    statement = select(*wanted).where(table.c.shard == key[0], table.c.collection == key[1])
+    """Read who owns a collection, or one of its shards."""
+    table, members = models.leases, models.members
+    wanted = [column for column in table.c if column.name not in _OF_SHARDS]
+    expires_at = (
+        select(members.c.expires_at)
+        .where(members.c.shard == -1, members.c.collection == key[1], members.c.token == table.c.member)
+        .scalar_subquery()
+    )
+    statement = select(*wanted, expires_at.label("expires_at"))
+    statement = statement.where(table.c.shard == key[0], table.c.collection == key[1])
     row = connection.execute(statement.with_for_update() if lock else statement).one_or_none()
     return None if row is None else LeaseRow(**{**row._asdict(), "status": json_like(row.status, {}, "the lease")})
 
@@ -224,14 +283,21 @@ def is_stopped(pid: int) -> bool:
         return False
 
 
-def _mine(spider: str, now: float) -> dict[str, Any]:
+def me(spider: str) -> dict[str, Any]:
+    """Describe this process, for the rows in which it says that it owns something."""
     return {
-        "token": uuid.uuid4().hex,
         "host": socket.gethostname(),
         "machine": machine(),
         "pid": os.getpid(),
         "process_started": process_start(os.getpid()) or "",
         "spider": spider,
+    }
+
+
+def _mine(spider: str, now: float) -> dict[str, Any]:
+    return {
+        "token": uuid.uuid4().hex,
+        **me(spider),
         "started_at": now,
         "heartbeat_at": now,
         "released_at": None,

@@ -380,7 +380,59 @@ leases = Table(
     Column("heartbeat_at", Float(53), nullable=False),
     Column("released_at", Float(53)),
     Column("status", Text, nullable=False),  # JSON
+    # Of a shard that several processes share. The token is then that of the member, a colon, and the epoch.
+    Column("member", Text),  # who owns it as long as its row in `members` has not expired; NULL: nobody
+    Column("epoch", BigInteger, nullable=False, server_default=text("0")),  # higher with each owner
+    Column("ready", SmallInteger, nullable=False, server_default=text("0")),  # 0: its owner is still loading it
+    Column("n_pages", BigInteger, nullable=False, server_default=text("0")),
+    Column("curve", LargeBinary),  # its demand at `crawlsched.sharing.LEVELS`; NULL: not known yet
     PrimaryKeyConstraint("shard", "collection"),
+)
+
+# One row for each collection that processes share, with -1 for its shard: who changes a grant locks it first.
+budgets = Table(
+    "budgets",
+    metadata,
+    *_key(),
+    Column("n_shards", Integer, nullable=False),
+    Column("rate", Float(53), nullable=False),  # requests per second of all members together
+    Column("renewed_at", Float(53)),  # NULL: no member ever came
+    Column("hold_until", Float(53)),  # until then nobody rises or claims
+    Column("paused_since", Float(53)),
+    PrimaryKeyConstraint("shard", "collection"),
+)
+
+# The processes that share a collection, with -1 for the shard.
+members = Table(
+    "members",
+    metadata,
+    *_key(),
+    Column("token", Text, nullable=False),
+    Column("number", BigInteger, nullable=False),  # of its last renewal
+    Column("granted", Float(53), nullable=False),  # requests per second that it may send until it expires
+    Column("expires_at", Float(53), nullable=False),
+    Column("host", Text, nullable=False),
+    Column("machine", Text, nullable=False),
+    Column("pid", BigInteger, nullable=False),
+    Column("process_started", Text, nullable=False),
+    Column("spider", Text, nullable=False),
+    Column("version", Text, nullable=False),
+    Column("started_at", Float(53), nullable=False),
+    Column("status", Text, nullable=False),  # JSON
+    PrimaryKeyConstraint("shard", "collection", "token"),
+)
+
+# What processes have found for shards that are not theirs; the owner deletes a row where it writes what came of it.
+inbox = Table(
+    "inbox",
+    metadata,
+    *_key(),
+    Column("sender", Text, nullable=False),  # the token of a member
+    Column("number", BigInteger, nullable=False),  # the sender counts, so that what it writes twice is there once
+    Column("kind", Text, nullable=False),
+    Column("data", Text, nullable=False),  # JSON
+    Column("created_at", Float(53), nullable=False),
+    PrimaryKeyConstraint("shard", "collection", "sender", "number"),
 )
 
 tombstones = Table(

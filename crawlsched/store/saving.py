@@ -6,7 +6,7 @@ ever: when the transaction fails for such a reason it is repeated row by row, an
 
 import logging
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -18,12 +18,12 @@ from sqlalchemy import Connection, Dialect, Table
 
 from crawlsched.change_signals import part_number
 from crawlsched.store import models
-from crawlsched.store.batch import Batch, ChangeRow, KeptText, NewPage, ObservationRow
+from crawlsched.store.batch import Batch, ChangeRow, KeptText, NewPage, ObservationRow, Outgoing
 from crawlsched.store.database import is_row_error, reason
 from crawlsched.store.rows import clean, column_values, digest, likelihood_rows, plain, to_json, url_digest
-from crawlsched.store.statements import ROWS_AT_ONCE, Statement, insert, replacing_text, updating, upsert
+from crawlsched.store.statements import ROWS_AT_ONCE, Statement, deleting, insert, replacing_text, updating, upsert
 
-__all__ = ["Saved", "groups", "write", "write_carefully"]
+__all__ = ["Saved", "groups", "outgoing_group", "write", "write_carefully"]
 
 logger = logging.getLogger("crawlsched.store")
 
@@ -141,6 +141,7 @@ def groups(batch: Batch, key: tuple[int, int], dialect: Dialect, saved: Saved) -
     # A key named first is what the rows are sorted by; `updating` finds the row by it.
     _add_finished(made, batch)
     _add_retracted(made, batch)
+    _add_handed_over(made, batch)
     saved.cleaned += made.texts["texts"]
     saved.rows += sum(len(group.rows) for group in made.all)
     return made.all
@@ -308,6 +309,24 @@ def _add_retracted(made: _Groups, batch: Batch) -> None:
         ids = sorted(batch.retracted)
         columns: dict[str, Any] = {"id": ids, "changed": None, "outcome": [batch.retracted[id] for id in ids]}
         made.all.append(Group("observations", statement, statement.rows({**made.key, **columns}, len(ids))))
+
+
+def outgoing_group(rows: Sequence[Outgoing], collection: int, dialect: Dialect) -> Group:
+    """Make the group of what is handed over to other shards."""
+    statement = insert(models.inbox, ("shard", "collection", *Outgoing._fields[1:]), dialect)
+    columns: dict[str, Any] = dict(zip(Outgoing._fields, map(list, zip(*rows, strict=True)), strict=True))
+    columns["data"] = [to_json(dict(row.data)) for row in rows]
+    return Group("inbox", statement, statement.rows({**columns, "collection": collection}, len(rows)))  # type: ignore[dict-item]
+
+
+def _add_handed_over(made: _Groups, batch: Batch) -> None:
+    if batch.outgoing:
+        made.all.append(outgoing_group(batch.outgoing, made.key["collection"], made.dialect))
+    if batch.received:
+        statement = deleting(models.inbox, made.dialect)
+        senders, numbers = map(list, zip(*batch.received, strict=True))
+        columns: dict[str, Any] = {**made.key, "sender": senders, "number": numbers}
+        made.all.append(Group("inbox", statement, statement.rows(columns, len(batch.received))))
 
 
 def write(connection: Connection, batch_groups: list[Group]) -> None:

@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
-from sqlalchemy import Dialect, Insert, Table, bindparam, func, update
+from sqlalchemy import Dialect, Insert, Table, bindparam, delete, func, update
 from sqlalchemy.dialects import postgresql, sqlite
 
-__all__ = ["ROWS_AT_ONCE", "Statement", "insert", "replacing_text", "updating", "upsert"]
+__all__ = ["ROWS_AT_ONCE", "Statement", "deleting", "insert", "replacing_text", "updating", "upsert"]
 
 #: Rows in one statement, where many are written by one: 50 rows of 20 columns are far below SQLite's 32,766 values.
 ROWS_AT_ONCE = 50
@@ -93,6 +93,13 @@ def updating(table: Table, columns: tuple[str, ...], dialect: Dialect) -> Statem
         return Statement(compiled)
     names = Statement(compiled).names
     return Statement(compiled, _updating_many(table, names, tuple(column.name for column in table.primary_key)))
+
+
+@lru_cache(maxsize=16)
+def deleting(table: Table, dialect: Dialect) -> Statement:
+    """Delete rows found by their primary key."""
+    found = [column == bindparam(column.name, type_=column.type) for column in table.primary_key]
+    return Statement(delete(table).where(*found).compile(dialect=dialect))
 
 
 def _inserting(compiled: Any, dialect: Dialect) -> Statement:

@@ -28,7 +28,7 @@ from crawlsched.store import (
 from crawlsched.store.batch import Batch, Host, KeptText, ObservationRow, PageFacts, Source
 from crawlsched.store.commands import Command
 from crawlsched.store.database import Database, database_url, is_row_error
-from crawlsched.store.lease import STALE_AFTER, Lease, LeaseRow, lease_row
+from crawlsched.store.lease import STALE_AFTER, Lease, LeaseRow, ShardLease, lease_row
 from crawlsched.store.loading import page_blocks
 from crawlsched.store.rows import json_like, to_json
 from crawlsched.store.saving import Saved
@@ -602,6 +602,11 @@ class Store:
         """Change something, if this process still may; the error of a row that is refused is given on as it is."""
         with self._turn, self.database.explained("written"), self.database.writing() as connection:
             if self.lease is not None and not self.lease.is_own(connection):
+                if isinstance(self.lease, ShardLease):
+                    raise CollectionInUse(
+                        f"The shard {self.key[0]} of the collection {self.name!r} was taken over by another process, "
+                        "for this one was silent too long; nothing more of it is written by this one."
+                    )
                 raise CollectionInUse(
                     f"The collection {self.name!r} was taken over by another process, and nothing more is "
                     "written by this one; stop this crawl (crawlsched status shows the new owner)."

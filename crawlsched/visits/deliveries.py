@@ -62,6 +62,9 @@ class Deliveries:
         Called with the delivery and the time when a callback or a pipeline raised: the page stays undelivered.
     given_up : callable
         Called with the delivery and the time when its end was never announced.
+    tell_parent : callable, optional
+        Called with a token and the time when a request that is no page has ended, and the delivery that waits for it
+        may be another's. None: it is always one of these.
 
     Examples
     --------
@@ -81,10 +84,12 @@ class Deliveries:
         delivered: Callable[[Delivery, float], None],
         failed: Callable[[Delivery, float], None],
         given_up: Callable[[Delivery, float], None],
+        tell_parent: Callable[[int, float], None] | None = None,
     ) -> None:
         self._delivered = delivered
         self._failed = failed
         self._given_up = given_up
+        self._told = tell_parent or self.untracked_ended
         self._open: dict[int, Delivery] = {}
         self._of_page: dict[int, list[Delivery]] = {}
 
@@ -205,7 +210,7 @@ class Deliveries:
 
     def _tell_parent(self, delivery: Delivery, now: float) -> None:
         if delivery.parent is not None:
-            self.untracked_ended(delivery.parent, now)
+            self._told(delivery.parent, now)
 
     def _taken_out(self, token: object) -> Delivery | None:
         delivery = self._open.pop(token, None) if isinstance(token, int) else None

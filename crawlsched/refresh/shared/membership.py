@@ -1,0 +1,283 @@
+"""Membership: this process among those that share a collection, in a thread that renews its grant.
+
+The thread never waits for the crawling thread, nor the other way round: a crawl that is busy for some seconds keeps its
+shards, and one whose database is away stops sending by its own clock.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections import deque
+from collections.abc import Callable, Mapping
+from time import monotonic
+from typing import Any, NamedTuple
+
+from crawlsched.exceptions import CrawlschedError
+from crawlsched.sharing import RENEWAL_INTERVAL, Grant, Renewal, assigned, divided, read_curve
+from crawlsched.showing import in_words
+from crawlsched.store import Outgoing
+from crawlsched.store.members import Seen, SharedCollection
+
+__all__ = ["Membership", "Published"]
+
+logger = logging.getLogger(__name__)
+
+# After a failure, and while there is something to claim or to say, the next renewal comes sooner, seconds.
+_SOON = 0.3
+# So many shards are claimed at once; those of a member that died are loaded by all that are left.
+_CLAIMED_AT_ONCE = 16
+# A shard that could not be loaded is left to others for so many seconds.
+_AFTER_A_FAILURE = 15.0
+# Shards move to even out loads so long after the last move at the earliest; but who has less than half gets at once.
+_BETWEEN_MOVES = 30.0
+# Of its shards a member gives away this share in one renewal, while the others go on.
+_GIVEN_AT_ONCE = 0.25
+# Who owns no shard that is loaded may send so much of the rate: its spider may have to log in first.
+_LEAST_WANTED = 0.02
+
+
+class Published(NamedTuple):
+    """What the others have to know of a shard."""
+
+    shard: int
+    token: str
+    n_pages: int
+    curve: bytes | None
+
+
+class Membership:
+    """What this process owns and may send, kept up to date by a thread.
+
+    Parameters
+    ----------
+    shared : SharedCollection
+        On connections of its own, so that nothing of the crawl is waited for.
+    token : str
+        Names this member.
+    about : mapping
+        Who it is (`about_me`).
+    rate_now : callable, optional
+        Gives the rate that the collection should have at a time of the database's clock (CRAWLSCHED_HOURS); 0: nobody
+        sends. None: the one in the database stands.
+
+    Attributes
+    ----------
+    grant : Grant
+    owned : dict of int to int
+        Shards and their epochs, as the database said last. Replaced as a whole, before the grant is prolonged.
+    to_release : frozenset of int
+        Shards that another member should have.
+    targets : dict of int to float
+        What each loaded shard of the collection should get of the rate.
+    seen : Seen or None
+        The collection at the last renewal.
+    failure : str or None
+        Why the last renewal failed.
+    """
+
+    def __init__(
+        self,
+        shared: SharedCollection,
+        token: str,
+        about: Mapping[str, Any],
+        *,
+        rate_now: Callable[[float], float] | None = None,
+        clock: Callable[[], float] = monotonic,
+    ) -> None:
+        self.grant = Grant()
+        self.owned: dict[int, int] = {}
+        self.to_release: frozenset[int] = frozenset()
+        self.targets: dict[int, float] = {}
+        self.seen: Seen | None = None
+        self.failure: str | None = None
+        self.paused_since: float | None = None
+        self.rests_by_hours = False
+        self.is_claiming = True
+        #: What it says of itself with each renewal; the crawling thread replaces it.
+        self.status: dict[str, Any] = {}
+        self.token = token
+        self._shared = shared
+        self._about = about
+        self._rate_now = rate_now
+        self._clock = clock
+        self._ready: set[int] = set()
+        self._released: dict[int, int] = {}
+        self._given_up: dict[int, float] = {}
+        self._published: deque[Published] = deque()
+        self._outgoing: deque[Outgoing] = deque()
+        self._moved_at = self._clock()
+        self._owners: dict[int, str | None] = {}
+        self._leaving = False
+        self._ends = threading.Event()
+        self._poked = threading.Event()
+        self.renewed = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="crawlsched-membership", daemon=True)
+
+    # -- what the crawling thread says
+
+    def start(self) -> None:
+        """Begin to renew."""
+        self._thread.start()
+
+    def may_send(self, rate: float, shard: int | None = None) -> bool:
+        """Say whether a request may go out now, at this rate and for this shard (None: it is of none)."""
+        # In this order: a shard that was lost leaves `owned` before the deadline is put off.
+        if self._clock() >= self.grant.deadline or rate > self.grant.rate * (1.0 + 1e-9):
+            return False
+        return shard is None or self.owned.get(shard, 0) > self._released.get(shard, 0)
+
+    def mine(self) -> dict[int, int]:
+        """Return the shards that are ours, with their epochs, but for those that are being given back."""
+        # The answer to a renewal may be older than our word that we stop.
+        return {shard: epoch for shard, epoch in self.owned.items() if epoch > self._released.get(shard, 0)}
+
+    def publish(self, said: Published) -> None:
+        """Tell the others of a shard that is loaded; from then on it gets a share of the rate."""
+        self._ready.add(said.shard)
+        self._published.append(said)
+        self._poked.set()
+
+    def hand_over(self, row: Outgoing) -> None:
+        """Leave something for another shard that comes of no visit."""
+        self._outgoing.append(row)
+        self._poked.set()
+
+    def stops(self, shard: int, epoch: int, *, failed: bool = False) -> None:
+        """A shard is not sent for any more, and will be given back; `failed`: it could not be loaded."""
+        self._released[shard] = max(epoch, self._released.get(shard, 0))
+        self._ready.discard(shard)
+        if failed:
+            self._given_up[shard] = self._clock()
+
+    def leaves(self) -> None:
+        """Claim nothing any more."""
+        self._leaving = True
+
+    def end(self, timeout: float) -> None:
+        """End the thread, and with it the membership: the rate is free for others at once."""
+        self._leaving = True
+        self._ends.set()
+        self._poked.set()
+        self._thread.join(timeout)
+        try:
+            self._say()
+            self._shared.leave(self.token)
+        except CrawlschedError as error:
+            logger.warning("The others notice only after some seconds that this process has ended: %s", error)
+
+    # -- the thread
+
+    def _run(self) -> None:
+        while not self._ends.is_set():
+            try:
+                wait = self.renew()
+                if self.failure is not None:
+                    logger.warning("The grant is renewed again; nothing is lost.")
+                    self.failure = None
+            except Exception as error:  # the database is away: by our own clock nothing goes out after a while
+                if self.failure is None:
+                    logger.error(
+                        "The grant of this process cannot be renewed, so it stops sending within seconds and tries "
+                        "again: %s",
+                        in_words(error),
+                        exc_info=None if isinstance(error, CrawlschedError) else error,
+                    )
+                self.failure = in_words(error)
+                wait = _SOON
+            self.renewed.set()
+            self._poked.wait(wait)
+            self._poked.clear()
+
+    def renew(self) -> float:
+        """Say that this member lives, and take over the answer; return in how many seconds to come again."""
+        self._say()
+        seen = self._shared.look()
+        self._follow_hours(seen)
+        claims = self._decide(seen)
+        asked_at = self._clock()
+        number = self.grant.ask(asked_at)
+        mine = self._ready & self.mine().keys()
+        wants = sum(self.targets.get(shard, 0.0) for shard in mine)
+        if not mine:
+            wants = _LEAST_WANTED * seen.rate
+        said = Renewal(self.token, number, self.grant.using(asked_at), wants, tuple(claims))
+        renewed = self._shared.renew(said, self._about, self.status)
+        if renewed is None:
+            return _SOON
+        self.owned = renewed.answer.shards
+        self.grant.answered(number, renewed.answer.granted)
+        self.seen = seen
+        self.paused_since = renewed.paused_since
+        self.is_claiming = bool(claims)
+        is_rising = renewed.answer.granted < wants * 0.99
+        return _SOON if claims or (is_rising and not self.paused_since) else RENEWAL_INTERVAL
+
+    def _say(self) -> None:
+        """Write down what the crawling thread wants the others to know."""
+        while self._published:
+            said = self._published[0]
+            self._shared.publish(said.shard, said.token, n_pages=said.n_pages, curve=said.curve)
+            self._published.popleft()
+        if rows := list(self._outgoing):
+            self._shared.hand_over(rows)
+            for _ in rows:
+                self._outgoing.popleft()
+
+    def _follow_hours(self, seen: Seen) -> None:
+        if self._rate_now is None:
+            return
+        rate = self._rate_now(seen.now)
+        self.rests_by_hours = rate == 0.0
+        if rate not in (0.0, seen.rate):
+            self._shared.set_rate(rate)
+
+    def _decide(self, seen: Seen) -> list[int]:
+        """Reckon what everybody reckons alike: who should own what, and who gets how much. Return what to claim."""
+        owners = {
+            shard: row.member if seen.is_alive(row.member) or row.member == self.token else None
+            for shard, row in seen.shards.items()
+        }
+        self._divide(seen, owners)
+        n, now = len(owners), self._clock()
+        pages = sum(row.n_pages for row in seen.shards.values()) or 1
+        weights = {shard: 1.0 / n + row.n_pages / pages for shard, row in seen.shards.items()}
+        members = {token for token in seen.members if seen.is_alive(token)} | {self.token}
+        held = {shard: member for shard, member in owners.items() if member is not None}
+        target = assigned(weights, held, members)
+        if any(self._owners.get(shard) not in (None, member) for shard, member in held.items()):
+            self._moved_at = now
+        self._owners = {shard: member or self._owners.get(shard) for shard, member in owners.items()}
+        self.to_release = self._too_many(held, target, weights, members)
+        if self._leaving:
+            return []
+        return [
+            shard
+            for shard, member in owners.items()
+            if member is None
+            and target[shard] == self.token
+            and now - self._given_up.get(shard, -_AFTER_A_FAILURE) >= _AFTER_A_FAILURE
+        ][:_CLAIMED_AT_ONCE]
+
+    def _too_many(
+        self, held: dict[int, str], target: dict[int, str], weights: dict[int, float], members: set[str]
+    ) -> frozenset[int]:
+        """Return the shards to give away now."""
+        mine = [shard for shard, member in held.items() if member == self.token]
+        others = [shard for shard in mine if target[shard] != self.token]
+        load = dict.fromkeys(members, 0.0)
+        for shard, member in held.items():
+            load[member] += weights[shard]
+        somebody_joins = min(load.values()) < 0.5 * sum(load.values()) / len(load)
+        if not others or not (somebody_joins or self._clock() - self._moved_at >= _BETWEEN_MOVES):
+            return frozenset()
+        return frozenset(others[: max(1, int(_GIVEN_AT_ONCE * len(mine)))])
+
+    def _divide(self, seen: Seen, owners: dict[int, str | None]) -> None:
+        ready = [
+            shard
+            for shard, row in seen.shards.items()
+            if (shard in self._ready if owners[shard] == self.token else row.ready and owners[shard] is not None)
+        ]
+        curves = {shard: read_curve(seen.shards[shard].curve or b"") for shard in ready}
+        self.targets = divided(seen.rate, curves, {shard: seen.shards[shard].n_pages for shard in ready})

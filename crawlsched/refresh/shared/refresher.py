@@ -1,0 +1,776 @@
+"""The refresher of a process that crawls some shards of a shared collection.
+
+To Scrapy it is what `Refresher` is for a collection of one process. It has one slot clock, at the rate that this
+process was granted, and one refresher for each shard; each of its flows finds the shard and goes on there.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from math import inf
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from scrapy.crawler import Crawler
+
+from crawlsched.collection.collection import give_memory_back
+from crawlsched.collection.hosts import Hosts
+from crawlsched.collection.shard import Shard
+from crawlsched.collection.side_thread import Aside
+from crawlsched.exceptions import StoreError
+from crawlsched.planner import Plan
+from crawlsched.refresh.guard import Guard
+from crawlsched.refresh.handing_over import PAGE, HandingOver
+from crawlsched.refresh.pacing import Line, Pace
+from crawlsched.refresh.pings import announce, known_pages
+from crawlsched.refresh.refresher import Body, Content, Fetched, ForSpider, OneOfSeveral, Refresher
+from crawlsched.refresh.requested import Admitted, Asked
+from crawlsched.refresh.retry_after import retry_after
+from crawlsched.refresh.shared.membership import Membership, Published
+from crawlsched.refresh.shared.routing import AllDeliveries, AllVisits, Tokens
+from crawlsched.refresh.shared.turns import Turns
+from crawlsched.refresh.watchdog import Watchdog
+from crawlsched.settings import Settings
+from crawlsched.sharing import shard_of, written_curve
+from crawlsched.showing import in_words
+from crawlsched.slot_clock import SlotClock
+from crawlsched.sources.source_reading import SourceRead
+from crawlsched.store import Outcome, PageFacts, Source, host_of, schema
+from crawlsched.store.database import Database
+from crawlsched.store.members import Received, SharedCollection, about_me, new_token
+from crawlsched.visits.starts import Starts
+from crawlsched.visits.visits import Visit
+
+__all__ = ["AnyRefresher", "SharedRefresher", "refresher_of"]
+
+logger = logging.getLogger(__name__)
+
+SIGNAL = "signal"
+# A grant below this is none.
+_LEAST_RATE = 1e-6
+# Renewals wait for the database for so long, and are then tried again; a lease is twice as long.
+_ANSWER_WITHIN = 3.0
+# A process that begins loads what it can claim before its spider starts, for so many seconds at most.
+_LONGEST_BEGINNING = 10.0
+# A shard that is given away ends its visits first, for so many seconds at most.
+_LONGEST_DRAIN = 4.0
+_INBOX_INTERVAL = 0.5
+_TAKEN_AT_ONCE = 1_000
+_IN_ONE_STEP = 8
+# The others are told of a shard that has grown by this share, or was planned anew, at most every so many seconds.
+_GROWN, _BETWEEN_NEWS = 0.1, 2.0
+_COUNTED_OVER = 60.0
+_SLOT_KINDS = ("used", "idle", "no_free_host", "paid", "paused")
+
+
+class SharedRefresher:
+    """Some shards of a collection, kept fresh together.
+
+    Parameters
+    ----------
+    settings : Settings
+        With `shards`.
+    spider : str
+        The spider's name.
+    clock : callable
+        Gives POSIX seconds and never goes back.
+    count : callable
+        ``count(name, n=1)`` adds to a statistic.
+    **others
+        As for `Refresher`, of which there is one for each shard.
+
+    Attributes
+    ----------
+    on_part : callable or None
+        ``on_part(refresher, is_open)`` is told of each shard that begins or ends here.
+    """
+
+    def __init__(
+        self, settings: Settings, spider: str, *, clock: Callable[[], float], count: Callable[..., None], **others: Any
+    ) -> None:
+        assert settings.shards is not None
+        self.settings = settings
+        self.clock = clock
+        self.count = count
+        self.hosts = Hosts()
+        self.guard = Guard(count, clock)
+        self.slots = SlotClock(settings.bandwidth, clock())
+        self.line: Line[Any] = Line(Pace(settings.bandwidth))
+        self.starts = Starts(settings.starts_first)
+        self.one_pass = None
+        self.last_sent_at: float | None = None
+        self.lost_database: str | None = None
+        self.not_data: dict[str, int] = {}
+        self.is_open = False
+        self.on_rate: Callable[[], None] | None = None
+        self.on_part: Callable[[Refresher, bool], None] | None = None
+        self.mishaps = self
+        self.planner = self
+        self.collection = self
+        self.withheld = self
+        self._on_work: Callable[[], None] | None = None
+        self._spider = spider
+        self._others = others
+        self._token = new_token()
+        self._parts: dict[int, Refresher] = {}
+        self._epochs: dict[int, int] = {}
+        self._loading: set[int] = set()
+        self._draining: dict[int, float] = {}
+        self._closing: dict[int, Iterator[Callable[[], None] | None]] = {}
+        self._tokens = Tokens()
+        self.visits = AllVisits(self._tokens, self._parts, self.hosts, self._part_of_host)
+        self.deliveries = AllDeliveries(self._tokens, self._parts)
+        self._turns = Turns()
+        self._aside = Aside()
+        self._watchdog = Watchdog(clock())
+        self._rate = 0.0
+        self._paused_by = False
+        self._inbox_read_at = -inf
+        self._under_way: set[tuple[str, int]] = set()
+        self._published: dict[int, tuple[float, int, Plan | None]] = {}
+        self._slot_counts = dict.fromkeys(_SLOT_KINDS, 0)
+        self._sent: deque[tuple[float, int]] = deque()
+        self._n_before = 0
+
+    # -- opening and closing
+
+    def open(self) -> None:
+        """Join those who share the collection, and load the shards that nobody has."""
+        settings = self.settings
+        assert settings.collection is not None
+        assert settings.shards is not None
+        if settings.database_upgrade:
+            schema.upgrade(settings.database_url)
+        else:
+            schema.check(settings.database_url)
+        self._database = Database(settings.database_url)
+        self._renewing = Database(settings.database_url, answer_within=_ANSWER_WITHIN)
+        self.shared = SharedCollection.open(self._database, settings.collection, settings.shards, settings.bandwidth)
+        n = self.shared.n_shards
+        if n != settings.shards:
+            logger.warning(
+                "The collection %r has %d shards, and keeps them: CRAWLSCHED_SHARDS = %d counts where one is made.",
+                settings.collection,
+                n,
+                settings.shards,
+            )
+        self._handing_over = HandingOver(self._token, n)
+        hours = settings.hours
+        self._membership = Membership(
+            SharedCollection(self._renewing, self.shared.name, self.shared.number, n),
+            self._token,
+            about_me(self._spider),
+            rate_now=None if hours is None else lambda now: hours.rate_at(now, settings.bandwidth),
+        )
+        self._membership.start()
+        self._begin()
+        self.is_open = True
+        seen = self._membership.seen
+        logger.info(
+            "Collection %r in %s is shared: this process has %d of its %d shards, and %g of %g requests a second; "
+            "`crawlsched status` shows all.",
+            self.shared.name,
+            self.shared.database.name,
+            len(self._parts),
+            n,
+            self._membership.grant.rate,
+            settings.bandwidth if seen is None else seen.rate,
+        )
+        if seen is not None and hours is None and seen.rate != settings.bandwidth:
+            logger.warning(
+                "The rate of the collection %r is %g requests a second, and that of these settings, %g, is not used; "
+                "`crawlsched bandwidth` sets it for all processes.",
+                self.shared.name,
+                seen.rate,
+                settings.bandwidth,
+            )
+
+    def _begin(self) -> None:
+        """Load what nobody has, before the spider starts: its first requests are then for pages that are known."""
+        until = self.clock() + _LONGEST_BEGINNING
+        membership = self._membership
+        membership.renewed.wait(_LONGEST_BEGINNING)
+        while self.clock() < until:
+            claimed = {shard: e for shard, e in membership.mine().items() if shard not in self._parts}
+            for shard, epoch in sorted(claimed.items()):
+                part = self._part(shard, epoch)
+                part.collection.open(self.clock())
+                self._begun(shard, epoch, part)
+            membership.renewed.clear()
+            membership.renewed.wait(_ANSWER_WITHIN)
+            is_known = membership.seen is not None and membership.failure is None
+            if is_known and self._parts.keys() >= membership.mine().keys() and not membership.is_claiming:
+                return
+        if membership.seen is None:
+            raise StoreError(f"The collection {self.shared.name!r} cannot be joined: {membership.failure}")
+
+    def _part(self, shard: int, epoch: int) -> Refresher:
+        """Make the refresher of a shard, without its pages."""
+        several = OneOfSeveral(
+            Shard(self.shared, shard, self.shared.lease(shard, self._token, epoch), self.hosts),
+            self._tokens.of(shard),
+            self.guard,
+            self.deliveries.untracked_ended,
+            self._handing_over,
+            self.starts.has_ended,
+        )
+        part = Refresher(
+            self.settings, self._spider, clock=self.clock, count=self.count, several=several, **self._others
+        )
+        part.planner.set_bandwidth(self.settings.bandwidth / self.shared.n_shards, self.clock())
+        return part
+
+    def _begun(self, shard: int, epoch: int, part: Refresher) -> None:
+        """A shard is loaded: from now on it gets its share."""
+        part.begin()
+        part.on_work = self._work_came
+        self._parts[shard], self._epochs[shard] = part, epoch
+        if part.has_work:
+            self._work_came()
+        self._publish(shard, self.clock())
+        self.count("crawlsched/shards/claimed")
+        if self.on_part is not None:
+            self.on_part(part, True)
+
+    def _publish(self, shard: int, now: float) -> None:
+        part = self._parts[shard]
+        plan = part.planner.plan
+        curve = None if plan is None or not len(plan.demand) else written_curve(plan.demand)
+        token = self.shared.lease(shard, self._token, self._epochs[shard]).token
+        self._published[shard] = (now, len(part.collection.index), part.planner.plan)
+        self._membership.publish(Published(shard, token, len(part.collection.index), curve))
+
+    def _has_news(self, shard: int, now: float) -> bool:
+        """Whether a shard has grown or was planned anew since the others were told of it."""
+        at, n_pages, plan = self._published[shard]
+        if now - at < _BETWEEN_NEWS:
+            return False
+        part = self._parts[shard]
+        return plan is not part.planner.plan or abs(len(part.collection.index) - n_pages) > _GROWN * n_pages
+
+    def start_slots(self) -> None:
+        """Let the grid of slots begin now: the time that loading took is not paid back."""
+        now = self.clock()
+        self.slots = SlotClock(max(self._rate, _LEAST_RATE), now)
+        self.line.pace = Pace(max(self._rate, _LEAST_RATE), now)
+        self.starts.begin(now, self.settings.bandwidth)
+
+    def closing(self) -> Iterator[Callable[[], None] | None]:
+        """Give every shard back, then the rate; see `Refresher.closing`."""
+        if not self.is_open:
+            return
+        self.is_open = False
+        self._membership.leaves()
+        for shard in list(self._parts):
+            part = self._parts[shard]
+            self._stop_for(shard)
+            yield from part.closing()
+            del self._parts[shard]
+        for closing in list(self._closing.values()):
+            yield from closing
+        yield lambda: self._end()
+
+    def _end(self) -> None:
+        self._aside.close(_ANSWER_WITHIN)
+        self._membership.end(_ANSWER_WITHIN)
+        self._renewing.close()
+        self._database.close()
+
+    # -- shards come and go
+
+    @property
+    def parts(self) -> Sequence[Refresher]:
+        """The refreshers of the shards that this process has loaded."""
+        return list(self._parts.values())
+
+    def look(self, now: float) -> None:
+        """Follow what the membership has heard since the last time; a timer calls this some times a second."""
+        if not self.is_open:
+            return
+        self._aside.collect()
+        self._adopt_rate(now)
+        owned = self._membership.mine()
+        for shard in [shard for shard, epoch in self._epochs.items() if owned.get(shard) != epoch]:
+            if shard in self._parts:
+                self._lose(shard)
+        for shard, epoch in owned.items():
+            if shard not in self._parts and shard not in self._loading and shard not in self._closing:
+                self._load(shard, epoch)
+        for shard in self._membership.to_release:
+            if shard in self._parts and shard not in self._draining:
+                self._draining[shard] = now + _LONGEST_DRAIN
+        for shard, until in list(self._draining.items()):
+            part = self._parts.get(shard)
+            if part is None:
+                del self._draining[shard]
+            elif now >= until or not (part.visits or part.deliveries):
+                self._give_back(shard)
+        self._divide(now)
+        if now - self._inbox_read_at >= _INBOX_INTERVAL and self._parts:
+            self._inbox_read_at = now
+            self._aside.run("reading what was handed over", self._read_inbox, self._received)
+
+    def _adopt_rate(self, now: float) -> None:
+        rate = self._membership.grant.rate
+        rests = self.rests
+        if rate != self._rate:
+            self._rate = rate
+            if rate > _LEAST_RATE:
+                self.slots.set_rate(rate, now)
+                self.line.pace.set_rate(rate, now)
+        elif rests == self._paused_by:
+            return
+        self._paused_by = rests
+        if self.on_rate is not None:
+            self.on_rate()
+
+    def _divide(self, now: float) -> None:
+        """Tell each shard what it gets: it reckons its rounds by that, and the others what it would make of more."""
+        targets = self._membership.targets
+        for shard, part in self._parts.items():
+            target = targets.get(shard, 0.0)
+            if target > _LEAST_RATE and abs(target - part.planner.bandwidth) > 0.01 * target:
+                part.planner.set_bandwidth(target, now)
+            if self._has_news(shard, now):
+                self._publish(shard, now)
+        n = self._n_before + sum(part.visits.dispatched for part in self._parts.values())
+        self._sent.append((now, n))
+        while now - self._sent[0][0] > _COUNTED_OVER:
+            self._sent.popleft()
+        since, n_then = self._sent[0]
+        rates = [(targets.get(s, 0.0), part.planner.threshold) for s, part in self._parts.items()]
+        total = sum(rate for rate, _ in rates)
+        self._membership.status = {
+            "shards": len(self._parts),
+            "pages": sum(len(part.collection.index) for part in self._parts.values()),
+            "dispatched": n,
+            "sent_per_second": (n - n_then) / (now - since) if now > since else 0.0,
+            "threshold": sum(rate * threshold for rate, threshold in rates) / total if total else None,
+            "slots": {**self._slot_counts, "missed": self.slots.missed},
+            "rests": self.rests,
+        }
+
+    def _load(self, shard: int, epoch: int) -> None:
+        part = self._part(shard, epoch)
+        self._loading.add(shard)
+
+        def load() -> Exception | None:
+            try:
+                part.collection.open(self.clock())
+            except Exception as error:
+                return error
+            return None
+
+        def loaded(error: Exception | None) -> None:
+            self._loading.discard(shard)
+            if error is not None:
+                logger.error("The shard %d cannot be loaded, and is left to another process: %s", shard, error)
+                self._membership.stops(shard, epoch, failed=True)
+                lease = self.shared.lease(shard, self._token, epoch)
+                self._aside.run(f"giving back the shard {shard}", lambda: lease.release())
+            elif self._membership.mine().get(shard) != epoch or not self.is_open:
+                part.collection.abandon()
+            else:
+                self._begun(shard, epoch, part)
+
+        self._aside.run(f"loading the shard {shard}", load, loaded)
+
+    def _stop_for(self, shard: int) -> None:
+        """Send nothing more for a shard."""
+        self._membership.stops(shard, self._epochs.pop(shard))
+        self._draining.pop(shard, None)
+        self._turns.leave(shard)
+        self._n_before += self._parts[shard].visits.dispatched
+        if self.on_part is not None:
+            self.on_part(self._parts[shard], False)
+
+    def _give_back(self, shard: int) -> None:
+        """Write a shard down and give it back, for another process should have it."""
+        self._stop_for(shard)
+        self.count("crawlsched/shards/released")
+        self._closing[shard] = self._parts.pop(shard).closing()
+        self._close_on(shard)
+
+    def _close_on(self, shard: int) -> None:
+        for step in self._closing[shard]:
+            if step is not None:
+                self._aside.run(f"closing the shard {shard}", partial(_whatever_happens, step), self._closed(shard))
+                return
+        del self._closing[shard]
+        self._aside.run("giving memory back", give_memory_back)
+
+    def _lose(self, shard: int) -> None:
+        """Another process has claimed a shard, for this one was silent: what is not written is not ours any more."""
+        self._stop_for(shard)
+        part = self._parts.pop(shard)
+        part.is_open = False
+        self.count("crawlsched/shards/lost")
+        logger.warning("The shard %d was taken over by another process, for this one was silent too long.", shard)
+        self._closing[shard] = iter(())
+        abandon = partial(_whatever_happens, part.collection.abandon)
+        self._aside.run(f"closing the shard {shard}", abandon, self._closed(shard))
+
+    def _closed(self, shard: int) -> Callable[[None], None]:
+        return lambda _: self._close_on(shard)
+
+    # -- what others have found
+
+    def _read_inbox(self) -> list[Received]:
+        return self.shared.received(list(self._parts), _TAKEN_AT_ONCE)
+
+    def _received(self, rows: list[Received]) -> None:
+        # What has been written down as taken in is not read again.
+        self._under_way &= {(row.sender, row.number) for row in rows}
+        by_shard: dict[int, list[Received]] = {}
+        for row in rows:
+            if (row.sender, row.number) not in self._under_way and row.shard in self._parts:
+                self._under_way.add((row.sender, row.number))
+                by_shard.setdefault(row.shard, []).append(row)
+        for shard, some in by_shard.items():
+            self._parts[shard].add_work(self._take_in(self._parts[shard], some))
+
+    def _take_in(self, part: Refresher, rows: list[Received]) -> Iterator[None]:
+        for position, row in enumerate(rows, 1):
+            now = self.clock()
+            try:
+                if row.kind == SIGNAL:
+                    pages, _ = known_pages(part, row.data["urls"])
+                    announce(part, pages, str(row.data["source"]), now)
+                else:
+                    part.take_over(row.kind, row.data, now)
+                self.count("crawlsched/handed_over/received")
+            except (ValueError, TypeError, KeyError, AttributeError) as error:
+                logger.error("What was handed over (%s) is damaged and left out: %s", row.kind, error)
+            # With what has come of it, in one transaction.
+            part.collection.unsaved.received(row.sender, row.number, now)
+            if position % _IN_ONE_STEP == 0:
+                yield
+
+    def signal(self, urls: Sequence[str], source: str, now: float) -> int:
+        """Announce that pages may have changed, wherever they are; return how many of this process's were taken."""
+        taken, elsewhere = 0, dict[str, list[str]]()
+        for url in urls:
+            part = self._part_of_host(host := host_of(url))
+            if part is None:
+                elsewhere.setdefault(host, []).append(url)
+                continue
+            pages, _ = known_pages(part, [url])
+            taken += announce(part, pages, source, now)
+        for host, some in elsewhere.items():
+            row = self._handing_over.row(host, SIGNAL, {"urls": some, "source": source, "again": True}, now)
+            assert row is not None
+            self._membership.hand_over(row)
+        return taken
+
+    # -- which shard
+
+    def _part_of_host(self, host: str) -> Refresher | None:
+        return self._parts.get(shard_of(host, self.shared.n_shards))
+
+    def _part_of(self, visit: Visit) -> Refresher | None:
+        shard = self._tokens.shard_of(visit.token)
+        return None if shard is None else self._parts.get(shard)
+
+    def _own(self, visit: Visit) -> Refresher:
+        part = self._part_of(visit)
+        if part is None:
+            raise KeyError(f"{visit} is of a shard that this process does not have any more.")
+        return part
+
+    def may_send(self, token: object = None) -> bool:
+        """Say whether a request may be written at this moment: the last look, right before it goes."""
+        shard = self._tokens.shard_of(token)
+        if shard is not None and shard not in self._parts:
+            return False
+        if self._membership.may_send(self._rate, shard):
+            return True
+        if shard is not None and (visit := self.visits.get(token)) is not None:
+            self.resolve(visit, Outcome.DROPPED, self.clock())  # the page goes again when it may
+        return False
+
+    # -- a request is made
+
+    def requested(self, asked: Asked, now: float) -> Admitted:
+        """The spider asks for a page: of a shard that is here, or it is handed over."""
+        if (part := self._part_of_host(asked.host)) is not None:
+            return part.requested(asked, now)
+        row = self._handing_over.row(asked.host, PAGE, asked.to_dict(), now)
+        if row is None:
+            self.count("crawlsched/known")
+            return Admitted.KNOWN
+        self.count("crawlsched/handed_over")
+        shard = None if asked.call is None else self._tokens.shard_of(asked.call.token)
+        if shard is not None and shard in self._parts:
+            # With what the visit has taught, so that a crash loses both and the visit is made again, or neither.
+            self._parts[shard].collection.unsaved.outgoing(row, now)
+        else:
+            self._membership.hand_over(row)
+        return Admitted.ELSEWHERE
+
+    # -- a slot ticks
+
+    def _order(self) -> Iterator[tuple[int, Refresher]]:
+        """Give the shards in the order in which they are asked at this slot."""
+        going = (shard for shard in self._parts if shard not in self._draining)
+        for shard in self._turns.order(going, self._membership.targets):
+            yield shard, self._parts[shard]
+
+    def _took(self, shard: int) -> None:
+        self._turns.took(shard, self._membership.targets.get(shard, 0.0))
+
+    def next_page(self, now: float, host_free_at: Callable[[int, float], float]) -> tuple[Visit, PageFacts] | None:
+        """Return the page that is worth most in the shard whose turn it is, and begin its visit."""
+        for shard, part in self._order():
+            if not part.must_wait(now) and (begun := part.next_page(now, host_free_at)) is not None:
+                self._took(shard)
+                return begun
+        return None
+
+    def next_start(self, now: float, host_free_at: Callable[[int, float], float]) -> tuple[Visit, PageFacts] | None:
+        """Return the page of the next start request that goes before all others, and begin its visit."""
+        return next((begun for _, part in self._order() if (begun := part.next_start(now, host_free_at))), None)
+
+    def next_source(self, now: float, host_free_at: Callable[[int, float], float]) -> tuple[Visit, str] | None:
+        """Return the URL of a sitemap that is due, and begin its visit."""
+        return next((begun for _, part in self._order() if (begun := part.next_source(now, host_free_at))), None)
+
+    def next_probe(self, now: float, host_free_at: Callable[[int, float], float]) -> tuple[Visit, PageFacts] | None:
+        """Return what has to be fetched before a visit can be judged, and begin its visit."""
+        return next((begun for _, part in self._order() if (begun := part.next_probe(now, host_free_at))), None)
+
+    def others_may_go(self, now: float) -> bool:
+        """Whether the pages that wait for the first start requests may go."""
+        is_over = self.starts.look(now, lambda page: False, self.deliveries.is_waited_for)
+        still_first = [part for part in self._parts.values() if not part.others_may_go(now)]  # each has to be asked
+        return is_over and not still_first
+
+    def must_wait(self, now: float) -> bool:
+        """Whether nothing may be dispatched until the stores of all shards have caught up."""
+        return bool(self._parts) and all(part.must_wait(now) for part in self._parts.values())
+
+    def waits_for_host(self) -> bool:
+        """Whether some page could go if its host did not rest."""
+        return any(part.planner.waits_for_host() for part in self._parts.values())
+
+    def is_quiet(self) -> bool:
+        """Whether start(), and all pages and requests that this run has asked for here, have ended."""
+        return self.starts.has_ended and not self.deliveries.n_untracked and all(p.is_quiet() for p in self.parts)
+
+    def pass_is_over(self, now: float) -> bool:
+        """Never: shards come and go, and a pass of them is not known to be over."""
+        return False
+
+    def start_ended(self) -> None:
+        """start() has ended."""
+        self.starts.has_ended = True
+        for part in self._parts.values():
+            part.start_ended()
+
+    def leads(self, page: int, token: int) -> bool:
+        """Whether a response is of a start request that goes first, or of what it led to."""
+        shard = self._tokens.shard_of(token)
+        if shard is not None and shard in self._parts:
+            return self._parts[shard].leads(page, token)
+        return self.starts.leads(-1, token)
+
+    # -- a visit goes on and ends
+
+    def validators(self, visit: Visit) -> tuple[str | None, str | None]:
+        """See `Refresher.validators`."""
+        return self._own(visit).validators(visit)
+
+    def reading(self, visit: Visit, body: Body, meant: object) -> tuple[Callable[[], Content], bool]:
+        """See `Refresher.reading`."""
+        return self._own(visit).reading(visit, body, meant)
+
+    def crawled(self, visit: Visit, fetched: Fetched, now: float) -> ForSpider | None:
+        """See `Refresher.crawled`; of a shard that has gone the spider gets what it would get without us."""
+        part = self._part_of(visit)
+        return None if part is None else part.crawled(visit, fetched, now)
+
+    def failed(self, visit: Visit, now: float, *, retry_at: float | None = None) -> None:
+        """A visit ended with an error."""
+        if (part := self._part_of(visit)) is not None:
+            part.failed(visit, now, retry_at=retry_at)
+        else:
+            self.visits.resolve(visit.token, Outcome.ERROR)
+
+    def resolve(self, visit: Visit, outcome: Outcome, now: float) -> None:
+        """A visit ended without a response."""
+        if (part := self._part_of(visit)) is not None:
+            part.resolve(visit, outcome, now)
+        else:
+            self.visits.resolve(visit.token, outcome)
+            self.deliveries.failed(visit.token, now)
+
+    def of_visit(self, visit: Visit, error: Exception, now: float) -> None:
+        """Something went wrong with a visit; see `Mishaps.of_visit`."""
+        if (part := self._part_of(visit)) is not None:
+            part.mishaps.of_visit(visit, error, now)
+
+    def not_the_page(self, token: object, url: str, now: float) -> None:
+        """The spider's callback says that a response is not the page it should be."""
+        shard = self._tokens.shard_of(token)
+        if shard is not None and shard in self._parts:
+            self._parts[shard].not_the_page(token, url, now)
+
+    def visited_source(self, visit: Visit) -> Source:
+        """Return the source that a visit is to."""
+        return self._own(visit).visited_source(visit)
+
+    def read_source(self, visit: Visit, url: str, body: bytes) -> SourceRead:
+        """Read a sitemap or robots.txt; runs in a thread, and changes nothing."""
+        return self._own(visit).read_source(visit, url, body)
+
+    def source_read(
+        self, visit: Visit, read: SourceRead, etag: str | None, last_modified: str | None, now: float
+    ) -> None:
+        """A source was read."""
+        if (part := self._part_of(visit)) is not None:
+            part.source_read(visit, read, etag, last_modified, now)
+
+    def source_answered(self, visit: Visit, status: int, now: float) -> None:
+        """A source gave no new content."""
+        if (part := self._part_of(visit)) is not None:
+            part.source_answered(visit, status, now)
+
+    def sent(self, now: float, unpaid: bool) -> None:
+        """A request is written now; `unpaid` says that no slot was taken for it yet."""
+        self.last_sent_at = now
+        if unpaid:
+            self.slots.pay(now)
+            self.count_slots("paid")
+
+    # -- what hosts ask for
+
+    def host_rests(self, host: str, value: str, now: float) -> None:
+        """A host sent Retry-After."""
+        if (part := self._part_of_host(host)) is not None:
+            part.host_rests(host, value, now)
+        elif (until := retry_after(value, now)) is not None:
+            self.hosts.rest(self.hosts.number(host), until)
+
+    def robots_seen(self, url: str, host: str, sitemaps: list[str], crawl_delay: float | None, now: float) -> None:
+        """A robots.txt was read."""
+        if (part := self._part_of_host(host)) is not None:
+            part.robots_seen(url, host, sitemaps, crawl_delay, now)
+        else:
+            self.hosts.set_crawl_delay(self.hosts.number(host), crawl_delay)
+
+    # -- rates
+
+    def set_bandwidth(self, bandwidth: float, now: float) -> None:
+        """Crawl at another rate from now on: all processes together, within some seconds."""
+        self._aside.run("setting the bandwidth", lambda: self.shared.set_rate(bandwidth))
+
+    def follow_hours(self, now: float) -> None:
+        """The membership follows them, by the database's clock."""
+
+    @property
+    def rests(self) -> bool:
+        """Whether nothing may go out: in a pause, by CRAWLSCHED_HOURS, or without a grant."""
+        membership = self._membership
+        if membership.paused_since is not None or membership.rests_by_hours:
+            return True
+        return self._rate <= _LEAST_RATE or not membership.may_send(0.0)
+
+    # -- what timers call
+
+    def flush(self, now: float) -> None:
+        """Hand what is not written yet to the stores."""
+        for part in self.parts:
+            part.flush(now)
+        old = now - self.settings.visit_timeout
+        for visit in self.visits.older_than(old):
+            self.resolve(visit, Outcome.DROPPED, now)
+        self.deliveries.give_up(old, now)
+
+    def heartbeat(self, now: float) -> bool:
+        """Say of each shard how it fares; that the process lives is said with each renewal."""
+        for part in self.parts:
+            part.heartbeat(now)
+        return True
+
+    def stuck(self, now: float, *, may_send: bool) -> str | None:
+        """Return why this crawl has to end if nothing goes out although something could; None: all is well."""
+        parts = [part for part in self.parts if not part.must_wait(now) and not part.planner.waits_for_host()]
+        return self._watchdog.look(
+            now,
+            dispatched=self._n_before + sum(part.visits.dispatched for part in self.parts) + self.slots.taken,
+            may=may_send
+            and not self.rests
+            and (self.slots.is_due(now) or any(part.planner.next_event(now) <= now for part in parts)),
+            distance=1.0 / self.slots.rate,
+        )
+
+    def count_slots(self, kind: str, n: int = 1) -> None:
+        """Count what became of slots."""
+        self._slot_counts[kind] += n
+        self.count(f"crawlsched/slots/{kind}", n)
+
+    def known_pages(self) -> tuple[int, int]:
+        """Return how many pages are known here, and how many of them were crawled; O(pages)."""
+        known = [part.known_pages() for part in self.parts]
+        return sum(n for n, _ in known), sum(n for _, n in known)
+
+    def note(self, host: str, reason: str, url: str, now: float) -> None:
+        """Note that something does not reach the spider; see `Withheld.note`."""
+        if (part := self._part_of_host(host)) is not None:
+            part.collection.withheld.note(host, reason, url, now)
+
+    @property
+    def n_noted(self) -> int:
+        """How much was withheld in this run, of the shards that are here."""
+        return sum(part.collection.withheld.n_noted for part in self.parts)
+
+    # -- long work in slices
+
+    @property
+    def on_work(self) -> Callable[[], None] | None:
+        """What is called when long work comes."""
+        return self._on_work
+
+    @on_work.setter
+    def on_work(self, listener: Callable[[], None] | None) -> None:
+        self._on_work = listener
+
+    def _work_came(self) -> None:
+        if self._on_work is not None:
+            self._on_work()
+
+    @property
+    def has_work(self) -> bool:
+        """Whether long work waits for `work`."""
+        return any(part.has_work for part in self.parts)
+
+    def work(self, seconds: float) -> bool:
+        """Go on with long work for about so long; return whether there is more."""
+        busy = [part for part in self.parts if part.has_work]
+        for part in busy:
+            part.work(seconds / len(busy))
+        return self.has_work
+
+
+def _whatever_happens(step: Callable[[], None]) -> None:
+    """Do a step of closing a shard; the next one comes also if it fails."""
+    try:
+        step()
+    except Exception as error:
+        logger.error("A shard is not closed as it should be: %s", in_words(error))
+
+
+AnyRefresher = Refresher | SharedRefresher
+
+_shared: WeakKeyDictionary[Crawler, SharedRefresher | None] = WeakKeyDictionary()
+
+
+def refresher_of(crawler: Crawler) -> AnyRefresher:
+    """Return the refresher of a crawler, making it if it is the first to be asked for."""
+    if crawler not in _shared:
+        settings, spider, others = Refresher.arguments_for(crawler)
+        _shared[crawler] = None if settings.shards is None else SharedRefresher(settings, spider, **others)
+    shared = _shared[crawler]
+    return Refresher.of(crawler) if shared is None else shared

@@ -1,0 +1,69 @@
+"""Assignment: which member should own which shard, reckoned alike by every member."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+__all__ = ["assigned"]
+
+# Loads that differ by less than this share of a fair one are left as they are: each move costs a loading.
+_TOLERANCE = 0.1
+
+
+def assigned(weights: Mapping[int, float], owners: Mapping[int, str], members: Collection[str]) -> dict[int, str]:
+    """Give each shard a member, moving no more than fairness asks for.
+
+    Parameters
+    ----------
+    weights : mapping of int to float
+        What each shard costs its owner, positive.
+    owners : mapping of int to str
+        Who owns the shards that somebody owns.
+    members : collection of str
+        Those alive.
+
+    Returns
+    -------
+    dict of int to str
+        Empty if there is no member.
+
+    Examples
+    --------
+    >>> assigned({0: 1.0, 1: 1.0, 2: 1.0, 3: 1.0}, {0: "a", 1: "a", 2: "a", 3: "a"}, ["a", "b"])
+    {0: 'b', 1: 'b', 2: 'a', 3: 'a'}
+    >>> assigned({0: 1.0, 1: 1.0, 2: 1.0}, {0: "a", 1: "b"}, ["a", "b"])
+    {0: 'a', 1: 'b', 2: 'a'}
+    """
+    if not members:
+        return {}
+    order = sorted(members)
+    given = {shard: owners[shard] for shard in sorted(weights) if owners.get(shard) in order}
+    load = dict.fromkeys(order, 0.0)
+    for shard, member in given.items():
+        load[member] += weights[shard]
+    vacant = [shard for shard in weights if shard not in given]
+    for shard in sorted(vacant, key=lambda shard: (-weights[shard], shard)):
+        least = min(order, key=lambda member: (load[member], member))
+        given[shard] = least
+        load[least] += weights[shard]
+    _move(weights, given, load, _TOLERANCE * sum(weights.values()) / len(order))
+    return {shard: given[shard] for shard in sorted(given)}
+
+
+def _move(weights: Mapping[int, float], given: dict[int, str], load: dict[str, float], tolerance: float) -> None:
+    """Move shards from the member that has most to the one that has least, as long as that evens them out."""
+    # Each move lessens the sum of squares of the loads, so it ends; the bound is for the roundings of equal loads.
+    for _ in range(len(given)):
+        most = max(load, key=lambda member: (load[member], member))
+        least = min(load, key=lambda member: (load[member], member))
+        gap = load[most] - load[least]
+        if gap <= tolerance:
+            return
+        fitting = [shard for shard, member in given.items() if member == most and 0.0 < weights[shard] < gap]
+        if not fitting:
+            return
+        # The one that leaves the two nearest to each other.
+        shard = min(fitting, key=lambda shard: (abs(gap - 2.0 * weights[shard]), shard))
+        given[shard] = least
+        load[most] -= weights[shard]
+        load[least] += weights[shard]

@@ -1,0 +1,117 @@
+"""Demand curves: what each shard would make of more or less of the rate, and the rate divided by them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["LEVELS", "divided", "read_curve", "written_curve"]
+
+FloatArray = NDArray[np.float64]
+
+#: The crawl values at which every curve is published, rising; importance times seconds.
+LEVELS: FloatArray = np.geomspace(1e-4, 1e8, 97)
+# Every shard is asked so much of an equal share at least, so that none is blind for what changes in it.
+_LEAST_SHARE = 0.002
+# Below this a demand is as good as none; logarithms are taken of it.
+_NOTHING = 1e-12
+
+
+def written_curve(demand: FloatArray) -> bytes:
+    """Bring a demand curve to the common levels, and pack it.
+
+    Parameters
+    ----------
+    demand : ndarray, shape (n, 2)
+        Crawl values, falling, and the crawls per second that pages of at least that value want (`Plan.demand`).
+
+    Returns
+    -------
+    bytes
+        `len(LEVELS)` float32.
+
+    Examples
+    --------
+    >>> curve = read_curve(written_curve(np.array([[10.0, 1.0], [1.0, 4.0]])))
+    >>> np.interp(1.0, LEVELS, curve).round(2)
+    np.float64(4.0)
+    """
+    if not len(demand):
+        return np.zeros(LEVELS.size, "<f4").tobytes()
+    level, rate = np.log(demand[::-1, 0]), np.log(np.maximum(demand[::-1, 1], _NOTHING))
+    asked = np.log(LEVELS)
+    curve = np.exp(np.interp(asked, level, rate))
+    # Above its highest value nothing is wanted; below its lowest, no more than there.
+    curve[asked > level[-1]] = 0.0
+    return curve.astype("<f4").tobytes()
+
+
+def read_curve(packed: bytes) -> FloatArray | None:
+    """Unpack what `written_curve` has packed; None if it is something else."""
+    if len(packed) != 4 * LEVELS.size:
+        return None
+    curve = np.frombuffer(packed, "<f4").astype(np.float64)
+    return curve if np.isfinite(curve).all() and (curve >= 0).all() else None
+
+
+def divided(rate: float, curves: Mapping[int, FloatArray | None], n_pages: Mapping[int, int]) -> dict[int, float]:
+    """Divide a rate so that the last crawl of each shard is worth the same.
+
+    Parameters
+    ----------
+    rate : float
+        Crawls per second, of all together.
+    curves : mapping of int to ndarray or None
+        By shard, the demand at `LEVELS`; None: not known yet, and the shard gets its share by pages.
+    n_pages : mapping of int to int
+        Pages of each shard.
+
+    Returns
+    -------
+    dict of int to float
+        Crawls per second of each shard; they sum to the rate.
+
+    Examples
+    --------
+    >>> busy, calm = (np.maximum(1e3 - LEVELS, 0) * n for n in (3.0, 1.0))
+    >>> shares = divided(8.0, {0: busy, 1: calm}, {0: 10, 1: 10})
+    >>> round(shares[0] / shares[1], 1), round(sum(shares.values()), 6)
+    (3.0, 8.0)
+    >>> divided(8.0, {0: None, 1: None}, {0: 2, 1: 0})
+    {0: 6.0, 1: 2.0}
+    """
+    if not curves:
+        return {}
+    weights = {shard: n_pages.get(shard, 0) + 1.0 for shard in curves}
+    total = sum(weights.values())
+    shares = {shard: rate * weights[shard] / total for shard in curves if curves[shard] is None}
+    known = [shard for shard in curves if shard not in shares]
+    left = rate - sum(shares.values())
+    if known:
+        least = _LEAST_SHARE * rate / len(curves)
+        floors = min(least * len(known), left)
+        for shard, share in zip(known, _at_one_level(left - floors, known, curves, weights), strict=True):
+            shares[shard] = share + floors / len(known)
+    return {shard: float(shares[shard]) for shard in curves}
+
+
+def _at_one_level(
+    rate: float, known: list[int], curves: Mapping[int, FloatArray | None], weights: dict[int, float]
+) -> FloatArray:
+    wanted = np.array([curves[shard] for shard in known], np.float64)
+    total = wanted.sum(axis=0)
+    pages = np.array([weights[shard] for shard in known])
+    if not total.max() > 0.0:
+        by_pages: FloatArray = rate * pages / pages.sum()
+        return by_pages
+    # The totals fall as the level rises; the level at which they are the rate is found between two of them.
+    level = np.interp(-rate, -total, np.arange(total.size))
+    below = min(int(level), total.size - 2)
+    share = level - below
+    got: FloatArray = wanted[:, below] * (1 - share) + wanted[:, below + 1] * share
+    if not got.sum() > 0.0:  # the rate is less than what the most valuable pages alone want
+        got = wanted[:, int(np.flatnonzero(total)[-1])]
+    shares: FloatArray = rate * got / got.sum()
+    return shares

@@ -1,0 +1,168 @@
+"""Renewal: what the database decides when a member says that it lives, as a function of rows.
+
+This is the rule; `store.members` has it as one function in PostgreSQL, which a test holds against this one. Its call
+is serialised by a lock on the budget's row, so that the sum of the grants which have not expired never exceeds the
+rate. A rate is raised in the row first and used after the answer; it is lowered by the member first, and in the row
+by the renewal after.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from math import inf
+
+__all__ = ["Answer", "MemberRow", "Renewal", "Rows", "ShardRow", "renew"]
+
+
+@dataclass
+class MemberRow:
+    """A process.
+
+    Attributes
+    ----------
+    granted : float
+        Requests per second that it may send until it expires.
+    expires_at : float
+        By the database's clock.
+    number : int
+        Of its last renewal; what comes later with a lower one was held up on the way, and is void.
+    """
+
+    granted: float
+    expires_at: float
+    number: int
+
+
+@dataclass
+class ShardRow:
+    """Who owns a shard; each new owner has a higher epoch."""
+
+    member: str | None = None
+    epoch: int = 0
+
+
+@dataclass
+class Rows:
+    """A shared collection, as the database knows it.
+
+    Attributes
+    ----------
+    rate : float
+        Requests per second of all members together.
+    renewed_at : float
+        When a member was last answered.
+    hold_until : float
+        Until then nobody gets a higher rate and nobody claims, for the server has lost its last moments.
+    """
+
+    rate: float
+    shards: dict[int, ShardRow]
+    members: dict[str, MemberRow] = field(default_factory=dict)
+    renewed_at: float = -inf
+    hold_until: float = -inf
+
+    def granted(self, now: float, besides: str = "") -> float:
+        """Add up the grants that have not expired."""
+        return sum(row.granted for name, row in self.members.items() if name != besides and row.expires_at > now)
+
+    def is_vacant(self, shard: int, now: float) -> bool:
+        """Say whether a shard may be claimed."""
+        owner = self.members.get(self.shards[shard].member or "")
+        return owner is None or owner.expires_at <= now
+
+
+@dataclass(frozen=True)
+class Renewal:
+    """What a member says.
+
+    Attributes
+    ----------
+    member : str
+        Its token, made at its start.
+    number : int
+        Higher than that of any renewal before.
+    using : float
+        The highest rate at which it may be sending now; 0 after its own deadline.
+    wants : float
+        The rate that it would like to have.
+    claims : tuple of int
+        The shards that it takes if they are vacant.
+    """
+
+    member: str
+    number: int
+    using: float
+    wants: float
+    claims: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What the database answers.
+
+    Attributes
+    ----------
+    granted : float
+        The rate that the member may use from now on.
+    shards : dict of int to int
+        The shards that it owns, with their epochs.
+    """
+
+    granted: float
+    shards: dict[int, int]
+
+
+def renew(rows: Rows, said: Renewal, now: float, lease: float, started_at: float = -inf) -> Answer | None:
+    """Answer a renewal, and change the rows.
+
+    Parameters
+    ----------
+    rows : Rows
+    said : Renewal
+    now : float
+        By the database's clock, read when the lock is held.
+    lease : float
+        Seconds for which a grant, and with it the ownership of shards, is valid.
+    started_at : float
+        When the server started. If that was after the last renewal, what it answered then may be lost.
+
+    Returns
+    -------
+    Answer or None
+        None: this renewal was overtaken by a later one of the same member, and nothing is changed.
+
+    Examples
+    --------
+    >>> rows = Rows(rate=10.0, shards={0: ShardRow(), 1: ShardRow()})
+    >>> renew(rows, Renewal("a", 1, using=0.0, wants=10.0, claims=(0, 1)), now=0.0, lease=6.0)
+    Answer(granted=10.0, shards={0: 1, 1: 1})
+    >>> renew(rows, Renewal("b", 1, using=0.0, wants=5.0, claims=(0,)), now=1.0, lease=6.0)
+    Answer(granted=0.0, shards={})
+    >>> renew(rows, Renewal("a", 2, using=10.0, wants=5.0), now=2.0, lease=6.0).granted  # it may still be sending 10
+    5.0
+    >>> renew(rows, Renewal("a", 3, using=5.0, wants=5.0), now=3.0, lease=6.0).granted
+    5.0
+    >>> renew(rows, Renewal("b", 2, using=0.0, wants=5.0), now=4.0, lease=6.0).granted
+    5.0
+    """
+    mine = rows.members.get(said.member)
+    if mine is not None and said.number <= mine.number:
+        return None
+    if started_at > rows.renewed_at > -inf:
+        rows.hold_until = now + lease
+    rows.renewed_at = now
+    may_rise = now >= rows.hold_until
+    # A grant that has expired may be in use by others already, and is not used by the member itself any more. While
+    # the server has lost its last moments, the member knows better than the row.
+    is_known = mine is not None and mine.expires_at > now
+    using = said.using if is_known or not may_rise else 0.0
+    granted = max(0.0, min(said.wants, rows.rate - rows.granted(now, besides=said.member)))
+    if not may_rise:
+        granted = min(granted, using)
+    rows.members[said.member] = MemberRow(max(using, granted), now + lease, said.number)
+    if may_rise:
+        for shard in said.claims:
+            if rows.is_vacant(shard, now):
+                rows.shards[shard] = ShardRow(said.member, rows.shards[shard].epoch + 1)
+    owned = {shard: row.epoch for shard, row in sorted(rows.shards.items()) if row.member == said.member}
+    return Answer(granted, owned)

@@ -1,0 +1,329 @@
+"""Members: the rows by which several processes share one collection and one rate; PostgreSQL only.
+
+`crawlsched.sharing` has the rules. Here they meet the database: one row in ``budgets`` that all renewals lock in turn,
+for as long as one call of a function in the server takes.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from sqlalchemy import Connection, delete, func, insert, select, text, update
+
+import crawlsched
+from crawlsched.exceptions import CollectionInUse, StoreError
+from crawlsched.sharing import LEASE, Answer, Renewal, is_number_of_shards
+from crawlsched.store import models
+from crawlsched.store.batch import Outgoing
+from crawlsched.store.database import Database, among
+from crawlsched.store.lease import ShardLease, me
+from crawlsched.store.rows import json_like, to_json
+from crawlsched.store.saving import outgoing_group, write
+from crawlsched.store.schema import ADVISORY_LOCK
+from crawlsched.store.store import Store
+
+__all__ = ["MemberSeen", "Received", "Renewed", "Seen", "ShardSeen", "SharedCollection", "about_me", "new_token"]
+
+# What a member that never came back leaves is kept for so long, for `crawlsched status`.
+_KEPT_FOR = 3600.0
+_EMPTY_LEASE: dict[str, Any] = {
+    **{"token": "", "host": "", "machine": "", "pid": 0, "process_started": "", "spider": ""},
+    **{"started_at": 0.0, "heartbeat_at": 0.0, "released_at": 0.0, "status": "{}"},
+}
+_RENEW = text(
+    "SELECT answer, shards, epochs, moment, paused FROM crawlsched_renew(CAST(:collection AS integer), :member,"
+    " CAST(:number AS bigint), CAST(:using AS double precision), CAST(:wants AS double precision),"
+    " CAST(:claims AS integer[]), CAST(:lease AS double precision), CAST(:about AS json), :status,"
+    " CAST(:at AS double precision), CAST(:started_at AS double precision))"
+)
+
+
+class MemberSeen(NamedTuple):
+    """A member, as others see it."""
+
+    token: str
+    host: str
+    pid: int
+    spider: str
+    version: str
+    granted: float
+    expires_at: float
+    status: dict[str, Any]
+
+
+class ShardSeen(NamedTuple):
+    """A shard, as any member sees it."""
+
+    member: str | None
+    epoch: int
+    ready: bool
+    n_pages: int
+    curve: bytes | None
+
+
+class Received(NamedTuple):
+    """What was handed over to a shard."""
+
+    shard: int
+    sender: str
+    number: int
+    kind: str
+    data: dict[str, Any]
+
+
+class Seen(NamedTuple):
+    """A shared collection at one moment."""
+
+    now: float  # by the database's clock
+    rate: float
+    paused_since: float | None
+    members: dict[str, MemberSeen]
+    shards: dict[int, ShardSeen]
+
+    def is_alive(self, member: str | None) -> bool:
+        """Say whether a member's lease is valid."""
+        return member in self.members and self.members[member].expires_at > self.now
+
+
+class Renewed(NamedTuple):
+    """The answer to a renewal, and what else the database says with it."""
+
+    answer: Answer
+    now: float
+    paused_since: float | None
+
+
+class SharedCollection:
+    """One collection that several processes crawl; made by `SharedCollection.open`.
+
+    Attributes
+    ----------
+    database : Database
+        One for all shards of a process.
+    name : str
+    number : int
+        The collection's number, the same in all of its shards.
+    n_shards : int
+    """
+
+    def __init__(self, database: Database, name: str, number: int, n_shards: int) -> None:
+        self.database = database
+        self.name = name
+        self.number = number
+        self.n_shards = n_shards
+
+    @classmethod
+    def open(cls, database: Database, name: str, n_shards: int | None = None, rate: float = 1.0) -> SharedCollection:
+        """Open a shared collection, making it if there is none.
+
+        Parameters
+        ----------
+        database : Database
+            At this version's schema.
+        name : str
+        n_shards : int, optional
+            How many shards a new one gets; None: it has to be there.
+        rate : float
+            Requests per second of a new one.
+
+        Raises
+        ------
+        CollectionInUse
+            If the collection is there, and belongs to one process.
+        StoreError
+            If the database is no PostgreSQL, or has no such shared collection.
+        """
+        if database.is_sqlite:
+            raise StoreError(
+                "CRAWLSCHED_SHARDS needs PostgreSQL, for several processes cannot share an SQLite file; "
+                "name a server with CRAWLSCHED_DATABASE_URL, or set CRAWLSCHED_SHARDS = None."
+            )
+        with database.reading() as connection:
+            found = _find(connection, database, name)
+        if found is None and n_shards is None:
+            raise StoreError(f"The database {database.name!r} has no collection {name!r} that processes share.")
+        if found is None:
+            assert n_shards is not None
+            found = cls._make(database, name, n_shards, rate)
+        return cls(database, name, *found)
+
+    @staticmethod
+    def _make(database: Database, name: str, n_shards: int, rate: float) -> tuple[int, int]:
+        if not is_number_of_shards(n_shards):
+            raise ValueError(f"n_shards must be a power of two from 2 to 4096, got {n_shards!r}.")
+        with database.explained("written"), database.writing() as connection:
+            connection.execute(select(func.pg_advisory_xact_lock(ADVISORY_LOCK + 1)))  # two that make it at once
+            if (found := _find(connection, database, name)) is not None:
+                return found
+            highest = connection.execute(select(func.max(models.collections.c.collection))).scalar()
+            number = (highest or 0) + 1
+            shards = [{"shard": shard, "collection": number} for shard in range(n_shards)]
+            connection.execute(insert(models.collections), [{**key, "name": name} for key in shards])
+            connection.execute(insert(models.leases), [{**key, **_EMPTY_LEASE} for key in shards])
+            connection.execute(insert(models.budgets).values(shard=-1, collection=number, n_shards=n_shards, rate=rate))
+        return number, n_shards
+
+    def store(self, shard: int) -> Store:
+        """Return the store of a shard, on the connections that all shards of this process have in common."""
+        return Store(self.database, self.name, (shard, self.number))
+
+    def look(self) -> Seen:
+        """Read who is there and what each shard wants, without a lock: it is advice, and the sum is kept by `renew`."""
+        with self.database.reading() as connection:
+            now = self.database.clock(connection)
+            budgets, members, leases = models.budgets, models.members, models.leases
+            of_all = budgets.c.shard == -1, budgets.c.collection == self.number
+            budget = connection.execute(select(budgets.c.rate, budgets.c.paused_since).where(*of_all)).one()
+            found = select(*[members.c[name] for name in MemberSeen._fields])
+            rows = connection.execute(found.where(members.c.shard == -1, members.c.collection == self.number)).all()
+            shards = connection.execute(
+                select(leases.c.shard, *[leases.c[name] for name in ShardSeen._fields])
+                .where(leases.c.collection == self.number)
+                .order_by(leases.c.shard)
+            ).all()
+        seen = (MemberSeen(*row)._replace(status=json_like(row.status, {}, "a member's status")) for row in rows)
+        return Seen(
+            now,
+            budget.rate,
+            budget.paused_since,
+            {member.token: member for member in seen},
+            {row.shard: ShardSeen(row.member, row.epoch, bool(row.ready), row.n_pages, row.curve) for row in shards},
+        )
+
+    def renew(
+        self,
+        said: Renewal,
+        about: Mapping[str, Any],
+        status: Mapping[str, Any],
+        *,
+        at: float | None = None,
+        started_at: float | None = None,
+    ) -> Renewed | None:
+        """Say that a member lives; see `crawlsched.sharing.renew`, which this is in the database.
+
+        Parameters
+        ----------
+        said : Renewal
+        about : mapping
+            Who the member is (`about_me`).
+        status : mapping
+            How it fares (JSON).
+        at, started_at : float, optional
+            The time, and when the server started; None: by the server's clock. Tests give them.
+        """
+        values = {
+            "collection": self.number,
+            "member": said.member,
+            "number": said.number,
+            "using": said.using,
+            "wants": said.wants,
+            "claims": list(said.claims),
+            "lease": LEASE,
+            "about": to_json(dict(about)),
+            "status": to_json(dict(status)),
+            "at": at,
+            "started_at": started_at,
+        }
+        with self.database.explained("written"), self.database.writing() as connection:
+            row = connection.execute(_RENEW, values).one_or_none()
+        if row is None:
+            return None
+        owned = dict(zip(row.shards, row.epochs, strict=True))
+        return Renewed(Answer(row.answer, owned), row.moment, row.paused)
+
+    def leave(self, member: str) -> None:
+        """End a member that has given everything back: its rate is free at once."""
+        members, leases = models.members, models.leases
+        with self.database.explained("written"), self.database.writing() as connection:
+            now = self.database.clock(connection)
+            of_all = members.c.shard == -1, members.c.collection == self.number
+            connection.execute(
+                update(leases).where(leases.c.collection == self.number, leases.c.member == member).values(member=None)
+            )
+            connection.execute(delete(members).where(*of_all, members.c.token == member))
+            connection.execute(delete(members).where(*of_all, members.c.expires_at < now - _KEPT_FOR))
+
+    def lease(self, shard: int, member: str, epoch: int) -> ShardLease:
+        """Return the right to write a shard that a member has claimed."""
+        return ShardLease(self.database, (shard, self.number), member, epoch, {})
+
+    def publish(self, shard: int, token: str, *, n_pages: int, curve: bytes | None) -> None:
+        """Say that a shard is loaded, how large it is, and what it would make of more or less of the rate."""
+        table = models.leases
+        own = table.c.collection == self.number, table.c.shard == shard, table.c.token == token
+        values: dict[str, Any] = {"ready": 1, "n_pages": n_pages}
+        if curve is not None:
+            values["curve"] = curve
+        with self.database.explained("written"), self.database.writing() as connection:
+            connection.execute(update(table).where(*own).values(**values))
+
+    def hand_over(self, rows: Sequence[Outgoing]) -> None:
+        """Leave something for shards, whoever owns them; what comes out of a visit goes with its batch instead."""
+        if not rows:
+            return
+        with self.database.explained("written"), self.database.writing() as connection:
+            write(connection, [outgoing_group(rows, self.number, self.database.engine.dialect)])
+
+    def received(self, shards: Sequence[int], limit: int) -> list[Received]:
+        """Read what waits for some shards, oldest first; it is deleted by `Batch.received`."""
+        table = models.inbox
+        wanted = select(*[table.c[name] for name in Received._fields]).where(table.c.collection == self.number)
+        with self.database.reading() as connection:
+            rows = connection.execute(
+                wanted.where(among(table.c.shard, shards, "postgresql")).order_by(table.c.created_at).limit(limit)
+            ).all()
+        return [Received(*row)._replace(data=json_like(row.data, {}, "what was handed over")) for row in rows]
+
+    def waiting(self) -> dict[int, tuple[int, float]]:
+        """Count what waits for each shard, and give when the oldest of it was handed over."""
+        table = models.inbox
+        counted = select(table.c.shard, func.count(), func.min(table.c.created_at))
+        with self.database.reading() as connection:
+            rows = connection.execute(counted.where(table.c.collection == self.number).group_by(table.c.shard)).all()
+        return {shard: (n, oldest) for shard, n, oldest in rows}
+
+    def set_rate(self, rate: float) -> float:
+        """Set the rate of all members together; give the one before. They follow within some seconds."""
+        table = models.budgets
+        own = table.c.shard == -1, table.c.collection == self.number
+        with self.database.explained("written"), self.database.writing() as connection:
+            before: float = connection.execute(select(table.c.rate).where(*own).with_for_update()).scalar_one()
+            connection.execute(update(table).where(*own).values(rate=rate))
+        return before
+
+    def pause(self, *, paused: bool) -> float | None:
+        """Let all members pause or go on; give since when they pause, by the database's clock."""
+        table = models.budgets
+        own = table.c.shard == -1, table.c.collection == self.number
+        with self.database.explained("written"), self.database.writing() as connection:
+            since = connection.execute(select(table.c.paused_since).where(*own).with_for_update()).scalar_one()
+            since = (since or self.database.clock(connection)) if paused else None
+            connection.execute(update(table).where(*own).values(paused_since=since))
+        return since
+
+
+def new_token() -> str:
+    """Make the token of a member: at its start and never stored, so that a machine that is copied has another one."""
+    return uuid.uuid4().hex
+
+
+def about_me(spider: str) -> dict[str, Any]:
+    """Describe this process, for its row among the members."""
+    return {**me(spider), "version": crawlsched.__version__}
+
+
+def _find(connection: Connection, database: Database, name: str) -> tuple[int, int] | None:
+    """Return number and shards of a shared collection; None: there is none of this name."""
+    collections, budgets = models.collections, models.budgets
+    found = select(collections.c.collection, budgets.c.n_shards).join(
+        budgets, (budgets.c.collection == collections.c.collection) & (budgets.c.shard == -1), isouter=True
+    )
+    rows = connection.execute(found.where(collections.c.name == name).distinct()).all()
+    if any(row.n_shards is None for row in rows):
+        raise CollectionInUse(
+            f"The collection {name!r} in {database.name!r} belongs to one process at a time and cannot be shared; set "
+            "CRAWLSCHED_SHARDS = None, or give the shared one another name with CRAWLSCHED_COLLECTION."
+        )
+    return (rows[0].collection, rows[0].n_shards) if rows else None

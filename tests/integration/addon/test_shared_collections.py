@@ -1,0 +1,161 @@
+"""The same crawl started three times on one PostgreSQL is one crawl; the log of the site that it crawls is the judge."""
+
+import signal
+import subprocess
+import sys
+import threading
+import time
+from bisect import bisect_left
+from itertools import groupby
+from pathlib import Path
+from socket import socket
+
+import pytest
+from sqlalchemy import create_engine, text
+
+from crawlsched.sharing import shard_of
+from crawlsched.store import schema
+from tests import children
+from tests.crawling import Project
+from tests.many_hosts import HOSTS, PAGES_PER_HOST
+
+N_SHARDS, RATE = 8, 40.0
+SPIDER = """
+import scrapy
+
+class Spider(scrapy.Spider):
+    name = "test"
+    start_urls = ["http://{host}:{port}/0"]
+
+    def parse(self, response):
+        for link in response.css("a"):
+            yield response.follow(link)
+"""
+
+
+class Ring:
+    """Three crawls, what the database says of them ten times a second, and what the site was asked."""
+
+    def __init__(self, folder: Path, url: str) -> None:
+        self.engine = create_engine(url.replace("postgresql:", "postgresql+psycopg:"))
+        with socket() as found:
+            found.bind(("127.0.0.1", 0))
+            port = found.getsockname()[1]
+        self._log = folder / "site.log"
+        site = children.start(sys.executable, "-m", "tests.many_hosts", port, self._log, stdout=subprocess.PIPE)
+        assert site.stdout is not None
+        assert site.stdout.readline() == "serving\n"
+        self.projects, self.processes = [], []
+        for name in ("m0", "m1", "m2"):
+            (folder / name).mkdir()
+            project = Project(
+                folder / name,
+                SPIDER.format(host=HOSTS[0], port=port),
+                CRAWLSCHED_DATABASE_URL=url,
+                CRAWLSCHED_SHARDS=N_SHARDS,
+                CRAWLSCHED_BANDWIDTH=f"{RATE}/s",
+                USER_AGENT=name,
+                CLOSESPIDER_TIMEOUT=0,
+                ROBOTSTXT_OBEY=False,
+            )
+            self.projects.append(project)
+        self.granted: list[float] = []
+        self._ends = threading.Event()
+        self._watch = threading.Thread(target=self._sample)
+        self._watch.start()
+
+    def ask(self, question: str) -> list:
+        with self.engine.connect() as connection:
+            return list(connection.execute(text(question)).all())
+
+    def _sample(self) -> None:
+        while not self._ends.wait(0.1):
+            now = "extract(epoch FROM clock_timestamp())"
+            (row,) = self.ask(f"SELECT coalesce(sum(granted), 0) FROM members WHERE expires_at > {now}")
+            self.granted.append(row[0])
+
+    def pids(self) -> dict[int, int]:
+        """Return by whom each shard is owned."""
+        owned = "SELECT l.shard, m.pid FROM leases l JOIN members m ON m.token = l.member WHERE l.ready = 1"
+        return {row.shard: row.pid for row in self.ask(owned)}
+
+    def wait_until(self, what, seconds: float) -> float:
+        begun = time.monotonic()
+        while not what():
+            assert time.monotonic() - begun < seconds, self.projects[2].log()[-3000:]
+            time.sleep(0.1)
+        return time.monotonic() - begun
+
+    def asked(self) -> list[tuple[float, str, int, str]]:
+        lines = (line.split() for line in self._log.read_text().splitlines())
+        return [(float(at), host, int(page), name) for at, host, page, name in lines]
+
+    def end(self) -> None:
+        self._ends.set()
+        self._watch.join()
+        self.engine.dispose()
+
+
+@pytest.fixture
+def ring(tmp_path, make_postgresql_database):
+    url = make_postgresql_database()
+    schema.upgrade(url)
+    ring = Ring(tmp_path, url)
+    yield ring
+    ring.end()
+
+
+def most_within(seconds: float, times: list[float]) -> int:
+    return max(i - bisect_left(times, at - seconds) + 1 for i, at in enumerate(times))
+
+
+def test_three_processes_are_one_crawl_whoever_dies_or_is_stopped(ring) -> None:
+    """One finds all pages by links between hosts of all; one is killed, one stopped and woken, all are ended."""
+    first = ring.projects[0].start()
+    # Alone it takes all shards, before its spider starts.
+    ring.wait_until(lambda: len(ring.pids()) == N_SHARDS, 30)
+    second, third = ring.projects[1].start(), ring.projects[2].start()
+    # Who joins gets a fair part, and the page that all links go from is found by one of them.
+    ring.wait_until(lambda: set(ring.pids().values()) == {first.pid, second.pid, third.pid}, 30)
+    ring.wait_until(lambda: ring.ask("SELECT count(*) FROM pages WHERE n_crawls > 0")[0][0] >= len(HOSTS) * 10, 40)
+
+    first.kill()
+    killed_at = time.time()
+    lost = [shard for shard, pid in ring.pids().items() if pid == first.pid]
+    taken = ring.wait_until(lambda: {first.pid}.isdisjoint(ring.pids().values()) and len(ring.pids()) == N_SHARDS, 20)
+    assert lost
+    assert taken < 10
+
+    second.send_signal(signal.SIGSTOP)
+    ring.wait_until(lambda: set(ring.pids().values()) == {third.pid}, 20)
+    second.send_signal(signal.SIGCONT)
+    # It has lost all it had, says so, goes on, and gets its part again.
+    ring.wait_until(lambda: set(ring.pids().values()) == {second.pid, third.pid}, 30)
+    assert "was taken over by another process" in ring.projects[1].log()
+    epochs = {row.shard: row.epoch for row in ring.ask("SELECT shard, epoch FROM leases")}
+
+    for project, process in zip(ring.projects[1:], (second, third), strict=True):
+        process.terminate()
+        assert project.finish(process).returncode == 0
+    asked = ring.asked()
+    assert max(ring.granted) <= RATE * (1 + 1e-9)
+    times = [at for at, *_ in asked]
+    # Each pays back up to a second that it was late (slot_clock); three of them.
+    assert most_within(10.0, times) <= 11.0 * RATE + 3
+    assert most_within(1.0, times) <= 1.25 * RATE + 3 + 3
+    assert {(host, page) for _, host, page, _ in asked} == {(h, p) for h in HOSTS for p in range(PAGES_PER_HOST)}
+    # A host is asked by one process after the other, no more of them than its shard has had owners.
+    for host in HOSTS:
+        owners = [name for name, _ in groupby(name for _, at, _, name in asked if at == host)]
+        assert len(owners) <= epochs[shard_of(host, N_SHARDS)] + 1, (host, owners)
+    # What the killed one had is crawled again soon: its share of the hosts is asked by others.
+    of_lost = [at for at, host, _, _ in asked if shard_of(host, N_SHARDS) in lost and at > killed_at + 0.5]
+    assert min(of_lost) - killed_at < 12
+    # A page is one row, whoever found it; what was handed over has arrived; nothing is owned any more.
+    assert ring.ask("SELECT url FROM pages WHERE variant IS NULL GROUP BY url HAVING count(*) > 1") == []
+    assert ring.ask("SELECT * FROM inbox") == []
+    assert ring.ask("SELECT token FROM members WHERE expires_at > extract(epoch FROM clock_timestamp())") == []
+    assert ring.ask("SELECT shard FROM leases WHERE member IS NOT NULL") == []
+    # No visit is kept twice, and at most what half a second holds is lost with the killed one.
+    n_visits, n_asked = ring.ask("SELECT count(*) FROM observations")[0][0], len(asked)
+    assert n_asked - RATE * 3 <= n_visits <= n_asked

@@ -1,0 +1,153 @@
+"""Several processes share a collection by rows in PostgreSQL, which decide as the rules in Python do."""
+
+import threading
+import time
+from contextlib import suppress
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from sqlalchemy import text
+from sqlalchemy.exc import DBAPIError
+
+from crawlsched.exceptions import CollectionInUse, StoreError
+from crawlsched.sharing import LEASE, Renewal, Rows, ShardRow, renew
+from crawlsched.store import Batch, Host, Store, schema
+from crawlsched.store.database import Database
+from crawlsched.store.members import SharedCollection, about_me, new_token
+
+ABOUT = about_me("spider")
+
+
+@pytest.fixture(scope="module")
+def database(make_postgresql_database):
+    url = make_postgresql_database()
+    schema.upgrade(url)
+    opened = Database(url)
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def shared(database, request):
+    return SharedCollection.open(database, request.node.name[:60], n_shards=4, rate=10.0)
+
+
+renewals = st.tuples(
+    st.sampled_from("abc"), st.sampled_from([0.0, 2.0, 5.0, 10.0]), st.sets(st.integers(0, 3)), st.integers(-1, 3)
+)
+steps = st.lists(
+    st.one_of(
+        renewals,
+        st.sampled_from([0.5, 2.0, 5.9, 6.0, 6.1, 13.0]),
+        st.tuples(st.just("rate"), st.sampled_from([1.0, 10.0, 20.0])),
+        st.just("restart"),
+    ),
+    max_size=25,
+)
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@given(steps=steps)
+def test_the_database_answers_as_the_rules_say(database, steps) -> None:
+    """Whatever members say, in whatever order and at whatever time, also what was held up on the way."""
+    shared = SharedCollection.open(database, new_token(), n_shards=4, rate=10.0)
+    rows = Rows(10.0, {shard: ShardRow() for shard in range(4)})
+    now, started_at = 1_000_000.0, 0.0
+    numbers = dict.fromkeys("abc", 0)
+    using = dict.fromkeys("abc", 0.0)
+    for step in steps:
+        if isinstance(step, float):
+            now += step
+        elif step == "restart":
+            started_at = now
+        elif step[0] == "rate":
+            rows.rate = step[1]
+            shared.set_rate(step[1])
+        else:
+            member, wants, claims, ahead = step
+            numbers[member] = max(numbers[member] + ahead, 1)
+            said = Renewal(member, numbers[member], using[member], wants, tuple(sorted(claims)))
+            expected = renew(rows, said, now, LEASE, started_at)
+            found = shared.renew(said, ABOUT, {}, at=now, started_at=started_at)
+            assert (None if found is None else found.answer) == expected
+            using[member] = using[member] if expected is None else expected.granted
+    seen = shared.look()
+    assert {name: row.granted for name, row in seen.members.items()} == {n: r.granted for n, r in rows.members.items()}
+    assert {s: (row.member, row.epoch) for s, row in seen.shards.items()} == {
+        s: (row.member, row.epoch) for s, row in rows.shards.items()
+    }
+
+
+def test_what_a_new_owner_has_claimed_the_old_one_cannot_write(shared) -> None:
+    """The epoch is looked at inside the writing transaction; nothing of the batch is written."""
+    shared.renew(Renewal("old", 1, 0.0, 10.0, (2,)), ABOUT, {}, at=100.0, started_at=0.0)
+    old, new = shared.store(2), shared.store(2)
+    old.lease = shared.lease(2, "old", 1)
+    assert old.save(Batch(hosts={"a": Host("a")})).rows == 1
+    shared.renew(Renewal("new", 1, 0.0, 10.0, (2,)), ABOUT, {}, at=107.0, started_at=0.0)
+    with pytest.raises(CollectionInUse, match=r"The shard 2 of .* was taken over by another"):
+        old.save(Batch(hosts={"b": Host("b")}))
+    new.lease = shared.lease(2, "new", 2)
+    assert new.save(Batch(hosts={"c": Host("c")})).rows == 1
+    assert [host.host for host in new.host_rows()] == ["a", "c"]
+
+
+def test_a_writer_that_is_stopped_holds_nobody_up_for_long(shared) -> None:
+    """Its shard is passed by while its transaction is open, renewals do not wait, and the server ends it in 3 s."""
+    shared.renew(Renewal("stopped", 1, 0.0, 10.0, (0, 1)), ABOUT, {}, at=100.0, started_at=0.0)
+    begun = time.monotonic()
+    with suppress(DBAPIError), shared.database.writing() as connection:
+        assert shared.lease(0, "stopped", 1).is_own(connection)
+        first = shared.renew(Renewal("heir", 1, 0.0, 10.0, (0, 1)), ABOUT, {}, at=107.0, started_at=0.0)
+        number, owned = 1, first.answer.shards
+        assert owned == {1: 2}
+        while 0 not in owned and time.monotonic() - begun < 8:
+            time.sleep(0.1)
+            number += 1
+            said = Renewal("heir", number, 0.0, 10.0, (0,))
+            owned = shared.renew(said, ABOUT, {}, at=108.0, started_at=0.0).answer.shards
+        assert owned == {0: 2, 1: 2}
+        assert time.monotonic() - begun < 6
+        connection.execute(text("SELECT 1"))
+        pytest.fail("The server let a stopped writer go on.")
+
+
+def test_sixteen_that_begin_at_once_make_one_collection_and_share_its_rate(database) -> None:
+    """Sixteen threads make it, claim and renew: one number, every shard with one owner, and the sum is the rate."""
+    answers, numbers = {}, set()
+    barrier = threading.Barrier(16)
+
+    def member(name: str) -> None:
+        barrier.wait()
+        shared = SharedCollection.open(database, "made at once", n_shards=8, rate=10.0)
+        numbers.add(shared.number)
+        answers[name] = shared.renew(Renewal(name, 1, 0.0, 1.0, (hash(name) % 8, 7)), ABOUT, {}).answer
+
+    threads = [threading.Thread(target=member, args=(f"m{i}",)) for i in range(16)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(numbers) == 1
+    assert sum(answer.granted for answer in answers.values()) == pytest.approx(10.0)
+    owned = [shard for answer in answers.values() for shard in answer.shards]
+    assert len(owned) == len(set(owned))
+
+
+def test_sqlite_and_collections_of_one_process_are_refused(database, sqlite_url) -> None:
+    """Each with a sentence that says what to do."""
+    Store.open(database.text, "of one", upgrade=False).close()
+    with pytest.raises(CollectionInUse, match=r"belongs to one process at a time .* set CRAWLSCHED_SHARDS = None"):
+        SharedCollection.open(database, "of one", n_shards=4)
+    schema.upgrade(sqlite_url)
+    with pytest.raises(StoreError, match="CRAWLSCHED_SHARDS needs PostgreSQL"):
+        SharedCollection.open(Database(sqlite_url), "x", n_shards=4)
+
+
+def test_a_process_without_shards_does_not_take_a_shared_collection(database, shared) -> None:
+    """It would crawl one shard and take it for all."""
+    store = Store.open(database.text, shared.name, upgrade=False)
+    with pytest.raises(CollectionInUse, match="has 4 shards, which several processes share; set CRAWLSCHED_SHARDS = 4"):
+        store.take_lease("spider")
+    store.close()

@@ -1,0 +1,61 @@
+"""A site of many hosts that change and link to each other, as a process: ``python -m tests.many_hosts PORT LOG``.
+
+It writes down what it is asked, a line each: POSIX time, host, page, the User-Agent's name. Every page changes some
+seconds after it was changed last; the first of each host links to the others of its host, and to the first of two
+further hosts.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import time
+from random import Random
+from typing import TextIO
+
+from aiohttp import web
+
+N_HOSTS, PAGES_PER_HOST = 24, 10
+HOSTS = tuple(f"127.0.1.{number}" for number in range(1, N_HOSTS + 1))
+
+
+def application(log: TextIO, port: int) -> web.Application:
+    """Return the site."""
+    epoch, intervals = time.time(), {}
+    for host in HOSTS:
+        for page in range(PAGES_PER_HOST):
+            intervals[host, page] = Random(f"{host} {page}").choice((3.0, 10.0, 60.0))
+
+    async def answer(request: web.Request) -> web.Response:
+        host, name = (request.host or "").partition(":")[0], request.path.rpartition("/")[2]
+        if not name.isdigit() or (host, page := int(name)) not in intervals:
+            return web.Response(status=404, text="There is no such page.")
+        print(time.time(), host, page, request.headers.get("User-Agent", "?"), file=log, flush=True)
+        version = int((time.time() - epoch) / intervals[host, page])
+        links = []
+        if page == 0:
+            place = HOSTS.index(host)
+            links = [f"http://{host}:{port}/{other}" for other in range(1, PAGES_PER_HOST)]
+            links += [f"http://{HOSTS[(place + step) % N_HOSTS]}:{port}/0" for step in (1, 5)]
+        anchors = "".join(f"<a href={link}>next</a>" for link in links)
+        text = f"<html><body><h1>Page {page} of {host}</h1><p>Version {version}.</p>{anchors}</body></html>"
+        return web.Response(text=text, content_type="text/html")
+
+    app = web.Application()
+    app.router.add_get("/{path:.*}", answer)
+    return app
+
+
+async def serve(port: int, log: TextIO) -> None:
+    """Serve until the process ends, and say when it begins."""
+    runner = web.AppRunner(application(log, port), access_log=None, shutdown_timeout=0.1)
+    await runner.setup()
+    for host in HOSTS:
+        await web.TCPSite(runner, host, port).start()
+    print("serving", flush=True)
+    await asyncio.Event().wait()
+
+
+if __name__ == "__main__":
+    with open(sys.argv[2], "w") as file:
+        asyncio.run(serve(int(sys.argv[1]), file))

@@ -1,0 +1,93 @@
+"""One rate divided by demand, hosts to shards, shards to members."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from crawlsched.sharing import LEVELS, assigned, divided, is_number_of_shards, read_curve, shard_of, written_curve
+
+names = st.text(min_size=1, max_size=30)
+
+
+@given(host=names, power=st.integers(1, 11))
+def test_doubling_the_shards_moves_a_host_to_one_place_or_none(host: str, power: int) -> None:
+    """A host of shard s is in s or in s + n when there are twice as many."""
+    n = 2**power
+    assert shard_of(host, 2 * n) in (shard_of(host, n), shard_of(host, n) + n)
+
+
+def test_hosts_are_spread_evenly() -> None:
+    """10,000 hosts on 16 shards: none has a tenth more or less than its share of 625, within chance."""
+    counts = np.bincount([shard_of(f"www{i}.example", 16) for i in range(10_000)], minlength=16)
+    assert abs(counts - 625).max() < 5 * 25
+
+
+@pytest.mark.parametrize(("n", "allowed"), [(2, True), (64, True), (4096, True), (1, False), (3, False), (8192, False)])
+def test_the_number_of_shards_is_a_power_of_two(n: int, allowed: bool) -> None:
+    """So that a split moves whole halves."""
+    assert is_number_of_shards(n) is allowed
+
+
+def curve(n_pages: int, change_rate: float) -> np.ndarray:
+    """Return the demand of equal pages: each wants its rate down to the value that it may have at most."""
+    return n_pages * change_rate * np.clip(1.0 - LEVELS * change_rate, 0.0, 1.0)
+
+
+@given(
+    pages=st.lists(st.tuples(st.integers(0, 10_000), st.floats(1e-5, 1.0)), min_size=1, max_size=20),
+    rate=st.floats(0.01, 1000.0),
+    unknown=st.sets(st.integers(0, 19)),
+)
+def test_the_shares_sum_to_the_rate_and_none_is_nothing(pages, rate: float, unknown: set[int]) -> None:
+    """Whatever the curves say, and however many are not known yet."""
+    curves = {i: None if i in unknown else curve(*page) for i, page in enumerate(pages)}
+    shares = divided(rate, curves, {i: n for i, (n, _) in enumerate(pages)})
+    assert sum(shares.values()) == pytest.approx(rate)
+    assert min(shares.values()) > 0
+
+
+def test_a_share_is_what_a_shard_wants_at_the_common_level() -> None:
+    """Two shards of as many pages, one of which changes too fast to be worth much: it gets less than its half."""
+    calm, hectic = curve(1000, 0.001), curve(1000, 0.01)
+    shares = divided(1.0, {0: calm, 1: hectic}, {0: 1000, 1: 1000})
+    level = [np.interp(-shares[i], -c, np.log(LEVELS)) for i, c in enumerate((calm, hectic))]
+    assert level[0] == pytest.approx(level[1], abs=0.3)
+
+
+@given(st.lists(st.tuples(st.floats(1e-3, 1e6), st.floats(0.0, 1e4)), max_size=30))
+def test_a_published_curve_is_read_back(points) -> None:
+    """Any plan's demand can be published, also one of no page."""
+    levels = sorted({round(level, 6) for level, _ in points if level > 0}, reverse=True)
+    rates = sorted(rate for _, rate in points)[: len(levels)]
+    demand = np.array(list(zip(levels, rates, strict=False)), float).reshape(-1, 2)
+    found = read_curve(written_curve(demand))
+    assert found is not None
+    assert found.shape == LEVELS.shape
+    assert read_curve(b"something else") is None
+
+
+@given(
+    weights=st.lists(st.floats(0.01, 5.0), min_size=1, max_size=64),
+    members=st.sets(st.sampled_from("abcdef"), min_size=1),
+    data=st.data(),
+)
+def test_an_assignment_is_complete_and_stays_once_it_is_carried_out(weights, members, data) -> None:
+    """Every shard has a living member; what all carry out is what all reckon again, so nothing moves for ever."""
+    owner = st.sampled_from([*"abcdefgh", ""])
+    owners = {shard: data.draw(owner) for shard in range(len(weights))}
+    by_shard = dict(enumerate(weights))
+    first = assigned(by_shard, owners, members)
+    assert set(first) == set(by_shard)
+    assert set(first.values()) <= members
+    assert assigned(by_shard, first, members) == first
+
+
+def test_who_joins_gets_a_fair_part_and_the_rest_stays() -> None:
+    """64 equal shards of one member, and a second that joins: it gets half, within a tenth; a third takes from both."""
+    weights = dict.fromkeys(range(64), 1.0)
+    two = assigned(weights, dict.fromkeys(range(64), "a"), ["a", "b"])
+    three = assigned(weights, two, ["a", "b", "c"])
+    assert min(list(two.values()).count(name) for name in "ab") >= 30
+    assert min(list(three.values()).count(name) for name in "abc") >= 19
+    assert sum(two[shard] != three[shard] for shard in weights) == list(three.values()).count("c")
