@@ -121,7 +121,7 @@ def find_or_make_target(arguments: argparse.Namespace) -> Target:
     from crawlsched.store.database import database_url
 
     database, settings, is_project = database_of(arguments)
-    shard = settings.shard if arguments.shard is None else arguments.shard
+    shard = 0 if arguments.shard is None else arguments.shard
     collection = arguments.collection or settings.collection
     if collection is None or (arguments.collection is None and is_named_by_arguments(collection)):
         url = database_url(database)

@@ -3,7 +3,17 @@
 Knows no Scrapy and decides nothing: `now` is an argument. Begin reading with `store`, then `models`.
 """
 
-from crawlsched.store.batch import Batch, ChangeRow, Host, KeptText, NewPage, ObservationRow, Outgoing, PageFacts, Source
+from crawlsched.store.batch import (
+    Batch,
+    ChangeRow,
+    Host,
+    KeptText,
+    NewPage,
+    ObservationRow,
+    Outgoing,
+    PageFacts,
+    Source,
+)
 from crawlsched.store.commands import Command
 from crawlsched.store.forgetting import FORGET_KINDS
 from crawlsched.store.lease import Lease, LeaseRow

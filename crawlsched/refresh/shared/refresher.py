@@ -606,6 +606,10 @@ class SharedRefresher:
             self.visits.resolve(visit.token, outcome)
             self.deliveries.failed(visit.token, now)
 
+    def is_asked_for(self, visit: Visit) -> bool:
+        """See `Refresher.is_asked_for`."""
+        return self._own(visit).is_asked_for(visit)
+
     def of_visit(self, visit: Visit, error: Exception, now: float) -> None:
         """Something went wrong with a visit; see `Mishaps.of_visit`."""
         if (part := self._part_of(visit)) is not None:

@@ -1,4 +1,4 @@
-"""The same crawl started three times on one PostgreSQL is one crawl; the log of the site that it crawls is the judge."""
+"""The same crawl started three times on one PostgreSQL is one crawl; the log of the site is the judge."""
 
 import signal
 import subprocess
@@ -82,9 +82,15 @@ class Ring:
     def wait_until(self, what, seconds: float) -> float:
         begun = time.monotonic()
         while not what():
-            assert time.monotonic() - begun < seconds, self.projects[2].log()[-3000:]
+            assert time.monotonic() - begun < seconds, self.state()
             time.sleep(0.1)
         return time.monotonic() - begun
+
+    def state(self) -> str:
+        shards = "SELECT shard, member, epoch, ready, n_pages FROM leases ORDER BY shard"
+        pages = "SELECT shard, host, count(*), sum(least(n_crawls, 1)) FROM pages GROUP BY shard, host ORDER BY 1, 2"
+        tables = shards, "SELECT token, pid, granted FROM members", pages, "SELECT shard, data FROM inbox"
+        return "\n\n".join("\n".join(map(str, self.ask(table))) for table in tables)
 
     def asked(self) -> list[tuple[float, str, int, str]]:
         lines = (line.split() for line in self._log.read_text().splitlines())
