@@ -252,10 +252,10 @@ class Refresh:
             end_loudly(self._crawler, "crawlsched_database_replaced", self._refresher.lost_database)
 
     def _obey_commands(self) -> None:
-        if self._refresher.is_open:
-            self._refresher.follow_hours(self._refresher.clock())
-            for part in self._refresher.parts:
-                obey_pending(part)
+        refresher = self._refresher
+        if refresher.is_open and isinstance(refresher, Refresher):  # where shards are, they are looked for together
+            refresher.follow_hours(refresher.clock())
+            obey_pending(refresher)
 
     def _look(self) -> None:
         if isinstance(self._refresher, SharedRefresher):

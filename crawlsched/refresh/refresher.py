@@ -309,6 +309,10 @@ class Refresher:
 
     def begin(self) -> None:
         """Begin with what the collection has loaded, which a thread may have done."""
+        self._other_recipes = OtherRecipes(self._recipes, self.collection.last_status.get("recipes"))
+        if self._other_recipes.may_be:
+            self.collection.aside.run("counting recipes", self.collection.store.recipes, self._other_recipes.say)
+        self.is_open = True
         if self._several is not None:
             self._begin_shard(self._several.shard)
             return
@@ -316,10 +320,6 @@ class Refresher:
         if (unusable := self.collection.snapshot_unusable) is not None:
             self.count("crawlsched/snapshot/unusable" if unusable else "crawlsched/snapshot/used")
         self._say_other_arguments()
-        self._other_recipes = OtherRecipes(self._recipes, self.collection.last_status.get("recipes"))
-        if self._other_recipes.may_be:
-            self.collection.aside.run("counting recipes", self.collection.store.recipes, self._other_recipes.say)
-        self.is_open = True
         self._take_over_notes(now)
         logger.info(
             "%s",
@@ -352,7 +352,6 @@ class Refresher:
 
     def _begin_shard(self, shard: Shard) -> None:
         now = self.clock()
-        self.is_open = True
         self._admission.weighing.weigh_all(self.clock, self.add_work)
         for url in self.settings.sitemap_urls:
             if shard.owns(host_of(url)):

@@ -52,6 +52,11 @@ class MemberSeen(NamedTuple):
     expires_at: float
     status: dict[str, Any]
 
+    @property
+    def renewed_at(self) -> float:
+        """When it was last heard of, by the database's clock."""
+        return self.expires_at - LEASE
+
 
 class ShardSeen(NamedTuple):
     """A shard, as any member sees it."""
@@ -81,6 +86,10 @@ class Seen(NamedTuple):
     paused_since: float | None
     members: dict[str, MemberSeen]
     shards: dict[int, ShardSeen]
+
+    def has_members(self) -> bool:
+        """Say whether some process crawls the collection."""
+        return any(self.is_alive(member) for member in self.members)
 
     def is_alive(self, member: str | None) -> bool:
         """Say whether a member's lease is valid."""
@@ -275,6 +284,13 @@ class SharedCollection:
                 wanted.where(among(table.c.shard, shards, "postgresql")).order_by(table.c.created_at).limit(limit)
             ).all()
         return [Received(*row)._replace(data=json_like(row.data, {}, "what was handed over")) for row in rows]
+
+    def commanded(self, shards: Sequence[int]) -> list[int]:
+        """Return those of some shards for which the command line has left a word."""
+        table = models.commands
+        wanted = select(table.c.shard).where(table.c.collection == self.number, table.c.done_at.is_(None)).distinct()
+        with self.database.reading() as connection:
+            return list(connection.execute(wanted.where(among(table.c.shard, shards, "postgresql"))).scalars())
 
     def waiting(self) -> dict[int, tuple[int, float]]:
         """Count what waits for each shard, and give when the oldest of it was handed over."""

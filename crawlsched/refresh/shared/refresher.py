@@ -22,6 +22,7 @@ from crawlsched.collection.shard import Shard
 from crawlsched.collection.side_thread import Aside
 from crawlsched.exceptions import StoreError
 from crawlsched.planner import Plan
+from crawlsched.refresh.commands import obey_pending
 from crawlsched.refresh.guard import Guard
 from crawlsched.refresh.handing_over import PAGE, HandingOver
 from crawlsched.refresh.pacing import Line, Pace
@@ -129,7 +130,7 @@ class SharedRefresher:
         self._rate = 0.0
         self._paused_by = False
         self._inbox_read_at = -inf
-        self._under_way: set[tuple[str, int]] = set()
+        self._under_way: dict[int, set[tuple[str, int]]] = {}
         self._published: dict[int, tuple[float, int, Plan | None]] = {}
         self._slot_counts = dict.fromkeys(_SLOT_KINDS, 0)
         self._sent: deque[tuple[float, int]] = deque()
@@ -228,6 +229,8 @@ class SharedRefresher:
         part.begin()
         part.on_work = self._work_came
         self._parts[shard], self._epochs[shard] = part, epoch
+        # What a former stay of the shard here had begun to take in was lost with it, and is taken in again.
+        self._under_way[shard] = set()
         if part.has_work:
             self._work_came()
         self._publish(shard, self.clock())
@@ -351,6 +354,7 @@ class SharedRefresher:
             "threshold": sum(rate * threshold for rate, threshold in rates) / total if total else None,
             "slots": {**self._slot_counts, "missed": self.slots.missed},
             "rests": self.rests,
+            "last_sent_at": self.last_sent_at,
         }
 
     def _load(self, shard: int, epoch: int) -> None:
@@ -382,6 +386,7 @@ class SharedRefresher:
         """Send nothing more for a shard."""
         self._membership.stops(shard, self._epochs.pop(shard))
         self._draining.pop(shard, None)
+        self._under_way.pop(shard, None)
         self._turns.leave(shard)
         self._n_before += self._parts[shard].visits.dispatched
         if self.on_part is not None:
@@ -418,16 +423,24 @@ class SharedRefresher:
 
     # -- what others have found
 
-    def _read_inbox(self) -> list[Received]:
-        return self.shared.received(list(self._parts), _TAKEN_AT_ONCE)
+    def _read_inbox(self) -> tuple[list[Received], list[int]]:
+        mine = list(self._parts)
+        return self.shared.received(mine, _TAKEN_AT_ONCE), self.shared.commanded(mine)
 
-    def _received(self, rows: list[Received]) -> None:
+    def _received(self, found: tuple[list[Received], list[int]]) -> None:
+        rows, commanded = found
+        for shard in commanded:
+            if shard in self._parts:
+                self.guard.run("obeying commands", partial(obey_pending, self._parts[shard]))
         # What has been written down as taken in is not read again.
-        self._under_way &= {(row.sender, row.number) for row in rows}
+        names = {(row.sender, row.number) for row in rows}
+        for under_way in self._under_way.values():
+            under_way &= names
         by_shard: dict[int, list[Received]] = {}
         for row in rows:
-            if (row.sender, row.number) not in self._under_way and row.shard in self._parts:
-                self._under_way.add((row.sender, row.number))
+            begun = self._under_way.get(row.shard)
+            if begun is not None and (row.sender, row.number) not in begun:
+                begun.add((row.sender, row.number))
                 by_shard.setdefault(row.shard, []).append(row)
         for shard, some in by_shard.items():
             self._parts[shard].add_work(self._take_in(self._parts[shard], some))
@@ -669,9 +682,6 @@ class SharedRefresher:
     def set_bandwidth(self, bandwidth: float, now: float) -> None:
         """Crawl at another rate from now on: all processes together, within some seconds."""
         self._aside.run("setting the bandwidth", lambda: self.shared.set_rate(bandwidth))
-
-    def follow_hours(self, now: float) -> None:
-        """The membership follows them, by the database's clock."""
 
     @property
     def rests(self) -> bool:
