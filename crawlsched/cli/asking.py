@@ -1,11 +1,10 @@
 """Asking: what ``recrawl`` and ``signal`` have in common, a word to the running crawl about some pages."""
 
 import argparse
-import time
 from typing import TYPE_CHECKING, Any
 
-from crawlsched.cli.finding import find_page, pages_like
-from crawlsched.cli.target import find_target, open_store, owner_now, send
+from crawlsched.cli.stores import Stores, open_stores
+from crawlsched.cli.target import find_target
 from crawlsched.exceptions import UnknownPage
 
 if TYPE_CHECKING:
@@ -22,20 +21,21 @@ def ask_about_pages(arguments: argparse.Namespace, command: str, more: dict[str,
     UnknownPage
         If none of the URLs is a page.
     """
-    store = open_store(find_target(arguments), read_only=False)
+    stores = open_stores(find_target(arguments), read_only=False)
     try:
-        known, unknown = _known(store, arguments.urls)
-        if not known:
-            raise UnknownPage(unknown[0], store.name, pages_like(store, unknown[0]))
-        if owner_now(store) is None:
-            store.send(command, {"urls": known, **more}, time.time())
-            return _report(store, running=False, pages=len(known), taken=None, unknown=unknown)
-        answer = send(store, command, {"urls": known, **more}).result
-        return _report(
-            store, running=True, pages=answer["pages"], taken=answer.get("taken"), unknown=unknown + answer["unknown"]
-        )
+        known, unknown = _known(stores, arguments.urls)
+        answers = stores.ask([(store, {"urls": urls, **more}) for store, urls in known.items()], command)
+        n_waiting = sum(len(urls) for urls, answer in zip(known.values(), answers, strict=True) if answer is None)
+        done = [answer for answer in answers if answer is not None]
+        return {
+            "collection": stores.name,
+            "running": bool(done),
+            "pages": n_waiting + sum(answer["pages"] for answer in done),
+            "taken": n_waiting + sum(answer["taken"] for answer in done) if done and "taken" in done[0] else None,
+            "unknown": unknown + [url for answer in done for url in answer["unknown"]],
+        }
     finally:
-        store.close()
+        stores.close()
 
 
 def say_unknown(report: dict[str, Any]) -> str:
@@ -43,20 +43,22 @@ def say_unknown(report: dict[str, Any]) -> str:
     return "".join(f"\nNot a page of {report['collection']!r}: {url}" for url in report["unknown"])
 
 
-def _known(store: "Store", urls: list[str]) -> tuple[list[str], list[str]]:
-    """Divide URLs into those of pages, as they are stored, and others."""
-    known, unknown = [], []
+def _known(stores: Stores, urls: list[str]) -> "tuple[dict[Store, list[str]], list[str]]":
+    """Divide URLs into those of pages, as they are stored and by where they are, and others."""
+    known: dict[Store, list[str]] = {}
+    unknown, first = [], None
     for url in urls:
         try:
-            facts = store.facts([find_page(store, url)])[0]
-        except UnknownPage:
-            facts = None
-        if facts is None:
+            store, page = stores.find_page(url)
+        except UnknownPage as error:
+            first = first or error
+            unknown.append(url)
+            continue
+        facts = store.facts([page])[0]
+        if facts is None:  # forgotten between two questions
             unknown.append(url)
         else:
-            known.append(facts.url)
+            known.setdefault(store, []).append(facts.url)
+    if not known:
+        raise first or UnknownPage(unknown[0], stores.name)
     return known, unknown
-
-
-def _report(store: "Store", **facts: Any) -> dict[str, Any]:
-    return {"collection": store.name, **facts}

@@ -2,12 +2,16 @@
 
 import argparse
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from crawlsched.cli.parsing import examples
-from crawlsched.cli.target import common_options, find_target, open_store, owner_now, send
+from crawlsched.cli.stores import not_one_shard, open_stores
+from crawlsched.cli.target import common_options, find_target, owner_now, send
 from crawlsched.exceptions import CrawlschedError
 from crawlsched.settings import format_bandwidth, parse_bandwidth
+
+if TYPE_CHECKING:
+    from crawlsched.store.members import SharedCollection
 
 __all__ = ["add_parser", "report", "say"]
 
@@ -30,9 +34,11 @@ def add_parser(commands: Any) -> None:
 
 def report(arguments: argparse.Namespace) -> dict[str, Any]:
     """Ask the running crawl, and tell it the new bandwidth if there is one."""
-    target = find_target(arguments)
-    store = open_store(target, read_only=arguments.value is None)
+    stores = open_stores(find_target(arguments), read_only=arguments.value is None)
     try:
+        if stores.shared is not None:
+            return _of_all(stores.shared, arguments)
+        store = not_one_shard(stores.all[0], "bandwidth")
         owner = owner_now(store)
         if owner is None:
             raise CrawlschedError(
@@ -42,10 +48,19 @@ def report(arguments: argparse.Namespace) -> dict[str, Any]:
         if arguments.value is None:
             return {"collection": store.name, "bandwidth": owner.status.get("bandwidth"), "before": None}
         _ask(arguments, owner.status.get("bandwidth"))
-        answer = send(store, "bandwidth", {"bandwidth": arguments.value}).result
+        answer = send(store, "bandwidth", {"bandwidth": arguments.value})
         return {"collection": store.name, "bandwidth": answer["bandwidth"], "before": answer["before"]}
     finally:
-        store.close()
+        stores.close()
+
+
+def _of_all(shared: "SharedCollection", arguments: argparse.Namespace) -> dict[str, Any]:
+    """Show or set the rate of all processes together, whether one runs or not."""
+    rate, before = shared.look().rate, None
+    if arguments.value is not None:
+        _ask(arguments, rate)
+        rate, before = arguments.value, shared.set_rate(arguments.value)
+    return {"collection": shared.name, "bandwidth": rate, "before": before, "shared": True}
 
 
 def say(report: dict[str, Any]) -> str:
@@ -55,7 +70,10 @@ def say(report: dict[str, Any]) -> str:
     text = f"The crawl of {report['collection']!r} goes at {format_bandwidth(report['bandwidth'])}"
     if report["before"] is None:
         return f"{text}."
-    return f"{text} now; it was {format_bandwidth(report['before'])}. A restart goes back to its settings."
+    text += f" now; it was {format_bandwidth(report['before'])}."
+    if report.get("shared"):
+        return f"{text} All processes follow within seconds, and it stays so across restarts."
+    return f"{text} A restart goes back to its settings."
 
 
 def _ask(arguments: argparse.Namespace, before: object) -> None:

@@ -4,8 +4,8 @@ import argparse
 import time
 from typing import TYPE_CHECKING, Any
 
-from crawlsched.cli.finding import find_page
-from crawlsched.cli.target import common_options, find_target, open_store
+from crawlsched.cli.stores import open_stores
+from crawlsched.cli.target import common_options, find_target
 from crawlsched.cli.wording import say_past
 from crawlsched.exceptions import CrawlschedError
 
@@ -31,13 +31,13 @@ def add_parser(commands: Any) -> None:
 
 def report(arguments: argparse.Namespace) -> dict[str, Any]:
     """Compare the last two texts."""
-    store = open_store(find_target(arguments))
+    stores = open_stores(find_target(arguments))
     try:
-        page = find_page(store, arguments.url)
+        store, page = stores.find_page(arguments.url)
         kept = _kept(store, page, arguments.url)
         last = next((row for row in store.observations_of(page, 100) if row.changed), None)
     finally:
-        store.close()
+        stores.close()
     assert kept.before is not None
     from crawlsched.content.kept_texts import differences
 

@@ -8,8 +8,9 @@ from typing import Any
 
 from crawlsched.cli.conditions import read_condition
 from crawlsched.cli.progress import shown_progress
+from crawlsched.cli.stores import open_stores
 from crawlsched.cli.table_files import FORMATS, write_table
-from crawlsched.cli.target import common_options, find_target, open_store
+from crawlsched.cli.target import common_options, find_target
 from crawlsched.cli.wording import say_count
 from crawlsched.exceptions import CrawlschedError
 
@@ -62,17 +63,17 @@ def report(arguments: argparse.Namespace) -> dict[str, Any]:
     else:
         files = {arguments.table: arguments.to}
     now, written = time.time(), {}
-    store = open_store(find_target(arguments))
+    stores = open_stores(find_target(arguments))
     try:
-        with store.database.reading() as connection, shown_progress("Writing") as progress:
+        with stores.database.reading() as connection, shown_progress("Writing") as progress:
             for table, file in files.items():
                 kinds = TABLES[table]
                 conditions = [read_condition(text, kinds, now) for text in arguments.where]
-                rows = _told(listed(connection, store.key, table, list(kinds), conditions), progress)
+                rows = _told(listed(connection, stores.key, table, list(kinds), conditions), progress)
                 written[table] = {"file": file, "rows": write_table(file, list(kinds), rows)}
-        return {"collection": store.name, "database": store.database.name, "time": now, "written": written}
+        return {"collection": stores.name, "database": stores.database.name, "time": now, "written": written}
     finally:
-        store.close()
+        stores.close()
 
 
 def _told(rows: Iterator[tuple[Any, ...]], progress: Callable[[int, int | None], None]) -> Iterator[tuple[Any, ...]]:

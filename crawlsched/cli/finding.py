@@ -15,8 +15,15 @@ _OFFERED = 3
 _COMPARED = 2_000
 
 
-def find_page(store: "Store", url: str) -> int:
+def find_page(store: "Store", url: str, *, offer: bool = True) -> int:
     """Return the page with this URL, or with another spelling of it.
+
+    Parameters
+    ----------
+    store : Store
+    url : str
+    offer : bool
+        Look for pages that may be meant if there is none.
 
     Raises
     ------
@@ -34,7 +41,7 @@ def find_page(store: "Store", url: str) -> int:
         except ValueError:  # no scheme, so no URL
             page = None
     if page is None:
-        raise UnknownPage(url, store.name, pages_like(store, url))
+        raise UnknownPage(url, store.name, pages_like(store, url) if offer else [])
     return page
 
 

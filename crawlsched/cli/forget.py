@@ -5,8 +5,8 @@ import sys
 import time
 from typing import TYPE_CHECKING, Any
 
-from crawlsched.cli.finding import find_page
-from crawlsched.cli.target import common_options, find_target, open_store, owner_now, send
+from crawlsched.cli.stores import Stores, open_stores
+from crawlsched.cli.target import common_options, find_target, n_shards_of, owner_now
 from crawlsched.cli.wording import say_count
 from crawlsched.exceptions import CrawlschedError, UnknownPage
 
@@ -38,36 +38,44 @@ def add_parser(commands: Any) -> None:
 
 def report(arguments: argparse.Namespace) -> dict[str, Any]:
     """Count, ask, delete."""
-    store = open_store(find_target(arguments), read_only=False)
+    stores = open_stores(find_target(arguments), read_only=False)
     try:
-        kind, value = _what(arguments, store)
-        n_pages = len(store.matching(kind, value))
+        kind, value = _what(arguments, stores)
+        found = {store: len(store.matching(kind, value)) for store in stores}
         if not arguments.yes:
-            _ask(kind, value, n_pages)
-        if owner_now(store) is not None:
-            answer = send(store, "forget", {"kind": kind, "value": value}, timeout=_ANSWER_WITHIN)
-            deleted = int(answer.result["pages"])
-        else:
-            deleted = _forget(store, kind, value)
-        return {"collection": store.name, "kind": kind, "value": value, "pages": deleted}
+            _ask(kind, value, sum(found.values()))
+        named = {"collection": stores.name, "kind": kind, "value": value}
+        alone = stores.all[0]
+        if stores.shared is None and owner_now(alone) is None and n_shards_of(alone) is None:
+            return {**named, "pages": _forget(alone, kind, value)}
+        asked = {"kind": kind, "value": value}
+        # All are told, so that what is forgotten comes back in none.
+        answers = stores.ask([(store, asked) for store in found], "forget", timeout=_ANSWER_WITHIN)
+        waiting = sum(n for n, answer in zip(found.values(), answers, strict=True) if answer is None)
+        deleted = sum(int(answer["pages"]) for answer in answers if answer is not None)
+        return {**named, "pages": deleted, **({"waiting": waiting} if waiting else {})}
     finally:
-        store.close()
+        stores.close()
 
 
 def say(report: dict[str, Any]) -> str:
     """Say how many pages are gone."""
     what = {"url": "It", "pattern": f"What matches {report['value']}", "host": f"The host {report['value']}"}
     pages = say_count(report["pages"], "page")
-    return f"{pages} deleted from {report['collection']!r}. {what[report['kind']]} will not come back by itself."
+    text = f"{pages} deleted from {report['collection']!r}. {what[report['kind']]} will not come back by itself."
+    if report.get("waiting"):
+        text += f"\n{say_count(report['waiting'], 'page')} go when a process crawls their shards again; none does now."
+    return text
 
 
-def _what(arguments: argparse.Namespace, store: "Store") -> tuple[str, str]:
+def _what(arguments: argparse.Namespace, stores: Stores) -> tuple[str, str]:
     if arguments.pattern is not None:
         return "pattern", arguments.pattern
     if arguments.host is not None:
         return "host", arguments.host.lower()
     try:
-        facts = store.facts([find_page(store, arguments.url)])[0]
+        store, page = stores.find_page(arguments.url)
+        facts = store.facts([page])[0]
     except UnknownPage:
         facts = None
     # A URL that is no page can be forgotten as well: it then never becomes one.

@@ -3,15 +3,18 @@
 import argparse
 import csv
 import gzip
-import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from crawlsched.cli.parsing import examples
-from crawlsched.cli.target import common_options, find_target, open_store, owner_now, send
+from crawlsched.cli.stores import Stores, open_stores
+from crawlsched.cli.target import common_options, find_target
 from crawlsched.cli.wording import say_count
 from crawlsched.exceptions import CrawlschedError
+
+if TYPE_CHECKING:
+    from crawlsched.store import Store
 
 __all__ = ["add_parser", "report", "say"]
 
@@ -46,21 +49,30 @@ def report(arguments: argparse.Namespace) -> dict[str, Any]:
         If the file cannot be read, or a row of it is not right.
     """
     rows = dict(_rows(arguments.file))
-    store = open_store(find_target(arguments), read_only=False)
+    stores = open_stores(find_target(arguments), read_only=False)
     try:
-        running = owner_now(store) is not None
         told: dict[str, Any] = {"pages": 0, "changed": 0, "unknown": []}
-        urls = list(rows)
-        for start in range(0, len(urls), _URLS_AT_ONCE):
-            asked = {"importance": {url: rows[url] for url in urls[start : start + _URLS_AT_ONCE]}}
-            if not running:
-                store.send("importance", asked, time.time())
-                continue
-            answer = send(store, "importance", asked).result
-            told = {name: told[name] + answer[name] for name in told}
-        return {"collection": store.name, "running": running, "urls": len(rows), **told}
+        running = False
+        for wanted in _portions(stores, rows):
+            for answer in stores.ask(wanted, "importance"):
+                if answer is not None:
+                    running = True
+                    told = {name: told[name] + answer[name] for name in told}
+        return {"collection": stores.name, "running": running, "urls": len(rows), **told}
     finally:
-        store.close()
+        stores.close()
+
+
+def _portions(stores: Stores, rows: dict[str, float]) -> Iterator[list[tuple["Store", dict[str, Any]]]]:
+    """Give what is asked at a time: some URLs of each store."""
+    from crawlsched.store import host_of
+
+    by_store: dict[Store, list[str]] = {}
+    for url in rows:
+        by_store.setdefault(stores.of_host(host_of(url)), []).append(url)
+    for start in range(0, max(map(len, by_store.values()), default=0), _URLS_AT_ONCE):
+        portions = ((store, urls[start : start + _URLS_AT_ONCE]) for store, urls in by_store.items())
+        yield [(store, {"importance": {url: rows[url] for url in some}}) for store, some in portions if some]
 
 
 def say(report: dict[str, Any]) -> str:

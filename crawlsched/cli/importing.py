@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from crawlsched.cli.handing_over import HandingOver
 from crawlsched.cli.progress import shown_progress
-from crawlsched.cli.target import Target, common_options, find_or_make_target, owner_now
+from crawlsched.cli.target import Target, common_options, find_or_make_target, n_shards_of, owner_now
 from crawlsched.cli.url_lines import UrlLine, UrlLines
 from crawlsched.cli.wording import say_count
 from crawlsched.exceptions import CrawlschedError
@@ -64,8 +64,13 @@ def report(arguments: argparse.Namespace) -> dict[str, Any]:
 
     requests = Requests(arguments.project_settings)
     settings = target.settings
-    store = Store.open(target.database, target.collection, target.shard, upgrade=settings.database_upgrade)
+    store = Store.open(target.database, target.collection, target.shard or 0, upgrade=settings.database_upgrade)
     try:
+        if n_shards_of(store) is not None:
+            raise CrawlschedError(
+                f"Processes share the collection {store.name!r}, and nothing is imported into one of them; let start() "
+                "of its spider yield the pages, for each process takes its own."
+            )
         if owner_now(store) is not None:
             running = HandingOver(store)
             with shown_progress(f"Reading {lines.name}") as progress:

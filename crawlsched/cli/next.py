@@ -3,10 +3,12 @@
 import argparse
 import heapq
 import time
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from crawlsched.cli.planning import planners, wanted
-from crawlsched.cli.target import Target, common_options, find_target, open_store, owner_now, send
+from crawlsched.cli.stores import open_stores
+from crawlsched.cli.target import Target, common_options, find_target, owner_now
 from crawlsched.cli.wording import say_past, say_table
 
 if TYPE_CHECKING:
@@ -33,15 +35,21 @@ def report(arguments: argparse.Namespace) -> dict[str, Any]:
     """Ask the running crawl; without one, look at what is stored."""
     target = find_target(arguments)
     now = time.time()
-    store = open_store(target, read_only=False)
+    stores = open_stores(target, read_only=False)
     try:
-        if owner_now(store) is not None:
-            answer = send(store, "next", {"n": arguments.n}).result
-            return {"collection": store.name, "running": True, **answer}
-        pages = _stored(store, target, arguments.n, now)
-        return {"collection": store.name, "running": False, "time": now, "pages": pages}
+        running = [store for store in stores if owner_now(store) is not None]
+        answers = stores.ask([(store, {"n": arguments.n}) for store in running], "next")
+        lists = [answer["pages"] for answer in answers if answer is not None]
+        lists += [_stored(store, target, arguments.n, now) for store in stores if store not in running]
+        # Each crawl has its own order, which is not only by what a page is worth now.
+        together = heapq.merge(*lists, key=lambda page: -page["crawl_value"])
+        pages = list(islice(together, arguments.n))
+        found = {"collection": stores.name, "running": bool(running), "pages": pages}
+        if running:
+            found["threshold"] = max(answer["threshold"] for answer in answers if answer is not None)
+        return {**found, "time": max((answer["time"] for answer in answers if answer is not None), default=now)}
     finally:
-        store.close()
+        stores.close()
 
 
 def say(report: dict[str, Any]) -> str:

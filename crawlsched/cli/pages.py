@@ -5,8 +5,9 @@ import time
 from typing import Any
 
 from crawlsched.cli.conditions import read_columns, read_condition, read_order
+from crawlsched.cli.stores import open_stores
 from crawlsched.cli.table_files import write_table
-from crawlsched.cli.target import common_options, find_target, open_store
+from crawlsched.cli.target import common_options, find_target
 from crawlsched.cli.wording import say_count, say_interval, say_past, say_share, say_table
 
 __all__ = ["add_parser", "report", "say"]
@@ -52,16 +53,16 @@ def report(arguments: argparse.Namespace) -> dict[str, Any]:
     order = None if arguments.order is None else read_order(arguments.order, kinds)
     is_whole = arguments.csv is not None or arguments.json is not None
     limit = arguments.limit or (None if is_whole else _MOST_SAID + 1)
-    store = open_store(find_target(arguments))
+    stores = open_stores(find_target(arguments))
     try:
-        with store.database.reading() as connection:
-            rows = listed(connection, store.key, "pages", names, conditions, order, limit)
-            found = {"collection": store.name, "time": now, "columns": names}
+        with stores.database.reading() as connection:
+            rows = listed(connection, stores.key, "pages", names, conditions, order, limit)
+            found = {"collection": stores.name, "time": now, "columns": names}
             if arguments.csv is not None:
                 return {**found, "written": write_table(arguments.csv, names, rows), "file": arguments.csv}
             return {**found, "pages": [dict(zip(names, row, strict=True)) for row in rows]}
     finally:
-        store.close()
+        stores.close()
 
 
 def say(report: dict[str, Any]) -> str:

@@ -1,12 +1,12 @@
 """``crawlsched pause`` and ``crawlsched resume``: let nothing go out, across restarts, and let it go on."""
 
 import argparse
-import time
 from functools import partial
 from typing import Any
 
 from crawlsched.cli.parsing import examples
-from crawlsched.cli.target import common_options, find_target, open_store, owner_now, send
+from crawlsched.cli.stores import not_one_shard, open_stores
+from crawlsched.cli.target import common_options, find_target
 
 __all__ = ["add_parser", "report", "say"]
 
@@ -25,15 +25,18 @@ def add_parser(commands: Any) -> None:
 
 def report(name: str, arguments: argparse.Namespace) -> dict[str, Any]:
     """Tell the running crawl, or leave word for the next one."""
-    store = open_store(find_target(arguments), read_only=False)
+    stores = open_stores(find_target(arguments), read_only=False)
     try:
-        if owner_now(store) is None:
-            store.send(name, {}, time.time())
-            return {"collection": store.name, "command": name, "running": False, "paused_since": None}
-        answer = send(store, name, {}).result
-        return {"collection": store.name, "command": name, "running": True, "paused_since": answer["paused_since"]}
+        if stores.shared is not None:
+            since = stores.shared.pause(paused=name == "pause")
+            running = stores.shared.look().has_members()
+            return {"collection": stores.name, "command": name, "running": running, "paused_since": since}
+        store = not_one_shard(stores.all[0], name)
+        (answer,) = stores.ask([(store, {})], name)
+        since = None if answer is None else answer["paused_since"]
+        return {"collection": stores.name, "command": name, "running": answer is not None, "paused_since": since}
     finally:
-        store.close()
+        stores.close()
 
 
 def say(report: dict[str, Any]) -> str:

@@ -1,11 +1,12 @@
 """Recent: what the visits of the last hour or day came to, counted in the database."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from crawlsched.store import Store
 
-__all__ = ["visits_since"]
+__all__ = ["visits_since", "visits_together"]
 
 
 def visits_since(store: "Store", since: float) -> dict[str, Any]:
@@ -28,11 +29,19 @@ def visits_since(store: "Store", since: float) -> dict[str, Any]:
     )
     with store.database.reading() as connection:
         rows = connection.execute(wanted).all()
-    visits = sum(row.n for row in rows)
-    changes = sum(int(row.changed or 0) for row in rows)
-    return {
-        "visits": visits,
-        "changes": changes,
-        "changes_per_100": 100 * changes / visits if visits else None,
-        "outcomes": {row.outcome: row.n for row in rows},
-    }
+    outcomes = {row.outcome: row.n for row in rows}
+    return _counted(sum(outcomes.values()), sum(int(row.changed or 0) for row in rows), outcomes)
+
+
+def visits_together(counted: "Sequence[dict[str, Any]]") -> dict[str, Any]:
+    """Add up what `visits_since` has counted of several shards."""
+    outcomes: dict[str, int] = {}
+    for one in counted:
+        for outcome, n in one["outcomes"].items():
+            outcomes[outcome] = outcomes.get(outcome, 0) + n
+    return _counted(sum(one["visits"] for one in counted), sum(one["changes"] for one in counted), outcomes)
+
+
+def _counted(visits: int, changes: int, outcomes: dict[str, int]) -> dict[str, Any]:
+    per_100 = 100 * changes / visits if visits else None
+    return {"visits": visits, "changes": changes, "changes_per_100": per_100, "outcomes": outcomes}

@@ -1,12 +1,12 @@
 """``crawlsched recrawl URL``: crawl pages next and deliver them, changed or not."""
 
 import argparse
-import time
 from typing import Any
 
 from crawlsched.cli.asking import ask_about_pages, say_unknown
 from crawlsched.cli.parsing import examples
-from crawlsched.cli.target import common_options, find_target, open_store, owner_now, send
+from crawlsched.cli.stores import open_stores
+from crawlsched.cli.target import common_options, find_target, owner_now
 from crawlsched.cli.wording import say_count
 
 __all__ = ["add_parser", "report", "say"]
@@ -37,24 +37,22 @@ def report(arguments: argparse.Namespace) -> dict[str, Any]:
     """Ask the running crawl, or leave word for the next one."""
     if arguments.urls:
         return ask_about_pages(arguments, "recrawl", {})
-    store = open_store(find_target(arguments), read_only=False)
+    stores = open_stores(find_target(arguments), read_only=False)
     try:
-        kind, value = "collection", store.name
+        kind, value = "collection", stores.name
         if arguments.pattern is not None:
             kind, value = "pattern", arguments.pattern
         elif arguments.host is not None:
             kind, value = "host", arguments.host.lower()
         asked = {"kind": kind, "value": value}
-        is_running = owner_now(store) is not None
-        if is_running:
-            pages = int(send(store, "recrawl", asked, timeout=_ANSWER_WITHIN).result["pages"])
-        else:
-            pages = len(store.matching(kind, value))
-            if pages:
-                store.send("recrawl", asked, time.time())
-        return {"collection": store.name, **asked, "running": is_running, "pages": pages, "unknown": []}
+        found = {store: len(store.matching(kind, value)) for store in stores}
+        answers = stores.ask([(store, asked) for store, n in found.items() if n], "recrawl", timeout=_ANSWER_WITHIN)
+        waiting = (n for n in found.values() if n)
+        pages = sum(n if answer is None else int(answer["pages"]) for n, answer in zip(waiting, answers, strict=True))
+        is_running = any(owner_now(store) is not None for store in stores)
+        return {"collection": stores.name, **asked, "running": is_running, "pages": pages, "unknown": []}
     finally:
-        store.close()
+        stores.close()
 
 
 def say(report: dict[str, Any]) -> str:

@@ -9,7 +9,8 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from crawlsched.cli.planning import newest_plan
-from crawlsched.cli.target import common_options, find_target, open_store
+from crawlsched.cli.stores import open_stores
+from crawlsched.cli.target import common_options, find_target
 from crawlsched.cli.wording import say_count, say_duration, say_past, say_share, say_table, say_trust
 
 if TYPE_CHECKING:
@@ -40,26 +41,31 @@ def add_parser(commands: Any) -> None:
 
 def report(arguments: argparse.Namespace) -> dict[str, Any]:
     """Fit everything that visits have found since the observations are kept."""
-    store = open_store(find_target(arguments))
+    stores = open_stores(find_target(arguments))
     try:
-        visits = store.signal_observations(0.0, VISITS)
-        sources = [source for source in store.sources() if source.kind != "robots"]
-        hosts: dict[str, int] = {}
-        plan = newest_plan(store, lambda name: hosts.setdefault(name, len(hosts)))
-        weights = [] if plan is None else plan.signal_weights.tolist()[:-1]
-        described = [_described(source, visits, weights) for source in sources]
-        parts = _by_part(store, sources, visits)
-        for part in parts:
-            part["signal_weight"] = None if plan is None else _weight_of_part(plan, hosts.get(part["host"], -1), part)
-        return {
-            "collection": store.name,
-            "time": time.time(),
-            "sources": sorted(described, key=_worth, reverse=True),
-            "sites": _by_site(sources, visits),
-            "parts": parts,
-        }
+        found = [_of_store(store, is_one_of=len(stores.all)) for store in stores]
     finally:
-        store.close()
+        stores.close()
+    together = {name: [row for one in found for row in one[name]] for name in ("sources", "sites", "parts")}
+    together["sources"].sort(key=_worth, reverse=True)
+    return {"collection": stores.name, "time": time.time(), **together}
+
+
+def _of_store(store: Store, is_one_of: int) -> dict[str, list[dict[str, Any]]]:
+    """Describe the sources of a collection, or of one of its shards: their numbers count there alone."""
+    visits = store.signal_observations(0.0, VISITS // is_one_of)
+    sources = [source for source in store.sources() if source.kind != "robots"]
+    hosts: dict[str, int] = {}
+    plan = newest_plan(store, lambda name: hosts.setdefault(name, len(hosts)))
+    weights = [] if plan is None else plan.signal_weights.tolist()[:-1]
+    described = [_described(source, visits, weights) for source in sources]
+    parts = _by_part(store, sources, visits)
+    for part in parts:
+        part["signal_weight"] = None if plan is None else _weight_of_part(plan, hosts.get(part["host"], -1), part)
+    found = {"sources": described, "sites": _by_site(sources, visits), "parts": parts}
+    if is_one_of > 1:
+        found = {name: [{"shard": store.key[0], **row} for row in rows] for name, rows in found.items()}
+    return found
 
 
 def _weight_of_part(plan: Plan, host: int, part: dict[str, Any]) -> float | None:

@@ -2,18 +2,21 @@
 
 import argparse
 import time
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from crawlsched.cli.members import owner_of_all, say_sharing, sharing, status_of_all
 from crawlsched.cli.planning import add_up, newest_plan
-from crawlsched.cli.recent import visits_since
+from crawlsched.cli.recent import visits_since, visits_together
 from crawlsched.cli.sources import VISITS, quality
-from crawlsched.cli.target import common_options, find_target, open_store
+from crawlsched.cli.stores import open_stores
+from crawlsched.cli.target import Target, common_options, find_target
 from crawlsched.cli.wording import say_count, say_duration, say_past, say_share, say_table, say_trust
 from crawlsched.settings import format_bandwidth
 
 if TYPE_CHECKING:
     from crawlsched.cli.planning import Totals
-    from crawlsched.store import LeaseRow, Source, Store
+    from crawlsched.store import Host, LeaseRow, Source, Store
 from crawlsched.cli.parsing import examples
 
 __all__ = ["add_parser", "report", "say"]
@@ -35,45 +38,76 @@ def add_parser(commands: Any) -> None:
 
 
 def report(arguments: argparse.Namespace) -> dict[str, Any]:
-    """Gather everything."""
+    """Gather everything, of all shards where there are several."""
     target = find_target(arguments)
     now = time.time()
-    store = open_store(target)
+    stores = open_stores(target)
     try:
-        owner = store.owner()
-        status = owner.status if owner is not None else {}
-        sources = [source for source in store.sources() if source.kind != "robots"]
-        totals = add_up(store, target, 1 + max((source.source for source in sources), default=-1), now)
-        plan = newest_plan(store)
-        visits = store.signal_observations(0.0, VISITS)
-        heard = set(visits["source"][visits["n_signals"] > 0].tolist())
-        described = [_source(source, totals, visits, is_heard=source.source in heard) for source in sources]
-        return {
-            "collection": store.name,
-            "shard": store.key[0],
-            "database": store.database.name,
-            # A running crawl may have said something since `now` was read.
-            "time": max(now, *(status.get(name) or 0.0 for name in ("last_sent_at", "paused_since"))),
-            "owner": _owner(owner, store.clock()),
-            "pages": _pages(store),
-            "expected_freshness": totals.expected_freshness,
-            "last_sent_at": status.get("last_sent_at"),
-            "paused_since": status.get("paused_since"),
-            "rests": bool(status.get("rests")),
-            "budget": {name: status.get(name) for name in ("bandwidth", "dispatched", "resolved", "slots")},
-            "threshold": status.get("threshold"),
-            "policy": _policy(status.get("planner", {})),
-            "replanned_at": None if plan is None else plan.time,
-            "last_hour": visits_since(store, now - 3600.0),
-            "last_day": visits_since(store, now - 86_400.0),
-            "hosts": _hosts(store),
-            "withheld": _withheld(store),
-            "not_data": status.get("not_data") or {},
-            "failing_callbacks": status.get("failing_callbacks") or {},
-            "sources": sorted(described, key=_worth, reverse=True),
-        }
+        parts = [_of_store(store, target, now, VISITS // len(stores.all)) for store in stores]
+        shared = None if stores.shared is None else sharing(stores.shared)
     finally:
-        store.close()
+        stores.close()
+    statuses = [part["status"] for part in parts]
+    status = statuses[0] if shared is None else status_of_all(shared, statuses)
+    importance, fresh = (sum(getattr(part["totals"], name) for part in parts) for name in ("importance", "fresh"))
+    replanned = [part["replanned_at"] for part in parts if part["replanned_at"] is not None]
+    return {
+        "collection": stores.name,
+        "shard": target.shard or 0,
+        "database": stores.database.name,
+        # A running crawl may have said something since `now` was read.
+        "time": max(now, *(status.get(name) or 0.0 for name in ("last_sent_at", "paused_since"))),
+        "owner": parts[0]["owner"] if shared is None else owner_of_all(shared, parts),
+        "shared": shared,
+        "pages": _pages([part["counts"] for part in parts]),
+        "expected_freshness": fresh / importance if importance else None,
+        "last_sent_at": status.get("last_sent_at"),
+        "paused_since": status.get("paused_since"),
+        "rests": bool(status.get("rests")),
+        "budget": {name: status.get(name) for name in ("bandwidth", "dispatched", "resolved", "slots")},
+        "threshold": status.get("threshold"),
+        "policy": _policy(next((said["planner"] for said in statuses if said.get("planner")), {})),
+        "replanned_at": min(replanned, default=None),
+        "last_hour": visits_together([part["last_hour"] for part in parts]),
+        "last_day": visits_together([part["last_day"] for part in parts]),
+        "hosts": [host for part in parts for host in part["hosts"]],
+        "withheld": _withheld([host for part in parts for host in part["host_rows"]]),
+        "not_data": _sums([said.get("not_data") or {} for said in statuses]),
+        "failing_callbacks": _sums([said.get("failing_callbacks") or {} for said in statuses]),
+        "sources": sorted((source for part in parts for source in part["sources"]), key=_worth, reverse=True),
+    }
+
+
+def _of_store(store: "Store", target: Target, now: float, most_visits: int) -> dict[str, Any]:
+    """Gather what one store has."""
+    owner = store.owner()
+    sources = [source for source in store.sources() if source.kind != "robots"]
+    totals = add_up(store, target, 1 + max((source.source for source in sources), default=-1), now)
+    plan = newest_plan(store)
+    visits = store.signal_observations(0.0, most_visits)
+    heard = set(visits["source"][visits["n_signals"] > 0].tolist())
+    host_rows = list(store.host_rows())
+    return {
+        "status": owner.status if owner is not None else {},
+        "owner": _owner(owner, store.clock()),
+        "totals": totals,
+        "counts": store.counts(),
+        "replanned_at": None if plan is None else plan.time,
+        "last_hour": visits_since(store, now - 3600.0),
+        "last_day": visits_since(store, now - 86_400.0),
+        "host_rows": host_rows,
+        "hosts": _hosts(host_rows),
+        "sources": [_source(source, totals, visits, is_heard=source.source in heard) for source in sources],
+    }
+
+
+def _sums(counted: "Sequence[Mapping[str, int]]") -> dict[str, int]:
+    """Add up counts by name."""
+    together: dict[str, int] = {}
+    for counts in counted:
+        for name, n in counts.items():
+            together[name] = together.get(name, 0) + n
+    return together
 
 
 def _policy(planner: dict[str, Any]) -> dict[str, Any]:
@@ -82,7 +116,7 @@ def _policy(planner: dict[str, Any]) -> dict[str, Any]:
     return {"crawl_value": planner.get("crawl_value"), "estimator": name, "parameters": dict(parameters)}
 
 
-def _hosts(store: "Store") -> list[dict[str, Any]]:
+def _hosts(rows: "Sequence[Host]") -> list[dict[str, Any]]:
     """Describe the hosts of which something was learned: what they serve in the place of pages, whose headers lie."""
     from crawlsched.content.validators import standings
 
@@ -92,16 +126,16 @@ def _hosts(store: "Store") -> list[dict[str, Any]]:
             "wrong_pages": len(host.counts.get("wrong_pages", ())),
             "validators": standings(host.counts.get("validators", {})),
         }
-        for host in store.host_rows()
+        for host in rows
         if host.counts
     ]
     return [host for host in described if host["wrong_pages"] or host["validators"]]
 
 
-def _withheld(store: "Store") -> dict[str, dict[str, int]]:
+def _withheld(rows: "Sequence[Host]") -> dict[str, dict[str, int]]:
     """Count what did not reach the spider: reason to host to number."""
     counted: dict[str, dict[str, int]] = {}
-    for host in store.host_rows():
+    for host in rows:
         for reason, row in host.counts.get("withheld", {}).items():
             counted.setdefault(reason, {})[host.host] = row["n"]
     return counted
@@ -145,21 +179,22 @@ def _owner(owner: "LeaseRow | None", now: float) -> dict[str, Any] | None:
     }
 
 
-def _pages(store: "Store") -> dict[str, Any]:
+def _pages(counted: "Sequence[Mapping[str, Mapping[int, int]]]") -> dict[str, Any]:
     from crawlsched.pages import STATE_NAMES
 
-    counts = store.counts()
     states = dict.fromkeys(STATE_NAMES[1:], 0)
-    for by_state in counts.values():
-        for state, n in by_state.items():
-            states[STATE_NAMES[state]] += n
-    return {"total": sum(states.values()), "hosts": len(counts), "states": states}
+    for counts in counted:
+        for by_state in counts.values():
+            for state, n in by_state.items():
+                states[STATE_NAMES[state]] += n
+    return {"total": sum(states.values()), "hosts": sum(map(len, counted)), "states": states}
 
 
 def say(report: dict[str, Any]) -> str:
     """Put it on one screen."""
     now = report["time"]
-    lines = [f"{report['collection']}  ({report['database']})", f"  {_say_owner(report['owner'], now)}"]
+    lines = [f"{report['collection']}  ({report['database']})"]
+    lines += [f"  {_say_owner(report['owner'], now)}"] if report["shared"] is None else say_sharing(report["shared"])
     lines += [*_say_sending(report, now), ""]
     lines += [*_say_pages(report["pages"], report["expected_freshness"]), ""]
     lines += _say_budget(report)

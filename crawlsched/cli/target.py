@@ -18,21 +18,25 @@ from crawlsched.exceptions import CrawlschedError, SettingError, StoreError
 from crawlsched.settings import PREFIX, Settings
 
 if TYPE_CHECKING:
-    from crawlsched.store import Command, LeaseRow, Store
+    from crawlsched.store import LeaseRow, Store
 
 __all__ = [
+    "ANSWER_WITHIN",
     "Target",
+    "answer_to",
     "common_options",
     "database_of",
     "find_or_make_target",
     "find_target",
+    "n_shards_of",
+    "open_shard",
     "open_store",
     "owner_now",
     "send",
 ]
 
 # A running crawl looks for commands every half second; it may be in the middle of something.
-_ANSWER_WITHIN = 15.0
+ANSWER_WITHIN = 15.0
 
 
 @dataclass(frozen=True)
@@ -41,6 +45,8 @@ class Target:
 
     Attributes
     ----------
+    shard : int or None
+        The one that was named; None: none was.
     settings : Settings
         The project's, or the defaults outside of one.
     is_project : bool
@@ -49,7 +55,7 @@ class Target:
 
     database: str
     collection: str
-    shard: int
+    shard: int | None
     settings: Settings
     is_project: bool
 
@@ -63,7 +69,7 @@ def common_options(*, collection: bool = True) -> argparse.ArgumentParser:
     )
     if collection:
         group.add_argument("--collection", metavar="NAME", help="needed only where the database holds several")
-        group.add_argument("--shard", metavar="N", type=int, help="by default the project's, or 0")
+        group.add_argument("--shard", metavar="N", type=int, help="only this shard of a collection that has several")
     add_json_option(group)
     # Under a name of its own: Scrapy's own -s stands before the command's name, and both are to count.
     group.add_argument(
@@ -103,11 +109,10 @@ def find_target(arguments: argparse.Namespace) -> Target:
         If there is no such database or collection, or several collections and none is named.
     """
     database, settings, is_project = database_of(arguments)
-    shard = 0 if arguments.shard is None else arguments.shard
     collection = arguments.collection or settings.collection
     if collection is None or (arguments.collection is None and is_named_by_arguments(collection)):
-        collection = _only_collection(database, shard)
-    return Target(database, collection, shard, settings, is_project)
+        collection = _only_collection(database)
+    return Target(database, collection, arguments.shard, settings, is_project)
 
 
 def find_or_make_target(arguments: argparse.Namespace) -> Target:
@@ -121,12 +126,11 @@ def find_or_make_target(arguments: argparse.Namespace) -> Target:
     from crawlsched.store.database import database_url
 
     database, settings, is_project = database_of(arguments)
-    shard = 0 if arguments.shard is None else arguments.shard
     collection = arguments.collection or settings.collection
     if collection is None or (arguments.collection is None and is_named_by_arguments(collection)):
         url = database_url(database)
         is_there = url.get_backend_name() != "sqlite" or Path(str(url.database)).exists()
-        names = _collections(database, shard) if is_there else []
+        names = _collections(database) if is_there else []
         names = names or (_spiders() if is_project else [])
         if len(names) != 1:
             known = f" (known are {', '.join(map(repr, names))})" if names else ""
@@ -135,7 +139,7 @@ def find_or_make_target(arguments: argparse.Namespace) -> Target:
                 f"named{known}."
             )
         collection = names[0]
-    return Target(database, collection, shard, settings, is_project)
+    return Target(database, collection, arguments.shard, settings, is_project)
 
 
 def _spiders() -> list[str]:
@@ -146,14 +150,41 @@ def _spiders() -> list[str]:
     return sorted(get_spider_loader(get_project_settings()).list())
 
 
-def open_store(target: Target, *, read_only: bool = True) -> "Store":
-    """Open the collection; it has to be there."""
+def open_shard(target: Target, shard: int, *, read_only: bool = True) -> "Store":
+    """Open one shard of the collection; it has to be there."""
     from crawlsched.store import Store
 
     _refuse_missing_file(target.database)
-    return Store.open(
-        target.database, target.collection, target.shard, upgrade=False, read_only=read_only, create=False
-    )
+    return Store.open(target.database, target.collection, shard, upgrade=False, read_only=read_only, create=False)
+
+
+def open_store(target: Target, *, read_only: bool = True) -> "Store":
+    """Open the collection for a command that looks at one store; it has to be there.
+
+    Raises
+    ------
+    StoreError
+        If processes share it, and no shard is named.
+    """
+    store = open_shard(target, target.shard or 0, read_only=read_only)
+    try:
+        if target.shard is None and (n_shards := n_shards_of(store)) is not None:
+            raise StoreError(
+                f"The collection {store.name!r} has {n_shards} shards, and this command is about one of them; name it "
+                f"with --shard, from 0 to {n_shards - 1}."
+            )
+    except BaseException:
+        store.close()
+        raise
+    return store
+
+
+def n_shards_of(store: "Store") -> int | None:
+    """Return how many shards the collection has that this is, or is one of; None: it has none."""
+    from crawlsched.store.lease import shards_of
+
+    with store.database.reading() as connection:
+        return shards_of(connection, store.key[1])
 
 
 def owner_now(store: "Store") -> "LeaseRow | None":
@@ -162,26 +193,31 @@ def owner_now(store: "Store") -> "LeaseRow | None":
     return owner if owner is not None and owner.is_held(store.clock()) else None
 
 
-def send(store: "Store", name: str, arguments: dict[str, Any], *, timeout: float = _ANSWER_WITHIN) -> "Command":
-    """Ask the running crawl for something and wait for its answer.
+def send(store: "Store", name: str, arguments: dict[str, Any], *, timeout: float = ANSWER_WITHIN) -> dict[str, Any]:
+    """Ask the running crawl for something, and return its answer.
 
     Raises
     ------
     CrawlschedError
         If it answers that it cannot, or does not answer.
     """
-    number = store.send(name, arguments, time.time())
+    return answer_to(store, store.send(name, arguments, time.time()), timeout=timeout)
+
+
+def answer_to(store: "Store", number: int, *, timeout: float, said: float | None = None) -> dict[str, Any]:
+    """Wait for the answer to a command that was sent; `said` is the time-out that the sentence names."""
     answer = store.wait_for(number, timeout)
     if answer is None:
         # Withdrawn, so that a crawl which starts tomorrow does not do it then.
         store.finish(number, {"error": "Nobody did it in time."}, time.time())
         raise CrawlschedError(
-            f"The crawl of the collection {store.name!r} did not answer within {timeout:g} s, so nothing was done; "
-            "look at its log."
+            f"The crawl of the collection {store.name!r} did not answer within {said or timeout:g} s, so nothing was "
+            "done; look at its log."
         )
-    if isinstance(answer.result, dict) and "error" in answer.result:
-        raise CrawlschedError(str(answer.result["error"]))
-    return answer
+    result: dict[str, Any] = answer.result
+    if isinstance(result, dict) and "error" in result:
+        raise CrawlschedError(str(result["error"]))
+    return result
 
 
 def _project_settings() -> Mapping[str, Any] | None:
@@ -199,7 +235,7 @@ def _project_settings() -> Mapping[str, Any] | None:
         raise SettingError(f"The settings of this Scrapy project cannot be imported: {error}.") from error
 
 
-def _collections(database: str, shard: int) -> list[str]:
+def _collections(database: str) -> list[str]:
     from sqlalchemy import select
 
     from crawlsched.store import schema
@@ -210,17 +246,17 @@ def _collections(database: str, shard: int) -> list[str]:
     opened = Database(database, read_only=True)
     try:
         with opened.reading() as connection:
-            wanted = select(collections.c.name).where(collections.c.shard == shard).order_by(collections.c.name)
+            wanted = select(collections.c.name).where(collections.c.shard == 0).order_by(collections.c.name)
             return [str(name) for name in connection.execute(wanted).scalars()]
     finally:
         opened.close()
 
 
-def _only_collection(database: str, shard: int) -> str:
+def _only_collection(database: str) -> str:
     from crawlsched.store.database import Database
 
     _refuse_missing_file(database)
-    names = _collections(database, shard)
+    names = _collections(database)
     if len(names) == 1:
         return names[0]
     name = Database(database, read_only=True).name

@@ -133,7 +133,7 @@ def _act(arguments: argparse.Namespace, target: Target, name: str, form: Mapping
             raise CrawlschedError("No crawl is running that could do it.")
         if name == "recrawl":
             url = form.get("url", "")
-            answer = send(store, "recrawl", {"urls": [url]}).result
+            answer = send(store, "recrawl", {"urls": [url]})
             return f"{url} goes at the next slot." if answer["pages"] else f"{url} is no page of this collection."
         if name == "bandwidth":
             try:
@@ -145,7 +145,7 @@ def _act(arguments: argparse.Namespace, target: Target, name: str, form: Mapping
                 raise CrawlschedError(
                     f"That is {rate / before:.3g} times as much as now; use crawlsched bandwidth, which asks."
                 )
-            answer = send(store, "bandwidth", {"bandwidth": rate}).result
+            answer = send(store, "bandwidth", {"bandwidth": rate})
             return f"The bandwidth is {answer['bandwidth']:.4g}/s now; it was {answer['before']:.4g}/s."
         if name in ("pause", "resume"):
             send(store, name, {})

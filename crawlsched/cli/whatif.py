@@ -10,14 +10,15 @@ import numpy as np
 from crawlsched.cli.history_options import read_multiple
 from crawlsched.cli.picture import need_matplotlib, new_picture, save_picture
 from crawlsched.cli.planning import fresh_now, planners, wanted
-from crawlsched.cli.target import Target, common_options, find_target, open_store
+from crawlsched.cli.stores import Stores, open_stores
+from crawlsched.cli.target import Target, common_options, find_target
 from crawlsched.cli.wording import say_count, say_share, say_table
 from crawlsched.exceptions import CrawlschedError
 from crawlsched.settings import SECONDS_PER, format_bandwidth, parse_bandwidth
 
 if TYPE_CHECKING:
     from crawlsched.planner.reports.outlook import Outlook
-    from crawlsched.store import Source, Store
+    from crawlsched.store import Source
 from crawlsched.cli.parsing import examples
 
 __all__ = ["add_parser", "report", "say"]
@@ -70,17 +71,17 @@ def report(arguments: argparse.Namespace) -> dict[str, Any]:
         need_matplotlib()
     target = find_target(arguments)
     now = time.time()
-    store = open_store(target)
+    stores = open_stores(target)
     try:
-        present = _present_bandwidth(store, target)
+        present = _present_bandwidth(stores, target)
         asked = [_read_bandwidth(text, present) for text in arguments.bandwidths]
-        polls = sum(_polls(source) for source in store.sources())
-        looked = _look(store, target, now, present)
+        polls = sum(_polls(source) for store in stores for source in store.sources())
+        looked = _look(stores, target, now, present)
         outlook: Outlook = looked.pop("outlook")
         result = {
-            "collection": store.name,
-            "shard": store.key[0],
-            "database": store.database.name,
+            "collection": stores.name,
+            "shard": target.shard or 0,
+            "database": stores.database.name,
             "time": now,
             "bandwidth": present,
             "polls": polls,
@@ -89,14 +90,16 @@ def report(arguments: argparse.Namespace) -> dict[str, Any]:
             "needed": [_needed(outlook, share, present, polls) for share in arguments.freshness],
         }
     finally:
-        store.close()
+        stores.close()
     if arguments.plot:
         _draw(result, outlook, arguments.plot)
     return result
 
 
-def _present_bandwidth(store: "Store", target: Target) -> float:
-    owner = store.owner()
+def _present_bandwidth(stores: Stores, target: Target) -> float:
+    if stores.shared is not None:
+        return stores.shared.look().rate
+    owner = stores.all[0].owner()
     said = owner.status.get("bandwidth") if owner is not None else None
     return float(said or target.settings.bandwidth)
 
@@ -120,20 +123,21 @@ def _polls(source: "Source") -> float:
     return 1.0 / (following - polled) if polled is not None and following is not None and following > polled else 0.0
 
 
-def _look(store: "Store", target: Target, now: float, bandwidth: float) -> dict[str, Any]:
+def _look(stores: Stores, target: Target, now: float, bandwidth: float) -> dict[str, Any]:
     """Look at all pages of which a fresh copy is wanted, or at an even sample of them."""
     from crawlsched.planner.reports.outlook import Outlook
 
-    last = store.next_page()
-    every = max(1, -(-last // _SAMPLE))
-    sample = None if every == 1 else list(range(0, last, every))
+    last = {store: store.next_page() for store in stores}
+    every = max(1, -(-sum(last.values()) // _SAMPLE))
+    sampled = ((store, None if every == 1 else list(range(0, n, every))) for store, n in last.items())
     outlook, signalled_pages = None, 0
     totals = {"importance": 0.0, "fresh": 0.0, "pages": 0}
-    for planner, numbers in planners(store, target, now, sample):
+    looked = (found for store, sample in sampled for found in planners(store, target, now, sample))
+    for planner, numbers in looked:
         rows = wanted(planner, np.arange(numbers.size))
         if not rows.size:
             continue
-        outlook = outlook or Outlook(rows.size * every / bandwidth)
+        outlook = outlook or Outlook(len(stores.all) * rows.size * every / bandwidth)
         importance = planner.pages.importance[rows].astype(np.float64)
         totals["pages"] += rows.size
         totals["importance"] += float(importance.sum())
@@ -148,7 +152,7 @@ def _look(store: "Store", target: Target, now: float, bandwidth: float) -> dict[
             outlook.add(planner, chosen, now, every * signalled.size / chosen.size)
     if outlook is None or not totals["importance"]:
         raise CrawlschedError(
-            f"The collection {store.name!r} holds no page yet of which a fresh copy is wanted; crawl first."
+            f"The collection {stores.name!r} holds no page yet of which a fresh copy is wanted; crawl first."
         )
     return {
         "outlook": outlook,

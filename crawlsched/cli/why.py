@@ -6,10 +6,10 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from crawlsched.change_signals import part_of_site
-from crawlsched.cli.finding import find_page
 from crawlsched.cli.planning import planner_of_page, settings_of
 from crawlsched.cli.sources import VISITS
-from crawlsched.cli.target import Target, common_options, find_target, open_store, owner_now
+from crawlsched.cli.stores import open_stores
+from crawlsched.cli.target import Target, common_options, find_target, owner_now
 from crawlsched.cli.wording import say_count, say_duration, say_interval, say_moment, say_past, say_share, say_table
 from crawlsched.exceptions import UnknownPage
 from crawlsched.settings import Settings
@@ -51,16 +51,16 @@ def report(arguments: argparse.Namespace) -> dict[str, Any]:
     """Gather everything, of all pages that the URL has."""
     target = find_target(arguments)
     now = time.time()
-    store = open_store(target)
+    stores = open_stores(target)
     try:
-        page = find_page(store, arguments.url)
+        store, page = stores.find_page(arguments.url)
         url = _facts(store, page, arguments.url).url
         first, *others = [
             _of_page(store, target, number, arguments, now) for number in sorted({page, *store.pages_of(url)})
         ]
         return {**first, "variants": others}
     finally:
-        store.close()
+        stores.close()
 
 
 def _facts(store: "Store", page: int, url: str) -> "PageFacts":
@@ -86,7 +86,7 @@ def _of_page(store: "Store", target: Target, page: int, arguments: argparse.Name
         "collection": store.name,
         # A running crawl may have visited it since `now` was read.
         "time": max(now, float(columns["crawled_at"])),
-        "running": owner_now(store) is not None,
+        **_owned(store),
         **explanation,
         **_trust(store, int(columns["source"])),
         "page": page,
@@ -102,6 +102,14 @@ def _of_page(store: "Store", target: Target, page: int, arguments: argparse.Name
         "visits": [_visit(row) for row in store.observations_of(page, arguments.visits)],
         "announced_by": _announced_by(store, page),
     }
+
+
+def _owned(store: "Store") -> dict[str, Any]:
+    """Say whether it is crawled now, and by whom where several processes share the collection."""
+    owner = owner_now(store)
+    if owner is None or not owner.is_shared:
+        return {"running": owner is not None}
+    return {"running": True, "shard": store.key[0], "crawled_by": {"host": owner.host, "pid": owner.pid}}
 
 
 def _ignored(store: "Store", facts: Any) -> list[dict[str, Any]]:

@@ -5,7 +5,8 @@ import time
 from typing import Any
 
 from crawlsched.cli.parsing import examples
-from crawlsched.cli.target import common_options, find_target, open_store
+from crawlsched.cli.stores import open_stores
+from crawlsched.cli.target import common_options, find_target
 from crawlsched.cli.wording import say_count, say_past
 
 __all__ = ["add_parser", "report", "say"]
@@ -28,18 +29,19 @@ def add_parser(commands: Any) -> None:
 
 def report(arguments: argparse.Namespace) -> dict[str, Any]:
     """Gather it, what was last first."""
-    store = open_store(find_target(arguments))
+    stores = open_stores(find_target(arguments))
     try:
         rows = [
             {"host": host.host, "reason": reason, **row}
+            for store in stores
             for host in store.host_rows()
             for reason, row in host.counts.get("withheld", {}).items()
             if arguments.host in (None, host.host) and arguments.reason in (None, reason)
         ]
         rows.sort(key=lambda row: row["last_at"], reverse=True)
-        return {"collection": store.name, "time": time.time(), "withheld": rows}
+        return {"collection": stores.name, "time": time.time(), "withheld": rows}
     finally:
-        store.close()
+        stores.close()
 
 
 def say(report: dict[str, Any]) -> str:

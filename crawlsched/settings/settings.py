@@ -103,7 +103,7 @@ def _read_crawl_value(value: object) -> str:
 
 def _read_shards(value: object) -> int:
     """Read into how many shards a collection is divided."""
-    allowed = f"None or a power of two from 2 to {LARGEST_NUMBER}"
+    allowed = f"a power of two from 2 to {LARGEST_NUMBER}"
     try:
         n = read_count(value)
     except ValueError:
@@ -170,9 +170,9 @@ class Settings:
     shards: int | None = _setting(
         None,
         read_optional(_read_shards),
-        "Into how many shards, a power of two, a new collection is divided, so that the same command started several "
-        "times, on one machine or on many, is one crawl at one `CRAWLSCHED_BANDWIDTH`; PostgreSQL only. `None`: one "
-        "process owns it.",
+        "Several processes share the collection: a new one is divided into so many shards, a power of two from 2 to "
+        "4096. The same command, started as often as you like, is then one crawl at one `CRAWLSCHED_BANDWIDTH`. "
+        "PostgreSQL only. `None`: one process owns it.",
     )
     crawl_value: str = _setting(
         "posterior",

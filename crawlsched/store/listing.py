@@ -13,7 +13,8 @@ from crawlsched.store.tombstones import pattern
 
 __all__ = ["OPERATORS", "TABLES", "Condition", "Kind", "listed"]
 
-Key = tuple[int, int]
+# A shard, or None for all of them, and the number of the collection.
+Key = tuple[int | None, int]
 
 _ROWS_AT_ONCE = 5_000
 #: What a condition may compare by; ``~`` is a pattern in which ``*`` stands for anything.
@@ -116,7 +117,8 @@ def listed(
     Parameters
     ----------
     connection : Connection
-    key : tuple of int
+    key : tuple of (int or None, int)
+        Shard and number of the collection; None: all its shards.
     table : str
         A name in `TABLES`.
     names : sequence of str
@@ -167,10 +169,11 @@ def _joined(table: str) -> Any:
     return own.join(_page, same).join(source, of)
 
 
-def _own(table: str, key: Key) -> tuple[Any, Any]:
+def _own(table: str, key: Key) -> list[Any]:
     names = {"visits": _visit, "announcements": models.announcements, "sources": models.sources, "hosts": models.hosts}
     own = names.get(table, _page)
-    return own.c.shard == key[0], own.c.collection == key[1]
+    of_collection = own.c.collection == key[1]
+    return [of_collection] if key[0] is None else [own.c.shard == key[0], of_collection]
 
 
 def _clause(column: ColumnElement[Any], condition: Condition) -> ColumnElement[bool]:

@@ -210,7 +210,15 @@ def test_a_wrong_duration_is_refused_with_what_is_allowed(text: object) -> None:
             "postgresql+psycopg://user:password@host/database, got another value, which is not shown.",
         ),
         ("COLLECTION", 7, "CRAWLSCHED_COLLECTION must be None or a text that is not empty, got 7."),
-        ("SHARD", "-1", "CRAWLSCHED_SHARD must be a whole number, zero or more, got '-1'."),
+        ("SHARDS", "-1", "CRAWLSCHED_SHARDS must be None or a power of two from 2 to 4096, got '-1'."),
+        ("SHARDS", "1", "CRAWLSCHED_SHARDS must be None or a power of two from 2 to 4096, got '1'."),
+        ("SHARDS", 24, "CRAWLSCHED_SHARDS must be None or a power of two from 2 to 4096, got 24."),
+        (
+            "SHARDS",
+            16,
+            "CRAWLSCHED_SHARDS needs PostgreSQL, for several processes cannot share an SQLite file; name a server with "
+            "CRAWLSCHED_DATABASE_URL, or set CRAWLSCHED_SHARDS = None.",
+        ),
         ("SITEMAP_MAX_BYTES", 0, "CRAWLSCHED_SITEMAP_MAX_BYTES must be a whole number above zero, got 0."),
         (
             "CRAWL_VALUE",
@@ -222,8 +230,8 @@ def test_a_wrong_duration_is_refused_with_what_is_allowed(text: object) -> None:
         (
             "SHARD",
             "1",
-            "CRAWLSCHED_SHARD must be 0: several processes cannot share a collection yet; give each its own "
-            "CRAWLSCHED_COLLECTION, got '1'.",
+            "CRAWLSCHED_SHARD is no setting any more; with CRAWLSCHED_SHARDS = 16, the same for all processes, they "
+            "divide the collection among themselves.",
         ),
         (
             "FLUSH_INTERVAL",
@@ -326,10 +334,10 @@ def test_selectors_need_a_fingerprint_that_selects() -> None:
 
 def test_all_mistakes_are_reported_at_once() -> None:
     """Three mistakes give three lines, not the first one only."""
-    lines = mistakes(BANDWIDTH="x", SHARD="y", BANDWITH="5/s")
+    lines = mistakes(BANDWIDTH="x", SHARDS="y", BANDWITH="5/s")
     assert len(lines) == 3
     assert lines[0].startswith("CRAWLSCHED_BANDWIDTH must be")
-    assert lines[1].startswith("CRAWLSCHED_SHARD must be")
+    assert lines[1].startswith("CRAWLSCHED_SHARDS must be")
     assert lines[2] == "CRAWLSCHED_BANDWITH is not a setting; did you mean CRAWLSCHED_BANDWIDTH?"
 
 

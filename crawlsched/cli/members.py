@@ -1,0 +1,147 @@
+"""Members: the processes that share a collection, and its shards, as `status` and `shards` tell them."""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from crawlsched.cli.wording import say_duration, say_table
+from crawlsched.settings import format_bandwidth
+
+if TYPE_CHECKING:
+    from crawlsched.store.members import SharedCollection
+
+__all__ = ["owner_of_all", "say_sharing", "sharing", "status_of_all"]
+
+
+def sharing(shared: "SharedCollection") -> dict[str, Any]:
+    """Describe who crawls a shared collection, and what waits for its shards.
+
+    Returns
+    -------
+    dict
+        ``n_shards``, ``rate`` and ``granted`` (requests a second), ``paused_since``, ``members`` (those whose lease is
+        valid), ``shards`` (with ``member``, the token of its owner, or None), ``waiting`` (what was handed over and
+        not taken in yet: ``n`` and ``oldest``, its age in seconds), and ``threshold_spread``: by how much the
+        thresholds of the members differ, as a share of the largest. Where they are equal, sharing costs nothing.
+    """
+    seen, waiting = shared.look(), shared.waiting()
+    alive = {token: member for token, member in seen.members.items() if seen.is_alive(token)}
+    members = [
+        {
+            "token": token,
+            "host": member.host,
+            "pid": member.pid,
+            "spider": member.spider,
+            "version": member.version,
+            "granted": member.granted,
+            "renewed": max(seen.now - member.renewed_at, 0.0),
+            **member.status,
+        }
+        for token, member in sorted(alive.items(), key=lambda item: (item[1].host, item[1].pid))
+    ]
+    shards = [
+        {
+            "shard": shard,
+            "member": row.member if row.member in alive else None,
+            "epoch": row.epoch,
+            "ready": row.ready and row.member in alive,
+            "pages": row.n_pages,
+            "waiting": waiting.get(shard, (0, 0.0))[0],
+        }
+        for shard, row in seen.shards.items()
+    ]
+    thresholds = [member["threshold"] for member in members if member.get("threshold")]
+    return {
+        "n_shards": shared.n_shards,
+        "rate": seen.rate,
+        "granted": sum(member["granted"] for member in members),
+        "paused_since": seen.paused_since,
+        "members": members,
+        "shards": shards,
+        "waiting": {
+            "n": sum(n for n, _ in waiting.values()),
+            "oldest": max((seen.now - oldest for _, oldest in waiting.values()), default=None),
+        },
+        "threshold_spread": 1.0 - min(thresholds) / max(thresholds) if thresholds else None,
+    }
+
+
+def status_of_all(shared: Mapping[str, Any], statuses: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return what the owner of a collection of one process says of itself, of all members of a shared one."""
+    members = shared["members"]
+    resolved: dict[str, int] = {}
+    for said in statuses:
+        for outcome, n in (said.get("resolved") or {}).items():
+            resolved[outcome] = resolved.get(outcome, 0) + n
+    slots: dict[str, int] = {}
+    for member in members:
+        for kind, n in (member.get("slots") or {}).items():
+            slots[kind] = slots.get(kind, 0) + n
+    rated = [(member["granted"], member["threshold"]) for member in members if member.get("threshold") is not None]
+    total = sum(rate for rate, _ in rated)
+    return {
+        "bandwidth": shared["rate"],
+        "dispatched": sum(member.get("dispatched") or 0 for member in members),
+        "resolved": resolved,
+        "slots": slots,
+        "threshold": sum(rate * threshold for rate, threshold in rated) / total if total else None,
+        "paused_since": shared["paused_since"],
+        "rests": bool(members) and all(member.get("rests") for member in members),
+        "last_sent_at": max((said["last_sent_at"] for said in members if said.get("last_sent_at")), default=None),
+    }
+
+
+def owner_of_all(shared: Mapping[str, Any], parts: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
+    """Return the members as one owner: whether they run, and the name of one of them."""
+    if not shared["members"]:
+        return None
+    first, shards = shared["members"][0], [part["owner"] for part in parts if part["owner"] is not None]
+    beats = [owner["heartbeat_at"] for owner in shards]
+    return {
+        "running": True,
+        "spider": first["spider"],
+        "host": first["host"],
+        "pid": first["pid"],
+        "started_at": min((owner["started_at"] for owner in shards if owner["started_at"]), default=None),
+        "heartbeat_at": max(beats, default=None),
+        "released_at": None,
+    }
+
+
+def say_sharing(shared: Mapping[str, Any]) -> list[str]:
+    """Say who crawls, how the rate is divided, and what waits."""
+    members, n_free = shared["members"], sum(row["member"] is None for row in shared["shards"])
+    if not members:
+        return [f"  {shared['n_shards']} shards; no process crawls them now"]
+    owned = "all of them owned" if not n_free else f"{n_free} without an owner"
+    rate, granted = format_bandwidth(shared["rate"]), format_bandwidth(shared["granted"])
+    lines = [
+        f"  {shared['n_shards']} shards on {say_processes(len(members))}, {owned}; {rate} for all, {granted} granted",
+        "",
+    ]
+    rows = [["process", "spider", "shards", "pages", "share", "sent last minute", "threshold", "renewed"]]
+    rows += [_member_row(member) for member in members]
+    lines += say_table(rows, right="llrrrrrr")
+    waiting = shared["waiting"]
+    if waiting["n"]:
+        oldest = say_duration(waiting["oldest"])
+        lines.append(f"  handed over and not taken in yet: {waiting['n']:,}, the oldest {oldest} ago")
+    return lines
+
+
+def say_processes(n: int) -> str:
+    """Say how many there are."""
+    return f"{n:,} process{'' if n == 1 else 'es'}"
+
+
+def _member_row(member: Mapping[str, Any]) -> list[str]:
+    threshold, sent = member.get("threshold"), member.get("sent_per_second")
+    return [
+        f"{member['host']}:{member['pid']}",
+        member["spider"],
+        f"{member.get('shards', 0)}",
+        f"{member.get('pages', 0):,}",
+        f"{member['granted']:.3g}/s",
+        "-" if sent is None else f"{sent:.3g}/s",
+        "-" if threshold is None else f"{threshold:.3g}",
+        f"{say_duration(member['renewed'])} ago",
+    ]
