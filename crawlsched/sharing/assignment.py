@@ -8,6 +8,8 @@ __all__ = ["assigned"]
 
 # Loads that differ by less than this share of a fair one are left as they are: each move costs a loading.
 _TOLERANCE = 0.1
+# What moves weighs less than the gap by this factor: loads that only change places would do so for ever.
+_LESS = 1.0 - 1e-6
 
 
 def assigned(weights: Mapping[int, float], owners: Mapping[int, str], members: Collection[str]) -> dict[int, str]:
@@ -52,14 +54,14 @@ def assigned(weights: Mapping[int, float], owners: Mapping[int, str], members: C
 
 def _move(weights: Mapping[int, float], given: dict[int, str], load: dict[str, float], tolerance: float) -> None:
     """Move shards from the member that has most to the one that has least, as long as that evens them out."""
-    # Each move lessens the sum of squares of the loads, so it ends; the bound is for the roundings of equal loads.
-    for _ in range(len(given)):
+    # Each move lessens the sum of squares of the loads by more than roundings change it, so it ends.
+    while True:
         most = max(load, key=lambda member: (load[member], member))
         least = min(load, key=lambda member: (load[member], member))
         gap = load[most] - load[least]
         if gap <= tolerance:
             return
-        fitting = [shard for shard, member in given.items() if member == most and 0.0 < weights[shard] < gap]
+        fitting = [shard for shard, member in given.items() if member == most and 0.0 < weights[shard] < _LESS * gap]
         if not fitting:
             return
         # The one that leaves the two nearest to each other.

@@ -132,6 +132,8 @@ class Database:
     answer_within : float, optional
         Seconds for which a PostgreSQL server may be silent, and for which a statement waits for another's lock there;
         then the connection is given up. None: for ever, for what may take long (an upgrade).
+    application : str
+        The name by which a PostgreSQL server knows the connections, at most 63 letters.
 
     Raises
     ------
@@ -147,6 +149,7 @@ class Database:
         cache_size: int = 8 * 2**20,
         busy_timeout: float | None = None,
         answer_within: float | None = ANSWER_WITHIN,
+        application: str = "crawlsched",
     ) -> None:
         self.text = url
         self.url = database_url(url)
@@ -154,6 +157,7 @@ class Database:
         self.cache_size = cache_size
         self.busy_timeout = BUSY_TIMEOUT if busy_timeout is None else busy_timeout
         self.answer_within = answer_within
+        self.application = application
         self._identity: tuple[int, int] | None = None
         self.is_sqlite = self.url.get_backend_name() == "sqlite"
         try:
@@ -300,7 +304,7 @@ class Database:
             limits = f"-c lock_timeout={milliseconds} -c statement_timeout={milliseconds}"
         options: dict[str, Any] = {
             "connect_timeout": 10,
-            "application_name": "crawlsched",
+            "application_name": self.application,
             "tcp_user_timeout": 10_000,
             "keepalives_idle": 10,
             "keepalives_interval": 5,

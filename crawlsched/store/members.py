@@ -24,7 +24,17 @@ from crawlsched.store.saving import outgoing_group, write
 from crawlsched.store.schema import ADVISORY_LOCK
 from crawlsched.store.store import Store
 
-__all__ = ["MemberSeen", "Received", "Renewed", "Seen", "ShardSeen", "SharedCollection", "about_me", "new_token"]
+__all__ = [
+    "MemberSeen",
+    "Received",
+    "Renewed",
+    "Seen",
+    "ShardSeen",
+    "SharedCollection",
+    "about_me",
+    "application_of",
+    "new_token",
+]
 
 # What a member that never came back leaves is kept for so long, for `crawlsched status`.
 _KEPT_FOR = 3600.0
@@ -254,6 +264,16 @@ class SharedCollection:
             connection.execute(delete(members).where(*of_all, members.c.token == member))
             connection.execute(delete(members).where(*of_all, members.c.expires_at < now - _KEPT_FOR))
 
+    def end_sessions(self, member: str) -> int:
+        """End the connections of a member whose lease is over; return how many there were.
+
+        A process that is stopped while it sends rows keeps its transaction, and with it the locks of what it was
+        writing, for as long as its machine answers: no time-out of the server's ends that before PostgreSQL 17.
+        """
+        ended = text("SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE application_name = :name")
+        with self.database.explained("written"), self.database.writing() as connection:
+            return int(connection.execute(ended, {"name": application_of(member)}).scalar_one())
+
     def lease(self, shard: int, member: str, epoch: int) -> ShardLease:
         """Return the right to write a shard that a member has claimed."""
         return ShardLease(self.database, (shard, self.number), member, epoch, {})
@@ -323,6 +343,11 @@ class SharedCollection:
 def new_token() -> str:
     """Make the token of a member: at its start and never stored, so that a machine that is copied has another one."""
     return uuid.uuid4().hex
+
+
+def application_of(member: str) -> str:
+    """Name the connections of a member."""
+    return f"crawlsched {member}"
 
 
 def about_me(spider: str) -> dict[str, Any]:

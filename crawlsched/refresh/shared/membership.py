@@ -104,6 +104,7 @@ class Membership:
         self._ready: set[int] = set()
         self._released: dict[int, int] = {}
         self._given_up: dict[int, float] = {}
+        self._passed_by: set[int] = set()
         self._published: deque[Published] = deque()
         self._outgoing: deque[Outgoing] = deque()
         self._moved_at = self._clock()
@@ -210,8 +211,19 @@ class Membership:
         self.seen = seen
         self.paused_since = renewed.paused_since
         self.is_claiming = bool(claims)
+        self._free(seen, set(claims).difference(self.owned))
         is_rising = renewed.answer.granted < wants * 0.99
-        return _SOON if claims or (is_rising and not self.paused_since) else RENEWAL_INTERVAL
+        # What this one may not use any more is free for others with the renewal after this one.
+        is_falling = renewed.answer.granted < said.using * 0.99
+        return _SOON if claims or ((is_rising or is_falling) and not self.paused_since) else RENEWAL_INTERVAL
+
+    def _free(self, seen: Seen, passed_by: set[int]) -> None:
+        """See to it that a shard whose owner is gone, and whose row is locked still, can be claimed."""
+        for shard in passed_by & self._passed_by:
+            owner = seen.shards[shard].member
+            if owner is not None and not seen.is_alive(owner) and (n := self._shared.end_sessions(owner)):
+                logger.warning("A process that is silent kept the shard %d locked; its %d connections ended.", shard, n)
+        self._passed_by = passed_by
 
     def _say(self) -> None:
         """Write down what the crawling thread wants the others to know."""

@@ -41,7 +41,7 @@ from crawlsched.slot_clock import SlotClock
 from crawlsched.sources.source_reading import SourceRead
 from crawlsched.store import Outcome, PageFacts, Source, host_of, schema
 from crawlsched.store.database import Database
-from crawlsched.store.members import Received, SharedCollection, about_me, new_token
+from crawlsched.store.members import Received, SharedCollection, about_me, application_of, new_token
 from crawlsched.visits.starts import Starts
 from crawlsched.visits.visits import Visit
 
@@ -147,8 +147,9 @@ class SharedRefresher:
             schema.upgrade(settings.database_url)
         else:
             schema.check(settings.database_url)
-        self._database = Database(settings.database_url)
-        self._renewing = Database(settings.database_url, answer_within=_ANSWER_WITHIN)
+        application = application_of(self._token)
+        self._database = Database(settings.database_url, application=application)
+        self._renewing = Database(settings.database_url, answer_within=_ANSWER_WITHIN, application=application)
         self.shared = SharedCollection.open(self._database, settings.collection, settings.shards, settings.bandwidth)
         n = self.shared.n_shards
         if n != settings.shards:

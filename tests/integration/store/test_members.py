@@ -14,7 +14,7 @@ from crawlsched.exceptions import CollectionInUse, StoreError
 from crawlsched.sharing import LEASE, Renewal, Rows, ShardRow, renew
 from crawlsched.store import Batch, Host, Store, schema
 from crawlsched.store.database import Database
-from crawlsched.store.members import SharedCollection, about_me, new_token
+from crawlsched.store.members import SharedCollection, about_me, application_of, new_token
 
 ABOUT = about_me("spider")
 
@@ -111,6 +111,32 @@ def test_a_writer_that_is_stopped_holds_nobody_up_for_long(shared) -> None:
         assert time.monotonic() - begun < 6
         connection.execute(text("SELECT 1"))
         pytest.fail("The server let a stopped writer go on.")
+
+
+def test_a_writer_that_is_stopped_while_it_sends_rows_is_ended_by_the_heir(shared) -> None:
+    """The server waits for the rest of a pipeline without end; whoever may claim the shard ends the connection."""
+    shared.renew(Renewal("stopped", 1, 0.0, 10.0, (0,)), ABOUT, {}, at=100.0, started_at=0.0)
+    dead = Database(shared.database.text, application=application_of("stopped"))
+    with suppress(DBAPIError), dead.engine.connect() as connection:
+        assert shared.lease(0, "stopped", 1).is_own(connection)
+        driver = connection.connection.driver_connection
+        with driver.pipeline():
+            driver.execute("SELECT 1")
+            driver.pgconn.send_flush_request()
+            driver.pgconn.flush()
+            time.sleep(3.5)  # for so long the server would let it be idle between statements
+            said = Renewal("heir", 1, 0.0, 10.0, (0,))
+            assert shared.renew(said, ABOUT, {}, at=108.0, started_at=0.0).answer.shards == {}
+            assert shared.end_sessions("stopped") == 1
+            driver.close()
+    dead.close()
+    deadline = time.monotonic() + 5
+    number, owned = 1, {}
+    while not owned and time.monotonic() < deadline:
+        number += 1
+        said = Renewal("heir", number, 0.0, 10.0, (0,))
+        owned = shared.renew(said, ABOUT, {}, at=108.0, started_at=0.0).answer.shards
+    assert owned == {0: 2}
 
 
 def test_sixteen_that_begin_at_once_make_one_collection_and_share_its_rate(database) -> None:

@@ -83,6 +83,13 @@ def test_an_assignment_is_complete_and_stays_once_it_is_carried_out(weights, mem
     assert assigned(by_shard, first, members) == first
 
 
+def test_as_many_moves_are_made_as_it_takes() -> None:
+    """More than there are shards, when one member had them all: what is reckoned is what stays."""
+    weights = dict(enumerate([1.0, 1.0, 1.0, 1.0, 1.0, 3.0, 4.0, 4.0, 1.5, 2.5, 0.49131264397969127]))
+    first = assigned(weights, dict.fromkeys(weights, "a"), set("abcde"))
+    assert assigned(weights, first, set("abcde")) == first
+
+
 def test_who_joins_gets_a_fair_part_and_the_rest_stays() -> None:
     """64 equal shards of one member, and a second that joins: it gets half, within a tenth; a third takes from both."""
     weights = dict.fromkeys(range(64), 1.0)
