@@ -90,7 +90,6 @@ class Addon:
         settings.set("CONCURRENT_REQUESTS", 1000, "addon")
         # The default starts 100 tasks for every response, which costs more than all the rest of handling it.
         settings.set("CONCURRENT_ITEMS", 4, "addon")
-        settings.set("DOWNLOAD_TIMEOUT", 30, "addon")
         _say_what_slows(settings, checked)
 
     def _install_scheduler(self, settings: BaseSettings) -> None:

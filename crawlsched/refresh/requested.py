@@ -177,11 +177,12 @@ class Admission:
         if asked.call is not None and page == asked.call.page and not asked.again and not was_by_start:
             # A page that links to itself: Scrapy's filter, which knows it, would have refused the request.
             return self._known(asked, now), page
-        self._take_over(page, asked, digest, now)
+        goes_itself = asked.again and (was_by_start or not asked.is_start)
+        self._take_over(page, asked, digest, now, goes_itself=goes_itself)
         if asked.is_start:
             self._owe(page, START, now)
             self._collection.mark(page, BY_START, now)
-        if asked.again and (was_by_start or not asked.is_start):
+        if goes_itself:
             self._count("crawlsched/requests/once")
             return Admitted.ONCE, page
         return self._known(asked, now), page
@@ -243,22 +244,25 @@ class Admission:
                 MOST_OF_A_URL,
             )
 
-    def _take_over(self, page: int, asked: Asked, digest: RequestDigest, now: float) -> None:
-        """The newest request counts: its template is the page's from now on, and other data are news of the page."""
+    def _take_over(self, page: int, asked: Asked, digest: RequestDigest, now: float, *, goes_itself: bool) -> None:
+        """The newest request counts: its template is the page's from now on, and other data are news of the page.
+
+        What goes itself brings its data to the callback, and at the page's next visit they are news no more.
+        """
         pages = self._collection.planner.pages
         known = self._collection.request_digest(page)
         sights = SIGHTS.of(pages.marks.item(page))
         if known == digest:
             if sights:
                 self._collection.set_marks(page, SIGHTS.put(pages.marks.item(page), 0), now)
-                if sights >= _RESTLESS:  # they stand still, with data that nobody has been told of
+                if sights >= _RESTLESS and not goes_itself:  # they stand still, with data that nobody has been told of
                     self._news(page, now)
         else:
             self._collection.put_template(page, asked.template, digest, now)
             self._count("crawlsched/requests/replaced")
             if known.handed != digest.handed and pages.state.item(page) != NEW:
                 self._collection.set_marks(page, SIGHTS.put(pages.marks.item(page), sights + 1), now)
-                if sights + 1 < _RESTLESS:
+                if sights + 1 < _RESTLESS and not goes_itself:
                     self._news(page, now)
         if asked.importance is not None or (self._settings.importance and known != digest):
             importance = self.weighing.importance(asked.url, asked.meta, asked.importance)
