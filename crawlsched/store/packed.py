@@ -57,7 +57,7 @@ _WHERE = "FROM pages WHERE shard = :shard AND collection = :collection AND page 
 # `group_concat` passes over NULL, and gives blobs as they are where texts are UTF-8.
 _BLOCK = """SELECT count(*), min({bounds}), group_concat(printf('{format}', {words}), ''),
     CAST(group_concat(request_fingerprint, '') AS BLOB), CAST(group_concat({likelihood}, '') AS BLOB),
-    group_concat(host, char(0))
+    CAST(group_concat(host, char(0)) AS BLOB)
     {where} AND page < :stop"""
 _NEXT = f"SELECT min(page) {_WHERE}"
 
@@ -118,7 +118,7 @@ class PackedReader:
                 if columns is None:
                     columns = by_row(connection, start, stop)
                     return columns, columns.pop("host").tolist(), stop
-                return columns, row[-1].split("\0"), stop
+                return columns, row[-1].decode().split("\0"), stop
 
             coming = thread.submit(read, 0)
             while (found := coming.result()) is not None:
@@ -132,11 +132,14 @@ class PackedReader:
         raw = self._database.engine.raw_connection()
         try:
             connection: Any = raw.driver_connection
+            # A text that is none costs its row, and not the answer.
+            connection.text_factory = _text
             connection.execute("BEGIN")
             try:
                 yield connection
             finally:
                 connection.rollback()
+                connection.text_factory = str
         finally:
             raw.close()
 
@@ -158,7 +161,11 @@ class PackedReader:
         n, fits, digits, fingerprints, likelihoods, hosts = row
         likelihoods = likelihoods or b""  # of no rates at all
         sizes = models.FINGERPRINT_SIZE * n, 2 * self._n_rates * n, n - 1
-        if not fits or (len(fingerprints), len(likelihoods), hosts.count("\0")) != sizes:
+        if not fits or (len(fingerprints), len(likelihoods), hosts.count(b"\0")) != sizes:
+            return None
+        try:
+            hosts.decode()
+        except UnicodeDecodeError:
             return None
         words = np.frombuffer(bytes.fromhex(digits), ">u8").reshape(n, len(_WORDS)).T.astype(np.uint64)
         columns = {name: _field(words[word], *where) for name, (word, *where) in _FIELDS.items()}
@@ -205,3 +212,11 @@ def _times(word: npt.NDArray[np.uint64], missing: float) -> npt.NDArray[np.float
     times: npt.NDArray[np.float64] = word.view(np.int64) / _TIME
     times[times < 0] = missing
     return times
+
+
+def _text(value: bytes) -> str | bytes:
+    """Return a text of SQLite's, or, where it is none, its bytes, which no column takes for a text."""
+    try:
+        return value.decode()
+    except UnicodeDecodeError:
+        return value

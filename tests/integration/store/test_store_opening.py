@@ -180,7 +180,9 @@ def test_what_a_power_failure_leaves_of_the_log_is_sound(sqlite_url, tmp_path):
     assert len(found) > 5
 
 
-@pytest.mark.parametrize("damage", ["n_crawls = 'many'", "host = x'00'"])
+@pytest.mark.parametrize(
+    "damage", ["n_crawls = 'many'", "host = x'00'", "host = x'dcff'", "host = CAST(x'dcff' AS TEXT)"]
+)
 def test_a_value_of_the_wrong_kind_costs_its_row(sqlite_url, caplog, damage):
     """SQLite keeps a text in a column of numbers without a word; loading leaves that page out, says so, and goes on."""
     store = Store.open(sqlite_url, "spider")
