@@ -180,6 +180,7 @@ def test_dont_filter_sends_a_request_as_it_stands(site: Site, tmp_path: Path) ->
         assert sorted(item["number"] for item in items if item["number"] < 2) in ([0, 1], [1])
         assert {item["number"] for item in items} >= {1, 2}
     assert crawl.stats["crawlsched/requests/once"] == 3
+    assert "crawlsched/links/news" not in crawl.stats  # their data have been delivered by themselves
 
 
 ITEMS = """
