@@ -26,6 +26,8 @@ _UNMARKED = (
 )
 _DECLARATION = re.compile(rb"""\s*<\?xml[^>]{0,200}?\sencoding\s*=\s*["']([A-Za-z0-9._-]{1,40})["']""")
 _SMALLEST_START = 4
+# What calls itself so is Windows-1252 as a rule, which has some signs more (WHATWG, Encoding, section 4.2).
+_MEANS_1252 = frozenset({"iso8859-1", "ascii"})
 
 
 def characters(chunks: Iterator[bytes], problems: ProblemCounter) -> Iterator[str]:
@@ -81,7 +83,7 @@ def _encoding(start: bytes, problems: ProblemCounter) -> tuple[str, int]:
     if not fits:
         problems.add("unknown-encoding", name)
         return "utf-8", 0
-    return codec.name, 0
+    return "cp1252" if codec.name in _MEANS_1252 else codec.name, 0
 
 
 def _report_damage(text: str, problems: ProblemCounter) -> None:

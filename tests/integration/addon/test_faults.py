@@ -16,12 +16,12 @@ from tests.site import Site
 # Everything that a timer, a callback or a job of a crawl calls, by the flow that it belongs to.
 CALLS = [
     *("store.store.Store.facts", "store.store.Store.save", "store.store.Store.pending_commands"),
-    *("store.store.Store.noise_mask", "store.lease.Lease.heartbeat", "store.write_behind.WriteBehind.submit"),
+    *("store.lease.Lease.heartbeat", "store.write_behind.WriteBehind.submit"),
     *("store.write_behind.WriteBehind.facts", "store.write_behind.WriteBehind.oldest_unsaved_at"),
     *("planner.planner.Planner.pick", "planner.planner.Planner.columns", "planner.planner.Planner.peek"),
     *("planner.planner.Planner.release_host", "planner.planner.Planner.waits_for_host"),
     *("planner.planner.Planner.next_event", "planner.planner.Planner.crawled", "planner.planner.Planner.failed"),
-    *("frontier.frontier.Frontier.pick", "frontier.frontier.Frontier.peek", "frontier.frontier.Frontier.advance"),
+    *("frontier.frontier.Frontier.pick", "frontier.frontier.Frontier.peek"),
     *("collection.unsaved.Unsaved.take", "collection.unsaved.Unsaved.observation", "collection.unsaved.Unsaved.page"),
     *("collection.collection.Collection.facts_of", "collection.collection.Collection.flush"),
     *("collection.collection.Collection.read_ahead", "collection.collection.Collection.put_facts"),
@@ -112,7 +112,8 @@ def test_each_call_fails_once_and_the_crawl_goes_on(tmp_path: Path, error: str) 
         crawl = project.run()
         last = [time for time in site.times if time > site.times[-1] - 2.0]
     fired = json.loads((tmp_path / "fired.json").read_text())
-    assert len(set(fired)) >= len(CALLS) - 8, sorted(set(CALLS) - set(fired))
+    # Facts are in memory after a while, and the store may not be asked for them again.
+    assert len(set(fired)) >= len(CALLS) - 4, sorted(set(CALLS) - set(fired))
     assert crawl.returncode == 0
     assert crawl.stats["finish_reason"] == "closespider_timeout", crawl.log[-3000:]
     assert crawl.stats["crawlsched/dispatched"] == crawl.stats["crawlsched/resolved"]

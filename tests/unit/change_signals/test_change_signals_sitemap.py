@@ -555,3 +555,18 @@ def test_a_sitemap_that_an_index_lists_under_two_spellings_is_listed_once() -> N
     assert document.children.url == ["http://a.example/s.xml?a=1&b=2", "http://a.example/S.xml"]
     assert document.children.lastmod_text[0] == "2026-11-20"
     assert problems(document) == {"duplicate-url": 1}
+
+
+@pytest.mark.parametrize("declared", ["windows-1252", "iso-8859-1", "us-ascii"])
+@pytest.mark.parametrize("n", [1, 4000])
+def test_latin_1_is_read_as_browsers_read_it(declared: str, n: int) -> None:
+    """A dash of Windows-1252 in a URL stays a dash, in sitemaps and in feeds of any size, whatever it is called."""
+    urls = [f"http://a.example/caf\u00e9\u2013{number}" for number in range(n)]
+    start = f'<?xml version="1.0" encoding="{declared}"?>'
+    entries = "".join(f"<url><loc>{url}</loc></url>" for url in urls)
+    items = "".join(f"<item><link>{url}</link></item>" for url in urls)
+    for body in (
+        f"{start}<urlset>{entries}</urlset>",
+        f"{start}<rss version='2.0'><channel>{items}</channel></rss>",
+    ):
+        assert read_sitemap(body.encode("cp1252"), "http://a.example/").entries.url == urls
