@@ -76,15 +76,22 @@ class PageBlocks:
     path_of: dict[int, int] = field(default_factory=dict)
     steps: dict[int, tuple[int, str]] = field(default_factory=dict)
     data: set[int] = field(default_factory=set)
+    _last: dict[int, int] = field(default_factory=dict)  # by path, so that a block more is found at once
 
     def add(self, path: int, text: str) -> None:
         """Add a block behind all others."""
         if text:
-            key = path
+            key = self._last.get(path, path)
             while key in self.texts:
                 key = (key + BLOCK_STRIDE) & KEY_MASK
             self.texts[key] = text
             self.path_of[key] = path
+            self._last[path] = key
+
+    def clear(self) -> None:
+        """Take all blocks out."""
+        for known in (self.texts, self.path_of, self._last):
+            known.clear()
 
     def way_to(self, path: int) -> list[str]:
         """Return the steps that lead to a path, the outermost first."""

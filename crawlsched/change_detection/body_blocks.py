@@ -110,8 +110,7 @@ def _add_text(blocks: PageBlocks, text: str, is_csv: bool) -> None:
                     blocks.add(_step(blocks, root, f"@{name}"), cell.strip() or '""')
             return
         except csv.Error:
-            blocks.texts.clear()
-            blocks.path_of.clear()
+            blocks.clear()
     for line in lines:
         match = _KEY_AND_VALUE.match(line)
         path = _step(blocks, root, f"@{match[1].partition(';')[0]}") if match else root

@@ -152,10 +152,10 @@ def _rest_until(store: "Store", url: str) -> float:
 
 
 def _next_crawl_at(explanation: dict[str, Any], rest_until: float, now: float) -> float:
-    """When it will be crawled if nothing is announced; inf: never."""
+    """When it is likelier than not to have been crawled again; inf: never."""
     if explanation["binds"] in ("forced", "in_flight"):
         return now
-    wanted = min(explanation["wake_time"], explanation["deadline"])
+    wanted = min(explanation["likely_time"], explanation["deadline"])
     return float(max(wanted, explanation["next_allowed"], rest_until, now))
 
 
@@ -293,7 +293,10 @@ def _say_next(report: dict[str, Any], now: float) -> str:
     when = report["next_crawl_at"]
     if when is None or math.isinf(when):
         return "never, unless a change is announced or the bandwidth grows: others are worth more"
-    text = "as soon as a slot is free" if when <= now else f"about {say_moment(when, now)}, if nothing is announced"
+    text = "as soon as a slot is free" if when <= now else f"about {say_moment(when, now)}"
+    if report["likely_time"] < report["wake_time"] and when > now:
+        later = report["wake_time"]
+        text += f", when an announcement is likely; {'never' if math.isinf(later) else say_moment(later, now)} without"
     return text if report["running"] else f"{text} (no crawl is running now)"
 
 

@@ -50,6 +50,9 @@ class Explanation:
         Crawl value at which pages are being picked.
     wake_time : float
         When the crawl value reaches the threshold if nothing is announced, POSIX seconds; inf: never.
+    likely_time : float
+        When it is likelier than not to have reached it, since announcements come as often as they have; at most
+        `wake_time`.
     next_allowed : float
         The page may not be crawled earlier, POSIX seconds.
     deadline : float
@@ -77,6 +80,7 @@ class Explanation:
     crawl_value: float
     threshold: float
     wake_time: float
+    likely_time: float
     next_allowed: float
     deadline: float
     binds: str
