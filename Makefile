@@ -14,6 +14,8 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet --quiet
 
 # What is tested is this tree, and not one that the caller's Python looks into first.
 unexport PYTHONPATH
+# Hundreds of processes are started by tests: each would compile all modules anew.
+unexport PYTHONDONTWRITEBYTECODE
 
 # More than cores: half of them wait for crawls (tests/spreading.py).
 WORKERS ?= 4

@@ -24,7 +24,12 @@ DATABASES = ("tests/migrations/", "tests/integration/store/", "tests/integration
 STATISTICS = ("tests/papers/", "tests/unit/simulation/")
 
 # What computes longest, so that it is not begun last.
-_LONG = (*STATISTICS, "tests/unit/planner/", "tests/unit/frontier/")
+_LONG = (
+    *STATISTICS,
+    "tests/unit/planner/",
+    "tests/unit/frontier/",
+    "tests/unit/change_detection/test_kinds_of_change.py",
+)
 
 # How much less than the crawls the other half gets of a core that both want; Unix's scale goes to 19.
 _NICENESS = 5

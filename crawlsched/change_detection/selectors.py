@@ -5,7 +5,6 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import cssselect
-import parsel.xpathfuncs  # noqa: F401  # it makes has-class() known to lxml
 from lxml import etree
 
 from crawlsched.change_detection.css import LinearTranslator
@@ -108,6 +107,8 @@ def compiled_selector(argument: str, number: int, text: str) -> Any:
     is_xpath = bool(_XPATH_START.match(text))
     try:
         xpath = text.removeprefix("xpath:") if is_xpath else LinearTranslator().css_to_xpath(text)
+        import parsel.xpathfuncs  # noqa: F401  # it makes has-class() known to lxml
+
         select = etree.XPath(xpath, namespaces=_NAMESPACES)
         select(_SAMPLE)  # names that XPath does not know are found only now, and within [...] not even now
         for called in _CALLED.findall(_LITERAL.sub("''", xpath)):

@@ -5,8 +5,6 @@ from io import BytesIO
 from time import struct_time
 from typing import Any
 
-import feedparser
-
 from crawlsched.change_signals.collected import Collected
 from crawlsched.change_signals.entry_parts import is_page_link
 from crawlsched.change_signals.lastmod import parse_lastmod
@@ -69,6 +67,8 @@ def read_feed(text: str, collected: Collected, problems: ProblemCounter) -> bool
         problems.add("odd-feed", f"more than {_MOST_TAGS} tags")
         return False
     text = _PEOPLE.sub(r"\1person", _WHITE_SPACE.sub("\n", text.strip()))
+    import feedparser  # here: most programs and commands read no feed, and its loading takes long
+
     try:
         # The texts are not looked at, so there is nothing to make harmless in them.
         feed: Any = feedparser.parse(

@@ -94,7 +94,7 @@ def planners(
     store: "Store", target: Target, now: float, pages: list[int] | None = None
 ) -> "Iterator[tuple[Planner, IndexArray]]":
     """Give a planner for each block of pages, in which they are numbered from 0, and their numbers in the store."""
-    from crawlsched.collection.collection import planner_for
+    from crawlsched.collection.loading import planner_for
     from crawlsched.collection.page_rules import PageRules
 
     hosts: dict[str, int] = {}

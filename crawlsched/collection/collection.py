@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import gc
 import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -16,7 +15,8 @@ from crawlsched.change_signals import part_number
 from crawlsched.collection.credentials import Credentials, without_credentials
 from crawlsched.collection.facts_cache import FactsCache
 from crawlsched.collection.hosts import Hosts
-from crawlsched.collection.page_rules import PageRules, limits
+from crawlsched.collection.loading import give_memory_back, load_pages, planner_for
+from crawlsched.collection.page_rules import PageRules
 from crawlsched.collection.request_templates import RequestDigest, RequestTemplate
 from crawlsched.collection.shard import Shard
 from crawlsched.collection.side_thread import Aside
@@ -28,13 +28,12 @@ from crawlsched.content.validators import ValidatorTrials
 from crawlsched.content.withheld import Withheld
 from crawlsched.content.wrong_pages import WrongPages
 from crawlsched.crawl_value import prepare_compiled
-from crawlsched.estimators import LearnedRates
 from crawlsched.exceptions import DamagedRow, StoreError
 from crawlsched.pages import FREE, NEW
 from crawlsched.pages.marks import AWAITED, RECRAWL, RUN_ONLY
 from crawlsched.pages.page_index import PageIndex
 from crawlsched.pages.variants import Variants, variant_fingerprint
-from crawlsched.planner import Plan, Planner, plan_in_force, readable
+from crawlsched.planner import Plan, plan_in_force, readable
 from crawlsched.settings import Settings
 from crawlsched.sources.sources import Sources
 from crawlsched.store import (
@@ -47,10 +46,9 @@ from crawlsched.store import (
     PageFacts,
     Store,
     WriteBehind,
-    sound_pages,
 )
 
-__all__ = ["Collection", "FoundPage", "give_memory_back", "load_pages", "planner_for"]
+__all__ = ["Collection", "FoundPage"]
 
 logger = logging.getLogger(__name__)
 
@@ -62,7 +60,6 @@ _LONGEST_UNSAVED = 2.0
 _READ_AHEAD_SECONDS = 1.5
 _READ_AHEAD_LEAST = 64
 _READ_AHEAD_MOST = 1_500
-_LOADED_AT_ONCE = 5_000
 # Pages that wait for a store which cannot be asked; then nothing is dispatched before it can.
 _MOST_ASIDE = 200
 # After so many of these blocks what reading them has left over is given back: a byte a page, which nobody has to spare
@@ -595,70 +592,3 @@ class Collection:
         }
         row = Host(name, self.hosts.rest_until(host), self.hosts.crawl_delay.get(host), now, counts)
         self.unsaved.host(row, now)
-
-
-def give_memory_back() -> None:
-    """Give memory back to the machine that was needed for a moment and is kept by the C library for later."""
-    # Reading the rows needs 30 bytes a page, and a plan 27 MB; glibc can be told to let go of them, which takes a ms.
-    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
-    if trim is not None:
-        trim(0)
-
-
-def planner_for(settings: Settings) -> Planner:
-    """Return the planner that these settings ask for, without pages."""
-    name, parameters = settings.estimator
-    learned = None
-    if name != "posterior":
-        # How often pages change is not known yet; once in a discovery horizon is a guess that stays the same.
-        learned = LearnedRates(name, 0, 1.0 / settings.discovery_horizon, dict(parameters))
-    return Planner(
-        settings.bandwidth,
-        crawl_value=settings.crawl_value,
-        min_crawl_interval=settings.min_crawl_interval,
-        max_crawl_interval=settings.max_crawl_interval,
-        interval_rules=limits(settings),
-        max_crawl_rounds=settings.max_crawl_rounds,
-        discovery_horizon=settings.discovery_horizon,
-        signal_delay=settings.signal_delay,
-        error_interval=settings.error_interval,
-        gone_interval=settings.gone_interval,
-        learned=learned,
-    )
-
-
-def load_pages(
-    store: Store, planner: Planner, hosts: Hosts, now: float, fingerprinter: str | None = None
-) -> Iterator[dict[str, NDArray[Any]]]:
-    """Load a store's pages into a planner, in blocks; yield each block."""
-    # Room for all at once, and blocks that are small beside it: else growing takes as much memory again for a moment.
-    planner.reserve(store.next_page())
-    blocks = store.load(
-        _LOADED_AT_ONCE,
-        host_number=hosts.number,
-        grid=planner.grid,
-        n_rates=len(planner.posterior.rates),
-        fingerprinter=fingerprinter,
-    )
-    end, n_sources = store.next_page(), store.end_of_sources()
-    for found in blocks:
-        block = sound_pages(found, end, n_sources)
-        if not block["page"].size:
-            continue
-        planner.load(block, block["log_likelihood"], now)
-        yield block
-    if planner.learned is not None:
-        _load_learned(store, planner, now)
-    planner.load_further(store.further_sources(), now)
-
-
-def _load_learned(store: Store, planner: Planner, now: float) -> None:
-    """Load the rows of the estimator; of pages that have one of another, it learns from the visits that are kept."""
-    assert planner.learned is not None
-    for pages, rows in store.estimator_states(planner.learned.key):
-        planner.load_learned(pages, rows, now)
-    visits = store.visits_without_state(planner.learned.key)
-    if visits["page"].size:
-        known = visits["page"] < planner.pages.n
-        planner.relearn({name: column[known] for name, column in visits.items()}, now)
-        logger.info("%d kept visits were learned from once more, for the estimator is another one.", known.sum())

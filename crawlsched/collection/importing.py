@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from crawlsched.collection.collection import planner_for
 from crawlsched.collection.history import Histories, learned_from
+from crawlsched.collection.loading import planner_for
 from crawlsched.estimators import LearnedRates
 from crawlsched.pages import LIVE, NEW, Pages
 from crawlsched.pages.page_index import PageIndex

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from crawlsched.collection.collection import load_pages
 from crawlsched.collection.hosts import Hosts
+from crawlsched.collection.loading import load_pages
 from crawlsched.pages import LIVE, NEW
 from crawlsched.planner import Plan, Planner, plan
 from crawlsched.store import Store

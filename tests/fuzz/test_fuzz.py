@@ -23,8 +23,8 @@ import pytest
 from crawlsched.change_signals import read_sitemap, robots_sitemaps
 from crawlsched.change_signals.pings import PingRefused, read_indexnow
 from crawlsched.cli import main
-from crawlsched.collection.collection import load_pages, planner_for
 from crawlsched.collection.hosts import Hosts
+from crawlsched.collection.loading import load_pages, planner_for
 from crawlsched.columns.array_file import read_arrays, read_facts, write_arrays
 from crawlsched.exceptions import SettingError
 from crawlsched.refresh.retry_after import retry_after

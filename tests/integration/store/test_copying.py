@@ -4,8 +4,8 @@ import pytest
 from sqlalchemy import insert, select, text, update
 
 from crawlsched.cli import main
-from crawlsched.collection.collection import load_pages
 from crawlsched.collection.hosts import Hosts
+from crawlsched.collection.loading import load_pages
 from crawlsched.exceptions import StoreError
 from crawlsched.planner import Plan, Planner
 from crawlsched.planner.state import planner_arrays, planner_facts

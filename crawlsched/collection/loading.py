@@ -1,0 +1,90 @@
+"""Loading: a planner as the settings ask for it, and a store's pages in it."""
+
+from __future__ import annotations
+
+import ctypes
+import logging
+from collections.abc import Iterator
+from typing import Any
+
+from numpy.typing import NDArray
+
+from crawlsched.collection.hosts import Hosts
+from crawlsched.collection.page_rules import limits
+from crawlsched.estimators import LearnedRates
+from crawlsched.planner import Planner
+from crawlsched.settings import Settings
+from crawlsched.store import Store, sound_pages
+
+__all__ = ["give_memory_back", "load_pages", "planner_for"]
+
+logger = logging.getLogger(__name__)
+
+_LOADED_AT_ONCE = 5_000
+
+
+def give_memory_back() -> None:
+    """Give memory back to the machine that was needed for a moment and is kept by the C library for later."""
+    # Reading the rows needs 30 bytes a page, and a plan 27 MB; glibc can be told to let go of them, which takes a ms.
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+    if trim is not None:
+        trim(0)
+
+
+def planner_for(settings: Settings) -> Planner:
+    """Return the planner that these settings ask for, without pages."""
+    name, parameters = settings.estimator
+    learned = None
+    if name != "posterior":
+        # How often pages change is not known yet; once in a discovery horizon is a guess that stays the same.
+        learned = LearnedRates(name, 0, 1.0 / settings.discovery_horizon, dict(parameters))
+    return Planner(
+        settings.bandwidth,
+        crawl_value=settings.crawl_value,
+        min_crawl_interval=settings.min_crawl_interval,
+        max_crawl_interval=settings.max_crawl_interval,
+        interval_rules=limits(settings),
+        max_crawl_rounds=settings.max_crawl_rounds,
+        discovery_horizon=settings.discovery_horizon,
+        signal_delay=settings.signal_delay,
+        error_interval=settings.error_interval,
+        gone_interval=settings.gone_interval,
+        learned=learned,
+    )
+
+
+def load_pages(
+    store: Store, planner: Planner, hosts: Hosts, now: float, fingerprinter: str | None = None
+) -> Iterator[dict[str, NDArray[Any]]]:
+    """Load a store's pages into a planner, in blocks; yield each block."""
+    # Room for all at once, and blocks that are small beside it: else growing takes as much memory again for a moment.
+    planner.reserve(store.next_page())
+    blocks = store.load(
+        _LOADED_AT_ONCE,
+        host_number=hosts.number,
+        grid=planner.grid,
+        n_rates=len(planner.posterior.rates),
+        fingerprinter=fingerprinter,
+    )
+    end, n_sources = store.next_page(), store.end_of_sources()
+    for found in blocks:
+        block = sound_pages(found, end, n_sources)
+        if not block["page"].size:
+            continue
+        planner.load(block, block["log_likelihood"], now)
+        yield block
+    if planner.learned is not None:
+        _load_learned(store, planner, now)
+    planner.load_further(store.further_sources(), now)
+
+
+def _load_learned(store: Store, planner: Planner, now: float) -> None:
+    """Load the rows of the estimator; of pages that have one of another, it learns from the visits that are kept."""
+    assert planner.learned is not None
+    for pages, rows in store.estimator_states(planner.learned.key):
+        planner.load_learned(pages, rows, now)
+    visits = store.visits_without_state(planner.learned.key)
+    if visits["page"].size:
+        known = visits["page"] < planner.pages.n
+        planner.relearn({name: column[known] for name, column in visits.items()}, now)
+        logger.info("%d kept visits were learned from once more, for the estimator is another one.", known.sum())
