@@ -76,6 +76,7 @@ def _of_page(store: "Store", target: Target, page: int, arguments: argparse.Name
     facts = _facts(store, page, arguments.url)
     planner = planner_of_page(store, target, page, now)
     explanation = explain(planner, 0, now).to_dict()
+    round_ends = now - explanation["elapsed"] + _patience(store, settings_of(store, target))
     columns = {name: column[0] for block in store.load(pages=[page]) for name, column in block.items()}
     rest_until = _rest_until(store, facts.url)
     if rest_until > now and explanation["binds"] in ("value", "overdue"):
@@ -91,7 +92,8 @@ def _of_page(store: "Store", target: Target, page: int, arguments: argparse.Name
         **_trust(store, int(columns["source"])),
         "page": page,
         "host_rests_until": rest_until if rest_until > now else None,
-        "next_crawl_at": _next_crawl_at(explanation, rest_until, now),
+        "round_ends": round_ends if math.isfinite(round_ends) else None,
+        "next_crawl_at": _next_crawl_at(explanation, min(explanation["deadline"], round_ends), rest_until, now),
         **_history(columns),
         "undelivered": facts.pending_fingerprint is not None,
         "moved_to": facts.moved_to,
@@ -151,11 +153,20 @@ def _rest_until(store: "Store", url: str) -> float:
     return next((host.rest_until for host in store.host_rows() if host.host == host_of(url)), 0.0)
 
 
-def _next_crawl_at(explanation: dict[str, Any], rest_until: float, now: float) -> float:
+def _patience(store: "Store", settings: Settings) -> float:
+    """For how many seconds a page waits at most, by the rounds of the crawl that ran last; inf: there is no limit."""
+    owner = store.owner()
+    if owner is None or settings.max_crawl_rounds is None:
+        return math.inf
+    n_pages, bandwidth = owner.status.get("pages"), owner.status.get("bandwidth")
+    return settings.max_crawl_rounds * n_pages / bandwidth if n_pages and bandwidth else math.inf
+
+
+def _next_crawl_at(explanation: dict[str, Any], deadline: float, rest_until: float, now: float) -> float:
     """When it is likelier than not to have been crawled again; inf: never."""
     if explanation["binds"] in ("forced", "in_flight"):
         return now
-    wanted = min(explanation["likely_time"], explanation["deadline"])
+    wanted = min(explanation["likely_time"], deadline)
     return float(max(wanted, explanation["next_allowed"], rest_until, now))
 
 

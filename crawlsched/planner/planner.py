@@ -26,8 +26,9 @@ _SAMPLE = 100_000
 # Rows of a column that are looked at in one part of a snapshot: half a millisecond, and 2 MB.
 _LOOKED_AT = 2**19
 _GOLDEN = 0.6180339887498949
-# The threshold that is reported follows the values picked with this weight for the newest.
-_THRESHOLD_STEP = 0.02
+# The threshold follows the values picked: down with the first of these weights for the newest, up with the second, so
+# that it stays where pages go that have waited for it. Announced ones jump over it.
+_STEP_DOWN, _STEP_UP = 0.04, 0.004
 # In ratios, of which none larger counts, as values spread over orders of magnitude.
 _LARGEST_RATIO = 4.0
 # First crawls are worth many times what any other is. They count only where so many came in a row, and nothing else.
@@ -145,7 +146,7 @@ class Planner(Knowledge):
         else:
             # A page that is sure to have changed can be worth thousands of times what others are: one is no trend.
             ratio = min(max(crawl_value / self.threshold, 1 / _LARGEST_RATIO), _LARGEST_RATIO)
-            self.threshold *= ratio**_THRESHOLD_STEP
+            self.threshold *= ratio ** (_STEP_UP if ratio > 1.0 else _STEP_DOWN)
 
     @property
     def makes_first_copies(self) -> bool:

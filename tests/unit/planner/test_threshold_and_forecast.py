@@ -13,11 +13,13 @@ from tests.hosts import never_rests
 class World:
     """Pages that change at rates of their own, and a planner that has visited each a few times, ten a second."""
 
-    def __init__(self, n: int, n_new: int = 0) -> None:
+    def __init__(self, n: int, n_new: int = 0, *, announced: int = 0) -> None:
         self.planner, self.now = Planner(10.0), 0.0
         self._rng = np.random.default_rng(1)
         self._rates = self._rng.lognormal(np.log(10.0 / n), 1.0, n + n_new)
         self.planner.add(np.zeros(n, int), 0.0)
+        self._announced, self._stale = np.arange(announced), set[int]()
+        self.planner.covered(self._announced, 0, 0.0)
         for _ in range(6):
             for _ in range(n):
                 self.step()
@@ -27,11 +29,16 @@ class World:
     def step(self) -> Pick:
         """Let the next slot pass; return what went, before which the planner knew nothing of it."""
         self.now += 0.1
+        changed_now = self._announced[self._rng.random(self._announced.size) < 0.1 * self._rates[self._announced]]
+        self._stale.update(changed_now.tolist())
+        self.planner.signalled(changed_now, 0, self.now)
         pick = self.planner.pick(self.now, never_rests)
         assert pick is not None
         elapsed = self.now - self.planner.pages.crawled_at.item(pick.page)
-        changed = None if elapsed == np.inf else bool(self._rng.random() < -np.expm1(-self._rates[pick.page] * elapsed))
-        self.planner.crawled(pick.page, self.now, changed)
+        by_chance = self._rng.random() < -np.expm1(-self._rates[pick.page] * elapsed)
+        changed = bool(pick.page in self._stale if pick.page < self._announced.size else by_chance)
+        self._stale.discard(pick.page)
+        self.planner.crawled(pick.page, self.now, None if elapsed == np.inf else changed)
         return pick
 
 
@@ -85,3 +92,31 @@ def test_a_wait_that_is_foretold_is_within_three_times_of_what_comes() -> None:
             good.append(0.3 <= max(wake_time - asked_at, 0.1) / (world.now - asked_at) <= 3.0)
     assert len(good) > 100
     assert np.mean(good) > 0.8
+
+
+def test_the_threshold_is_where_pages_go_that_nobody_announced() -> None:
+    """Announced ones jump over it, and their mean would tell those that wait for it to wait too long."""
+    world, values = World(200, announced=150), []
+    for _ in range(1000):
+        threshold, pick = world.planner.threshold, world.step()
+        if pick.page >= 150:
+            values.append(pick.crawl_value / threshold)
+    assert len(values) > 100
+    assert 0.8 < np.median(values) < 1.1
+
+
+def test_where_changes_are_announced_half_of_the_pages_go_before_the_likely_time() -> None:
+    """By it more have gone than by chance, and it is never later than the time without announcements."""
+    world, rng = World(200, announced=200), np.random.default_rng(3)
+    told: dict[int, float] = {}
+    early = []
+    for slot in range(2400):
+        if slot < 1200 and slot % 8 == 0 and (page := int(rng.integers(200))) not in told:
+            seen = explain(world.planner, page, world.now)
+            assert world.now <= seen.likely_time <= seen.wake_time
+            told[page] = seen.likely_time
+        page = world.step().page
+        if page in told:
+            early.append(world.now <= told.pop(page))
+    assert len(early) > 100
+    assert 0.35 < np.mean(early) < 0.65
