@@ -572,6 +572,13 @@ class Refresher:
         except Exception as error:
             self.mishaps.of_visit(visit, error, now)
 
+    def not_sent(self, visit: Visit, now: float) -> None:
+        """A visit was taken back before anything was sent."""
+        try:
+            self._responses.not_sent(visit, now)
+        except Exception as error:
+            self.mishaps.of_visit(visit, error, now)
+
     def not_the_page(self, token: object, url: str, now: float) -> None:
         """The spider's callback says that a response is not the page it should be."""
         self._delivering.not_the_page(token, url, now)

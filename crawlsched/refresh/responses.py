@@ -405,6 +405,16 @@ class Responses:
                 self._planner.failed(visit.page, now)
             self._collection.unsaved.page(visit.page, now)
 
+    def not_sent(self, visit: Visit, now: float) -> None:
+        """A visit was taken back before anything was sent: its page is as if it had not been picked."""
+        if self._was_forgotten(visit, now):
+            return
+        self.end(visit, Outcome.DROPPED, now)
+        if visit.source >= 0:
+            self._source_ended(visit.source, now)
+        elif visit.page >= 0:
+            self._planner.release(visit.page, now)
+
     def end(
         self,
         visit: Visit,

@@ -501,8 +501,8 @@ class SharedRefresher:
             return False
         if self._membership.may_send(self._rate, shard):
             return True
-        if shard is not None and (visit := self.visits.get(token)) is not None:
-            self.resolve(visit, Outcome.DROPPED, self.clock())  # the page goes again when it may
+        if (visit := self.visits.get(token)) is not None and (part := self._part_of(visit)) is not None:
+            part.not_sent(visit, self.clock())
         return False
 
     # -- a request is made
