@@ -71,7 +71,8 @@ class Evidence:
     only_digits : bool
         Whether whatever differed was digits.
     hint : {0, 1, 2, 3}
-        What its name tells: nothing, `OF_TIME`, `SELF_MADE`, or its text, `RELATIVE`.
+        What its name tells: nothing, `OF_TIME`, `SELF_MADE`, or its text, `RELATIVE`. A text with words of `SELF_MADE`
+        counts as `OF_TIME`.
     is_protected : bool
         By its name; see `PROTECTED`.
     probed_pages, changed_pages, repeated_pages, still_pages : list of int

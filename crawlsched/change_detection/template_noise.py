@@ -96,10 +96,11 @@ class TemplateNoise:
         self._note_digits(page, found)
         # What differs beside something else may be noise of its own only where that is known, or its name says so.
         others = [key for key in differing if self._places[key].hint < 2 and not self._level(key, self._places[key])]
-        for key, text in () if announced else differing.items():
-            place = key[1:].partition(".")[0]
-            alone = all(other[1:].partition(".")[0] == place for other in others)
-            self._places[key].visited(page, differed=True, alone=alone, text=text)
+        if not announced:  # else that is why it was visited, and no sign of noise
+            for key, text in differing.items():
+                place = key[1:].partition(".")[0]
+                alone = all(other[1:].partition(".")[0] == place for other in others)
+                self._places[key].visited(page, differed=True, alone=alone, text=text)
         for _, evidence in self._standing(page, trace, differing):
             evidence.visited(page, differed=False, alone=False)
         if differing:

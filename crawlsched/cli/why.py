@@ -76,7 +76,8 @@ def _of_page(store: "Store", target: Target, page: int, arguments: argparse.Name
     facts = _facts(store, page, arguments.url)
     planner = planner_of_page(store, target, page, now)
     explanation = explain(planner, 0, now).to_dict()
-    round_ends = now - explanation["elapsed"] + _patience(store, settings_of(store, target))
+    settings = settings_of(store, target)
+    round_ends = now - explanation["elapsed"] + _patience(store, settings)
     columns = {name: column[0] for block in store.load(pages=[page]) for name, column in block.items()}
     rest_until = _rest_until(store, facts.url)
     if rest_until > now and explanation["binds"] in ("value", "overdue"):
@@ -100,7 +101,7 @@ def _of_page(store: "Store", target: Target, page: int, arguments: argparse.Name
         "recipe": facts.recipe,
         "ignored": _ignored(store, facts),
         **_host_notes(store, facts.url),
-        **_rules(settings_of(store, target), facts.url),
+        **_rules(settings, facts.url),
         "visits": [_visit(row) for row in store.observations_of(page, arguments.visits)],
         "announced_by": _announced_by(store, page),
     }
@@ -305,9 +306,12 @@ def _say_next(report: dict[str, Any], now: float) -> str:
     if when is None or math.isinf(when):
         return "never, unless a change is announced or the bandwidth grows: others are worth more"
     text = "as soon as a slot is free" if when <= now else f"about {say_moment(when, now)}"
-    if report["likely_time"] < report["wake_time"] and when > now:
-        later = report["wake_time"]
-        text += f", when an announcement is likely; {'never' if math.isinf(later) else say_moment(later, now)} without"
+    limits = (report["wake_time"], report["deadline"], report["round_ends"])
+    without = min(at for at in limits if at is not None)
+    if now < when < without and report["likely_time"] < without:
+        text += (
+            f", when an announcement is likely; {'never' if math.isinf(without) else say_moment(without, now)} without"
+        )
     return text if report["running"] else f"{text} (no crawl is running now)"
 
 
