@@ -12,9 +12,10 @@ from crawlsched.cli.picture import need_matplotlib, new_picture, save_picture
 from crawlsched.cli.planning import fresh_now, planners, wanted
 from crawlsched.cli.stores import Stores, open_stores
 from crawlsched.cli.target import Target, common_options, find_target
-from crawlsched.cli.wording import say_count, say_share, say_table
+from crawlsched.cli.wording import say_count, say_duration, say_share, say_table
 from crawlsched.exceptions import CrawlschedError
 from crawlsched.settings import SECONDS_PER, format_bandwidth, parse_bandwidth
+from crawlsched.settings.values import read_positive_seconds
 
 if TYPE_CHECKING:
     from crawlsched.planner.reports.outlook import Outlook
@@ -32,9 +33,12 @@ def add_parser(commands: Any) -> None:
     """Add the command."""
     parser = commands.add_parser(
         "whatif",
-        help="how fresh would the pages be at other bandwidths? which would a given freshness take?",
+        help="how fresh would the pages be at other bandwidths? which would a freshness, or seeing changes soon, take?",
         parents=[common_options()],
-        epilog=examples("crawlsched whatif --bandwidths 10000/d 2x --freshness 90%"),
+        epilog=examples(
+            "crawlsched whatif --bandwidths 10000/d 2x --freshness 90%",
+            "crawlsched whatif --seen-within 6h --share 0.95",
+        ),
     )
     parser.add_argument(
         "--bandwidths",
@@ -51,6 +55,16 @@ def add_parser(commands: Any) -> None:
         default=[0.8, 0.9, 0.95],
         help="shares such as 0.9 or 90%% (default: 0.8 0.9 0.95)",
     )
+    parser.add_argument(
+        "--seen-within", metavar="TIME", type=_seconds, help="which shares of changes are seen within 6h, 30min, 2d?"
+    )
+    parser.add_argument(
+        "--share",
+        metavar="S",
+        nargs="+",
+        type=_share,
+        help="with --seen-within: which bandwidth lets this share be seen so soon? (default: 0.95)",
+    )
     parser.add_argument("--plot", metavar="OUT.png", help="draw freshness against bandwidth (.png, .svg, .pdf)")
     parser.set_defaults(report=report, say=say)
 
@@ -65,8 +79,18 @@ def _share(text: str) -> float:
     return share
 
 
+def _seconds(text: str) -> float:
+    try:
+        return read_positive_seconds(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"must be {error}, got {text!r}.") from None
+
+
 def report(arguments: argparse.Namespace) -> dict[str, Any]:
     """Look at the pages as the planner sees them, and ask what other bandwidths would give."""
+    within = arguments.seen_within
+    if arguments.share and within is None:
+        raise CrawlschedError("--share needs --seen-within, which says how soon changes are to be seen, such as 6h.")
     if arguments.plot:
         need_matplotlib()
     target = find_target(arguments)
@@ -76,7 +100,7 @@ def report(arguments: argparse.Namespace) -> dict[str, Any]:
         present = _present_bandwidth(stores, target)
         asked = [_read_bandwidth(text, present) for text in arguments.bandwidths]
         polls = sum(_polls(source) for store in stores for source in store.sources())
-        looked = _look(stores, target, now, present)
+        looked = _look(stores, target, now, present, within)
         outlook: Outlook = looked.pop("outlook")
         result = {
             "collection": stores.name,
@@ -86,8 +110,16 @@ def report(arguments: argparse.Namespace) -> dict[str, Any]:
             "bandwidth": present,
             "polls": polls,
             **looked,
-            "bandwidths": [_at(outlook, bandwidth, present, polls) for bandwidth in asked],
-            "needed": [_needed(outlook, share, present, polls) for share in arguments.freshness],
+            "bandwidths": [_at(outlook, each, present, polls, seen=within is not None) for each in asked],
+            "needed": [
+                {"freshness": share, **_needed(outlook, outlook.bandwidth(share), present, polls)}
+                for share in arguments.freshness
+            ],
+            "seen_within": within,
+            "needed_to_see": [
+                {"share": share, **_needed(outlook, outlook.bandwidth_to_see(share), present, polls)}
+                for share in ((arguments.share or [0.95]) if within is not None else [])
+            ],
         }
     finally:
         stores.close()
@@ -123,7 +155,7 @@ def _polls(source: "Source") -> float:
     return 1.0 / (following - polled) if polled is not None and following is not None and following > polled else 0.0
 
 
-def _look(stores: Stores, target: Target, now: float, bandwidth: float) -> dict[str, Any]:
+def _look(stores: Stores, target: Target, now: float, bandwidth: float, within: float | None) -> dict[str, Any]:
     """Look at all pages of which a fresh copy is wanted, or at an even sample of them."""
     from crawlsched.planner.reports.outlook import Outlook
 
@@ -137,7 +169,7 @@ def _look(stores: Stores, target: Target, now: float, bandwidth: float) -> dict[
         rows = wanted(planner, np.arange(numbers.size))
         if not rows.size:
             continue
-        outlook = outlook or Outlook(len(stores.all) * rows.size * every / bandwidth)
+        outlook = outlook or Outlook(len(stores.all) * rows.size * every / bandwidth, within)
         importance = planner.pages.importance[rows].astype(np.float64)
         totals["pages"] += rows.size
         totals["importance"] += float(importance.sum())
@@ -164,21 +196,20 @@ def _look(stores: Stores, target: Target, now: float, bandwidth: float) -> dict[
     }
 
 
-def _at(outlook: "Outlook", bandwidth: float, present: float, polls: float) -> dict[str, float]:
+def _at(outlook: "Outlook", bandwidth: float, present: float, polls: float, *, seen: bool = False) -> dict[str, float]:
     left = max(bandwidth - polls, 1e-3 * bandwidth)
     return {
         "bandwidth": bandwidth,
         "times_present": bandwidth / present,
         "freshness": outlook.freshness(left),
         "freshness_in_turn": outlook.freshness_in_turn(left),
+        **({"seen": outlook.seen(left)} if seen else {}),
     }
 
 
-def _needed(outlook: "Outlook", freshness: float, present: float, polls: float) -> dict[str, float | None]:
-    bandwidth = outlook.bandwidth(freshness) + polls
-    found = bandwidth if math.isfinite(bandwidth) else None
+def _needed(outlook: "Outlook", for_pages: float, present: float, polls: float) -> dict[str, float | None]:
+    found = for_pages + polls if math.isfinite(for_pages) else None
     return {
-        "freshness": freshness,
         "bandwidth": found,
         "times_present": None if found is None else found / present,
         "largest_useful": outlook.largest_bandwidth + polls,
@@ -195,15 +226,21 @@ def say(report: dict[str, Any]) -> str:
         f"  expected to be fresh now, by importance: {say_share(report['fresh_now'])}",
         "",
     ]
-    rows = [["bandwidth", "", "freshness", "all in turn"]]
+    within = report["seen_within"]
+    seen = [] if within is None else [f"changes seen within {say_duration(within)}"]
+    rows = [["bandwidth", "", "freshness", "all in turn", *seen]]
     for one in report["bandwidths"]:
-        shares = say_share(one["freshness"]), say_share(one["freshness_in_turn"])
+        shares = [say_share(one[name]) for name in ("freshness", "freshness_in_turn", "seen") if name in one]
         rows.append([_short(one["bandwidth"], unit), f"{one['times_present']:.3g}x", *shares])
-    lines += ["in the long run, by what is known now", *say_table(rows, "rrrr")]
+    lines += ["in the long run, by what is known now", *say_table(rows, "rrrrr"[: len(rows[0])])]
     rows = [["freshness", "takes", ""]]
     for one in report["needed"]:
         rows.append([say_share(one["freshness"]), *_say_needed(one, unit)])
     lines += ["", *say_table(rows, "rrr")]
+    if seen:
+        rows = [[*seen, "takes", ""]]
+        rows += [[say_share(one["share"]), *_say_needed(one, unit)] for one in report["needed_to_see"]]
+        lines += ["", *say_table(rows, "rrr")]
     if report["sample"] < report["pages"] or report["sample_with_signals"] < report["pages_with_signals"]:
         lines += ["", _say_sample(report)]
     return "\n".join(lines)

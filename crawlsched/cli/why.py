@@ -223,7 +223,7 @@ def _say_page(report: dict[str, Any]) -> str:
         "changes": [_say_changes(report), *_say_found(report, now)],
         "announced": _say_announced(report, now),
         "copy": [_say_copy(report, now)],
-        "worth now": [_say_worth(report)],
+        "worth now": _say_worth(report),
         "next crawl": [_say_next(report, now)],
         "decided by": [_BINDS[report["binds"]]],
         "rules": _say_rules(report),
@@ -293,12 +293,22 @@ def _say_copy(report: dict[str, Any], now: float) -> str:
     return f"of {say_past(report['crawled_at'], now)}; it is still fresh with a probability of {fresh}{why}"
 
 
-def _say_worth(report: dict[str, Any]) -> str:
+_OBJECTIVES = {
+    "freshness": [],
+    "age": ["by the objective age (seconds squared), which keeps copies young"],
+    "delay": ["by the objective delay (seconds), by which changes are seen soon"],
+}
+_OFF = "announcements count once they have come; what is still to be announced does not, as it does for freshness"
+
+
+def _say_worth(report: dict[str, Any]) -> list[str]:
     importance = "" if report["importance"] == 1 else f", its importance being {report['importance']:g}"
     worth = f"{report['crawl_value']:.3g}{importance}"
-    if not report["threshold"]:
-        return f"{worth}; there is no plan yet to compare it with"
-    return f"{worth}; pages go at {report['threshold']:.3g}"
+    compared = (
+        f"pages go at {report['threshold']:.3g}" if report["threshold"] else "there is no plan yet to compare it with"
+    )
+    objective = _OBJECTIVES[report["objective"]]
+    return [f"{worth}; {compared}", *objective, *([_OFF] if objective and report["signal_weight"] > 0 else [])]
 
 
 def _say_next(report: dict[str, Any], now: float) -> str:

@@ -41,6 +41,7 @@ def planner_for(settings: Settings) -> Planner:
     return Planner(
         settings.bandwidth,
         crawl_value=settings.crawl_value,
+        objective=settings.objective,
         min_crawl_interval=settings.min_crawl_interval,
         max_crawl_interval=settings.max_crawl_interval,
         interval_rules=limits(settings),

@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from crawlsched.change_signals import FurtherRow
 from crawlsched.columns.array_types import FloatArray, IndexArray
+from crawlsched.crawl_value.objectives import OBJECTIVES
 from crawlsched.estimators import LearnedRates, Posterior
 from crawlsched.estimators.page_precision import expected_evidence
 from crawlsched.frontier import PICKS_PER_TICK, Frontier
@@ -28,6 +29,7 @@ from crawlsched.planner.overrides.starvation import Rounds
 from crawlsched.planner.parameters.parameters import Parameters
 from crawlsched.planner.plans.plan import Plan
 from crawlsched.planner.plans.signal_learning import FIRST_PRECISION, FIRST_SIGNAL_RATE
+from crawlsched.planner.values.objective_values import ObjectiveValues
 from crawlsched.planner.values.planned_values import POLICIES, PlannedValues
 from crawlsched.planner.values.plug_in_values import KnownRates, PointValues
 from crawlsched.planner.values.posterior_values import PosteriorValues
@@ -72,6 +74,7 @@ class Knowledge:
         bandwidth: float,
         *,
         crawl_value: str = "posterior",
+        objective: str = "freshness",
         rates: npt.ArrayLike | None = None,
         min_crawl_interval: float = 0.0,
         max_crawl_interval: float | None = None,
@@ -87,6 +90,13 @@ class Knowledge:
         if crawl_value not in ("posterior", *POLICIES) and rule_named(crawl_value) is None:
             names = ", ".join(("posterior", *RULES, "greedy_ncis_approx_j", *POLICIES))
             raise ValueError(f"crawl_value must be one of {names}, got {crawl_value!r}.")
+        if objective not in ("freshness", *OBJECTIVES):
+            raise ValueError(f"objective must be freshness, {' or '.join(OBJECTIVES)}, got {objective!r}.")
+        if objective != "freshness" and crawl_value not in ("posterior", "greedy_ncis"):
+            raise ValueError(
+                f"objective {objective} needs the crawl_value posterior or greedy_ncis, got {crawl_value!r}: the other "
+                "policies are made for freshness."
+            )
         for name, seconds in (("min_crawl_interval", min_crawl_interval), ("signal_delay", signal_delay)):
             if not 0 <= seconds < np.inf:
                 raise ValueError(f"{name} must be seconds, 0 or more and finite, got {seconds!r}.")
@@ -121,12 +131,16 @@ class Knowledge:
         crawl_value = "greedy_ncis" if crawl_value == "posterior" and learned is not None else crawl_value
         self.learned = learned
         self._rule = crawl_value
-        self.crawl_values: PosteriorValues | PointValues | PlannedValues = self.values
+        self.objective = objective
+        self.crawl_values: PosteriorValues | PointValues | PlannedValues | ObjectiveValues = self.values
         self._planned: PlannedValues | None = None
         if crawl_value in POLICIES:
             self.crawl_values = self._planned = PlannedValues(self.pages, self, crawl_value)
         elif crawl_value != "posterior":
             self.crawl_values = PointValues(self.pages, self.values, crawl_value, self)
+        if objective != "freshness":
+            point = self.crawl_values if isinstance(self.crawl_values, PointValues) else None
+            self.crawl_values = ObjectiveValues(self.pages, self.values, OBJECTIVES[objective], point)
         self._frontier: Frontier | None = None
         self.threshold = 0.0
         # What the threshold was made of last, and how many first crawls went in a row.

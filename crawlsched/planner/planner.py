@@ -46,6 +46,9 @@ class Planner(Knowledge):
         ``"posterior"``, the expectation over what is still possible, or one of the papers' rules with estimated (or,
         by `set_rates`, known) rates, a name in `crawlsched.planner.values.rules.RULES`: ``"greedy"``, ...; or a plan,
         a name in `crawlsched.planner.values.planned_values.POLICIES`: ``"harmonic"``, ...
+    objective : str
+        What the crawl value ``"posterior"`` or ``"greedy_ncis"`` is to keep: ``"freshness"``, the share of fresh
+        copies; ``"age"``, copies young; ``"delay"``, changes seen soon (`crawlsched.crawl_value.objectives`).
     rates : array_like, optional
         Grid of change rates per second, increasing; `DEFAULT_GRID` by default.
     min_crawl_interval : float
@@ -73,7 +76,7 @@ class Planner(Knowledge):
     pages : Pages
     posterior : Posterior
         What is known of each page's change rate, a compact row per page.
-    crawl_values : PosteriorValues, PointValues or PlannedValues
+    crawl_values : PosteriorValues, PointValues, PlannedValues or ObjectiveValues
         What pages are worth, by the rule that `crawl_value` names.
     frontier : Frontier
         Finds the best page.
@@ -263,6 +266,7 @@ class Planner(Knowledge):
             signalled_for=np.maximum(self._now - since, 0.0),
             co_changes=self._newest_parameters.co_changes,
             neighbour_losses=self.neighbours.losses.copy() if self.neighbours.n_visits else None,
+            objective=self.objective,
             **judged,
         )
 

@@ -45,6 +45,7 @@ def planner_facts(planner: Planner) -> dict[str, Any]:
         "n_pages": planner.pages.n,
         "time": planner._now if frontier is not None else None,
         "threshold": planner.threshold,
+        "objective": planner.objective,
         "rules": _rules(planner),
     }
     if frontier is not None:
@@ -93,7 +94,8 @@ def restore_planner(
     planner.own_precision.restore(arrays["own_precision"])
     planner.neighbours.restore(arrays["neighbours"])
     planner.posterior.set_codes(arrays["posterior"])
-    planner.threshold = facts["threshold"]
+    if facts.get("objective", "freshness") == planner.objective:  # else it is in other units
+        planner.threshold = facts["threshold"]
     planner._is_of_first_crawls = False
     if "filed.place" not in arrays:
         return
@@ -108,7 +110,7 @@ def _rules(planner: Planner) -> list[Any]:
     """Return what else decides where a page is filed."""
     longest, horizon = planner.max_crawl_interval, planner.discovery_horizon
     rules = [list(limits) for limits in planner.intervals.rules]
-    return [planner._rule, planner.min_crawl_interval, longest, horizon, *([rules] if rules else [])]
+    return [planner._rule, planner.objective, planner.min_crawl_interval, longest, horizon, *([rules] if rules else [])]
 
 
 def _n_filed(planner: Planner) -> int:

@@ -8,7 +8,16 @@ __all__ = ["GROUPS", "markdown_table"]
 GROUPS: dict[str, tuple[str, ...]] = {
     "The crawl and its database": (),
     "Which page goes, and when": (
-        *("CRAWL_VALUE", "ESTIMATOR", "MIN_CRAWL", "MAX_CRAWL", "DISCOVERY_HORIZON", "IMPORTANCE", "PAGES"),
+        *(
+            "CRAWL_VALUE",
+            "OBJECTIVE",
+            "ESTIMATOR",
+            "MIN_CRAWL",
+            "MAX_CRAWL",
+            "DISCOVERY_HORIZON",
+            "IMPORTANCE",
+            "PAGES",
+        ),
         *("HOST_SHARES", "GONE_INTERVAL", "ERROR_INTERVAL", "REPLAN_INTERVAL", "STARTS_FIRST"),
     ),
     "What counts as a change, and what is delivered": (

@@ -48,6 +48,8 @@ class PlannerArm:
         The planner's `crawl_value`.
     signal_delay : float
         Announcements are discarded so many seconds after a crawl.
+    objective : str
+        The planner's.
     is_dated : bool
         Whether each visit tells the planner when the page was last modified, as an honest Last-Modified does.
 
@@ -58,7 +60,14 @@ class PlannerArm:
     a crawl; otherwise it learns by itself. Plans are made at intervals counted in crawls.
     """
 
-    def __init__(self, setting: Setting, rule: str, signal_delay: float = 0.0, is_dated: bool = False) -> None:
+    def __init__(
+        self,
+        setting: Setting,
+        rule: str,
+        signal_delay: float = 0.0,
+        is_dated: bool = False,
+        objective: str = "freshness",
+    ) -> None:
         if setting.bandwidth * (setting.window.end - setting.window.start) >= _WORTH_LOADING:
             prepare_compiled()
         self._setting = setting
@@ -67,6 +76,7 @@ class PlannerArm:
         self._planner = Planner(
             setting.bandwidth,
             crawl_value=rule,
+            objective=objective,
             rates=_grid(setting),
             signal_delay=signal_delay,
             max_crawl_rounds=default.max_crawl_rounds if default else None,

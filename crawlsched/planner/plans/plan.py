@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from crawlsched.columns.array_types import FloatArray
+from crawlsched.crawl_value.objectives import OBJECTIVES, value_of_rate
 from crawlsched.estimators import grid_id, learn_prior
 from crawlsched.estimators.log_weights import relative_likelihoods
 from crawlsched.planner.parameters.co_changes import CoChanges
@@ -29,6 +30,8 @@ _MOST_GROUPS = 512
 # Pages from which the demand curve is estimated, and its thresholds per factor of 10.
 _DEMAND_SAMPLE = 4096
 _DEMAND_POINTS_PER_DECADE = 10
+# Seconds: thirty years.
+_LONGEST_WAIT = 1e9
 # Matrix products of so many operations are not shared among threads by OpenBLAS, which would let them spin for as long
 # again as they have worked, on processors that the crawl beside could use.
 _LARGEST_PRODUCT = 250_000
@@ -68,6 +71,8 @@ class Plan:
         What announcements are worth on sites, and in parts of sites, that have evidence of their own.
     neighbour_losses : ndarray, shape (15, 8, 12), optional
         What decides how far neighbours are trusted: `Neighbours.losses`.
+    objective : str
+        The planner's, in whose units thresholds are.
     """
 
     time: float
@@ -85,6 +90,7 @@ class Plan:
     signal_groups: SignalGroups = field(default_factory=SignalGroups)
     signal_strengths: FloatArray = None  # type: ignore[assignment]
     neighbour_losses: FloatArray | None = None
+    objective: str = "freshness"
 
     def __post_init__(self) -> None:
         if self.signal_strengths is None:
@@ -156,6 +162,7 @@ class Plan:
         # Plans of earlier versions know no groups, no strengths and no losses; what they know beside it is not needed.
         usual = [FIRST_STRENGTH] * len(data.get("signal_weights", ()))
         data = {"signal_groups": [], "signal_strengths": usual, "neighbour_losses": None, **data}
+        data.setdefault("objective", "freshness")
         missing = [field.name for field in fields(cls) if field.name not in data]
         if missing:
             raise ValueError(f"data must hold what Plan.to_dict() returned, but {', '.join(missing)} is missing.")
@@ -234,6 +241,7 @@ def plan(
         signal_groups=learned.groups,
         signal_strengths=learn_strengths(snapshot, learned),
         neighbour_losses=nearby,
+        objective=snapshot.objective,
     )
 
 
@@ -271,17 +279,22 @@ def _demand(
     rows = value_priors(priors, snapshot.rates, even_rate)[group_of_host[snapshot.hosts[chosen]]]
     likelihood = relative_likelihoods(snapshot.log_likelihood[chosen], LIKELIHOOD_POWER) * rows
     likelihood /= likelihood.sum(axis=1, keepdims=True)
-    importance = snapshot.importance[chosen]
-    highest = float((np.vecdot(likelihood, 1 / snapshot.rates) * importance).max())
-    lowest = float((importance * np.vecdot(likelihood, grid.gain[grid.elapsed.searchsorted(1.0)])).min())
+    importance, gain = snapshot.importance[chosen], grid.gain
+    limit = 1 / snapshot.rates
+    if snapshot.objective != "freshness":
+        # These values have no limit; nothing waits for longer than that.
+        gain = value_of_rate(OBJECTIVES[snapshot.objective], grid.elapsed[:, np.newaxis], snapshot.rates)
+        limit = gain[grid.elapsed.searchsorted(_LONGEST_WAIT)]
+    highest = float((np.vecdot(likelihood, limit) * importance).max())
+    lowest = float((importance * np.vecdot(likelihood, gain[grid.elapsed.searchsorted(1.0)])).min())
     decades = max(1, int(np.ceil(np.log10(highest / max(lowest, highest * 1e-12)))))
     levels = np.geomspace(highest, highest * 10.0**-decades, decades * _DEMAND_POINTS_PER_DECADE)
     # How often each page is crawled is how soon it reaches the threshold; those that never do are not crawled.
     rate_of_cell = np.append(1 / grid.elapsed, 0.0)
     wanted = np.zeros(levels.size)
-    block = max(1, _LARGEST_PRODUCT // grid.gain.size)
+    block = max(1, _LARGEST_PRODUCT // gain.size)
     for start in range(0, chosen.size, block):
-        values = likelihood[start : start + block] @ grid.gain.T
+        values = likelihood[start : start + block] @ gain.T
         thresholds = levels / importance[start : start + block, np.newaxis]
         cells = [row.searchsorted(aims) for row, aims in zip(values, thresholds, strict=True)]
         wanted += rate_of_cell.take(cells).sum(axis=0)

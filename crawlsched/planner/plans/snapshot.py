@@ -44,6 +44,8 @@ class Snapshot:
         When pages of a host changed together, as known until then.
     neighbour_losses : ndarray, shape (15, 8, 12), optional
         What decides how far neighbours are trusted: `Neighbours.losses`; none were seen by default.
+    objective : str
+        The planner's, in whose units crawl values are.
     """
 
     rates: FloatArray
@@ -63,3 +65,4 @@ class Snapshot:
     false_signals: FloatArray
     co_changes: CoChanges = field(default_factory=CoChanges)
     neighbour_losses: FloatArray | None = None
+    objective: str = "freshness"

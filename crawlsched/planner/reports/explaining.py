@@ -51,6 +51,7 @@ def explain(planner: Planner, page: int, now: float) -> Explanation:
         n_signals=sum(one.n_signals for one in planner.further.counts(page)) or pages.n_signals.item(page),
         co_change_evidence=together,
         expected_freshness=_freshness(planner, weights, elapsed, signal_weight * n_signals + together),
+        objective=planner.objective,
         crawl_value=crawl_value,
         threshold=planner.threshold,
         wake_time=wake_time,

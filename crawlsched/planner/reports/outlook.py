@@ -13,7 +13,7 @@ __all__ = ["Outlook"]
 
 
 # Crawl values at which sums are kept: of any importance, and from a moment after a crawl to years.
-_LEVELS: FloatArray = np.geomspace(1e-12, 1e15, 27 * 16 + 1)
+_LEVELS: FloatArray = np.geomspace(1e-12, 1e20, 32 * 16 + 1)
 _LOG_LEVELS: FloatArray = np.log(_LEVELS)
 # Elapsed times that are looked at, in mean intervals between two crawls of a page, and how many per factor of 10.
 _SHORTEST, _LONGEST, _PER_DECADE = 1e-3, 1e4, 8
@@ -33,6 +33,8 @@ class Outlook:
     mean_interval : float
         About how many seconds lie between two crawls of a page at the bandwidths that will be asked about; it may be a
         hundred times too long or too short.
+    seen_within : float, optional
+        Of changes it is asked which share is seen within so many seconds.
 
     Notes
     -----
@@ -43,6 +45,10 @@ class Outlook:
     possible, too. The page is crawled 1/C times a second, and F/C is its freshness: the renewal argument by which the
     noisy-signals paper derives Lemma 4, without knowing the rates. Both integrals are sums over cells (τ, n), and
     sorting the cells by value gives them for all thresholds at once.
+
+    A change that comes at τ, nobody announcing it, is seen within X if V(τ + X, N(τ)) ≥ Λ, and one that is announced if
+    V(τ + X, N(τ) + 1) ≥ Λ: announcements that come in the X seconds after are left out, so that a little more are seen
+    in time. Changes come at all times alike: of those of a cycle C - ∫ P(V(τ + X, N(τ)) < Λ) dτ by their rate.
 
     What is known stays as it is: a crawl that goes on learning does a little better, and announcements within
     `signal_delay` of a crawl count as if they had been taken. Hosts' limits are left out.
@@ -58,7 +64,7 @@ class Outlook:
     (0.58, 0.62)
     """
 
-    def __init__(self, mean_interval: float) -> None:
+    def __init__(self, mean_interval: float, seen_within: float | None = None) -> None:
         if not 0 < mean_interval < np.inf:
             raise ValueError(f"mean_interval must be seconds above 0 and finite, got {mean_interval!r}.")
         decades = round(np.log10(_LONGEST / _SHORTEST))
@@ -69,6 +75,9 @@ class Outlook:
         self._wanted = np.zeros(_LEVELS.size + 1)
         self._fresh = np.zeros(_LEVELS.size + 1)
         self._fresh_in_turn = np.zeros(self._edges.size)
+        self._within = seen_within
+        self._changes = 0.0
+        self._seen = np.zeros(_LEVELS.size + 1)
 
     def add(self, planner: Planner, pages: IndexArray, now: float, each: float = 1.0) -> None:
         """Add pages.
@@ -95,7 +104,7 @@ class Outlook:
                 self._add(planner, chosen[start : start + at_once], now, each, edges)
 
     def _add(self, planner: Planner, pages: IndexArray, now: float, each: float, edges: FloatArray) -> None:
-        cells = _Cells(planner, pages, edges)
+        cells = _Cells(planner, pages, edges, self._within)
         importance = planner.pages.importance[pages].astype(np.float64)
         self._importance += each * float(importance.sum())
         self._pages += each * pages.size
@@ -106,6 +115,11 @@ class Outlook:
             # A first crawl comes when the value of one reaches the threshold, or when the page is overdue, or never.
             late = np.append(entry[row] < _LEVELS, entry[row] < np.inf)
             overdue = cells.until[row] < np.inf
+            if self._within is not None:
+                self._changes += each * importance[row] * cells.change_rates[:, row].sum()
+                seen = cells.seen_by_level(row)
+                seen[late] = seen[-1] if overdue else 0.0
+                self._seen += each * importance[row] * seen / np.where(late & (not overdue), np.inf, cycle)
             cycle[late], fresh[late] = (cycle[-1], fresh[-1]) if overdue else (np.inf, 0.0)
             self._wanted += each / cycle
             self._fresh += each * importance[row] * fresh / cycle
@@ -134,17 +148,33 @@ class Outlook:
 
     def bandwidth(self, freshness: float) -> float:
         """Return the least bandwidth that gives a freshness, crawls per second; inf where none does."""
-        wanted, fresh = self.curve
-        fresh = np.maximum.accumulate(fresh)
-        if freshness > fresh[-1]:
+        in_turn = self._fresh_in_turn[::-1] / self._importance
+        slowest = self._pages / max(np.interp(freshness, in_turn, self._edges[::-1]), 1e-300)
+        return self._least(self.curve[1], freshness, slowest)
+
+    def _least(self, reached: FloatArray, aim: float, in_turn: float) -> float:
+        """Return the least bandwidth on the curve that reaches something, or less where pages in turn do."""
+        wanted, reached = self._wanted[::-1], np.maximum.accumulate(reached)
+        if aim > reached[-1]:
             return float(np.inf)
-        at = int(fresh.searchsorted(freshness))
+        at = int(reached.searchsorted(aim))
         if at == 0:
             # Less than what the longest interval asks for: see `freshness`.
-            in_turn = self._fresh_in_turn[::-1] / self._importance
-            return float(min(wanted[0], self._pages / max(np.interp(freshness, in_turn, self._edges[::-1]), 1e-300)))
-        share = (freshness - fresh[at - 1]) / (fresh[at] - fresh[at - 1])
+            return float(min(wanted[0], in_turn))
+        share = (aim - reached[at - 1]) / (reached[at] - reached[at - 1])
         return float(wanted[at - 1] + share * (wanted[at] - wanted[at - 1]))
+
+    def seen(self, bandwidth: float) -> float:
+        """Return the share of changes, by importance, that a bandwidth lets be seen within `seen_within`."""
+        assert self._within is not None
+        if bandwidth < self._wanted[-1]:
+            return min(self._within * bandwidth / self._pages, 1.0)
+        return float(np.interp(bandwidth, self._wanted[::-1], self._seen[::-1] / self._changes))
+
+    def bandwidth_to_see(self, share: float) -> float:
+        """Return the least bandwidth by which a share of changes is seen in time, crawls per second; inf: none is."""
+        assert self._within is not None
+        return self._least(self._seen[::-1] / self._changes, share, self._pages * share / self._within)
 
 
 class _Cells:
@@ -156,9 +186,11 @@ class _Cells:
         Crawl value of each cell.
     time, fresh : ndarray, shape (n,)
         Seconds that a page spends in the cell if it is not crawled before, and how many of them its copy is fresh.
+    change_rates : ndarray, shape (2, n_pages)
+        Changes per second that are not announced, and those that are.
     """
 
-    def __init__(self, planner: Planner, pages: IndexArray, edges: FloatArray) -> None:
+    def __init__(self, planner: Planner, pages: IndexArray, edges: FloatArray, within: float | None = None) -> None:
         rate, weight = planner.values.signals(pages)
         rows, times, counts, probability = _cells_of(rate * (weight > 0), edges)
         elapsed = (edges[times] + edges[times + 1]) / 2
@@ -166,6 +198,14 @@ class _Cells:
         shortest = np.broadcast_to(planner.intervals.shortest(pages), pages.shape)
         values[elapsed < shortest[rows]] = 0.0
         rates = planner.posterior.rates
+        self.change_rates = np.stack([planner.values.weights(pages) @ rates, rate * -np.expm1(-weight)])
+        self._within, self._then = within, list[FloatArray]()
+        if within is not None:
+            later = elapsed + within
+            for further in (0, 1):
+                then = planner.crawl_values.supposing(pages[rows], -later, counts + further).at(0.0)
+                then[later < shortest[rows]] = 0.0
+                self._then.append(then)
         # How long a copy is fresh until a time, if nothing were announced: the mean of (1 - exp(-α τ))/α.
         halves = np.interp(np.arange(2 * edges.size - 1) / 2, np.arange(edges.size), edges)
         fresh_until = planner.values.weights(pages) @ (-np.expm1(-np.outer(rates, halves)) / rates[:, np.newaxis])
@@ -179,18 +219,34 @@ class _Cells:
 
     def by_level(self, row: int) -> tuple[FloatArray, FloatArray]:
         """Return, for a threshold at each level and for one never reached, a cycle's seconds and those of freshness."""
+        time = self._below(row, self.values, self.time, self.time / 2)
+        return time, self._below(row, self.values, self.fresh, self._fresh_later)
+
+    def seen_by_level(self, row: int) -> FloatArray:
+        """Return how many changes of a cycle are seen in time, for a threshold at each level and one never reached."""
+        assert self._within is not None
+        time, seen = self._below(row, self.values, self.time, self.time / 2), np.zeros(_LEVELS.size + 1)
+        for rate, values in zip(self.change_rates[:, row].tolist(), self._then, strict=True):
+            waiting = self._below(row, values, self.time, self.time / 2, self._within)
+            seen += rate * np.maximum(time - waiting, 0.0)
+        return seen
+
+    def _below(
+        self, row: int, values: FloatArray, column: FloatArray, later: FloatArray, sooner: float = 0.0
+    ) -> FloatArray:
+        """Return sums over a page's cells of values below each level, and over all; `later` is half of each cell."""
         part = slice(self._starts[row], self._starts[row + 1])
-        waits = self._edges[self._times[part]] < self.until[row]
-        order = np.argsort(self.values[part][waits], kind="stable")
-        values = np.log(np.maximum(self.values[part][waits][order], _LEVELS[0] ** 2))
-        found = []
-        for column, later in ((self.time, self.time / 2), (self.fresh, self._fresh_later)):
-            until = np.cumsum(column[part][waits][order])
-            # A cell has the value of its middle. Between two both grow like powers of the value.
-            logs = np.log(until - later[part][waits][order])
-            middle = np.exp(np.interp(_LOG_LEVELS, values, logs, right=np.log(until[-1])))
-            found.append(np.append(middle, until[-1]))
-        return found[0], found[1]
+        waits = self._edges[self._times[part]] < self.until[row] - sooner
+        if not waits.any():
+            return np.zeros(_LEVELS.size + 1)
+        order = np.argsort(values[part][waits], kind="stable")
+        until = np.cumsum(column[part][waits][order])
+        # A cell has the value of its middle. Between two both grow like powers of the value.
+        logs = np.log(until - later[part][waits][order])
+        at = np.log(np.maximum(values[part][waits][order], _LEVELS[0] ** 2))
+        left = -np.inf if sooner else None
+        middle = np.exp(np.interp(_LOG_LEVELS, at, logs, left=left, right=np.log(until[-1])))
+        return np.append(middle, until[-1])
 
     def fresh_in_turn(self, edges: FloatArray) -> FloatArray:
         """Return for each page the share of fresh time if it is crawled every so many seconds, shape (n, edges)."""

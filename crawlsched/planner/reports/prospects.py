@@ -6,9 +6,10 @@ import numpy as np
 import numpy.typing as npt
 
 from crawlsched.columns.array_types import FloatArray
+from crawlsched.crawl_value.objectives import OBJECTIVES
 from crawlsched.planner.planner import Planner
 
-__all__ = ["prospects"]
+__all__ = ["cost_of_staleness", "prospects"]
 
 
 def prospects(planner: Planner, pages: npt.NDArray[np.intp], now: float) -> tuple[FloatArray, FloatArray]:
@@ -26,7 +27,8 @@ def prospects(planner: Planner, pages: npt.NDArray[np.intp], now: float) -> tupl
     surplus : ndarray, shape (n,)
         What the crawl of each page gains beyond the threshold, which any crawl gains; 0 where it gains less.
     fresh : ndarray, shape (n,)
-        Importance times the probability exp(-α τ - κ n), expected over the rates α still possible; 0 without a copy.
+        Importance times the probability exp(-α τ - κ n), expected over the rates α still possible, times
+        `cost_of_staleness`; 0 without a copy.
     """
     values, columns = planner.values, planner.pages
     surplus = np.maximum(planner.frontier.values.many(pages).at(now) - planner.threshold, 0.0)
@@ -35,4 +37,11 @@ def prospects(planner: Planner, pages: npt.NDArray[np.intp], now: float) -> tupl
     _, signal_weight, heard = values.announcements(pages)
     unannounced = np.vecdot(values.weights(pages), np.exp(-planner.posterior.rates * elapsed[:, np.newaxis]))
     fresh = unannounced * np.exp(-signal_weight * heard) * columns.importance[pages]
-    return surplus, np.where(np.isfinite(crawled_at), fresh, 0.0)
+    return surplus, np.where(np.isfinite(crawled_at), fresh * cost_of_staleness(planner, elapsed), 0.0)
+
+
+def cost_of_staleness(planner: Planner, elapsed: npt.ArrayLike) -> FloatArray:
+    """Return what a stale copy of importance 1 costs a second, by the planner's objective, so long after its crawl."""
+    seconds = np.asarray(elapsed, np.float64)
+    objective = OBJECTIVES.get(planner.objective)
+    return np.ones_like(seconds) if objective is None else objective.loss(seconds)

@@ -205,15 +205,24 @@ class PointValues:
             since = n_signals.astype(np.float64)
             unknown = LOOPS.gather(rates, self._pages.importance, pages, crawled_at, since, horizon, columns)
         else:
-            columns[:6] = np.nan if known is None else known.get(pages)
+            columns[:6] = self.rates_of(pages)
             columns[6], columns[7], columns[8] = n_signals, crawled_at, self._pages.importance[pages]
             columns[9] = columns[8] / (columns[0] + 1 / horizon)
-            unknown = np.count_nonzero(np.isnan(columns[0]))
+            unknown = 0
         if unknown:
             rows = np.flatnonzero(np.isnan(columns[0]))
-            columns[:6, rows] = self._rule.heard(self._estimated(pages[rows]))
+            columns[:6, rows] = self.rates_of(pages[rows])
             columns[9, rows] = columns[8, rows] / (columns[0, rows] + 1 / horizon)
         return RuleValues(self._rule, columns, horizon)
+
+    def rates_of(self, pages: IndexArray) -> FloatArray:
+        """Return what the rule sees of the rates of pages, known or estimated: as `Rule.heard`, shape (6, n)."""
+        known = self._known.known_rates
+        seen = np.full((6, pages.size), np.nan) if known is None else known.get(pages)
+        rows = np.flatnonzero(np.isnan(seen[0]))
+        if rows.size:
+            seen[:, rows] = self._rule.heard(self._estimated(pages[rows]))
+        return seen
 
     def _estimated(self, pages: IndexArray) -> FloatArray:
         signal_rate, signal_weight = self._estimates.signals(pages)

@@ -1,0 +1,279 @@
+"""Crawl values where copies are to be young, or changes to be seen soon: `crawlsched.crawl_value.objectives`."""
+
+from __future__ import annotations
+
+from math import inf
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from crawlsched.columns.array_types import BoolArray, FloatArray, IndexArray
+from crawlsched.crawl_value.objectives import Objective
+from crawlsched.pages import Pages
+from crawlsched.planner.values.plug_in_values import PointValues
+from crawlsched.planner.values.posterior_values import PosteriorValues
+
+__all__ = ["ObjectiveValue", "ObjectiveValues", "Staleness"]
+
+# Values are right to 1e-13 or so; bounds stay clear of that.
+_SLACK = 1.0 + 1e-10
+_PORTION = 96
+# Steps of Newton's method to where a value reaches a level.
+_STEPS = 3
+# Seconds after which nothing is crawled any more, and which can be multiplied by any rate.
+_FOREVER = 1e15
+
+
+class ObjectiveValues:
+    """Crawl values by an objective other than freshness; see `crawlsched.frontier.CrawlValues`.
+
+    Parameters
+    ----------
+    pages : Pages
+    estimates : PosteriorValues
+        What is known of pages' change rates and announcements.
+    objective : Objective
+    point : PointValues, optional
+        Where each page has one number for its rate, known or estimated: what says it.
+
+    Notes
+    -----
+    The expectation over the rates that are still possible, fast ones doubted as for freshness. One thing of freshness
+    means nothing here, and is off: announcements count once they have come, and are not waited for.
+    """
+
+    def __init__(
+        self, pages: Pages, estimates: PosteriorValues, objective: Objective, point: PointValues | None = None
+    ) -> None:
+        self._pages = pages
+        self._estimates = estimates
+        self._objective = objective
+        self._point = point
+
+    def many(self, pages: IndexArray, signals: None = None) -> Staleness:
+        """Return the crawl values of pages as things stand; O(K) a page."""
+        estimates, crawled_at = self._estimates, self._pages.crawled_at[pages]
+        if self._point is not None:
+            return self._of_point(self._point, pages, crawled_at, estimates.counted(pages))
+        rate, weight, heard = estimates.announcements(pages)
+        return self._of(pages, crawled_at, weight * heard + estimates.co_change_evidence(pages), rate, weight)
+
+    def supposing(self, pages: IndexArray, crawled_at: FloatArray, n_signals: npt.NDArray[Any]) -> Staleness:
+        """Return the crawl values of pages if they had last been crawled then, and announced so often since."""
+        if self._point is not None:
+            return self._of_point(self._point, pages, crawled_at, n_signals)
+        rate, weight = self._estimates.signals(pages)
+        return self._of(pages, crawled_at, weight * n_signals, rate, weight)
+
+    def _of(
+        self, pages: IndexArray, crawled_at: FloatArray, evidence: FloatArray, rate: FloatArray, weight: FloatArray
+    ) -> Staleness:
+        rates = self._estimates.parameters.rates
+        announced = rate * -np.expm1(-weight)
+        known = self._estimates.value_weights(pages), np.broadcast_to(rates, (pages.size, rates.size))
+        return self._stale(pages, crawled_at, evidence, *known, rates + announced[:, np.newaxis])
+
+    def _of_point(
+        self, point: PointValues, pages: IndexArray, crawled_at: FloatArray, n_signals: npt.NDArray[Any]
+    ) -> Staleness:
+        change_rate, _, _, unsignalled, _, weight = point.rates_of(pages)
+        with np.errstate(invalid="ignore"):
+            evidence = np.where(n_signals > 0.0, weight * n_signals, 0.0)
+        known = np.ones((pages.size, 1)), unsignalled[:, np.newaxis], change_rate[:, np.newaxis]
+        return self._stale(pages, crawled_at, evidence, *known)
+
+    def _stale(
+        self,
+        pages: IndexArray,
+        crawled_at: FloatArray,
+        evidence: FloatArray,
+        weights: FloatArray,
+        unsignalled: FloatArray,
+        change_rate: FloatArray,
+    ) -> Staleness:
+        importance = self._pages.importance[pages].astype(np.float64)
+        never = crawled_at == -inf
+        steady, since, stale = never | (importance == 0.0), crawled_at, -np.expm1(-evidence)
+        if never.any():
+            # A page without a copy is worth what one is that was crawled one horizon ago, and once more has changed
+            # than its rate says: it has come.
+            horizon = self._estimates.parameters.discovery_horizon
+            unsignalled, change_rate = unsignalled.copy(), change_rate.copy()
+            unsignalled[never] = change_rate[never] = change_rate[never] + 1.0 / horizon
+            since, stale = np.where(never, -horizon, crawled_at), np.where(never, 0.0, stale)
+        return Staleness(self._objective, weights, unsignalled, change_rate, since, importance, stale, steady)
+
+    def one(self, page: int) -> ObjectiveValue:
+        """Return the crawl value of a page as things stand; O(K)."""
+        return self.many(np.array([page])).one(0)
+
+    def signals_of(self, pages: IndexArray) -> None:
+        """Return None: `many` finds what is known of announcements itself."""
+
+    def soon_at_most(self, page: int, until: float) -> float:
+        """Return what the crawl value of a page does not exceed until a time; it looks at the page's rates."""
+        return self.one(page).bound(until)
+
+    def hears(self, page: int) -> bool:
+        """Whether one more ChangeSignal changes what a page is worth."""
+        return self._estimates.hears(page) if self._point is None else self._point.hears(page)
+
+    def deciding(self, pages: IndexArray) -> list[npt.NDArray[Any]]:
+        """Return all that the crawl values of pages depend on beside their host."""
+        return self._estimates.deciding(pages) if self._point is None else self._point.deciding(pages)
+
+    @property
+    def portion(self) -> int:
+        """How many pages are looked at together."""
+        return _PORTION
+
+    @property
+    def few(self) -> int:
+        """Up to how many pages are dealt with faster one by one than together."""
+        return 1
+
+
+class Staleness:
+    """The values of several pages by an objective, μ Σ w f(α τ + q) / Δ^p; see `crawlsched.frontier.PageValues`.
+
+    Parameters
+    ----------
+    objective : Objective
+        f and p.
+    weights, unsignalled, change_rate : ndarray, shape (n, K)
+        Probability w of each rate, the rate α of changes that nobody announces, and that of all, Δ; per second.
+    crawled_at, importance : ndarray, shape (n,)
+    stale : ndarray, shape (n,)
+        q, the probability that something announced since the crawl is true.
+    steady : ndarray of bool, shape (n,)
+        Pages whose value is at all times what it is at time 0.
+    """
+
+    def __init__(
+        self,
+        objective: Objective,
+        weights: FloatArray,
+        unsignalled: FloatArray,
+        change_rate: FloatArray,
+        crawled_at: FloatArray,
+        importance: FloatArray,
+        stale: FloatArray,
+        steady: BoolArray,
+    ) -> None:
+        self._objective = objective
+        self._columns = weights, unsignalled, change_rate, crawled_at, importance, stale
+        self.steady = steady
+        # Of a page that never changes nothing is worth anything.
+        with np.errstate(divide="ignore"):
+            scale = np.where(change_rate > 0.0, change_rate, inf) ** -objective.power
+        self._scaled = weights * scale * importance[:, np.newaxis]
+
+    def _expected(self, now: FloatArray | float) -> FloatArray:
+        """Return αt + q, the changes expected since the crawl by each rate."""
+        _, unsignalled, _, crawled_at, _, stale = self._columns
+        elapsed = np.maximum(np.where(self.steady, 0.0, now) - crawled_at, 0.0)
+        expected: FloatArray = unsignalled * elapsed[:, np.newaxis] + stale[:, np.newaxis]
+        return expected
+
+    def at(self, now: FloatArray | float) -> FloatArray:
+        """Return the crawl values at a time, or each at its own."""
+        # One dot product per page and not a matrix product, whose rounding depends on how many pages there are.
+        values: FloatArray = np.vecdot(self._scaled, self._objective.worth(self._expected(now)))
+        return values
+
+    def _slope(self, now: FloatArray | float) -> FloatArray:
+        rise = self._scaled * self._columns[1]
+        slope: FloatArray = np.where(self.steady, 0.0, np.vecdot(rise, self._objective.slope(self._expected(now))))
+        return slope
+
+    def one(self, row: int) -> ObjectiveValue:
+        """Return the crawl value of one of the pages."""
+        return ObjectiveValue(self.some(np.array([row])))
+
+    def some(self, rows: IndexArray) -> Staleness:
+        """Return the crawl values of some of the pages."""
+        weights, unsignalled, change_rate, *known = (column[rows] for column in self._columns)
+        crawled_at, importance, stale = known
+        rates = weights, unsignalled, change_rate
+        return Staleness(self._objective, *rates, crawled_at, importance, stale, self.steady[rows])
+
+    def one_at(self, row: int, now: float) -> tuple[float, float]:
+        """Return the crawl value of one of the pages, which leaves no doubt."""
+        return self.one(row).at(now), 0.0
+
+    def best(self, bounds: FloatArray, rows: npt.NDArray[np.int32], now: float) -> None:
+        """Return None: there is no compiled code for it."""
+
+    def prepare(self, after: float, above: float, by: float) -> bool:
+        """Return False: there is nothing to prepare."""
+        return False
+
+    def parabolas(self, after: float, until: float, above: float = -inf, by: float = inf) -> FloatArray:
+        """Return value, slope and half curvature of parabolas that no crawl value exceeds, shape (3, n)."""
+        found = np.empty((3, self.steady.size))
+        found[0], found[1] = self.at(after), self._slope(after)
+        steepest = self._objective.steepest(self._expected(after), self._expected(until))
+        found[2] = np.where(self.steady, 0.0, 0.5 * np.vecdot(self._scaled * self._columns[1] ** 2, steepest))
+        return found * np.where(self.steady, 1.0, _SLACK)
+
+    def shortfalls(self, rows: IndexArray) -> None:
+        """Return None: that is not known."""
+
+    def crossings(self, values: FloatArray, after: float, where: BoolArray) -> FloatArray:
+        """Return times before which the crawl values of the pages in `where` are below `values`."""
+        part = self.some(np.flatnonzero(where))
+        below, slope, curvature = part.parabolas(after, _FOREVER)
+        missing = np.maximum(values - below, 0.0)
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            # A parabola says when at the earliest. From there Newton's method on the square root, which is nearly a
+            # straight line, finds about when. A value bends upwards, so that a chord to a time when it is above the
+            # level reaches the level too early, and never too late.
+            wait = np.where(missing > 0.0, 2.0 * missing / (slope + np.sqrt(slope**2 + 4.0 * curvature * missing)), 0.0)
+            about = wait
+            for _ in range(_STEPS):
+                reached, rise = part.at(after + about), part._slope(after + about)
+                about = np.maximum(about + 2.0 * (np.sqrt(reached * values) - reached) / rise, wait)
+            rise = part.at(after + about) - below
+            found = np.where(rise > missing, about * (missing / rise), about)
+        # Where a page never gets there, or numbers end, what the parabola said stands.
+        found = np.where(np.isfinite(found), np.maximum(found, wait), wait)
+        times: FloatArray = np.where(part.steady, inf, after + found * (1.0 - 1e-9))
+        return times
+
+
+class ObjectiveValue(NamedTuple):
+    """`Staleness` of one page; see `crawlsched.frontier.PageValue`."""
+
+    values: Staleness
+
+    @property
+    def steady(self) -> bool:
+        """Whether the value is the same at all times."""
+        return self.values.steady.item(0)
+
+    @property
+    def doubt(self) -> float:
+        """There is none."""
+        return 0.0
+
+    def at(self, now: float) -> float:
+        """Return the crawl value at a time."""
+        return self.values.at(now).item(0)
+
+    def exact(self, now: float) -> float:
+        """Return the crawl value."""
+        return self.at(now)
+
+    def bound(self, until: float, rough: bool = False) -> float:
+        """Return what the crawl value does not exceed until a time."""
+        return self.at(until) * (1.0 if self.steady else _SLACK)
+
+    def parabola(self, after: float, until: float) -> tuple[float, float, float]:
+        """Return value, slope and half curvature of a parabola that the crawl value does not exceed until a time."""
+        value, slope, curvature = self.values.parabolas(after, until)[:, 0].tolist()
+        return value, slope, curvature
+
+    def crossing(self, value: float, after: float) -> float:
+        """Return a time before which the crawl value is below `value`, at least `after`; inf if it is for ever."""
+        return self.values.crossings(np.array([value]), after, np.ones(1, bool)).item(0)
