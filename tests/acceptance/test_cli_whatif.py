@@ -86,6 +86,22 @@ def test_for_a_person_it_is_two_tables(simulated: Simulated, database: str) -> N
     assert not any(word in said for word in ("nan", "None", "inf", "{"))
 
 
+def test_the_bandwidth_by_which_changes_are_seen_soon_gives_that(simulated: Simulated, database: str) -> None:
+    """Asked the other way round the answer comes back; sooner takes more; a share without a time is refused."""
+    asked = "--database", database, "--seen-within", "12h"
+    needed = report(*asked, "--share", "0.5", "90%")["needed_to_see"]
+    assert [one["share"] for one in needed] == [0.5, 0.9]
+    found = report(*asked, "--bandwidths", *(f"{one['bandwidth']:.12f}/s" for one in needed))
+    assert [one["seen"] for one in found["bandwidths"]] == pytest.approx([0.5, 0.9], abs=1e-3)
+    sooner = report("--database", database, "--seen-within", "6h", "--share", "0.9")["needed_to_see"]
+    assert sooner[0]["bandwidth"] > 1.5 * needed[1]["bandwidth"]
+    project = {"CRAWLSCHED_DATABASE_URL": database, "CRAWLSCHED_OBJECTIVE": "delay"}
+    arguments = _arguments(project, "--seen-within", "12h", "--share", "0.9", "--collection", "news")
+    assert whatif.report(arguments)["needed_to_see"][0]["bandwidth"] < needed[1]["bandwidth"]
+    assert "changes seen within 12 hours" in run(*asked)
+    assert "--share needs --seen-within" in refusal("--database", database, "--share", "0.9")
+
+
 def test_floors_of_the_settings_count(simulated: Simulated, database: str) -> None:
     """Pages that may be crawled once a day cannot use more than 1.25 crawls an hour: it shows."""
     free = report("--database", database, "--bandwidths", "1x")

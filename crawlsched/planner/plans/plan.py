@@ -280,14 +280,14 @@ def _demand(
     likelihood = relative_likelihoods(snapshot.log_likelihood[chosen], LIKELIHOOD_POWER) * rows
     likelihood /= likelihood.sum(axis=1, keepdims=True)
     importance, gain = snapshot.importance[chosen], grid.gain
-    limit = 1 / snapshot.rates
+    limit, least = 1 / snapshot.rates, 1e-12
     if snapshot.objective != "freshness":
         # These values have no limit; nothing waits for longer than that.
         gain = value_of_rate(OBJECTIVES[snapshot.objective], grid.elapsed[:, np.newaxis], snapshot.rates)
-        limit = gain[grid.elapsed.searchsorted(_LONGEST_WAIT)]
+        limit, least = gain[grid.elapsed.searchsorted(_LONGEST_WAIT)], 1e-24
     highest = float((np.vecdot(likelihood, limit) * importance).max())
     lowest = float((importance * np.vecdot(likelihood, gain[grid.elapsed.searchsorted(1.0)])).min())
-    decades = max(1, int(np.ceil(np.log10(highest / max(lowest, highest * 1e-12)))))
+    decades = max(1, int(np.ceil(np.log10(highest / max(lowest, highest * least)))))
     levels = np.geomspace(highest, highest * 10.0**-decades, decades * _DEMAND_POINTS_PER_DECADE)
     # How often each page is crawled is how soon it reaches the threshold; those that never do are not crawled.
     rate_of_cell = np.append(1 / grid.elapsed, 0.0)
