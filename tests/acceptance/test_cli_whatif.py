@@ -101,7 +101,7 @@ def test_the_bandwidth_by_which_changes_are_seen_soon_gives_that(simulated: Simu
     again = whatif.report(_arguments(project, *of_news, "--bandwidths", f"{by_delay:.12f}/s"))["bandwidths"][0]
     assert again["seen"] == pytest.approx(0.9, abs=1e-3)
     assert by_delay != pytest.approx(needed[1]["bandwidth"], rel=1e-3)
-    assert "changes seen within 12 hours" in run(*asked)
+    assert "changes seen within 12 h" in run(*asked)
     assert "--share needs --seen-within" in refusal("--database", database, "--share", "0.9")
 
 
