@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from crawlsched.cli.parsing import examples
+from crawlsched.cli.parsing import CommandParser, command_parsers, examples
 from crawlsched.cli.target import Target, common_options, find_target, open_store
 from crawlsched.exceptions import CrawlschedError
 from crawlsched.settings import Settings
@@ -71,9 +71,9 @@ async def _serve(target: Target, arguments: argparse.Namespace) -> None:
         raise CrawlschedError("CRAWLSCHED_WEB_TOKEN must not be False where others reach the page.")
     store = open_store(target)
     reports = Reports(
-        why=lambda url, visits: _report("why", arguments, target, url=url, visits=visits),
-        sources=lambda: _report("sources", arguments, target),
-        whatif=lambda: _report("whatif", arguments, target, bandwidths=_BANDWIDTHS, freshness=_FRESHNESS, plot=None),
+        why=lambda url, visits: _report(arguments, target, "why", "--visits", str(visits), "--", url),
+        sources=lambda: _report(arguments, target, "sources"),
+        whatif=lambda: _report(arguments, target, "whatif", "--bandwidths", *_BANDWIDTHS, "--freshness", *_FRESHNESS),
         act=lambda name, form: _act(arguments, target, name, form),
     )
     page = Page(store=store, reports=reports, host=host, port=port, token=token, may_act=settings.web_actions)
@@ -95,7 +95,7 @@ async def _serve(target: Target, arguments: argparse.Namespace) -> None:
 
 _BANDWIDTHS = [f"{2.0**n:g}x" for n in (-4, -3, -2, -1.5, -1, -0.5, 0, 0.5, 1, 1.5, 2, 3, 4)]
 _MUCH_MORE = 10.0
-_FRESHNESS = [0.5, 0.8, 0.9, 0.95, 0.99]
+_FRESHNESS = ["0.5", "0.8", "0.9", "0.95", "0.99"]
 
 
 def _token(settings: Settings) -> str | None:
@@ -111,13 +111,18 @@ def _wait_for_end(end: Callable[[], object]) -> None:
     end()
 
 
-def _report(name: str, arguments: argparse.Namespace, target: Target, **asked: Any) -> dict[str, Any]:
-    """Give what a command has to say."""
+def _report(arguments: argparse.Namespace, target: Target, name: str, *given: str) -> dict[str, Any]:
+    """Give what a command has to say; what is not given is what the command takes it for by itself."""
     from crawlsched.cli import sources, whatif, why
 
-    commands: dict[str, Any] = {"why": why.report, "sources": sources.report, "whatif": whatif.report}
-    known = {**vars(arguments), "collection": target.collection, "shard": target.shard, **asked}
-    found: dict[str, Any] = commands[name](argparse.Namespace(**known))
+    commands: dict[str, Any] = {"why": why, "sources": sources, "whatif": whatif}
+    parser = CommandParser()
+    commands[name].add_parser(command_parsers(parser, "commands", "COMMAND"))
+    options = vars(parser.parse_args([name, *given]))
+    known = {**vars(arguments), **{option: value for option, value in options.items() if option not in arguments}}
+    found: dict[str, Any] = commands[name].report(
+        argparse.Namespace(**{**known, "collection": target.collection, "shard": target.shard})
+    )
     return found
 
 
