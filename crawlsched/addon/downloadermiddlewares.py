@@ -105,7 +105,7 @@ class RefreshMiddleware:
 
     def process_response(self, request: Request, response: Response) -> Response | Awaitable[Response]:
         """Resolve the visit; keep from the spider what did not change."""
-        visit = self._visits.get(request.meta.get("crawlsched_visit"))
+        visit = self._visit(request)
         if visit is None:
             return response
         if not visit.tracked:
@@ -126,6 +126,16 @@ class RefreshMiddleware:
             return self._judged(visit, request, response, content)
         return self._judged_in_a_thread(visit, request, response, read)
 
+    def _visit(self, request: Request) -> Visit | None:
+        """Return the open visit that a response is for; one that was given up is begun anew."""
+        token: Any = request.meta.get("crawlsched_visit")
+        if not self._visits.was_given_up(token):
+            return self._visits.get(token)
+        visit = self._refresher.came_late(token, self._refresher.clock())
+        if visit is None:
+            raise NotForTheSpider(f"{request.url} came so late that it is being visited again, and that visit tells.")
+        return visit
+
     async def _judged_in_a_thread(
         self, visit: Visit, request: Request, response: Response, read: Callable[[], Content]
     ) -> Response:
@@ -138,7 +148,7 @@ class RefreshMiddleware:
             return response
         finally:
             self._reading.release()
-        if visit.outcome is not None:  # given up while the thread was at work
+        if visit.outcome is not None and self._visit(request) is None:  # it ended while the thread was at work
             return response
         return self._judged(visit, request, response, content)
 

@@ -83,6 +83,8 @@ _LONGEST_PROBE = 60.0
 _SLOTS_PER_PROBE = 3.0  # where slots are rarer than that, it has to wait for one all the same
 # A visit whose end nobody announced is looked for this often.
 _SWEEP_INTERVAL = 5.0
+# At a low rate a request may have to wait for so many slots: its own turn, and that of a robots.txt before it.
+SLOTS_OF_PATIENCE = 4.0
 
 
 class NotForTheSpider(IgnoreRequest):
@@ -184,6 +186,8 @@ class Refresher:
         self.on_work: Callable[[], None] | None = None
         self._work: deque[Iterator[None]] = deque()
         self._swept_at = 0.0
+        #: When nothing went out last because the crawl rests: what waits at the second gate then is not lost.
+        self.rested_at = -inf
         #: Numbers of the commands that were begun, and are not written down as done yet.
         self.commands_under_way: set[int] = set()
         self.has_read_commands = False
@@ -579,6 +583,15 @@ class Refresher:
         except Exception as error:
             self.mishaps.of_visit(visit, error, now)
 
+    def came_late(self, token: int, now: float) -> Visit | None:
+        """An answer comes of a visit that was given up; return the visit, begun anew, or None: another one tells."""
+        visit = self.visits.reopen(token, now)
+        self.count("crawlsched/dispatched")
+        if visit.probe is None and not self.planner.in_flight(visit.page):
+            return visit
+        self._responses.end(visit, Outcome.DROPPED, now)
+        return None
+
     def not_the_page(self, token: object, url: str, now: float) -> None:
         """The spider's callback says that a response is not the page it should be."""
         self._delivering.not_the_page(token, url, now)
@@ -762,9 +775,15 @@ class Refresher:
     def _sweep(self, now: float) -> None:
         """End the visits and deliveries whose end nobody announced."""
         self._swept_at = now
-        for visit in self.visits.older_than(now - self.settings.visit_timeout):
-            self.resolve(visit, Outcome.DROPPED, now)
-        self.deliveries.give_up(now - self.settings.visit_timeout, now)
+        if self.rests:
+            self.rested_at = now
+        patience = max(self.settings.visit_timeout, SLOTS_OF_PATIENCE / self.slots.rate)
+        if now - self.rested_at > patience:
+            for visit in self.visits.older_than(now - patience):
+                self.resolve(visit, Outcome.DROPPED, now)
+                if visit.page >= 0:
+                    self.visits.given_up(visit)
+            self.deliveries.give_up(now - patience, now)
         for probe in self.probes.give_up(now - max(_LONGEST_PROBE, _SLOTS_PER_PROBE / self.planner.bandwidth)):
             self.collection.wrong_pages.answered(probe.host, probe.first.likeness)
             if self.collection.knows(probe.page):

@@ -27,7 +27,15 @@ from crawlsched.refresh.guard import Guard
 from crawlsched.refresh.handing_over import PAGE, HandingOver
 from crawlsched.refresh.pacing import Line, Pace
 from crawlsched.refresh.pings import announce, known_pages
-from crawlsched.refresh.refresher import Body, Content, Fetched, ForSpider, OneOfSeveral, Refresher
+from crawlsched.refresh.refresher import (
+    SLOTS_OF_PATIENCE,
+    Body,
+    Content,
+    Fetched,
+    ForSpider,
+    OneOfSeveral,
+    Refresher,
+)
 from crawlsched.refresh.requested import Admitted, Asked
 from crawlsched.refresh.retry_after import retry_after
 from crawlsched.refresh.shared.membership import Membership, Published
@@ -129,6 +137,7 @@ class SharedRefresher:
         self._watchdog = Watchdog(clock())
         self._rate = 0.0
         self._paused_by = False
+        self._rested_at = -inf
         self._inbox_read_at = -inf
         self._under_way: dict[int, set[tuple[str, int]]] = {}
         self._published: dict[int, tuple[float, int, Plan | None]] = {}
@@ -612,6 +621,11 @@ class SharedRefresher:
         else:
             self.visits.resolve(visit.token, Outcome.ERROR)
 
+    def came_late(self, token: int, now: float) -> Visit | None:
+        """See `Refresher.came_late`."""
+        part = self._parts[self._tokens.shard_of(token)]  # type: ignore[index]
+        return part.came_late(token, now)
+
     def resolve(self, visit: Visit, outcome: Outcome, now: float) -> None:
         """A visit ended without a response."""
         if (part := self._part_of(visit)) is not None:
@@ -696,9 +710,15 @@ class SharedRefresher:
 
     def flush(self, now: float) -> None:
         """Hand what is not written yet to the stores."""
+        if self.rests:
+            self._rested_at = now
         for part in self.parts:
+            part.rested_at = self._rested_at
             part.flush(now)
-        old = now - self.settings.visit_timeout
+        patience = max(self.settings.visit_timeout, SLOTS_OF_PATIENCE / self.slots.rate)
+        if now - self._rested_at <= patience:
+            return
+        old = now - patience
         for visit in self.visits.older_than(old):
             self.resolve(visit, Outcome.DROPPED, now)
         self.deliveries.give_up(old, now)

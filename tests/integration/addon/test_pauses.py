@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from subprocess import Popen
 from types import SimpleNamespace
 
@@ -47,6 +48,12 @@ RATE = 20
 UNDER_WAY = 0.3
 # Ten slots of the guard's and the watchdog's patience.
 LONG = 2.5
+
+
+@pytest.fixture
+def site() -> Iterator[Site]:
+    with Site() as site:
+        yield site
 
 
 class _Watched:
@@ -154,3 +161,67 @@ def test_a_pause_is_no_failure(seen: SimpleNamespace) -> None:
         assert "ERROR" not in run.log
         assert run.stats["crawlsched/slots/paused"] >= LONG * RATE
         assert run.stats["crawlsched/dispatched"] == run.stats["crawlsched/resolved"]
+
+
+# The pause begins when a page has got its slot and not yet its turn to be written, and outlasts its time-out.
+HELD = """
+import scrapy
+from scrapy.utils.asyncio import call_later
+from crawlsched.refresh import refresher as refreshing
+from crawlsched.refresh.refresher import Refresher
+
+refreshing._SWEEP_INTERVAL = 0.1
+
+class PauseAtTheGate:
+    def __init__(self, crawler):
+        self.refresher, self.stats, self.n = Refresher.of(crawler), crawler.stats, 0
+
+    @classmethod
+    def from_crawler(cls, crawler):
+        return cls(crawler)
+
+    def process_request(self, request):
+        if "/page" in request.url:
+            self.n += 1
+            if self.n in (2, 3):
+                self.hold()
+
+    def hold(self):
+        now, is_lost = self.refresher.clock(), self.n == 3
+        self.refresher.pause(now)
+        if is_lost:  # as if nobody knew of the pause: the visit is given up while its request waits
+            self.refresher.paused_since = None
+        call_later(1.5, self.go_on, is_lost)
+
+    def go_on(self, is_lost):
+        before = self.stats.get_value("crawlsched/resolved/dropped", 0)
+        self.stats.set_value("lost" if is_lost else "held", before)
+        self.refresher.resume(self.refresher.clock())
+
+class Spider(scrapy.Spider):
+    name = "test"
+    start_urls = ["{url}"]
+    custom_settings = {{"DOWNLOADER_MIDDLEWARES": {{PauseAtTheGate: 900}}}}
+
+    def parse(self, response):
+        yield {{"text": response.text}}
+"""
+
+
+def test_a_page_that_was_held_in_a_pause_is_judged_like_any_other(site: Site, tmp_path: Path) -> None:
+    """It is not taken for lost, and an answer that comes after its visit was given up is no news by that."""
+    site.page("/page", "<p>the same for ever</p>")
+    crawl = Project(
+        tmp_path,
+        HELD.format(url=site.url("/page")),
+        CRAWLSCHED_BANDWIDTH="4/s",
+        CRAWLSCHED_VISIT_TIMEOUT="0.3",
+        CRAWLSCHED_PROBES="False",
+        CRAWLSCHED_SITEMAPS_FROM_ROBOTS="False",
+        CRAWLSCHED_ERROR_INTERVAL="1000",
+        CLOSESPIDER_TIMEOUT="6",
+    ).run()
+    assert crawl.stats["item_scraped_count"] == 1, crawl.log[-3000:]
+    assert (crawl.stats["held"], crawl.stats["lost"]) == (0, 1)
+    assert crawl.stats["crawlsched/resolved/unchanged"] >= 3
+    assert crawl.stats["crawlsched/dispatched"] == crawl.stats["crawlsched/resolved"]
