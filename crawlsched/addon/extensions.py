@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import sys
 from functools import partial
 from typing import Any, Self
 
@@ -24,6 +23,7 @@ from scrapy.utils.httpobj import urlparse_cached
 from twisted.internet.task import LoopingCall
 
 from crawlsched.addon.ending import end_loudly
+from crawlsched.addon.interpreter import INTERPRETER
 from crawlsched.addon.subscribing import Subscribing
 from crawlsched.addon.web_process import WebProcess
 from crawlsched.feed.webhook import Webhook
@@ -49,29 +49,6 @@ _WATCH_INTERVAL = 2.0
 # Long work (50,000 entries of a sitemap) is done in slices this far apart, each short enough for the slot clock.
 _WORK_INTERVAL = 0.004
 _WORK_SLICE = 0.002
-_SWITCH_INTERVAL = 0.0005
-
-
-class _ShortTurns:
-    """Short turns of the interpreter's threads while any crawl of this process runs, and what it was before then."""
-
-    def __init__(self) -> None:
-        self._n = 0
-        self._before = 0.0
-
-    def begin(self) -> None:
-        if not self._n:
-            self._before = sys.getswitchinterval()
-            sys.setswitchinterval(min(_SWITCH_INTERVAL, self._before))
-        self._n += 1
-
-    def end(self) -> None:
-        self._n -= 1
-        if not self._n:
-            sys.setswitchinterval(self._before)
-
-
-_SHORT_TURNS = _ShortTurns()
 
 
 class Refresh:
@@ -118,9 +95,7 @@ class Refresh:
         """Start the timers and the jobs, once the store is open."""
         if not self._refresher.is_open:
             return
-        # A request gives the interpreter's lock away about ten times (send, receive, poll), and waits this long for it
-        # each time while a sitemap is read or a plan made in a thread: with Python's 5 ms slots came a second late.
-        _SHORT_TURNS.begin()
+        INTERPRETER.begin()
         refresher = self._refresher
         refresher.guard.give_up = lambda reason, sentence: end_loudly(self._crawler, reason, sentence)
         for name, function, interval in (
@@ -172,7 +147,7 @@ class Refresh:
         if not self._timers:
             return
         self._count_posts()
-        _SHORT_TURNS.end()
+        INTERPRETER.end()
         if self._web is not None:
             await run_in_thread(self._web.stop)
         for once in (self._minute, self._first_sample):

@@ -122,6 +122,7 @@ def test_other_commands_are_none_of_ours(site: Site, tmp_path: Path) -> None:
 
 
 SCRIPT = """
+import gc
 import sys
 import scrapy
 from scrapy.crawler import AsyncCrawlerProcess
@@ -141,30 +142,38 @@ class Second(First):
 settings = {{
     "ADDONS": {{"crawlsched.Addon": 500}},
     "CRAWLSCHED_COLLECTION": "{{name}}-{{tag}}",
-    "CRAWLSCHED_ONE_PASS": True,
+    "CRAWLSCHED_ONE_PASS": 6,
     "CRAWLSCHED_BANDWIDTH": "20/s",
     "CRAWLSCHED_PROBES": False,
     "TELNETCONSOLE_ENABLED": False,
     "REMOTE_CONTROL_ENABLED": False,
     "LOG_LEVEL": "WARNING",
 }}
+gc.disable()
 process = AsyncCrawlerProcess(settings)
-before = sys.getswitchinterval()
+before = sys.getswitchinterval(), gc.get_threshold()
 for spider, tag in ((First, "a"), (First, "b"), (Second, "a")):
     process.crawl(spider, tag=tag)
 process.start()
-print(sorted(First.got), sys.getswitchinterval() == before, process.bootstrap_failed)
+print(sorted(First.got), (sys.getswitchinterval(), gc.get_threshold()) == before, process.bootstrap_failed)
+gc.set_debug(gc.DEBUG_SAVEALL)
+gc.collect()
+print(sum(type(found).__name__ in ("NotForTheSpider", "HtmlResponse", "TextResponse") for found in gc.garbage))
 crawler = get_crawler(First, settings)
 print(crawler.settings["SCHEDULER"].__module__)
 """
 
 
 def test_several_crawls_in_one_script(site: Site, tmp_path: Path) -> None:
-    """One spider twice with other arguments, another beside it: each its collection, and nothing is left behind."""
+    """One spider twice with other arguments, another beside it: each its collection, and nothing is left behind.
+
+    Nor does a visit that finds nothing new leave anything to the garbage collector.
+    """
     (tmp_path / "script.py").write_text(SCRIPT.format(url=site.url("/")))
     ran = children.run(sys.executable, "-W", "error", "script.py", cwd=tmp_path, timeout=60)
     assert ran.stdout.splitlines() == [
         "[('first', 'a'), ('first', 'b'), ('second', 'a')] True False",
+        "0",
         "crawlsched.addon.scheduler",
     ], ran.stderr[-3000:]
     assert "WARNING" not in ran.stderr
