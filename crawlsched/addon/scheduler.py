@@ -194,14 +194,17 @@ class Scheduler(BaseScheduler):
         if request is self._offered:
             self._handed_over.append(request)
             return True
-        token = request.meta.get("crawlsched_visit")
+        # Also where a middleware made another request of one that was sent, and gave it meta of its own.
+        token = request.errback.token if isinstance(request.errback, _VisitErrback) else None
+        token = request.meta.get("crawlsched_visit", token)
         if token is not None:
             visit = self._visits.get(token)
             if visit is not None:
+                request.meta["crawlsched_visit"] = token
                 visit.continued = True
                 self._continuations.append(request)
                 return True
-            # The visit has ended, so this is a new request whose meta a spider copied.
+            # The visit has ended, so this is a new request that a spider made of one that was sent.
             for name in (*_OWN_META, _PARENT_META, _FIRST_META):
                 request.meta.pop(name, None)
             if isinstance(request.errback, _VisitErrback):
@@ -585,11 +588,11 @@ async def _others_go_first() -> None:
 class _VisitErrback:
     """Resolve a visit whose end no downloader middleware of ours was told of, then let the spider's errback have it."""
 
-    __slots__ = ("_refresher", "_token", "spiders_own")
+    __slots__ = ("_refresher", "spiders_own", "token")
 
     def __init__(self, refresher: AnyRefresher, token: int, spiders_own: Any) -> None:
         self._refresher = refresher
-        self._token = token
+        self.token = token
         self.spiders_own = spiders_own
 
     def __call__(self, failure: Failure) -> Any:
@@ -598,12 +601,12 @@ class _VisitErrback:
             clear_frames(failure.tb)
             failure.tb = failure.value.__traceback__ = None
             return None
-        visit = self._refresher.visits.get(self._token)
+        visit = self._refresher.visits.get(self.token)
         if visit is not None:
             # What was refused before it went out came by the middleware; only what went wrong with a response (endless
             # redirects, a decompression bomb, another middleware's exception) is first heard of here.
             self._refresher.resolve(visit, Outcome.ERROR, self._refresher.clock())
-        self._refresher.deliveries.failed(self._token, self._refresher.clock())
+        self._refresher.deliveries.failed(self.token, self._refresher.clock())
         return failure if self.spiders_own is None else self.spiders_own(failure)
 
 

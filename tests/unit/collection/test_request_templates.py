@@ -5,8 +5,13 @@ from __future__ import annotations
 import dataclasses
 import datetime
 import json
+from collections import Counter, OrderedDict, defaultdict, deque
 from decimal import Decimal
+from enum import Enum, StrEnum
+from pathlib import Path
+from typing import NamedTuple
 
+import numpy as np
 import pytest
 import scrapy
 from hypothesis import given
@@ -107,6 +112,19 @@ class _Shop:
     tags: tuple[str, ...] = ()
 
 
+class _Point(NamedTuple):
+    x: int
+    y: tuple[int, ...]
+
+
+class _Colour(Enum):
+    RED = object()
+
+
+class _Size(StrEnum):
+    BIG = "big"
+
+
 class _Article(scrapy.Item):
     title = scrapy.Field()
     shop = scrapy.Field()
@@ -125,6 +143,14 @@ class _Article(scrapy.Item):
         Decimal("1.10"),
         _Shop("one", datetime.date(2026, 1, 2), ("a",)),
         _Article(title="x", shop=_Shop("two", datetime.date(2026, 1, 3))),
+        OrderedDict(a=1),
+        defaultdict(list, {1: [2]}),
+        Counter("tea"),
+        deque([1, (2,)], maxlen=3),
+        _Point(1, (2, 3)),
+        _Colour.RED,
+        [_Size.BIG, {"a": _Size.BIG}],
+        Path("a/b"),
     ],
 )
 def test_items_dates_and_tuples_come_back_as_they_were(spider: _Spider, value: object) -> None:
@@ -135,6 +161,24 @@ def test_items_dates_and_tuples_come_back_as_they_were(spider: _Spider, value: o
     for come_back in (again.meta["handed"], again.cb_kwargs["item"]):
         assert come_back == value
         assert type(come_back) is type(value)
+
+
+class _Text(str):
+    """As lxml's, of which the text of a link is."""
+
+    def __str__(self) -> str:
+        return self
+
+
+@pytest.mark.parametrize(("value", "plain"), [(_Text("tea"), "tea"), (np.int64(3), 3), (np.float32(0.5), 0.5)])
+def test_text_and_numbers_of_other_classes_come_back_as_text_and_numbers(
+    spider: _Spider, value: object, plain: object
+) -> None:
+    """The rules of a CrawlSpider hand on the text of a link as lxml has given it."""
+    template = template_of(Request("http://a/", meta={"link_text": value}), spider)
+    assert template is not None
+    come_back = build_request("http://a/", json.loads(json.dumps(template.data)), spider).meta["link_text"]
+    assert (come_back, type(come_back)) == (plain, type(plain))
 
 
 def test_what_is_no_data_is_refused(spider: _Spider) -> None:
@@ -148,6 +192,8 @@ def test_what_is_no_data_is_refused(spider: _Spider) -> None:
         template_of(Request("http://a/", cb_kwargs={"callback": print}), spider)
     with pytest.raises(ValueError, match=r"which cannot be imported by that name"):
         template_of(Request("http://a/", meta={"item": Local("x")}), spider)
+    with pytest.raises(ValueError, match=r"makes its missing values by what cannot be written down"):
+        template_of(Request("http://a/", meta={"found": defaultdict(lambda: 0)}), spider)
 
 
 def test_nothing_but_an_item_is_made_of_a_class_in_the_database(spider: _Spider) -> None:
@@ -155,6 +201,10 @@ def test_nothing_but_an_item_is_made_of_a_class_in_the_database(spider: _Spider)
     kept = {"$crawlsched": "item", "class": "subprocess:Popen", "value": {"args": "true"}}
     with pytest.raises(ValueError, match=r"subprocess:Popen .* is no item"):
         build_request("http://a/", {"meta": {"item": kept}}, spider)
+    for kind in ("enum", "namedtuple"):
+        kept = {"$crawlsched": kind, "value": ["subprocess:Popen", ["true"]]}
+        with pytest.raises(ValueError, match=r"subprocess:Popen .*is not there any more"):
+            build_request("http://a/", {"meta": {"item": kept}}, spider)
 
 
 def _digest(spider: _Spider, **request: object) -> RequestDigest:
