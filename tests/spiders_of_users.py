@@ -370,6 +370,8 @@ class Turns:
     def process_response(self, request, response):
         if request.url.endswith("/item/captcha") and "solved" not in request.meta:
             return request.replace(url=f"{SITE}/item/solved", meta={"solved": True}, dont_filter=True)
+        if request.url.endswith("/item/instead-of"):
+            return scrapy.Request(f"{SITE}/item/fresh", request.callback)
         return response
 
 
@@ -377,7 +379,7 @@ class Turned(scrapy.Spider):
     """With that middleware."""
 
     name = "turned"
-    start_urls = [f"{SITE}/item/captcha", f"{SITE}/answered"]
+    start_urls = [f"{SITE}/item/captcha", f"{SITE}/answered", f"{SITE}/item/instead-of"]
     custom_settings = {"DOWNLOADER_MIDDLEWARES": {Turns: 560}}
 
     def parse(self, response):

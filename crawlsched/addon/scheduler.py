@@ -66,6 +66,8 @@ _OWN_META = ("crawlsched_visit", "crawlsched_source", "crawlsched_changed", "cra
 _PARENT_META, _FIRST_META = "crawlsched_parent", "crawlsched_first"
 # Whether a run has become quiet is looked at no more often than this, seconds.
 _QUIET_LOOKED_AT = 0.5
+# Visits whose request is nowhere any more are looked for this often, seconds.
+_LOST_LOOKED_AT = 2.0
 # In a pause slots pass; its end is announced.
 _LOOK_IN_A_PAUSE = 1.0
 # What went wrong at a slot is tried again after so many seconds.
@@ -101,7 +103,8 @@ class Scheduler(BaseScheduler):
         self._closed = False
         self._run = getrandbits(48)  # tokens of another run, kept on disk by the fallback scheduler, are none of ours
         self._has_been_busy = True
-        self._quiet_looked_at = 0.0
+        self._quiet_looked_at = self._lost_looked_at = 0.0
+        self._perhaps_lost: set[int] = set()
         self._timer: CallLaterResult | None = None
         self._fingerprint = crawler.request_fingerprinter.fingerprint
         # A sitemap is read up to a limit; what Content-Encoding unfolds to far more than that is not even unpacked.
@@ -358,6 +361,7 @@ class Scheduler(BaseScheduler):
             self._refresher.count_slots("paused", slots.skip(now))
             self._arm(max(slots.next_time(now) - now, _LOOK_IN_A_PAUSE))
             return
+        self._look_for_lost(now)
         self._look_whether_quiet(now)
         engine = self._crawler.engine
         assert engine is not None
@@ -373,6 +377,23 @@ class Scheduler(BaseScheduler):
                 break
         self._stats.set_value("crawlsched/slots/missed", slots.missed)
         self._arm(slots.next_time(now) - self._refresher.clock())
+
+    def _look_for_lost(self, now: float) -> None:
+        """End the visits in whose place a component has made another request, without a word."""
+        if now - self._lost_looked_at < _LOST_LOOKED_AT:
+            return
+        self._lost_looked_at = now
+        old = [visit for part in self._refresher.parts for visit in part.visits.older_than(now - _LOST_LOOKED_AT)]
+        if not old:
+            self._perhaps_lost = set()
+            return
+        going = chain(self._handed_over, self._continuations, self._crawler.engine.downloader.active)
+        under_way = {request.meta.get("crawlsched_visit") for request in going}
+        lost = [visit for visit in old if visit.tracked and visit.token not in under_way]
+        for visit in lost:
+            if visit.token in self._perhaps_lost:
+                self._refresher.resolve(visit, Outcome.DROPPED, now)
+        self._perhaps_lost = {visit.token for visit in lost if visit.outcome is None}
 
     def _look_whether_quiet(self, now: float) -> None:
         """Send spider_idle once when start() and all that this run has asked for have ended."""
