@@ -1,7 +1,8 @@
 """Spiders as users write them, all in one process: ``python -m tests.spiders_of_users SITE ITEMS SETTINGS``.
 
-Each item is written down as a line of JSON, with the name of its spider. The site is `tests.site_of_users`.
+Each item is written down as a line of JSON, with the name of its spider. The site is that of `test_as_plain_scrapy`.
 """
+# ruff: noqa: RUF012 (as Scrapy's documentation writes them)
 
 from __future__ import annotations
 
@@ -171,7 +172,8 @@ class Login(scrapy.Spider):
 
     def parse(self, response):
         data = {"user": "john"}
-        yield scrapy.FormRequest(response.urljoin(response.css("form::attr(action)").get()), self.logged_in, formdata=data)
+        url = response.urljoin(response.css("form::attr(action)").get())
+        yield scrapy.FormRequest(url, self.logged_in, formdata=data)
 
     def logged_in(self, response):
         yield from response.follow_all(css="a", callback=self.article)

@@ -247,8 +247,8 @@ class Admission:
     def _take_over(self, page: int, asked: Asked, digest: RequestDigest, now: float, *, goes_itself: bool) -> None:
         """The newest request counts: its template is the page's from now on, and other data are news of the page.
 
-        What goes itself brings its data to the callback, and at the page's next visit they are news no more. It does not
-        take the place of a first request that has not gone out yet: both are owed a callback.
+        What goes itself brings its data to the callback, and at the page's next visit they are news no more. It does
+        not take the place of a first request that has not gone out yet: both are owed a callback.
         """
         pages = self._collection.planner.pages
         if goes_itself and pages.state.item(page) == NEW:
