@@ -30,6 +30,9 @@ class _Interpreter:
             sys.setswitchinterval(min(_SWITCH_INTERVAL, self._interval))
             if self._thresholds[0]:  # 0: somebody wants no collection at all
                 gc.set_threshold(max(_YOUNG_OBJECTS, self._thresholds[0]), *self._thresholds[1:])
+            # What was loaded stays; going through it again at each full collection would stop the slot clock.
+            gc.collect()
+            gc.freeze()
         self._n += 1
 
     def end(self) -> None:
@@ -38,6 +41,7 @@ class _Interpreter:
         if not self._n:
             sys.setswitchinterval(self._interval)
             gc.set_threshold(*self._thresholds)
+            gc.unfreeze()
 
 
 INTERPRETER = _Interpreter()

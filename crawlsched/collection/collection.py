@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from random import Random
@@ -176,12 +175,8 @@ class Collection:
             self._close_store()
             raise
         self.write_behind = WriteBehind(self.store)
-        if self._shard is not None:
-            return
-        # What was loaded stays; going through it again at each full collection would stop the slot clock.
-        gc.collect()
-        gc.freeze()
-        give_memory_back()
+        if self._shard is None:
+            give_memory_back()
 
     def _open_store(self) -> Store:
         settings = self.settings
@@ -241,8 +236,6 @@ class Collection:
             logger.error("The lease is not given back, so the next start may have to wait for half a minute: %s", error)
         finally:
             self._close_store()
-            if self._shard is None:
-                gc.unfreeze()
 
     def _leave_plan(self, now: float) -> None:
         """Keep the co-changes found since the last plan, which the next crawl would otherwise have to find again."""
