@@ -286,6 +286,8 @@ class Database:
     def _configure_sqlite(self, connection: Any, record: object) -> None:
         # The driver's own way of beginning transactions cannot take the write lock first; `_begin_sqlite` does it.
         connection.isolation_level = None
+        # A text that is none costs its row, and not the answer.
+        connection.text_factory = _text
         cursor = connection.cursor()
         if not self.read_only:
             cursor.execute("PRAGMA journal_mode=WAL")
@@ -325,6 +327,14 @@ class Database:
         if self.answer_within is not None:
             options = {**options, "connect_timeout": min(options["connect_timeout"], max(2, int(self.answer_within)))}
         return patient_connection(lambda: self.answer_within).connect(*arguments, **options)
+
+
+def _text(value: bytes) -> str | bytes:
+    """Return a text of SQLite's, or, where it is none, its bytes, which no column takes for a text."""
+    try:
+        return value.decode()
+    except UnicodeDecodeError:
+        return value
 
 
 def _begin_sqlite(connection: Connection) -> None:

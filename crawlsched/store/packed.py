@@ -132,14 +132,11 @@ class PackedReader:
         raw = self._database.engine.raw_connection()
         try:
             connection: Any = raw.driver_connection
-            # A text that is none costs its row, and not the answer.
-            connection.text_factory = _text
             connection.execute("BEGIN")
             try:
                 yield connection
             finally:
                 connection.rollback()
-                connection.text_factory = str
         finally:
             raw.close()
 
@@ -212,11 +209,3 @@ def _times(word: npt.NDArray[np.uint64], missing: float) -> npt.NDArray[np.float
     times: npt.NDArray[np.float64] = word.view(np.int64) / _TIME
     times[times < 0] = missing
     return times
-
-
-def _text(value: bytes) -> str | bytes:
-    """Return a text of SQLite's, or, where it is none, its bytes, which no column takes for a text."""
-    try:
-        return value.decode()
-    except UnicodeDecodeError:
-        return value

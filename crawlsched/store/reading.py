@@ -61,7 +61,11 @@ def urls(connection: Connection, key: Key, pages: Sequence[int] | np.ndarray) ->
     """Give the URLs of pages by their numbers."""
     page = models.pages
     wanted = select(page.c.page, page.c.url).where(*_own(page, key), among(page.c.page, pages, connection.dialect.name))
-    return {row.page: row.url for row in connection.execute(wanted)}
+    # One that is no text is shown as well as may be: `facts` says that its row is damaged.
+    return {
+        row.page: row.url.decode("utf-8", "replace") if isinstance(row.url, bytes) else row.url
+        for row in connection.execute(wanted)
+    }
 
 
 def _facts(row: Any) -> PageFacts | None:
@@ -91,6 +95,7 @@ _FACTS: dict[str, Any] = {
     "last_modified": _TEXT,
     "depth": int,
     "moved_to": _TEXT,
+    "variant": _TEXT,
     "history": bytes,
     "text_sketch": bytes,
     "block_sketch": bytes,

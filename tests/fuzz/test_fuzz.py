@@ -182,12 +182,15 @@ def damage(path: Path, rng: Random) -> str:
             value = rng.choice(
                 (text(rng).encode("utf-8", "replace").decode(), rng.randbytes(9), 2**31 - 1, -1, 9e999, 77, None, "{}")
             )
+            # SQLite holds as text whatever it is told to.
+            is_no_text = rng.random() < 0.3
+            value = b"\xff" + rng.randbytes(3) if is_no_text else value
             done.append(f"{table}.{column} = {value!r}")
             (rows,) = connection.execute(f"SELECT count(*) FROM {table}").fetchone()
             offset = rng.randrange(max(1, rows))
             with contextlib.suppress(sqlite3.Error):
                 connection.execute(
-                    f"UPDATE {table} SET {column} = ? WHERE rowid = (SELECT rowid FROM {table} LIMIT 1 OFFSET ?)",
+                    f"UPDATE {table} SET {column} = {'CAST(? AS TEXT)' if is_no_text else '?'} WHERE rowid = (SELECT rowid FROM {table} LIMIT 1 OFFSET ?)",
                     (value, offset),
                 )
         connection.commit()
@@ -244,3 +247,22 @@ def test_no_argument_ends_a_command_with_a_traceback(sound: Path, tmp_path: Path
                 raise AssertionError(f"argument {number}: {arguments}") from error
         assert code in (0, 1, 2), arguments
         assert "Traceback" not in said.getvalue()
+
+
+def test_a_text_that_is_none_costs_its_row(sound: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """SQLite holds any bytes as text: each text of a page in turn, and that page alone cannot be used, as is said."""
+    columns = ("url", "recipe", "etag", "last_modified", "moved_to", "variant")
+    path = tmp_path / "damaged.db"
+    path.write_bytes(sound.read_bytes())
+    with contextlib.closing(sqlite3.connect(path)) as connection:
+        for page, column in enumerate(columns):
+            connection.execute(f"UPDATE pages SET {column} = CAST(x'6aff' AS TEXT) WHERE page = {page}")
+        connection.commit()
+    store = Store.open(f"sqlite:///{path}", "news")
+    try:
+        facts = store.facts(range(30))
+    finally:
+        store.close()
+    assert [page for page in range(30) if facts[page] is None] == list(range(len(columns)))
+    for page in range(len(columns)):
+        assert f"The page number {page} cannot be used: its row in the database is damaged" in caplog.text
