@@ -189,10 +189,9 @@ def damage(path: Path, rng: Random) -> str:
             (rows,) = connection.execute(f"SELECT count(*) FROM {table}").fetchone()
             offset = rng.randrange(max(1, rows))
             with contextlib.suppress(sqlite3.Error):
-                connection.execute(
-                    f"UPDATE {table} SET {column} = {'CAST(? AS TEXT)' if is_no_text else '?'} WHERE rowid = (SELECT rowid FROM {table} LIMIT 1 OFFSET ?)",
-                    (value, offset),
-                )
+                to = "CAST(? AS TEXT)" if is_no_text else "?"
+                where = f"rowid = (SELECT rowid FROM {table} LIMIT 1 OFFSET ?)"
+                connection.execute(f"UPDATE {table} SET {column} = {to} WHERE {where}", (value, offset))
         connection.commit()
     return "; ".join(done)
 
