@@ -150,6 +150,7 @@ class Collection:
         self._stepped_aside: dict[int, bool] = {}
         self._read_failed = False
         self._not_submitted: Batch | None = None
+        self._n_written = 0
 
     def open(self, now: float) -> None:
         """Open the store, take the lease, load everything.
@@ -546,9 +547,9 @@ class Collection:
             self._not_submitted = None
         for host in self.withheld.take_unwritten():
             self.save_host(self.hosts.number(host), now)
-        if not self.write_behind.in_flight:
-            self.facts.written(self.unsaved.number - 1)
-            self.learned.written(self.unsaved.number - 1)
+        n_written = self.n_written
+        self.facts.written(n_written)
+        self.learned.written(n_written)
         batch = self.unsaved.take(lambda pages: self._stored_columns(pages, now), self.planner.further.stored)
         if batch is not None:
             # Whatever happens now, it is handed over at the next flush.
@@ -558,6 +559,13 @@ class Collection:
         if self.texts.is_full:
             room = int(_TEXTS_LEFT * self.texts.limit)
             self.aside.run("deleting old texts", lambda: self.store.prune_texts(room), self.texts.refill)
+
+    @property
+    def n_written(self) -> int:
+        """How many batches are known to be written, of those before the one that is being collected (`unsaved`)."""
+        if self._not_submitted is None and not self.write_behind.in_flight:
+            self._n_written = self.unsaved.number - 1
+        return self._n_written
 
     def _stored_columns(self, pages: NDArray[np.intp], now: float) -> dict[str, Any]:
         return {**self.planner.columns(pages), **readable(self.planner, pages, now)}

@@ -25,6 +25,10 @@ _REMEMBERED = 1_000_000
 class HandingOver:
     """What one process hands over, numbered, and each thing once.
 
+    A row is written with the batch of the shard in which it was found. If that is lost, so is the row: the visit is
+    made again, and what it finds has to be handed over again. So what is gone is remembered for as long as the shard
+    stays here.
+
     Parameters
     ----------
     sender : str
@@ -34,27 +38,46 @@ class HandingOver:
     Examples
     --------
     >>> handing_over = HandingOver("me", n_shards=4)
-    >>> handing_over.row("example.com", "found", {"url": "https://example.com/"}, now=5.0)
+    >>> handing_over.row("example.com", "found", {"url": "https://example.com/"}, now=5.0, of=3)
     Outgoing(shard=2, sender='me', number=1, kind='found', data={'url': 'https://example.com/'}, created_at=5.0)
-    >>> handing_over.row("example.com", "found", {"url": "https://example.com/"}, now=6.0) is None
+    >>> handing_over.row("example.com", "found", {"url": "https://example.com/"}, now=6.0, of=3) is None
     True
+    >>> handing_over.forget(3)
+    >>> handing_over.row("example.com", "found", {"url": "https://example.com/"}, now=7.0, of=3).number
+    2
     """
 
     def __init__(self, sender: str, n_shards: int) -> None:
         self._sender = sender
         self._n_shards = n_shards
         self._numbers = itertools.count(1)
-        self._gone: set[bytes] = set()
+        self._gone: dict[int | None, set[bytes]] = {}
 
-    def row(self, host: str, kind: str, data: dict[str, Any], now: float) -> Outgoing | None:
-        """Return what is to be written down; None if the same was handed over already."""
+    def row(self, host: str, kind: str, data: dict[str, Any], now: float, *, of: int | None) -> Outgoing | None:
+        """Return what is to be written down; None if the same was handed over already.
+
+        Parameters
+        ----------
+        host : str
+            Whose shard gets it.
+        kind : str
+        data : dict
+            JSON.
+        now : float
+        of : int or None
+            The shard in whose batch it is written; None: it is of none.
+        """
         name = blake2b(json.dumps([kind, data], sort_keys=True).encode(), digest_size=8).digest()
-        if name in self._gone and not data.get("again"):
+        if name in self._gone.setdefault(of, set()) and not data.get("again"):
             return None
-        if len(self._gone) >= _REMEMBERED:
-            self._gone.clear()
-        self._gone.add(name)
+        if sum(map(len, self._gone.values())) >= _REMEMBERED:
+            self._gone = {of: set()}
+        self._gone[of].add(name)
         return Outgoing(shard_of(host, self._n_shards), self._sender, next(self._numbers), kind, data, now)
+
+    def forget(self, shard: int) -> None:
+        """What was found in a shard may not be on its way after all: the shard was lost, or begins again."""
+        self._gone.pop(shard, None)
 
 
 class Elsewhere:
@@ -69,6 +92,7 @@ class Elsewhere:
 
     def __init__(self, shard: Shard, handing_over: HandingOver) -> None:
         self.owns = shard.owns
+        self._shard = shard.number
         self._handing_over = handing_over
 
     def found(self, page: FoundPage, now: float) -> Outgoing | None:
@@ -82,12 +106,12 @@ class Elsewhere:
             "depth": page.depth,
             "stated": page.importance_stated,
         }
-        return self._handing_over.row(page.host, FOUND, data, now)
+        return self._handing_over.row(page.host, FOUND, data, now, of=self._shard)
 
     def source(self, kind: str, url: str, host: str, named_by: str | None, now: float) -> Outgoing | None:
         """Hand over a sitemap or feed."""
         data = {"kind": kind, "url": url, "named_by": named_by}
-        return self._handing_over.row(host, SOURCE, data, now)
+        return self._handing_over.row(host, SOURCE, data, now, of=self._shard)
 
 
 def found_again(data: Mapping[str, Any]) -> FoundPage:

@@ -464,6 +464,10 @@ class Refresher:
             self.starts.asked(page)
         return admitted
 
+    def knows(self, asked: Asked) -> bool:
+        """Whether a request would make nothing new, neither a page nor a visit; see `Admission.knows`."""
+        return self._admission.knows(asked)
+
     def take_in(self, named: Mapping[str, float | None], now: float) -> dict[str, int]:
         """Take in pages by their URLs and, where it is stated, their importance; return what became of them."""
         return self._admission.named(named, self.request_fingerprint, now)

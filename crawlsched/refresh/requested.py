@@ -66,6 +66,9 @@ class Asked(NamedTuple):
         ``dont_filter``.
     call : Call or None
         Which yielded it; None: nobody knows.
+    first : int or None
+        Of a request that another process has handed over: what the first request for this page in the same call has
+        that others do not (`RequestDigest.naming`).
     """
 
     url: str
@@ -76,6 +79,7 @@ class Asked(NamedTuple):
     meta: Mapping[str, Any]
     again: bool
     call: Call | None = None
+    first: int | None = None
 
     @property
     def is_start(self) -> bool:
@@ -93,7 +97,18 @@ class Asked(NamedTuple):
             "meta": _plain(self.meta),
             # start() yields the same requests in every process, and the owner of the shard has its own.
             "again": self.again and not self.is_start,
+            "first": self.first_in_call(),
         }
+
+    def first_in_call(self) -> int:
+        """Return the `RequestDigest.naming` of the first request for this page in the same call."""
+        if self.first is not None:
+            return self.first
+        naming = RequestDigest.of(self.template.data if self.template else None).naming
+        if self.call is None:
+            return naming
+        variant, _ = asked_variant(self.meta)
+        return self.call.claims.setdefault(variant_fingerprint(self.request_fingerprint, variant), naming)
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Asked:
@@ -106,6 +121,7 @@ class Asked(NamedTuple):
             data["importance"],
             dict(data["meta"]),
             bool(data["again"]),
+            first=data["first"],
         )
 
 
@@ -187,6 +203,11 @@ class Admission:
             return Admitted.ONCE, page
         return self._known(asked, now), page
 
+    def knows(self, asked: Asked) -> bool:
+        """Whether a request would make nothing new, neither a page nor a visit."""
+        digest = RequestDigest.of(asked.template.data if asked.template else None)
+        return not asked.again and self._place(asked, digest)[1] >= 0
+
     def _known(self, asked: Asked, now: float) -> Admitted:
         self._count("crawlsched/known")
         self._withhold(asked.host, "known", asked.url, now)
@@ -196,9 +217,8 @@ class Admission:
         """Return the variant and the page (-1: it is new) that a request is for."""
         base, index, call = asked.request_fingerprint, self._collection.index, asked.call
         variant, is_spiders_own = asked_variant(asked.meta)
-        name = variant_fingerprint(base, variant)
-        first = digest.naming if call is None else call.claims.setdefault(name, digest.naming)
-        page = index.page(name)
+        first = asked.first_in_call()
+        page = index.page(variant_fingerprint(base, variant))
         if page < 0 or is_spiders_own or self._collection.request_digest(page).naming == digest.naming:
             return variant, page
         own = f"{variant or ''}#{digest.naming:06x}"

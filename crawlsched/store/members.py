@@ -48,6 +48,12 @@ _RENEW = text(
     " CAST(:claims AS integer[]), CAST(:lease AS double precision), CAST(:about AS json), :status,"
     " CAST(:at AS double precision), CAST(:started_at AS double precision))"
 )
+# Of each shard by itself, so that one which takes nothing in keeps nothing from the others.
+_WAITING = text(
+    "SELECT i.shard, i.sender, i.number, i.kind, i.data FROM unnest(CAST(:shards AS integer[])) AS s(shard),"
+    " LATERAL (SELECT * FROM inbox WHERE inbox.shard = s.shard AND inbox.collection = :collection"
+    " ORDER BY inbox.created_at LIMIT :limit) AS i ORDER BY i.created_at"
+)
 
 
 class MemberSeen(NamedTuple):
@@ -296,12 +302,10 @@ class SharedCollection:
             write(connection, [outgoing_group(rows, self.number, self.database.engine.dialect)])
 
     def received(self, shards: Sequence[int], limit: int) -> list[Received]:
-        """Read what waits for some shards, oldest first; it is deleted by `Batch.received`."""
-        table = models.inbox
-        wanted = select(*[table.c[name] for name in Received._fields]).where(table.c.collection == self.number)
+        """Read what waits for some shards, at most `limit` of each, oldest first; it is deleted by `Batch.received`."""
         with self.database.reading() as connection:
             rows = connection.execute(
-                wanted.where(among(table.c.shard, shards, "postgresql")).order_by(table.c.created_at).limit(limit)
+                _WAITING, {"collection": self.number, "shards": list(shards), "limit": limit}
             ).all()
         return [Received(*row)._replace(data=json_like(row.data, {}, "what was handed over")) for row in rows]
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from time import monotonic
 from typing import Any, NamedTuple
 
-from crawlsched.exceptions import CrawlschedError
+from crawlsched.exceptions import CrawlschedError, StoreError
 from crawlsched.sharing import RENEWAL_INTERVAL, Grant, Renewal, assigned, divided, read_curve
 from crawlsched.showing import in_words
 from crawlsched.store import Outgoing
@@ -103,6 +103,7 @@ class Membership:
         self._clock = clock
         self._ready: set[int] = set()
         self._released: dict[int, int] = {}
+        self._done_with: dict[int, int] = {}
         self._given_up: dict[int, float] = {}
         self._passed_by: set[int] = set()
         self._published: deque[Published] = deque()
@@ -151,6 +152,11 @@ class Membership:
         if failed:
             self._given_up[shard] = self._clock()
 
+    def is_done_with(self, shard: int) -> None:
+        """A shard for which this process has stopped is written down; it is given back if it is not yet."""
+        self._done_with[shard] = self._released[shard]
+        self._poked.set()
+
     def leaves(self) -> None:
         """Claim nothing any more."""
         self._leaving = True
@@ -162,10 +168,13 @@ class Membership:
         self._poked.set()
         self._thread.join(timeout)
         try:
-            self._say()
+            if not self._thread.is_alive():  # it waits for the database, and may be saying the same
+                self._say()
             self._shared.leave(self.token)
         except CrawlschedError as error:
             logger.warning("The others notice only after some seconds that this process has ended: %s", error)
+        if self._outgoing:
+            logger.error("%d links and signals for other shards are lost with this process.", len(self._outgoing))
 
     # -- the thread
 
@@ -212,6 +221,7 @@ class Membership:
         self.paused_since = renewed.paused_since
         self.is_claiming = bool(claims)
         self._free(seen, set(claims).difference(self.owned))
+        self._give_back()
         is_rising = renewed.answer.granted < wants * 0.99
         # What this one may not use any more is free for others with the renewal after this one.
         is_falling = renewed.answer.granted < said.using * 0.99
@@ -224,6 +234,15 @@ class Membership:
             if owner is not None and not seen.is_alive(owner) and (n := self._shared.end_sessions(owner)):
                 logger.warning("A process that is silent kept the shard %d locked; its %d connections ended.", shard, n)
         self._passed_by = passed_by
+
+    def _give_back(self) -> None:
+        """Give back what this process is done with, again and again: nobody else may crawl it while we live."""
+        for shard, epoch in self.owned.items():
+            if self._done_with.get(shard, 0) >= epoch:
+                try:
+                    self._shared.lease(shard, self.token, epoch).release()
+                except StoreError as error:
+                    logger.warning("The shard %d is not given back yet, which is tried again: %s", shard, error)
 
     def _say(self) -> None:
         """Write down what the crawling thread wants the others to know."""

@@ -22,7 +22,6 @@ from crawlsched.collection.shard import Shard
 from crawlsched.collection.side_thread import Aside
 from crawlsched.exceptions import StoreError
 from crawlsched.planner import Plan
-from crawlsched.refresh.commands import obey_pending
 from crawlsched.refresh.guard import Guard
 from crawlsched.refresh.handing_over import PAGE, HandingOver
 from crawlsched.refresh.pacing import Line, Pace
@@ -38,6 +37,7 @@ from crawlsched.refresh.refresher import (
 )
 from crawlsched.refresh.requested import Admitted, Asked
 from crawlsched.refresh.retry_after import retry_after
+from crawlsched.refresh.shared.inbox import SIGNAL, Inbox
 from crawlsched.refresh.shared.membership import Membership, Published
 from crawlsched.refresh.shared.routing import AllDeliveries, AllVisits, Tokens
 from crawlsched.refresh.shared.turns import Turns
@@ -57,7 +57,6 @@ __all__ = ["AnyRefresher", "SharedRefresher", "refresher_of"]
 
 logger = logging.getLogger(__name__)
 
-SIGNAL = "signal"
 # A grant below this is none.
 _LEAST_RATE = 1e-6
 # Renewals wait for the database for so long, and are then tried again; a lease is twice as long.
@@ -66,9 +65,8 @@ _ANSWER_WITHIN = 3.0
 _LONGEST_BEGINNING = 10.0
 # A shard that is given away ends its visits first, for so many seconds at most.
 _LONGEST_DRAIN = 4.0
-_INBOX_INTERVAL = 0.5
-_TAKEN_AT_ONCE = 1_000
-_IN_ONE_STEP = 8
+# A process that ends writes the shards down that it was giving back, for so many seconds at most.
+_LONGEST_LAST_WRITES = 20.0
 # The others are told of a shard that has grown by this share, or was planned anew, at most every so many seconds.
 _GROWN, _BETWEEN_NEWS = 0.1, 2.0
 _COUNTED_OVER = 60.0
@@ -138,8 +136,6 @@ class SharedRefresher:
         self._rate = 0.0
         self._paused_by = False
         self._rested_at = -inf
-        self._inbox_read_at = -inf
-        self._under_way: dict[int, set[tuple[str, int]]] = {}
         self._published: dict[int, tuple[float, int, Plan | None]] = {}
         self._slot_counts = dict.fromkeys(_SLOT_KINDS, 0)
         self._sent: deque[tuple[float, int]] = deque()
@@ -169,6 +165,7 @@ class SharedRefresher:
                 settings.shards,
             )
         self._handing_over = HandingOver(self._token, n)
+        self._inbox = Inbox(self.shared, self._parts, self.guard, self.count, self.clock)
         hours = settings.hours
         self._membership = Membership(
             SharedCollection(self._renewing, self.shared.name, self.shared.number, n),
@@ -208,8 +205,7 @@ class SharedRefresher:
             claimed = {shard: e for shard, e in membership.mine().items() if shard not in self._parts}
             for shard, epoch in sorted(claimed.items()):
                 part = self._part(shard, epoch)
-                part.collection.open(self.clock())
-                self._begun(shard, epoch, part)
+                self._begun(shard, epoch, part, self._opened(shard, part))
             membership.renewed.clear()
             membership.renewed.wait(_ANSWER_WITHIN)
             is_known = membership.seen is not None and membership.failure is None
@@ -234,13 +230,23 @@ class SharedRefresher:
         part.planner.set_bandwidth(self.settings.bandwidth / self.shared.n_shards, self.clock())
         return part
 
-    def _begun(self, shard: int, epoch: int, part: Refresher) -> None:
+    def _opened(self, shard: int, part: Refresher) -> list[Received]:
+        """Load a shard, and return what waits for it; any thread may."""
+        part.collection.open(self.clock())
+        try:
+            return self._inbox.waiting(shard)
+        except BaseException:
+            part.collection.abandon()
+            raise
+
+    def _begun(self, shard: int, epoch: int, part: Refresher, waiting: list[Received]) -> None:
         """A shard is loaded: from now on it gets its share."""
         part.begin()
         part.on_work = self._work_came
         self._parts[shard], self._epochs[shard] = part, epoch
-        # What a former stay of the shard here had begun to take in was lost with it, and is taken in again.
-        self._under_way[shard] = set()
+        # What a former stay of the shard here has found may be lost with it, and is handed over again when it is found.
+        self._handing_over.forget(shard)
+        self._inbox.begun(shard, waiting)
         if part.has_work:
             self._work_came()
         self._publish(shard, self.clock())
@@ -287,7 +293,9 @@ class SharedRefresher:
         yield lambda: self._end()
 
     def _end(self) -> None:
-        self._aside.close(_ANSWER_WITHIN)
+        # A shard that is given back just now is written down there.
+        self._aside.close(_LONGEST_LAST_WRITES)
+        self._inbox.close(_ANSWER_WITHIN)
         self._membership.end(_ANSWER_WITHIN)
         self._renewing.close()
         self._database.close()
@@ -322,9 +330,7 @@ class SharedRefresher:
             elif now >= until or not (part.visits or part.deliveries):
                 self._give_back(shard)
         self._divide(now)
-        if now - self._inbox_read_at >= _INBOX_INTERVAL and self._parts:
-            self._inbox_read_at = now
-            self._aside.run("reading what was handed over", self._read_inbox, self._received)
+        self._inbox.look(now)
 
     def _adopt_rate(self, now: float) -> None:
         rate = self._membership.grant.rate
@@ -371,24 +377,24 @@ class SharedRefresher:
         part = self._part(shard, epoch)
         self._loading.add(shard)
 
-        def load() -> Exception | None:
+        def load() -> list[Received] | Exception:
             try:
-                part.collection.open(self.clock())
+                return self._opened(shard, part)
             except Exception as error:
                 return error
-            return None
 
-        def loaded(error: Exception | None) -> None:
+        def loaded(found: list[Received] | Exception) -> None:
             self._loading.discard(shard)
-            if error is not None:
-                logger.error("The shard %d cannot be loaded, and is left to another process: %s", shard, error)
+            if isinstance(found, Exception):
+                logger.error(
+                    "The shard %d cannot be loaded, and is left to another process: %s", shard, in_words(found)
+                )
                 self._membership.stops(shard, epoch, failed=True)
-                lease = self.shared.lease(shard, self._token, epoch)
-                self._aside.run(f"giving back the shard {shard}", lambda: lease.release())
+                self._membership.is_done_with(shard)
             elif self._membership.mine().get(shard) != epoch or not self.is_open:
                 part.collection.abandon()
             else:
-                self._begun(shard, epoch, part)
+                self._begun(shard, epoch, part, found)
 
         self._aside.run(f"loading the shard {shard}", load, loaded)
 
@@ -396,7 +402,7 @@ class SharedRefresher:
         """Send nothing more for a shard."""
         self._membership.stops(shard, self._epochs.pop(shard))
         self._draining.pop(shard, None)
-        self._under_way.pop(shard, None)
+        self._inbox.ended(shard)
         self._turns.leave(shard)
         self._n_before += self._parts[shard].visits.dispatched
         if self.on_part is not None:
@@ -415,6 +421,7 @@ class SharedRefresher:
                 self._aside.run(f"closing the shard {shard}", partial(_whatever_happens, step), self._closed(shard))
                 return
         del self._closing[shard]
+        self._membership.is_done_with(shard)
         self._aside.run("giving memory back", give_memory_back)
 
     def _lose(self, shard: int) -> None:
@@ -431,46 +438,7 @@ class SharedRefresher:
     def _closed(self, shard: int) -> Callable[[None], None]:
         return lambda _: self._close_on(shard)
 
-    # -- what others have found
-
-    def _read_inbox(self) -> tuple[list[Received], list[int]]:
-        mine = list(self._parts)
-        return self.shared.received(mine, _TAKEN_AT_ONCE), self.shared.commanded(mine)
-
-    def _received(self, found: tuple[list[Received], list[int]]) -> None:
-        rows, commanded = found
-        for shard in commanded:
-            if shard in self._parts:
-                self.guard.run("obeying commands", partial(obey_pending, self._parts[shard]))
-        # What has been written down as taken in is not read again.
-        names = {(row.sender, row.number) for row in rows}
-        for under_way in self._under_way.values():
-            under_way &= names
-        by_shard: dict[int, list[Received]] = {}
-        for row in rows:
-            begun = self._under_way.get(row.shard)
-            if begun is not None and (row.sender, row.number) not in begun:
-                begun.add((row.sender, row.number))
-                by_shard.setdefault(row.shard, []).append(row)
-        for shard, some in by_shard.items():
-            self._parts[shard].add_work(self._take_in(self._parts[shard], some))
-
-    def _take_in(self, part: Refresher, rows: list[Received]) -> Iterator[None]:
-        for position, row in enumerate(rows, 1):
-            now = self.clock()
-            try:
-                if row.kind == SIGNAL:
-                    pages, _ = known_pages(part, row.data["urls"])
-                    announce(part, pages, str(row.data["source"]), now)
-                else:
-                    part.take_over(row.kind, row.data, now)
-                self.count("crawlsched/handed_over/received")
-            except (ValueError, TypeError, KeyError, AttributeError) as error:
-                logger.error("What was handed over (%s) is damaged and left out: %s", row.kind, error)
-            # With what has come of it, in one transaction.
-            part.collection.unsaved.received(row.sender, row.number, now)
-            if position % _IN_ONE_STEP == 0:
-                yield
+    # -- what is for other shards
 
     def signal(self, urls: Sequence[str], source: str, now: float) -> int:
         """Announce that pages may have changed, wherever they are; return how many of this process's were taken."""
@@ -483,7 +451,7 @@ class SharedRefresher:
             pages, _ = known_pages(part, [url])
             taken += announce(part, pages, source, now)
         for host, some in elsewhere.items():
-            row = self._handing_over.row(host, SIGNAL, {"urls": some, "source": source, "again": True}, now)
+            row = self._handing_over.row(host, SIGNAL, {"urls": some, "source": source, "again": True}, now, of=None)
             assert row is not None
             self._membership.hand_over(row)
         return taken
@@ -517,20 +485,27 @@ class SharedRefresher:
     # -- a request is made
 
     def requested(self, asked: Asked, now: float) -> Admitted:
-        """The spider asks for a page: of a shard that is here, or it is handed over."""
-        if (part := self._part_of_host(asked.host)) is not None:
+        """The spider asks for a page: of a shard that is here, or it is handed over.
+
+        What a visit of another shard makes new is handed over even if the shard is here. The two are written down one
+        after the other, and a crash between them would keep the visit and lose the page.
+        """
+        found_in = None if asked.call is None else self._tokens.shard_of(asked.call.token)
+        if found_in not in self._parts:
+            found_in = None  # its delivery fails, and the next owner makes the visit again
+        part = self._part_of_host(asked.host)
+        if part is not None and (found_in is None or part is self._parts[found_in] or part.knows(asked)):
             return part.requested(asked, now)
-        row = self._handing_over.row(asked.host, PAGE, asked.to_dict(), now)
+        row = self._handing_over.row(asked.host, PAGE, asked.to_dict(), now, of=found_in)
         if row is None:
             self.count("crawlsched/known")
             return Admitted.KNOWN
         self.count("crawlsched/handed_over")
-        shard = None if asked.call is None else self._tokens.shard_of(asked.call.token)
-        if shard is not None and shard in self._parts:
-            # With what the visit has taught, so that a crash loses both and the visit is made again, or neither.
-            self._parts[shard].collection.unsaved.outgoing(row, now)
-        else:
+        if found_in is None:
             self._membership.hand_over(row)
+        else:
+            # With what the visit has taught, so that a crash loses both and the visit is made again, or neither.
+            self._parts[found_in].collection.unsaved.outgoing(row, now)
         return Admitted.ELSEWHERE
 
     # -- a slot ticks

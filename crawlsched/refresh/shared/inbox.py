@@ -1,0 +1,172 @@
+"""The inbox: what was left for the shards of this process, until it has become a part of them."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from math import inf
+from typing import NamedTuple
+
+from crawlsched.collection.side_thread import Aside
+from crawlsched.exceptions import DamagedRow, StoreError
+from crawlsched.refresh.commands import obey_pending
+from crawlsched.refresh.guard import Guard
+from crawlsched.refresh.pings import announce, known_pages
+from crawlsched.refresh.refresher import Refresher
+from crawlsched.showing import in_words
+from crawlsched.store.members import Received, SharedCollection
+
+__all__ = ["SIGNAL", "Inbox"]
+
+logger = logging.getLogger(__name__)
+
+#: A kind of row: somebody says that pages of the shard may have changed.
+SIGNAL = "signal"
+_INTERVAL = 0.5
+# A shard that has half of these under way is read again when they are written: who cannot keep up is not buried.
+_AT_ONCE = 1_000
+_IN_ONE_STEP = 8
+
+Name = tuple[str, int]
+
+
+class _Stay(NamedTuple):
+    """A shard that is here when a reading begins.
+
+    A shard may leave and come back before the reading ends; what was read before that may have been deleted since.
+    """
+
+    #: The same object as long as the shard stays.
+    under_way: dict[Name, int]
+    #: Rows that are deleted by now: no reading that begins from now on brings them again.
+    written: list[Name]
+
+
+class Inbox:
+    """Takes in what other processes and the command line have left for the shards of this process.
+
+    A row is deleted in the transaction that writes down what has come of it. Until that is done it is read again and
+    again, so it is remembered here, and taken in once. A shard that ends here before that leaves the row to the next.
+
+    Parameters
+    ----------
+    shared : SharedCollection
+    parts : mapping of int to Refresher
+        The shards that are loaded here; it changes.
+    guard : Guard
+    count : callable
+        ``count(name)`` adds one to a statistic.
+    clock : callable
+        Gives POSIX seconds.
+    """
+
+    def __init__(
+        self,
+        shared: SharedCollection,
+        parts: Mapping[int, Refresher],
+        guard: Guard,
+        count: Callable[..., None],
+        clock: Callable[[], float],
+    ) -> None:
+        self._shared = shared
+        self._parts = parts
+        self._guard = guard
+        self._count = count
+        self._clock = clock
+        # Not the thread that loads and closes shards: what is handed over does not wait for these.
+        self._aside = Aside()
+        self._read_at = -inf
+        # Of each shard the rows that were taken in, by the batch that deletes them; 0: their turn is to come.
+        self._under_way: dict[int, dict[Name, int]] = {}
+
+    def waiting(self, shard: int) -> list[Received]:
+        """Read what waits for a shard that is being loaded; any thread may."""
+        return self._shared.received([shard], _AT_ONCE)
+
+    def begun(self, shard: int, rows: Sequence[Received]) -> None:
+        """A shard is loaded, and these rows have waited for it.
+
+        They are its first work, and giving a shard back ends its work first. So rows are taken in even if shards go
+        from hand to hand faster than inboxes are read.
+        """
+        self._under_way[shard] = {}
+        self._arrived(shard, rows)
+        self._read_at = -inf  # the command line may have left a word, too
+
+    def ended(self, shard: int) -> None:
+        """A shard is not here any more."""
+        self._under_way.pop(shard, None)
+
+    def look(self, now: float) -> None:
+        """Take in what has come; a timer calls this some times a second."""
+        self._aside.collect()
+        if now - self._read_at >= _INTERVAL and self._parts:
+            self._read_at = now
+            stays = {shard: _Stay(rows, self._written(shard)) for shard, rows in self._under_way.items()}
+            wanted = [shard for shard, (rows, written) in stays.items() if len(rows) - len(written) < _AT_ONCE // 2]
+            read = partial(self._read, wanted, list(self._parts))
+            self._aside.run("reading what was handed over", read, partial(self._took, stays))
+
+    def close(self, timeout: float) -> None:
+        """Read no more."""
+        self._aside.close(timeout)
+
+    def _written(self, shard: int) -> list[Name]:
+        n_written = self._parts[shard].collection.n_written
+        return [name for name, batch in self._under_way[shard].items() if 0 < batch <= n_written]
+
+    def _read(self, wanted: list[int], parts: list[int]) -> tuple[list[Received], list[int]]:
+        return self._shared.received(wanted, _AT_ONCE), self._shared.commanded(parts)
+
+    def _took(self, stays: dict[int, _Stay], found: tuple[list[Received], list[int]]) -> None:
+        rows, commanded = found
+        for shard in commanded:
+            if shard in self._parts:
+                self._guard.run("obeying commands", partial(obey_pending, self._parts[shard]))
+        stayed = {shard: stay for shard, stay in stays.items() if self._under_way.get(shard) is stay.under_way}
+        for stay in stayed.values():
+            for name in stay.written:
+                del stay.under_way[name]
+        by_shard: dict[int, list[Received]] = {}
+        for row in rows:
+            if row.shard in stayed:
+                by_shard.setdefault(row.shard, []).append(row)
+        for shard, some in by_shard.items():
+            self._arrived(shard, some)
+
+    def _arrived(self, shard: int, rows: Sequence[Received]) -> None:
+        under_way = self._under_way[shard]
+        new = [row for row in rows if (row.sender, row.number) not in under_way]
+        if new:
+            under_way.update(dict.fromkeys([(row.sender, row.number) for row in new], 0))
+            self._parts[shard].add_work(self._take_in(self._parts[shard], under_way, new))
+
+    def _take_in(self, part: Refresher, under_way: dict[Name, int], rows: list[Received]) -> Iterator[None]:
+        unsaved = part.collection.unsaved
+        for position, row in enumerate(rows, 1):
+            name, now = (row.sender, row.number), self._clock()
+            try:
+                self._take(part, row, now)
+            except Exception as error:
+                if isinstance(error, StoreError) and not isinstance(error, DamagedRow):
+                    del under_way[name]  # the database is away, and the row is read again
+                    self._guard.failed("taking in what was handed over", error)
+                    continue
+                self._count("crawlsched/failures")
+                logger.error("What was handed over (%s) is damaged and left out: %s", row.kind, in_words(error))
+            else:
+                self._guard.worked("taking in what was handed over")
+            # With what has come of it, in one transaction.
+            unsaved.received(*name, now)
+            under_way[name] = unsaved.number
+            if position % _IN_ONE_STEP == 0:
+                yield
+
+    def _take(self, part: Refresher, row: Received, now: float) -> None:
+        if row.kind == SIGNAL:
+            pages, _ = known_pages(part, row.data["urls"])
+            announce(part, pages, str(row.data["source"]), now)
+        else:
+            part.take_over(row.kind, row.data, now)
+        self._count("crawlsched/handed_over/received")
