@@ -97,18 +97,17 @@ class Asked(NamedTuple):
             "meta": _plain(self.meta),
             # start() yields the same requests in every process, and the owner of the shard has its own.
             "again": self.again and not self.is_start,
-            "first": self.first_in_call(),
+            "first": self.first,
         }
 
-    def first_in_call(self) -> int:
-        """Return the `RequestDigest.naming` of the first request for this page in the same call."""
-        if self.first is not None:
-            return self.first
-        naming = RequestDigest.of(self.template.data if self.template else None).naming
+    def of_another_shard(self) -> Asked:
+        """Return the request as the owner of another shard gets it, where the call's page has no number."""
         if self.call is None:
-            return naming
+            return self
+        naming = RequestDigest.of(self.template.data if self.template else None).naming
         variant, _ = asked_variant(self.meta)
-        return self.call.claims.setdefault(variant_fingerprint(self.request_fingerprint, variant), naming)
+        first = self.call.claims.setdefault(variant_fingerprint(self.request_fingerprint, variant), naming)
+        return self._replace(call=None, first=first)
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Asked:
@@ -217,8 +216,11 @@ class Admission:
         """Return the variant and the page (-1: it is new) that a request is for."""
         base, index, call = asked.request_fingerprint, self._collection.index, asked.call
         variant, is_spiders_own = asked_variant(asked.meta)
-        first = asked.first_in_call()
-        page = index.page(variant_fingerprint(base, variant))
+        name = variant_fingerprint(base, variant)
+        first = asked.first
+        if first is None:
+            first = digest.naming if call is None else call.claims.setdefault(name, digest.naming)
+        page = index.page(name)
         if page < 0 or is_spiders_own or self._collection.request_digest(page).naming == digest.naming:
             return variant, page
         own = f"{variant or ''}#{digest.naming:06x}"

@@ -6,7 +6,7 @@ makes of the answer. `store.members` carries the same rules out on PostgreSQL.
 """
 
 from crawlsched.sharing.assignment import assigned
-from crawlsched.sharing.demand_curves import LEVELS, divided, read_curve, written_curve
+from crawlsched.sharing.demand_curves import LEVELS, divided, grown_curve, read_curve, written_curve
 from crawlsched.sharing.grant import LEASE, MARGIN, RENEWAL_INTERVAL, Grant
 from crawlsched.sharing.renewal import Answer, MemberRow, Renewal, Rows, ShardRow, renew
 from crawlsched.sharing.shards import LARGEST_NUMBER, is_number_of_shards, shard_of
@@ -25,6 +25,7 @@ __all__ = [
     "ShardRow",
     "assigned",
     "divided",
+    "grown_curve",
     "is_number_of_shards",
     "read_curve",
     "renew",

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["LEVELS", "divided", "read_curve", "written_curve"]
+__all__ = ["LEVELS", "divided", "grown_curve", "read_curve", "written_curve"]
 
 FloatArray = NDArray[np.float64]
 
@@ -17,6 +17,8 @@ LEVELS: FloatArray = np.geomspace(1e-4, 1e8, 97)
 _LEAST_SHARE = 0.002
 # Below this a demand is as good as none; logarithms are taken of it.
 _NOTHING = 1e-12
+# What was reckoned for less than this share of a shard's pages says nothing of the rest.
+_LEAST_KNOWN = 0.1
 
 
 def written_curve(demand: FloatArray) -> bytes:
@@ -46,6 +48,36 @@ def written_curve(demand: FloatArray) -> bytes:
     # Above its highest value nothing is wanted; below its lowest, no more than there.
     curve[asked > level[-1]] = 0.0
     return curve.astype("<f4").tobytes()
+
+
+def grown_curve(demand: FloatArray, n_planned: int, n_pages: int) -> bytes | None:
+    """Pack a demand curve for the pages that a shard has by now: those found since are taken for what the others are.
+
+    Parameters
+    ----------
+    demand : ndarray, shape (n, 2)
+        As for `written_curve`.
+    n_planned : int
+        Pages for which it was reckoned.
+    n_pages : int
+        Pages of the shard.
+
+    Returns
+    -------
+    bytes or None
+        None: it says nothing of that many pages, and the shard should get its share by pages.
+
+    Examples
+    --------
+    >>> demand = np.array([[10.0, 1.0], [1.0, 4.0]])
+    >>> float(np.interp(1.0, LEVELS, read_curve(grown_curve(demand, n_planned=10, n_pages=30))).round(2))
+    12.0
+    >>> grown_curve(demand, n_planned=10, n_pages=1000) is None
+    True
+    """
+    if not len(demand) or n_planned < _LEAST_KNOWN * n_pages:
+        return None
+    return written_curve(np.asarray(demand) * (1.0, max(1.0, n_pages / n_planned)))
 
 
 def read_curve(packed: bytes) -> FloatArray | None:

@@ -285,14 +285,14 @@ class SharedCollection:
         return ShardLease(self.database, (shard, self.number), member, epoch, {})
 
     def publish(self, shard: int, token: str, *, n_pages: int, curve: bytes | None) -> None:
-        """Say that a shard is loaded, how large it is, and what it would make of more or less of the rate."""
+        """Say that a shard is loaded, how large it is, and what it would make of more or less of the rate.
+
+        Without a curve it gets its share by pages; one of an owner before may be of fewer.
+        """
         table = models.leases
         own = table.c.collection == self.number, table.c.shard == shard, table.c.token == token
-        values: dict[str, Any] = {"ready": 1, "n_pages": n_pages}
-        if curve is not None:
-            values["curve"] = curve
         with self.database.explained("written"), self.database.writing() as connection:
-            connection.execute(update(table).where(*own).values(**values))
+            connection.execute(update(table).where(*own).values(ready=1, n_pages=n_pages, curve=curve))
 
     def hand_over(self, rows: Sequence[Outgoing]) -> None:
         """Leave something for shards, whoever owns them; what comes out of a visit goes with its batch instead."""

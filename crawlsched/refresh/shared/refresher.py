@@ -43,7 +43,7 @@ from crawlsched.refresh.shared.routing import AllDeliveries, AllVisits, Tokens
 from crawlsched.refresh.shared.turns import Turns
 from crawlsched.refresh.watchdog import Watchdog
 from crawlsched.settings import Settings
-from crawlsched.sharing import shard_of, written_curve
+from crawlsched.sharing import grown_curve, shard_of
 from crawlsched.showing import in_words
 from crawlsched.slot_clock import SlotClock
 from crawlsched.sources.source_reading import SourceRead
@@ -256,11 +256,11 @@ class SharedRefresher:
 
     def _publish(self, shard: int, now: float) -> None:
         part = self._parts[shard]
-        plan = part.planner.plan
-        curve = None if plan is None or not len(plan.demand) else written_curve(plan.demand)
+        plan, n_pages = part.planner.plan, len(part.collection.index)
+        curve = None if plan is None else grown_curve(plan.demand, plan.n_pages, n_pages)
         token = self.shared.lease(shard, self._token, self._epochs[shard]).token
-        self._published[shard] = (now, len(part.collection.index), part.planner.plan)
-        self._membership.publish(Published(shard, token, len(part.collection.index), curve))
+        self._published[shard] = (now, n_pages, plan)
+        self._membership.publish(Published(shard, token, n_pages, curve))
 
     def _has_news(self, shard: int, now: float) -> bool:
         """Whether a shard has grown or was planned anew since the others were told of it."""
@@ -494,7 +494,10 @@ class SharedRefresher:
         if found_in not in self._parts:
             found_in = None  # its delivery fails, and the next owner makes the visit again
         part = self._part_of_host(asked.host)
-        if part is not None and (found_in is None or part is self._parts[found_in] or part.knows(asked)):
+        if part is not None and found_in is not None and part is self._parts[found_in]:
+            return part.requested(asked, now)
+        asked = asked.of_another_shard()
+        if part is not None and (found_in is None or part.knows(asked)):
             return part.requested(asked, now)
         row = self._handing_over.row(asked.host, PAGE, asked.to_dict(), now, of=found_in)
         if row is None:

@@ -196,10 +196,6 @@ def most_within(seconds: float, times: list[float]) -> int:
     return max(i - bisect_left(times, at - seconds) + 1 for i, at in enumerate(times))
 
 
-@pytest.mark.xfail(
-    strict=False,
-    reason="in about one run of three a row of the inbox, or the first visit of a page, waits for ever; not understood",
-)
 def test_three_processes_are_one_crawl_whoever_dies_or_is_stopped(ring) -> None:
     """One finds all pages by links between hosts of all; one is killed, one stopped and woken, all are ended."""
     first = ring.projects[0].start()

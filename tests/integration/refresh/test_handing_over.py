@@ -1,0 +1,227 @@
+"""What is found for another shard arrives there once, whatever is lost on the way."""
+
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from random import Random
+
+import pytest
+from scrapy import Request
+from scrapy.utils.request import fingerprint
+from sqlalchemy import text
+
+from crawlsched.collection.request_templates import RequestTemplate
+from crawlsched.refresh.handing_over import FOUND, PAGE
+from crawlsched.refresh.requested import Admitted, Asked
+from crawlsched.refresh.shared.membership import Membership
+from crawlsched.refresh.shared.refresher import SharedRefresher
+from crawlsched.settings import Settings
+from crawlsched.sharing import shard_of
+from crawlsched.store import Outgoing, host_of, schema
+from crawlsched.store.database import Database
+from crawlsched.store.members import SharedCollection, about_me, new_token
+from crawlsched.visits.calls import Call
+
+N_SHARDS = 4
+# The first host of each shard.
+HOSTS = [next(h for i in range(100) if shard_of(h := f"h{i}.example", N_SHARDS) == shard) for shard in range(N_SHARDS)]
+
+
+@pytest.fixture(scope="module")
+def database(make_postgresql_database) -> Iterator[Database]:
+    url = make_postgresql_database()
+    schema.upgrade(url)
+    opened = Database(url)
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def shared(database, request) -> SharedCollection:
+    return SharedCollection.open(database, request.node.name[:60], N_SHARDS, 1000.0)
+
+
+@contextmanager
+def process(shared: SharedCollection) -> Iterator[SharedRefresher]:
+    """A process that crawls a shared collection, without Scrapy; it ends as one that is told to."""
+    stats = Counter[str]()
+    settings = Settings(database_url=shared.database.text, collection=shared.name, shards=N_SHARDS, bandwidth=1000.0)
+    refresher = SharedRefresher(
+        settings,
+        "spider",
+        clock=time.time,
+        count=lambda name, n=1: stats.update({name: n}),
+        request_fingerprint=lambda url: fingerprint(Request(url)),
+        rng=Random(0),
+    )
+    refresher.open()
+    refresher.stats = stats
+    try:
+        yield refresher
+    finally:
+        for step in refresher.closing():
+            if step is not None:
+                step()
+
+
+def asked(url: str, call: Call | None = None, **request) -> Asked:
+    template = RequestTemplate(request) if request else None
+    return Asked(url, fingerprint(Request(url)), host_of(url), template, None, {}, False, call)
+
+
+def row(url: str, number: int, kind: str = PAGE, data=None) -> Outgoing:
+    data = asked(url).to_dict() if data is None else data
+    return Outgoing(shard_of(host_of(url), N_SHARDS), "sender", number, kind, data, float(number))
+
+
+def pages(shared: SharedCollection) -> list[tuple[int, str]]:
+    with shared.database.reading() as connection:
+        found = text("SELECT shard, url FROM pages WHERE collection = :number ORDER BY url")
+        return [tuple(row) for row in connection.execute(found, {"number": shared.number})]
+
+
+def inbox(shared: SharedCollection) -> list[tuple[int, int]]:
+    with shared.database.reading() as connection:
+        found = text("SELECT shard, number FROM inbox WHERE collection = :number ORDER BY 1, 2")
+        return [tuple(row) for row in connection.execute(found, {"number": shared.number})]
+
+
+def look_until(refresher: SharedRefresher, what, seconds: float = 10.0) -> None:
+    """Do what the timers of a crawl do."""
+    until = time.monotonic() + seconds
+    while not what():
+        assert time.monotonic() < until
+        refresher.look(refresher.clock())
+        refresher.work(0.01)
+        refresher.flush(refresher.clock())
+        time.sleep(0.02)
+
+
+def visit(refresher: SharedRefresher, url: str) -> Call:
+    """Begin a visit, and the call of its callback."""
+    refresher.requested(asked(url), refresher.clock())
+    begun, _ = refresher.next_page(refresher.clock(), lambda host, now: now)
+    assert begun.url == url
+    return Call(begun.token, begun.page)
+
+
+def test_a_shard_that_is_given_back_at_once_has_taken_in_what_waited(shared) -> None:
+    """Where shards go from hand to hand faster than inboxes are read, a page would wait for as long as they do."""
+    urls = [f"http://{host}/{page}" for host in HOSTS for page in range(20)]
+    shared.hand_over([row(url, number) for number, url in enumerate(urls)])
+    with process(shared):
+        pass
+    assert pages(shared) == sorted(((shard_of(host_of(url), N_SHARDS), url) for url in urls), key=lambda row: row[1])
+    assert inbox(shared) == []
+
+
+def test_a_row_that_cannot_be_taken_in_keeps_nothing_from_those_behind_it(shared, caplog) -> None:
+    """What another version or a fault has left is said once and deleted."""
+    good, url = asked(f"http://{HOSTS[1]}/good").to_dict(), f"http://{HOSTS[1]}/x"
+    damaged = [{}, {**good, "template": [1]}, {**good, "fingerprint": "xyz"}]
+    rows = [row(url, number, data=data) for number, data in enumerate(damaged)]
+    rows += [row(url, 50, "what is this"), row(url, 51, FOUND, {"url": 1}), row(url, 52, data=good)]
+    with process(shared) as refresher:
+        shared.hand_over(rows)
+        look_until(refresher, lambda: not inbox(shared))
+        assert refresher.stats["crawlsched/failures"] == len(rows) - 1
+        assert refresher.stats["crawlsched/handed_over/received"] == 1
+    assert pages(shared) == [(1, f"http://{HOSTS[1]}/good")]
+    assert "What was handed over (what is this) is damaged and left out" in caplog.text
+
+
+def test_a_row_is_taken_in_once_while_its_batch_is_on_its_way(shared) -> None:
+    """It is read again until it is deleted; a database that does not take the batch makes no second signal of it."""
+    url = f"http://{HOSTS[2]}/page"
+    with process(shared) as refresher:
+        refresher.requested(asked(url), refresher.clock())
+        refresher.flush(refresher.clock())
+        shared.hand_over([row(url, 1, "signal", {"urls": [url], "source": "desk"})])
+        with shared.database.writing() as connection:
+            # Whoever deletes the row waits for this transaction.
+            connection.execute(text("SELECT * FROM inbox WHERE collection = :n FOR UPDATE"), {"n": shared.number})
+            look_until(refresher, lambda: refresher.stats["crawlsched/handed_over/received"], 10)
+            until = time.monotonic() + 1.5
+            look_until(refresher, lambda: time.monotonic() > until)
+        look_until(refresher, lambda: not inbox(shared))
+        assert refresher.stats["crawlsched/handed_over/received"] == 1
+        assert refresher.stats["crawlsched/change_signals/received"] == 1
+
+
+def test_a_shard_that_takes_nothing_in_keeps_nothing_from_the_others(shared) -> None:
+    """Each is read up to a limit of its own, the oldest of it first."""
+    shared.hand_over([row(f"http://{HOSTS[0]}/{number}", number) for number in range(30)])
+    shared.hand_over([row(f"http://{HOSTS[3]}/", 100)])
+    found = [(waiting.shard, waiting.number) for waiting in shared.received([0, 3], 10)]
+    assert found == [*((0, number) for number in range(10)), (3, 100)]
+
+
+def test_what_a_visit_finds_for_another_shard_of_its_process_goes_with_the_visit(shared) -> None:
+    """Two shards are written by two transactions: a crash between them would keep the visit and lose the link."""
+    here, there = f"http://{HOSTS[0]}/", f"http://{HOSTS[1]}/found"
+    with process(shared) as refresher:
+        call = visit(refresher, here)
+        assert refresher.requested(asked(there, call), refresher.clock()) is Admitted.ELSEWHERE
+        assert refresher.requested(asked(f"http://{HOSTS[0]}/own", call), refresher.clock()) is Admitted.NEW
+        assert there not in {url for _, url in pages(shared)}
+        look_until(refresher, lambda: (1, there) in pages(shared) and not inbox(shared))
+        # A page that is known there needs no row, also after it was handed over.
+        assert refresher.requested(asked(there, call), refresher.clock()) is Admitted.KNOWN
+        assert refresher.stats["crawlsched/handed_over"] == 1
+
+
+def test_what_is_lost_with_a_shard_is_handed_over_again_when_it_is_found_again(shared) -> None:
+    """The row was in a batch of the shard; another process may have claimed it before the batch was written."""
+    here, there = f"http://{HOSTS[0]}/", f"http://{HOSTS[1]}/found"
+    with process(shared) as refresher:
+        call = visit(refresher, here)
+        assert refresher.requested(asked(there, call), refresher.clock()) is Admitted.ELSEWHERE
+        assert refresher.requested(asked(there, call), refresher.clock()) is Admitted.KNOWN
+        with shared.database.writing() as connection:  # as if it had been silent for too long
+            taken = "UPDATE leases SET member = NULL, token = '', epoch = epoch + 1 WHERE collection = :n AND shard = 0"
+            connection.execute(text(taken), {"n": shared.number})
+        look_until(refresher, lambda: refresher.stats["crawlsched/shards/lost"])
+        look_until(refresher, lambda: len(refresher.parts) == N_SHARDS)
+        assert pages(shared) == inbox(shared) == []
+        again = visit(refresher, here)
+        assert refresher.requested(asked(there, again), refresher.clock()) is Admitted.ELSEWHERE
+        look_until(refresher, lambda: (1, there) in pages(shared))
+
+
+def test_two_requests_of_one_call_are_two_pages_in_another_shard_as_in_its_own(shared) -> None:
+    """A callback that asks for one URL in two languages: which of them came first goes with them."""
+    url = f"http://{HOSTS[1]}/api"
+    languages = [{"headers": [["Accept-Language", language]]} for language in ("de", "fr")]
+    with process(shared) as refresher:
+        call = visit(refresher, f"http://{HOSTS[0]}/")
+        for language in languages:
+            refresher.requested(asked(url, call, **language), refresher.clock())
+        look_until(refresher, lambda: len(pages(shared)) == 3 and not inbox(shared))
+
+
+def test_a_shard_that_could_not_be_given_back_is_with_the_next_renewal(shared) -> None:
+    """A database that is away at that moment would leave it to a process that lives and does not crawl it."""
+    membership = Membership(shared, new_token(), about_me("spider"))
+    membership.renew()
+    assert set(membership.mine()) == {0, 1, 2, 3}
+    epoch = membership.mine()[2]
+    membership.stops(2, epoch)
+    membership.renew()
+    assert membership.owned[2] == epoch  # it is being written down
+    membership.is_done_with(2)
+    membership.renew()
+    assert shared.look().shards[2].member is None
+    shared.leave(membership.token)
+
+
+def test_a_shard_whose_demand_is_not_known_any_more_gets_its_share_by_pages(shared) -> None:
+    """A curve of an owner before may be of fewer pages, and would keep the shard small until the next plan."""
+    membership = Membership(shared, new_token(), about_me("spider"))
+    membership.renew()
+    token = shared.lease(1, membership.token, membership.mine()[1]).token
+    shared.publish(1, token, n_pages=3, curve=b"of three pages")
+    assert shared.look().shards[1].curve == b"of three pages"
+    shared.publish(1, token, n_pages=3000, curve=None)
+    assert shared.look().shards[1].curve is None
+    shared.leave(membership.token)
