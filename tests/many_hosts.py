@@ -1,7 +1,7 @@
 """A site of many hosts that change and link to each other, as a process: ``python -m tests.many_hosts PORT LOG``.
 
 It writes down what it is asked, a line each: POSIX time, host, page, the User-Agent's name. Every page changes some
-seconds after it was changed last; the first of each host links to the others of its host, and to the first of two
+seconds after it was changed last; the first of each host links to the others of its host, and to the first of three
 further hosts.
 """
 
@@ -15,7 +15,7 @@ from typing import TextIO
 
 from aiohttp import web
 
-N_HOSTS, PAGES_PER_HOST = 24, 10
+N_HOSTS, PAGES_PER_HOST = 24, 6
 HOSTS = tuple(f"127.0.1.{number}" for number in range(1, N_HOSTS + 1))
 
 
@@ -36,7 +36,7 @@ def application(log: TextIO, port: int) -> web.Application:
         if page == 0:
             place = HOSTS.index(host)
             links = [f"http://{host}:{port}/{other}" for other in range(1, PAGES_PER_HOST)]
-            links += [f"http://{HOSTS[(place + step) % N_HOSTS]}:{port}/0" for step in (1, 5)]
+            links += [f"http://{HOSTS[(place + step) % N_HOSTS]}:{port}/0" for step in (1, 3, 9)]
         anchors = "".join(f"<a href={link}>next</a>" for link in links)
         text = f"<html><body><h1>Page {page} of {host}</h1><p>Version {version}.</p>{anchors}</body></html>"
         return web.Response(text=text, content_type="text/html")

@@ -34,7 +34,7 @@ _OWN_META = "crawlsched_"
 # What a page's later visits have to know, too.
 _KEPT_META = frozenset({"crawlsched_page", "crawlsched_recipe"})
 # What differs between the links to a page, and says where a link stands and nothing about the page.
-_PLACE_META = frozenset({"depth", "link_text"})
+PLACE_META = frozenset({"depth", "link_text"})
 _PLACE_HEADER = "referer"
 # What names a request among those for one URL, and what is handed along with it.
 _NAMING = ("callback", "headers", "cookies")
@@ -97,7 +97,7 @@ class RequestDigest(int):
         headers = [pair for pair in data.get("headers", []) if pair[0].lower() != _PLACE_HEADER]
         naming = {**{name: data.get(name) for name in _NAMING}, "headers": headers}
         naming = {name: value for name, value in naming.items() if value}
-        meta = {name: value for name, value in data.get("meta", {}).items() if name not in _PLACE_META}
+        meta = {name: value for name, value in data.get("meta", {}).items() if name not in PLACE_META}
         handed = {name: value for name, value in (("meta", meta), ("cb_kwargs", data.get("cb_kwargs"))) if value}
         others = {name: value for name, value in data.items() if name not in (*_NAMING, *_HANDED, "dont_filter")}
         # Never 0, which stands for a digest that is not known.

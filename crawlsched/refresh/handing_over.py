@@ -53,7 +53,9 @@ class HandingOver:
         self._numbers = itertools.count(1)
         self._gone: dict[int | None, set[bytes]] = {}
 
-    def row(self, host: str, kind: str, data: dict[str, Any], now: float, *, of: int | None) -> Outgoing | None:
+    def row(
+        self, host: str, kind: str, data: dict[str, Any], now: float, *, of: int | None, says: Any = None
+    ) -> Outgoing | None:
         """Return what is to be written down; None if the same was handed over already.
 
         Parameters
@@ -66,8 +68,11 @@ class HandingOver:
         now : float
         of : int or None
             The shard in whose batch it is written; None: it is of none.
+        says : JSON, optional
+            The part of the data that says something new; None: all of it.
         """
-        name = blake2b(json.dumps([kind, data], sort_keys=True).encode(), digest_size=8).digest()
+        said = json.dumps([kind, data if says is None else says], sort_keys=True)
+        name = blake2b(said.encode(), digest_size=8).digest()
         if name in self._gone.setdefault(of, set()) and not data.get("again"):
             return None
         if sum(map(len, self._gone.values())) >= _REMEMBERED:

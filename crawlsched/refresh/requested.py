@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from crawlsched.collection.collection import Collection, FoundPage
-from crawlsched.collection.request_templates import RequestDigest, RequestTemplate
+from crawlsched.collection.request_templates import PLACE_META, RequestDigest, RequestTemplate
 from crawlsched.pages import NEW
 from crawlsched.pages.marks import AWAITED, BY_START, NEWS, SIGHTS, START
 from crawlsched.pages.variants import MOST_OF_A_URL, asked_variant, variant_fingerprint
@@ -99,6 +99,12 @@ class Asked(NamedTuple):
             "again": self.again and not self.is_start,
             "first": self.first,
         }
+
+    def says(self) -> list[Any]:
+        """Return what tells this request from others, wherever the link to it stands, as JSON."""
+        meta = {name: value for name, value in _plain(self.meta).items() if name not in PLACE_META}
+        digest = RequestDigest.of(self.template.data if self.template else None)
+        return [self.request_fingerprint.hex(), int(digest), self.importance, meta, self.first]
 
     def of_another_shard(self) -> Asked:
         """Return the request as the owner of another shard gets it, where the call's page has no number."""

@@ -499,7 +499,7 @@ class SharedRefresher:
         asked = asked.of_another_shard()
         if part is not None and (found_in is None or part.knows(asked)):
             return part.requested(asked, now)
-        row = self._handing_over.row(asked.host, PAGE, asked.to_dict(), now, of=found_in)
+        row = self._handing_over.row(asked.host, PAGE, asked.to_dict(), now, of=found_in, says=asked.says())
         if row is None:
             self.count("crawlsched/known")
             return Admitted.KNOWN

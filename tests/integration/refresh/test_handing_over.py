@@ -171,6 +171,19 @@ def test_what_a_visit_finds_for_another_shard_of_its_process_goes_with_the_visit
         assert refresher.stats["crawlsched/handed_over"] == 1
 
 
+def test_the_same_link_on_many_pages_is_handed_over_once(shared) -> None:
+    """Scrapy puts the page that it stands on and that page's depth into each request; they say nothing new."""
+    with process(shared) as refresher:
+        call = visit(refresher, f"http://{HOSTS[0]}/")
+        for page in range(20):
+            places = {"headers": [["Referer", f"http://{HOSTS[0]}/{page}"]], "meta": {"depth": page, "link_text": "x"}}
+            link = asked(f"http://{HOSTS[1]}/menu", call, **places)._replace(meta={"depth": page, "link_text": "x"})
+            refresher.requested(link, refresher.clock())
+        assert refresher.stats["crawlsched/handed_over"] == 1
+        other = asked(f"http://{HOSTS[1]}/menu", call, headers=[["Accept-Language", "de"]])
+        assert refresher.requested(other, refresher.clock()) is Admitted.ELSEWHERE
+
+
 def test_what_is_lost_with_a_shard_is_handed_over_again_when_it_is_found_again(shared) -> None:
     """The row was in a batch of the shard; another process may have claimed it before the batch was written."""
     here, there = f"http://{HOSTS[0]}/", f"http://{HOSTS[1]}/found"
