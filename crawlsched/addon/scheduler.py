@@ -43,7 +43,7 @@ from crawlsched.showing import in_words
 from crawlsched.slot_clock import SlotClock
 from crawlsched.sources.private_addresses import PrivateAddresses
 from crawlsched.store import Outcome, PageFacts
-from crawlsched.visits.calls import CALL_META, Call
+from crawlsched.visits.calls import AGAIN_META, CALL_META, Call
 from crawlsched.visits.visits import Visit
 
 __all__ = ["Scheduler"]
@@ -64,6 +64,10 @@ _SLOTS_PER_TICK = 16
 _OWN_META = ("crawlsched_visit", "crawlsched_source", "crawlsched_changed", "crawlsched_named_by_site")
 # Of a request that is no page, while it waits for its slot: which delivery waits for it, and whether known pages do.
 _PARENT_META, _FIRST_META = "crawlsched_parent", "crawlsched_first"
+# Of one that passes Scrapy's filter only since it is made once more.
+_FILTERED_META = "crawlsched_filtered"
+# So many re-deliveries are remembered with the requests that were made once more behind them.
+_MOST_MADE_AGAIN = 100
 # Whether a run has become quiet is looked at no more often than this, seconds.
 _QUIET_LOOKED_AT = 0.5
 # Visits whose request is nowhere any more are looked for this often, seconds.
@@ -105,6 +109,7 @@ class Scheduler(BaseScheduler):
         self._has_been_busy = True
         self._quiet_looked_at = self._lost_looked_at = 0.0
         self._perhaps_lost: set[int] = set()
+        self._made_again: dict[int, set[bytes]] = {}
         self._timer: CallLaterResult | None = None
         self._fingerprint = crawler.request_fingerprinter.fingerprint
         # A sitemap is read up to a limit; what Content-Encoding unfolds to far more than that is not even unpacked.
@@ -207,7 +212,9 @@ class Scheduler(BaseScheduler):
                 visit.continued = True
                 self._continuations.append(request)
                 return True
-            # The visit has ended, so this is a new request that a spider made of one that was sent.
+            # The visit has ended, so this is a new request that a spider made of one that was sent. It may be that one
+            # itself, by which the end of its items is known.
+            request = request.copy()
             for name in (*_OWN_META, _PARENT_META, _FIRST_META):
                 request.meta.pop(name, None)
             if isinstance(request.errback, _VisitErrback):
@@ -231,13 +238,34 @@ class Scheduler(BaseScheduler):
         if is_first:
             request.meta[_FIRST_META] = self._run
             starts.untracked_waits()
-        taken = self._fallback.enqueue_request(request)
+        taken = self._enqueue_untracked(request, call)
         self._has_been_busy = self._has_been_busy or taken
         if not taken:
             if call is not None and call.token >= 0:
                 deliveries.untracked_ended(call.token, self._refresher.clock())
             if is_first:
                 starts.untracked_refused()
+        return taken
+
+    def _enqueue_untracked(self, request: Request, call: Call | None) -> bool:
+        """Hand it to the fallback scheduler, past its filter where the page behind which it is was delivered once more.
+
+        Once in each such delivery, whatever that leads to.
+        """
+        request.meta.pop(AGAIN_META, None)
+        if call is None or call.again is None:
+            return self._fallback.enqueue_request(request)
+        request.meta[AGAIN_META] = call.again
+        made = self._made_again.setdefault(call.again, set())
+        if len(self._made_again) > _MOST_MADE_AGAIN:
+            del self._made_again[next(iter(self._made_again))]
+        fingerprint = self._fingerprint(request)
+        is_first = fingerprint not in made
+        made.add(fingerprint)
+        taken = self._fallback.enqueue_request(request)
+        if not taken and is_first and not request.dont_filter:
+            request.dont_filter = request.meta[_FILTERED_META] = True
+            taken = self._fallback.enqueue_request(request)
         return taken
 
     def next_request(self) -> Request | None:
@@ -498,6 +526,8 @@ class Scheduler(BaseScheduler):
         if request is None:
             return False
         self._fallback_had_the_last_slot = True
+        if request.meta.pop(_FILTERED_META, False):  # where it leads, other components are to look at
+            request.dont_filter = False
         token = request.meta["crawlsched_visit"] = self._visits.follow(request.url, now).token
         run, parent = request.meta.pop(_PARENT_META, None) or (None, None)
         self._refresher.deliveries.untracked_sent(token, parent if run == self._run else None, now)

@@ -11,7 +11,7 @@ from scrapy.http import Response
 
 from crawlsched.exceptions import NotThePage
 from crawlsched.refresh.shared.refresher import AnyRefresher, refresher_of
-from crawlsched.visits.calls import CALL_META, Call
+from crawlsched.visits.calls import AGAIN_META, CALL_META, Call
 
 __all__ = ["DeliveryMiddleware"]
 
@@ -49,7 +49,8 @@ class DeliveryMiddleware:
             call = Call()
         else:
             leads = self._refresher.leads(delivery.page, token)
-            call = Call(token, delivery.page, from_start=leads)
+            again = token if delivery.owed else response.meta.get(AGAIN_META)
+            call = Call(token, delivery.page, from_start=leads, again=again)
         try:
             async for output in result:
                 if isinstance(output, Request):

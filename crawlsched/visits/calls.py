@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-__all__ = ["CALL_META", "Call"]
+__all__ = ["AGAIN_META", "CALL_META", "Call"]
 
 #: Under this key a request carries its call from the spider middleware to the scheduler, which takes it out.
 CALL_META = "crawlsched_call"
+#: Under this key a request that is no page carries which re-delivery it belongs to.
+AGAIN_META = "crawlsched_again"
 
 
 class Call:
@@ -19,13 +21,17 @@ class Call:
         The page that was visited; -1: none.
     from_start : bool
         Whether a start request led to it over untracked requests only.
+    again : int or None
+        Token of the visit whose page was delivered once more, so that requests behind it are made once more, too; this
+        call is of that visit or descends from it over untracked requests. None: it is of no such visit.
     claims : dict of bytes to int
         The pages that it has asked for, each with what named its first request.
     """
 
-    __slots__ = ("claims", "from_start", "page", "token")
+    __slots__ = ("again", "claims", "from_start", "page", "token")
 
-    def __init__(self, token: int = -1, page: int = -1, *, from_start: bool = False) -> None:
+    def __init__(self, token: int = -1, page: int = -1, *, from_start: bool = False, again: int | None = None) -> None:
+        self.again = again
         self.token = token
         self.page = page
         self.from_start = from_start

@@ -125,6 +125,56 @@ def test_requests_that_are_no_pages_survive_a_stop(site: Site, tmp_path: Path) -
         assert crawl.stats["crawlsched/delivered"] == 1
 
 
+BEHIND = """
+import scrapy
+
+class Spider(scrapy.Spider):
+    name = "test"
+    start_urls = ["{site}/"]
+    allowed_domains = ["127.0.0.1"]
+
+    def parse(self, response):
+        for number in (1, 1, 2):
+            yield scrapy.http.JsonRequest("{site}/api", self.answered, data={{"number": number}})
+        yield scrapy.http.JsonRequest("{elsewhere}/api", self.answered, data={{}})
+
+    def answered(self, response):
+        yield scrapy.http.JsonRequest("{site}/more", self.more, data=response.json())
+
+    def more(self, response):
+        yield response.json()
+        yield response.request  # again and again, which Scrapy's filter refuses
+"""
+
+
+def test_what_comes_by_post_behind_a_page_is_asked_for_again(site: Site, tmp_path: Path) -> None:
+    """A GET page that stays the same leads to a price that does not: once in an interval all behind it is new."""
+    state = {"price": 1}
+
+    async def api(request: web.Request) -> web.Response:
+        number = (await request.json())["number"]
+        return web.json_response({"number": number, "price": state["price"]})
+
+    def more(request: web.Request) -> web.Response:
+        state["price"] += len(site.visits("/more")) == 2  # after the first two
+        return web.json_response({"price": state["price"]})
+
+    site.page("/", "<p>stays the same</p>")
+    site.page("/api", api)
+    site.page("/more", more)
+    feed = tmp_path / "items.jl"
+    spider = BEHIND.format(site=site.url(""), elsewhere=site.url("", "localhost"))
+    settings = {"CRAWLSCHED_UNTRACKED_INTERVAL": "1.5", "CLOSESPIDER_ITEMCOUNT": "5", "CLOSESPIDER_TIMEOUT": "20"}
+    crawl = Project(tmp_path, spider, FEEDS=json.dumps({str(feed): {"format": "jsonlines"}}), **settings).run()
+    assert crawl.stats["finish_reason"] == "closespider_itemcount"
+    prices = [json.loads(line)["price"] for line in feed.read_text().splitlines()]
+    assert (min(prices), max(prices)) == (1, 2)
+    # Two of each kind in each interval, and none elsewhere.
+    assert 5 <= len(site.visits("/api")) <= 6
+    assert 5 <= len(site.visits("/more")) <= 6
+    assert all(headers["host"].startswith("127.0.0.1") for _, headers in site.requests)
+
+
 IDLE = """
 import scrapy
 from scrapy import signals
