@@ -1,4 +1,4 @@
-"""What the frontier asks of a crawl value, whatever its formula."""
+"""What the frontier asks of a crawl value, whatever its formula; what most formulas answer alike stands here."""
 
 from __future__ import annotations
 
@@ -16,7 +16,15 @@ class PageValue(Protocol):
     """The crawl value of one page as a function of time, as long as nothing happens to the page.
 
     It is finite, not negative, and does not fall with time (but by rounding).
+
+    Attributes
+    ----------
+    steady : bool
+        Whether the value is the same at all times.
     """
+
+    __slots__ = ()
+    steady: bool
 
     def at(self, now: float) -> float:
         """Return the crawl value at a time; O(K), K rates or terms."""
@@ -26,10 +34,12 @@ class PageValue(Protocol):
 
         O(K).
         """
+        return self.at(now)
 
     @property
     def doubt(self) -> float:
         """How far `at` may be from `exact`, as a share of it: 0 where it is the same; O(1)."""
+        return 0.0
 
     def bound(self, until: float, rough: bool = False) -> float:
         """Return what the crawl value as `at` gives it does not exceed until a time; O(K).
@@ -49,17 +59,21 @@ class PageValue(Protocol):
         Until `after` the crawl value is below `value`. O(K log T), T rows of a table.
         """
 
-    @property
-    def steady(self) -> bool:
-        """Whether the value is the same at all times; O(1)."""
-
 
 class PageValues(Protocol):
     """`PageValue` for several pages at once.
 
     Picks are decided by `PageValue.exact`. What stands here agrees with it to rounding, and to the last bit for steady
     values: bounds are higher by more than that, and crossing times earlier.
+
+    Attributes
+    ----------
+    steady : ndarray of bool, shape (n,)
+        Whether each value is the same at all times.
     """
+
+    __slots__ = ()
+    steady: BoolArray
 
     def at(self, now: float) -> FloatArray:
         """Return the crawl values at a time; O(K) a page."""
@@ -72,6 +86,8 @@ class PageValues(Protocol):
 
     def one_at(self, row: int, now: float) -> tuple[float, float]:
         """Return what `one(row).at(now)` gives, to the last bit, and the doubt that it leaves; O(K)."""
+        value = self.one(row)
+        return value.at(now), value.doubt
 
     def best(
         self, bounds: FloatArray, rows: npt.NDArray[np.int32], now: float
@@ -89,12 +105,14 @@ class PageValues(Protocol):
         now : float
             POSIX seconds.
         """
+        return None
 
     def prepare(self, after: float, above: float, by: float) -> bool:
         """Do a part of what `parabolas` with these arguments then goes on from, where that takes long in numpy.
 
         Return whether to ask for another part before `parabolas`. O(K) a page.
         """
+        return False
 
     def parabolas(self, after: float, until: float, above: float = -np.inf, by: float = np.inf) -> FloatArray:
         """Return value v, slope s and half curvature c of parabolas that hold until a time, shape (3, n); O(K) a page.
@@ -110,16 +128,13 @@ class PageValues(Protocol):
         As long as those hold no crawl value is more than g + h d² below its parabola when d seconds have passed. None
         where that is not known.
         """
+        return None
 
     def crossings(self, values: FloatArray, after: float, where: BoolArray) -> FloatArray:
         """Return `PageValue.crossing` of the pages in `where`, with one of `values` for each of these.
 
         O(K log T) a page.
         """
-
-    @property
-    def steady(self) -> BoolArray:
-        """Whether each value is the same at all times; O(n)."""
 
 
 class CrawlValues(Protocol):
@@ -133,6 +148,7 @@ class CrawlValues(Protocol):
 
         Without compiled code it takes as long as to find all the rest.
         """
+        return None
 
     def many(self, pages: IndexArray, signals: Any = None) -> PageValues:
         """Return the crawl values of pages as things stand, from `signals_of` if that was found just before.
@@ -145,6 +161,7 @@ class CrawlValues(Protocol):
 
         inf where that cannot be said: it serves pages that have just been crawled.
         """
+        return self.one(page).bound(until)
 
     def hears(self, page: int) -> bool:
         """Whether one more ChangeSignal changes what a page is worth; O(1)."""
@@ -163,6 +180,7 @@ class CrawlValues(Protocol):
     @property
     def few(self) -> int:
         """Up to how many pages are dealt with faster one by one than together; O(1)."""
+        return 1
 
 
 def as_bytes(*columns: npt.NDArray[Any]) -> npt.NDArray[np.void]:

@@ -13,7 +13,7 @@ from crawlsched.compiling import Compilable
 from crawlsched.crawl_value import bounds
 from crawlsched.crawl_value.evaluation import ELEMENTS
 from crawlsched.estimators import page_precision
-from crawlsched.frontier import PageValue
+from crawlsched.frontier import PageValue, PageValues
 from crawlsched.frontier.candidates.candidates import LOOPS as CANDIDATE_LOOPS
 from crawlsched.planner.values import compiled_batch_loops, plug_in_loops
 from crawlsched.planner.values.compiled_batch_loops import SIGNALLED, STEADY
@@ -32,7 +32,7 @@ LOOPS = Compilable(
 )
 
 
-class GatheredValues:
+class GatheredValues(PageValues):
     """Crawl values of several pages of all kinds.
 
     Parameters
@@ -67,15 +67,10 @@ class GatheredValues:
         self._one_of = one_of
         self._grid = grid
         self._pages = pages
+        self.steady: BoolArray = kinds == STEADY
         self._columns = kinds, steady_values, weights, grid.rates, crawled_at, importance, signals
         # When the last parabolas began, and the values, slopes and curvatures there.
         self._known: tuple[float, FloatArray] | None = None
-
-    @property
-    def steady(self) -> BoolArray:
-        """Whether each value is the same at all times."""
-        steady: BoolArray = self._columns[0] == STEADY
-        return steady
 
     def at(self, now: float) -> FloatArray:
         """Return the crawl values at a time."""
@@ -103,18 +98,11 @@ class GatheredValues:
         found: tuple[int, float, float, float, float] = LOOPS.best(*self._columns, bounds, rows, now)
         return found
 
-    def prepare(self, after: float, above: float, by: float) -> bool:
-        """Return False: compiled code is in use."""
-        return False
-
     def parabolas(self, after: float, until: float, above: float = -inf, by: float = inf) -> FloatArray:
         """Return value, slope and half curvature of parabolas that no crawl value exceeds, shape (3, n)."""
         terms, found = self._terms(after, until, above)
         self._known = after, terms
         return found
-
-    def shortfalls(self, rows: IndexArray) -> None:
-        """Return None: where compiled code is in use, values themselves cost little."""
 
     def crossings(self, values: FloatArray, after: float, where: BoolArray) -> FloatArray:
         """Return times before which the crawl values of the pages in `where` are below `values`; O(K log T) a page."""

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from math import inf
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from crawlsched.columns.array_types import BoolArray, FloatArray, IndexArray
 from crawlsched.crawl_value.objectives import Objective
+from crawlsched.frontier import CrawlValues, PageValue, PageValues
 from crawlsched.pages import Pages
 from crawlsched.planner.values.plug_in_values import PointValues
 from crawlsched.planner.values.posterior_values import PosteriorValues
@@ -25,7 +26,7 @@ _STEPS = 3
 _FOREVER = 1e15
 
 
-class ObjectiveValues:
+class ObjectiveValues(CrawlValues):
     """Crawl values by an objective other than freshness; see `crawlsched.frontier.CrawlValues`.
 
     Parameters
@@ -108,13 +109,6 @@ class ObjectiveValues:
         """Return the crawl value of a page as things stand; O(K)."""
         return self.many(np.array([page])).one(0)
 
-    def signals_of(self, pages: IndexArray) -> None:
-        """Return None: `many` finds what is known of announcements itself."""
-
-    def soon_at_most(self, page: int, until: float) -> float:
-        """Return what the crawl value of a page does not exceed until a time; it looks at the page's rates."""
-        return self.one(page).bound(until)
-
     def hears(self, page: int) -> bool:
         """Whether one more ChangeSignal changes what a page is worth."""
         return self._estimates.hears(page) if self._point is None else self._point.hears(page)
@@ -128,13 +122,8 @@ class ObjectiveValues:
         """How many pages are looked at together."""
         return _PORTION
 
-    @property
-    def few(self) -> int:
-        """Up to how many pages are dealt with faster one by one than together."""
-        return 1
 
-
-class Staleness:
+class Staleness(PageValues):
     """The values of several pages by an objective, μ Σ w f(α τ + q) / Δ^p; see `crawlsched.frontier.PageValues`.
 
     Parameters
@@ -198,17 +187,6 @@ class Staleness:
         rates = weights, unsignalled, change_rate
         return Staleness(self._objective, *rates, crawled_at, importance, stale, self.steady[rows])
 
-    def one_at(self, row: int, now: float) -> tuple[float, float]:
-        """Return the crawl value of one of the pages, which leaves no doubt."""
-        return self.one(row).at(now), 0.0
-
-    def best(self, bounds: FloatArray, rows: npt.NDArray[np.int32], now: float) -> None:
-        """Return None: there is no compiled code for it."""
-
-    def prepare(self, after: float, above: float, by: float) -> bool:
-        """Return False: there is nothing to prepare."""
-        return False
-
     def parabolas(self, after: float, until: float, above: float = -inf, by: float = inf) -> FloatArray:
         """Return value, slope and half curvature of parabolas that no crawl value exceeds, shape (3, n)."""
         found = np.empty((3, self.steady.size))
@@ -216,9 +194,6 @@ class Staleness:
         steepest = self._objective.steepest(self._expected(after), self._expected(until))
         found[2] = np.where(self.steady, 0.0, 0.5 * np.vecdot(self._scaled * self._columns[1] ** 2, steepest))
         return found * np.where(self.steady, 1.0, _SLACK)
-
-    def shortfalls(self, rows: IndexArray) -> None:
-        """Return None: that is not known."""
 
     def crossings(self, values: FloatArray, after: float, where: BoolArray) -> FloatArray:
         """Return times before which the crawl values of the pages in `where` are below `values`."""
@@ -242,28 +217,18 @@ class Staleness:
         return times
 
 
-class ObjectiveValue(NamedTuple):
+class ObjectiveValue(PageValue):
     """`Staleness` of one page; see `crawlsched.frontier.PageValue`."""
 
-    values: Staleness
+    __slots__ = ("_values", "steady")
 
-    @property
-    def steady(self) -> bool:
-        """Whether the value is the same at all times."""
-        return self.values.steady.item(0)
-
-    @property
-    def doubt(self) -> float:
-        """There is none."""
-        return 0.0
+    def __init__(self, values: Staleness) -> None:
+        self._values = values
+        self.steady = values.steady.item(0)
 
     def at(self, now: float) -> float:
         """Return the crawl value at a time."""
-        return self.values.at(now).item(0)
-
-    def exact(self, now: float) -> float:
-        """Return the crawl value."""
-        return self.at(now)
+        return self._values.at(now).item(0)
 
     def bound(self, until: float, rough: bool = False) -> float:
         """Return what the crawl value does not exceed until a time."""
@@ -271,9 +236,9 @@ class ObjectiveValue(NamedTuple):
 
     def parabola(self, after: float, until: float) -> tuple[float, float, float]:
         """Return value, slope and half curvature of a parabola that the crawl value does not exceed until a time."""
-        value, slope, curvature = self.values.parabolas(after, until)[:, 0].tolist()
+        value, slope, curvature = self._values.parabolas(after, until)[:, 0].tolist()
         return value, slope, curvature
 
     def crossing(self, value: float, after: float) -> float:
         """Return a time before which the crawl value is below `value`, at least `after`; inf if it is for ever."""
-        return self.values.crossings(np.array([value]), after, np.ones(1, bool)).item(0)
+        return self._values.crossings(np.array([value]), after, np.ones(1, bool)).item(0)

@@ -17,6 +17,7 @@ from crawlsched.bandwidth.even import EvenGain, refresh_rates
 from crawlsched.bandwidth.harmonic import HarmonicGain, harmonic_rates
 from crawlsched.bandwidth.poisson import PoissonGain, poisson_crawl_rates
 from crawlsched.columns.array_types import BoolArray, FloatArray, IndexArray
+from crawlsched.frontier import CrawlValues, PageValue, PageValues
 from crawlsched.pages import Pages
 
 __all__ = ["POLICIES", "PlannedValues", "RampValue", "RampValues"]
@@ -87,7 +88,7 @@ class ChangeRates(Protocol):
         """Return changes per second."""
 
 
-class PlannedValues:
+class PlannedValues(CrawlValues):
     """Crawl values by one of `POLICIES`; see `crawlsched.frontier.CrawlValues`.
 
     Parameters
@@ -195,13 +196,6 @@ class PlannedValues:
         """Return the crawl value of a page as things stand."""
         return self.many(np.array([page])).one(0)
 
-    def signals_of(self, pages: IndexArray) -> None:
-        """Return None: announcements do not count."""
-
-    def soon_at_most(self, page: int, until: float) -> float:
-        """Return what the crawl value of a page does not exceed until a time."""
-        return self.one(page).bound(until)
-
     def hears(self, page: int) -> bool:
         """Return False: announcements do not count."""
         return False
@@ -214,11 +208,6 @@ class PlannedValues:
     def portion(self) -> int:
         """How many pages are looked at together."""
         return _PORTION
-
-    @property
-    def few(self) -> int:
-        """Up to how many pages are dealt with faster one by one than together."""
-        return 1
 
 
 def _exponential(pages: IndexArray, n_crawls: npt.NDArray[np.integer]) -> FloatArray:
@@ -233,7 +222,7 @@ def _exponential(pages: IndexArray, n_crawls: npt.NDArray[np.integer]) -> FloatA
     return draws
 
 
-class RampValues:
+class RampValues(PageValues):
     """Values that are low until a time, and from then on rise by so much a second; `crawlsched.frontier.PageValues`.
 
     Parameters
@@ -263,17 +252,6 @@ class RampValues:
         """Return the crawl values of some of the pages."""
         return RampValues(self._ramps[:, rows])
 
-    def one_at(self, row: int, now: float) -> tuple[float, float]:
-        """Return the crawl value of one of the pages, which leaves no doubt."""
-        return self.one(row).at(now), 0.0
-
-    def best(self, bounds: FloatArray, rows: npt.NDArray[np.int32], now: float) -> None:
-        """Return None: there is no compiled code for it."""
-
-    def prepare(self, after: float, above: float, by: float) -> bool:
-        """Return False: there is nothing to prepare."""
-        return False
-
     def parabolas(self, after: float, until: float, above: float = -inf, by: float = inf) -> FloatArray:
         """Return value, slope and half curvature of lines that no crawl value exceeds, shape (3, n)."""
         release, _, _, slope = self._ramps
@@ -284,42 +262,24 @@ class RampValues:
         found[1] = np.where((release <= after) & (slope > 0.0), slope * _SLACK, 0.0)
         return found
 
-    def shortfalls(self, rows: IndexArray) -> None:
-        """Return None: that is not known."""
-
     def crossings(self, values: FloatArray, after: float, where: BoolArray) -> FloatArray:
         """Return times before which the crawl values of the pages in `where` are below `values`."""
         rows = np.flatnonzero(where).tolist()
         return np.array([self.one(row).crossing(value, after) for row, value in zip(rows, values, strict=True)])
 
 
-class RampValue(NamedTuple):
+class RampValue(PageValue):
     """`RampValues` for one page; see `crawlsched.frontier.PageValue`."""
 
-    release: float
-    early: float
-    base: float
-    slope: float
-
-    @property
-    def steady(self) -> bool:
-        """Whether the value is the same at all times."""
-        return self.slope == 0.0 and (self.release == -inf or self.early == self.base)
-
-    @property
-    def doubt(self) -> float:
-        """There is none."""
-        return 0.0
+    def __init__(self, release: float, early: float, base: float, slope: float) -> None:
+        self.release, self.early, self.base, self.slope = release, early, base, slope
+        self.steady = slope == 0.0 and (release == -inf or early == base)
 
     def at(self, now: float) -> float:
         """Return the crawl value at a time."""
         if now < self.release:
             return self.early
         return self.base + self.slope * (now - self.release) if self.slope > 0.0 else self.base
-
-    def exact(self, now: float) -> float:
-        """Return the crawl value."""
-        return self.at(now)
 
     def bound(self, until: float, rough: bool = False) -> float:
         """Return what the crawl value does not exceed until a time."""

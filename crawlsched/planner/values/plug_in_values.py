@@ -12,7 +12,7 @@ from crawlsched.columns.array_types import BoolArray, FloatArray, IndexArray
 from crawlsched.compiling import Compilable
 from crawlsched.crawl_value.evaluation import ELEMENTS, evaluate
 from crawlsched.estimators import LearnedRates
-from crawlsched.frontier import PageValue
+from crawlsched.frontier import CrawlValues, PageValue, PageValues
 from crawlsched.frontier.candidates.candidates import LOOPS as CANDIDATE_LOOPS
 from crawlsched.pages import Pages
 from crawlsched.planner.values import plug_in_loops
@@ -97,7 +97,7 @@ class _HasKnownRates(Protocol):
     learned: LearnedRates | None
 
 
-class PointValues:
+class PointValues(CrawlValues):
     """Crawl values by one of the papers' rules, with known rates or else with the posterior's means.
 
     Parameters
@@ -181,9 +181,6 @@ class PointValues:
             self._estimates.parameters.discovery_horizon,
         )
 
-    def signals_of(self, pages: IndexArray) -> None:
-        """Return None: what is known of announcements stands beside the other rates."""
-
     def many(self, pages: IndexArray, signals: None = None) -> RuleValues:
         """Return the crawl values of pages as things stand."""
         if LOOPS.compiled:
@@ -238,7 +235,7 @@ class PointValues:
         return np.stack([change_rate, (signal_rate - false) / change_rate, false])
 
 
-class RuleValues:
+class RuleValues(PageValues):
     """The values of several pages by a rule; see `crawlsched.frontier.PageValues`.
 
     Parameters
@@ -255,15 +252,10 @@ class RuleValues:
         self._max_terms = rule.max_terms
         self._columns = columns
         self._horizon = horizon
+        self.steady: BoolArray = (columns[7] == -np.inf) | (columns[8] == 0.0)
         # Of the last parabolas without compiled code: when they begin, values, slopes and bounds on the slopes' slopes.
         self._known: tuple[float, tuple[FloatArray, FloatArray, FloatArray]] | None = None
         self._until = -inf  # they hold
-
-    @property
-    def steady(self) -> BoolArray:
-        """Whether each value is the same at all times."""
-        steady: BoolArray = (self._columns[7] == -np.inf) | (self._columns[8] == 0.0)
-        return steady
 
     def at(self, now: float) -> FloatArray:
         """Return the crawl values at a time."""
@@ -312,10 +304,6 @@ class RuleValues:
         found: tuple[int, float, float, float, float]
         found = LOOPS.point_best(self._columns, self._max_terms, bounds, rows, now)
         return found
-
-    def prepare(self, after: float, above: float, by: float) -> bool:
-        """Return False: `parabolas` takes no longer than the rest of what is done with a page."""
-        return False
 
     def parabolas(self, after: float, until: float, above: float = -inf, by: float = inf) -> FloatArray:
         """Return value, slope and half curvature of parabolas that no crawl value exceeds, shape (3, n)."""
@@ -390,7 +378,7 @@ def _point_value(
     return PointValue(change_rate, alpha, gamma, kappa, rule.max_terms, evidence, crawled_at, importance)
 
 
-class PointValue:
+class PointValue(PageValue):
     """The value of one page by a rule; see `crawlsched.frontier.PageValue`.
 
     Parameters
@@ -409,7 +397,6 @@ class PointValue:
 
     __slots__ = ("_change_rate", "_crawled_at", "_evidence", "_importance", "_natural")
     steady = False
-    doubt = 0.0
 
     def __init__(
         self,
@@ -433,10 +420,6 @@ class PointValue:
         stale = self._natural[0] * max(now - self._crawled_at, 0.0) + self._evidence
         value: float = ELEMENTS.element_terms(stale, *self._natural)[0] * self._importance
         return min(value, HIGHEST)
-
-    def exact(self, now: float) -> float:
-        """Return the crawl value: compiled or not, it is the same to the last bit."""
-        return self.at(now)
 
     def bound(self, until: float, rough: bool = False) -> float:
         """Return what the crawl value does not exceed until a time."""

@@ -20,12 +20,9 @@ from crawlsched.crawl_value.integrals import LARGEST_EXPONENT
 __all__ = [
     "EXAMPLES",
     "growing_crossing",
-    "growing_crossings",
-    "growing_many",
     "growing_terms",
     "growing_value",
     "signalled_bounds",
-    "signalled_many",
     "signalled_terms",
 ]
 
@@ -164,30 +161,6 @@ def _dot(table: Rows, row: int, weights: Row) -> float:
     return (first + second) + (third + fourth)
 
 
-def growing_many(weights: Rows, rates: Row, elapsed: Row, value: Row, curvature: Row) -> None:
-    """Set values, and slopes by τ²/2, of many pages without ChangeSignals, per unit of importance."""
-    for n in range(len(elapsed)):
-        value[n], curvature[n] = growing_terms(weights[n], rates, elapsed[n])
-
-
-def growing_crossings(
-    weights: Rows, rates: Row, elapsed: Row, gains: Rows, slopes: Rows, aims: Row, since: Row, found: Row
-) -> None:
-    """Set what `growing_crossing` returns, for many pages."""
-    for n in range(len(aims)):
-        found[n] = growing_crossing(weights[n], rates, elapsed, gains, slopes, aims[n], since[n])
-
-
-def signalled_many(
-    weights: Rows, rates: Row, elapsed: Row, evidence: Row, signal_rate: Row, signal_weight: Row, found: Rows
-) -> None:
-    """Set what `signalled_terms` returns, for many pages, shape (3, n)."""
-    for n in range(len(elapsed)):
-        found[0, n], found[1, n], found[2, n] = signalled_terms(
-            weights[n], rates, elapsed[n], evidence[n], signal_rate[n], signal_weight[n]
-        )
-
-
 _ROW, _ROWS, _TIMES = np.full(2, 0.5), np.full((2, 2), 0.5), np.array([0.5, 2.0])
 #: Arguments of the functions that are called from outside, as numba is to compile them.
 EXAMPLES = {
@@ -196,7 +169,4 @@ EXAMPLES = {
     "signalled_bounds": (_ROW, _ROW, 1.0, 1.0, 1.0, 1.0),
     "signalled_terms": (_ROW, _ROW, 1.0, 1.0, 1.0, 1.0),
     "growing_crossing": (_ROW, _ROW, _TIMES, _ROWS, _ROWS, 1.0, 1.0),
-    "growing_many": (_ROWS, _ROW, _ROW, _ROW.copy(), _ROW.copy()),
-    "growing_crossings": (_ROWS, _ROW, _TIMES, _ROWS, _ROWS, _ROW, _ROW, _ROW.copy()),
-    "signalled_many": (_ROWS, _ROW, _ROW, _ROW, _ROW, _ROW, np.empty((3, 2))),
 }

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from crawlsched.columns.array_types import BoolArray, FloatArray, IndexArray
 from crawlsched.estimators import Posterior
-from crawlsched.frontier import PageValue, PageValues
+from crawlsched.frontier import CrawlValues, PageValue, PageValues
 from crawlsched.pages import Pages
 from crawlsched.planner.evidence.announcements import PageSignals
 from crawlsched.planner.evidence.further_sources import FurtherSources
@@ -63,7 +63,7 @@ class Signals(NamedTuple):
     heard: FloatArray
 
 
-class PosteriorValues(PageSignals):
+class PosteriorValues(PageSignals, CrawlValues):
     """The posterior crawl value (design, section 4): the expectation of the crawl value over what is still possible.
 
     Parameters
@@ -342,7 +342,7 @@ def _rows_within(part: BoolArray, rows: IndexArray) -> IndexArray:
     return within
 
 
-class MixedValues:
+class MixedValues(PageValues):
     """Crawl values of several pages of different kinds.
 
     Parameters
@@ -384,14 +384,6 @@ class MixedValues:
             if chosen.any():
                 parts.append((chosen, members.some(_rows_within(part, rows[chosen]))))
         return MixedValues(self.steady[rows], self._values[rows], parts)
-
-    def one_at(self, row: int, now: float) -> tuple[float, float]:
-        """Return the crawl value of one of the pages, and the doubt that it leaves."""
-        value = self.one(row)
-        return value.at(now), value.doubt
-
-    def best(self, bounds: FloatArray, rows: npt.NDArray[np.int32], now: float) -> None:
-        """Return None: there is no compiled code for it."""
 
     def prepare(self, after: float, above: float, by: float) -> bool:
         """Do a part of what `parabolas` with these arguments then goes on from; return whether to do another one."""

@@ -7,7 +7,6 @@ from math import inf, sqrt
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from crawlsched.columns.array_types import BoolArray, FloatArray, IndexArray
 from crawlsched.compiling import Compilable
@@ -16,6 +15,7 @@ from crawlsched.crawl_value.bounds import noisy_bounds
 from crawlsched.crawl_value.elements import element_terms
 from crawlsched.crawl_value.evaluation import COMPILED_FROM, ELEMENTS
 from crawlsched.crawl_value.terms import noisy_terms
+from crawlsched.frontier import PageValue, PageValues
 from crawlsched.planner.values import posterior_loops
 from crawlsched.planner.values.plug_in_loops import tangent_wait
 
@@ -155,21 +155,16 @@ def highest_gain(elapsed: float) -> float:
     return _STEEPEST * elapsed if elapsed > 0.0 else 0.0
 
 
-class SteadyValue:
+class SteadyValue(PageValue):
     """A crawl value that does not depend on time: of a page never crawled, or of no importance."""
 
     __slots__ = ("_value",)
     steady = True
-    doubt = 0.0
 
     def __init__(self, value: float) -> None:
         self._value = value
 
     def at(self, now: float) -> float:
-        """Return the crawl value."""
-        return self._value
-
-    def exact(self, now: float) -> float:
         """Return the crawl value."""
         return self._value
 
@@ -186,7 +181,7 @@ class SteadyValue:
         return inf
 
 
-class GrowingValue:
+class GrowingValue(PageValue):
     """The posterior crawl value of one page without ChangeSignals, V(τ) = μ Σ w_k (1 - (1 + r_k τ) exp(-r_k τ)) / r_k.
 
     Parameters
@@ -202,7 +197,6 @@ class GrowingValue:
 
     __slots__ = ("_crawled_at", "_grid", "_importance", "_weights")
     steady = False
-    doubt = 0.0
 
     def __init__(self, grid: Grid, weights: FloatArray, crawled_at: float, importance: float) -> None:
         self._grid = grid
@@ -217,10 +211,6 @@ class GrowingValue:
             return 0.0
         value: float = LOOPS.growing_value(*self._grid.beside(self._weights), elapsed) * self._importance
         return value if value > 0 else 0.0
-
-    def exact(self, now: float) -> float:
-        """Return the crawl value: compiled or not, it is the same to the last bit."""
-        return self.at(now)
 
     def bound(self, until: float, rough: bool = False) -> float:
         """Return what the crawl value does not exceed until then."""
@@ -262,7 +252,7 @@ class GrowingValue:
         return max(after, self._crawled_at + elapsed * (1 - 1e-9))
 
 
-class GrowingValues:
+class GrowingValues(PageValues):
     """`GrowingValue` for many pages at once.
 
     Parameters
@@ -279,7 +269,7 @@ class GrowingValues:
         self._importance = importance
         self.steady: BoolArray = np.zeros(crawled_at.size, bool)
         # Of the last parabolas: when they begin, `_terms` there, and until when they hold.
-        self._known: tuple[float, FloatArray, FloatArray, FloatArray | None] | None = None
+        self._known: tuple[float, FloatArray, FloatArray, FloatArray] | None = None
         self._until = -inf
 
     def at(self, now: float) -> FloatArray:
@@ -298,13 +288,6 @@ class GrowingValues:
         """Return the crawl values of some of the pages."""
         return GrowingValues(self._grid, self._weights[rows], self._crawled_at[rows], self._importance[rows])
 
-    def one_at(self, row: int, now: float) -> tuple[float, float]:
-        """Return the crawl value of one of the pages, and the doubt that it leaves."""
-        return self.one(row).at(now), 0.0
-
-    def best(self, bounds: FloatArray, rows: npt.NDArray[np.int32], now: float) -> None:
-        """Return None: there is no compiled code for it."""
-
     def prepare(self, after: float, above: float, by: float) -> bool:
         """Do what `parabolas` with these arguments then goes on from; return whether that was still to be done."""
         before = self._known
@@ -320,31 +303,25 @@ class GrowingValues:
             value * self._importance, curvature * elapsed, curvature, self._importance * (until - self._crawled_at)
         )
 
-    def _know(self, after: float) -> tuple[float, FloatArray, FloatArray, FloatArray | None]:
+    def _know(self, after: float) -> tuple[float, FloatArray, FloatArray, FloatArray]:
         """Return a time and `_terms` there, which are kept."""
         if self._known is None or self._known[0] != after:
             self._known = after, *self._terms(after)
         return self._known
 
-    def _terms(self, now: float) -> tuple[FloatArray, FloatArray, FloatArray | None]:
-        """Return crawl values, and their slopes by τ²/2, per unit of importance; and r exp(-r τ) of numpy."""
+    def _terms(self, now: float) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return crawl values, and their slopes by τ²/2, per unit of importance; and r exp(-r τ)."""
         rates, elapsed = self._grid.rates, np.maximum(now - self._crawled_at, 0.0)
-        if LOOPS.compiled:
-            value, curvature = np.empty((2, elapsed.size))
-            LOOPS.growing_many(self._weights, rates, elapsed, value, curvature)
-            return value, curvature, None
         values, lost = gain_and_slope(elapsed[:, np.newaxis], rates)
         lost += 1.0
         lost *= rates
         return np.vecdot(self._weights, values), np.vecdot(self._weights, lost), lost
 
     def shortfalls(self, rows: IndexArray) -> FloatArray | None:
-        """Return how far some crawl values may be below the last parabolas; O(K) a page, None of compiled code."""
+        """Return how far some crawl values may be below the last parabolas; O(K) a page."""
         if self._known is None:
             return None
         after, value, curvature, fading = self._known
-        if fading is None:
-            return None
         crawled_at, importance = self._crawled_at[rows], self._importance[rows]
         elapsed = np.maximum(after - crawled_at, 0.0)
         # The slope at τ + d is Σ w r (τ + d) exp(-r τ - r d), at least Σ w r τ exp(-r τ) (1 - r d).
@@ -355,12 +332,7 @@ class GrowingValues:
 
     def crossings(self, values: FloatArray, after: float, where: BoolArray) -> FloatArray:
         """Return times before which the crawl values of some pages are below `values`; O(1) a page after parabolas."""
-        grid, start, aim = self._grid, self._crawled_at[where], values / self._importance[where]
-        if LOOPS.compiled:
-            wait = np.empty(aim.size)
-            table = grid.elapsed, grid.gain, grid.slope
-            LOOPS.growing_crossings(self._weights[where], grid.rates, *table, aim, after - start, wait)
-            return np.maximum(start + wait, after)
+        start, aim = self._crawled_at[where], values / self._importance[where]
         # A tangent to V as a function of τ²/2 where the value is known reaches the level too early, and never too late.
         # To come closer takes another evaluation, which in numpy costs more than the looks that it saves.
         at, value, curvature, _ = self._known or (after, *self._terms(after))
@@ -372,7 +344,7 @@ class GrowingValues:
         return time
 
 
-class SignalledValue:
+class SignalledValue(PageValue):
     """The posterior crawl value of one page with ChangeSignals; the grid is one of unsignalled change rates α.
 
     Parameters
@@ -480,7 +452,7 @@ def _by_numpy(grid: Grid, weights: bytes, now: float, *columns: float) -> tuple[
     """Return the terms of one `SignalledValue`; pages of which the same is known are often compared by the thousand."""
     arrays = (np.array([x]) for x in columns)
     one = SignalledValues(grid, np.frombuffer(weights)[np.newaxis], *arrays)
-    terms = one.terms_by_numpy(now)
+    terms = one.terms(now)
     value, slope, curvature = (float(term) for term in terms[:3, 0])
     return value, slope, curvature
 
@@ -491,7 +463,7 @@ class _Bounds(NamedTuple):
     Attributes
     ----------
     found : ndarray, shape (4, n)
-        As of `SignalledValues.terms_by_numpy`.
+        As of `SignalledValues.terms`.
     rows : ndarray of int, shape (m,)
         Which pages might be worth enough that more has to be known of them.
     stale, value, slope : ndarray, shape (m, K)
@@ -508,7 +480,7 @@ class _Bounds(NamedTuple):
     loose: IndexArray
 
 
-class SignalledValues:
+class SignalledValues(PageValues):
     """`SignalledValue` for many pages at once; parameters are the same, one per page."""
 
     def __init__(
@@ -537,7 +509,7 @@ class SignalledValues:
 
     def at(self, now: float) -> FloatArray:
         """Return the crawl values."""
-        values: FloatArray = self._terms(now)[0]
+        values: FloatArray = self.terms(now)[0]
         return values
 
     def one(self, row: int) -> SignalledValue:
@@ -549,14 +521,6 @@ class SignalledValues:
         """Return the crawl values of some of the pages."""
         columns = self._crawled_at, self._importance, self._evidence, self._signal_rate, self._signal_weight
         return SignalledValues(self._grid, self._weights[rows], *(column[rows] for column in columns))
-
-    def one_at(self, row: int, now: float) -> tuple[float, float]:
-        """Return the crawl value of one of the pages, and the doubt that it leaves."""
-        value = self.one(row)
-        return value.at(now), value.doubt
-
-    def best(self, bounds: FloatArray, rows: npt.NDArray[np.int32], now: float) -> None:
-        """Return None: there is no compiled code for it."""
 
     def prepare(self, after: float, above: float, by: float) -> bool:
         """Do a part of what `parabolas` with these arguments then goes on from; return whether to do another one."""
@@ -573,13 +537,13 @@ class SignalledValues:
 
     def parabolas(self, after: float, until: float, above: float = -inf, by: float = inf) -> FloatArray:
         """Return value, slope and half curvature of parabolas that no crawl value exceeds, shape (3, n)."""
-        terms = self._terms_above(above, after, min(until, by)) if above > 0.0 else self._terms(after)
+        terms = self._terms_above(above, after, min(until, by)) if above > 0.0 else self.terms(after)
         self._known, self._until = (after, terms), until
         return _with_slack(terms[0], terms[1], terms[2], self._importance * (until - self._crawled_at))
 
     def shortfalls(self, rows: IndexArray) -> FloatArray | None:
-        """Return how far some crawl values may be below the last parabolas; None of compiled code."""
-        if self._known is None or self._known[1].shape[0] < 4:
+        """Return how far some crawl values may be below the last parabolas."""
+        if self._known is None:
             return None
         after, terms = self._known
         value, slope, curvature, sinking = terms.take(rows, axis=1)
@@ -597,27 +561,15 @@ class SignalledValues:
         start, terms = after, None
         if self._known is not None and self._known[0] <= after:
             start, terms = self._known
-        value, slope, curvature = (self._terms(after) if terms is None else terms)[:3, rows]
+        value, slope, curvature = (self.terms(after) if terms is None else terms)[:3, rows]
         missing = np.maximum(values - value, 0.0)
         with np.errstate(divide="ignore", invalid="ignore"):
             wait = 2.0 * missing / (slope + np.sqrt(slope * slope + 2.0 * curvature * missing))
         time: FloatArray = np.maximum(start + np.where(missing > 0, wait, 0.0) * (1 - 1e-9), after)
         return time
 
-    def _terms(self, now: float) -> FloatArray:
-        """Return crawl values, slopes in time, bounds on the slopes' slopes, and of numpy a fourth row."""
-        if LOOPS.compiled:
-            found = np.empty((3, self._crawled_at.size))
-            elapsed = np.maximum(now - self._crawled_at, 0.0)
-            columns = elapsed, self._evidence, self._signal_rate, self._signal_weight
-            LOOPS.signalled_many(self._weights, self._grid.rates, *columns, found)
-            np.maximum(found[0], 0.0, out=found[0])
-            found *= self._importance
-            return found
-        return self.terms_by_numpy(now)
-
     def _terms_above(self, above: float, now: float, by: float) -> FloatArray:
-        """Return `_terms`, where crawl values are surely not above a value by then only what these do not exceed."""
+        """Return `terms`, where crawl values are surely not above a value by then only what these do not exceed."""
         bounds = self._prepared_for(now, above, by) or self._bounds_above(above, now, by)
         self._prepared = None  # it is not kept any longer than it is of use
         if bounds.rows.size:
@@ -627,7 +579,7 @@ class SignalledValues:
         return found
 
     def _bounds_above(self, above: float, now: float, by: float) -> _Bounds:
-        """Return bounds of `_terms`, and in which rows they might be above a value by then."""
+        """Return bounds of `terms`, and in which rows they might be above a value by then."""
         rates, found = self._grid.rates, np.empty((4, self._crawled_at.size))
         stale = np.maximum(now - self._crawled_at, 0.0)[:, np.newaxis] * rates
         stale += self._evidence[:, np.newaxis]
@@ -665,8 +617,8 @@ class SignalledValues:
         slope *= rates
         found[3, rows] = np.vecdot(weights, slope)
 
-    def terms_by_numpy(self, now: float) -> FloatArray:
-        """Return the same without compiled code, and how fast the slopes may fall from then on; shape (4, n)."""
+    def terms(self, now: float) -> FloatArray:
+        """Return crawl values, slopes, bounds on the slopes' slopes, and how fast the slopes may fall; shape (4, n)."""
         rates, size = self._grid.rates, self._grid.rates.size
         found: FloatArray = np.empty((4, self._crawled_at.size))
         # Always few enough for the same code, so that a page's value does not depend on how many are asked for.
