@@ -8,7 +8,7 @@ import numpy as np
 
 from crawlsched.cli.target import Target
 from crawlsched.columns.array_types import IndexArray
-from crawlsched.planner.reports.freshness_now import fresh_now, wanted
+from crawlsched.planner.reports.freshness_now import wanted
 from crawlsched.settings import Settings
 from crawlsched.settings.page_rules import read_host_shares, read_page_rules
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from crawlsched.planner import Plan, Planner
     from crawlsched.store import Store
 
-__all__ = ["Totals", "add_up", "fresh_now", "newest_plan", "planner_of_page", "planners", "settings_of", "wanted"]
+__all__ = ["Totals", "add_up", "newest_plan", "planner_of_page", "planners", "settings_of", "wanted"]
 
 # Pages in memory at once: a quarter of a gigabyte with all that is computed of them.
 _BLOCK = 100_000
@@ -83,8 +83,7 @@ def _add(totals: Totals, planner: "Planner", rows: Any, now: float) -> None:
     rows = wanted(planner, rows)
     importance = columns.importance[rows].astype(np.float64)
     totals.importance += float(importance.sum())
-    weights = planner.values.weights(rows)
-    totals.fresh += float(np.vecdot(importance, fresh_now(planner, rows, now, weights)))
+    totals.fresh += float(np.vecdot(importance, planner.values.fresh(rows, now)))
     covered = columns.source[rows] >= 0
     source, n = columns.source[rows][covered], totals.pages_of_source.size
     totals.pages_of_source += np.bincount(source, minlength=n)[:n]

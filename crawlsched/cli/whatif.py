@@ -9,7 +9,7 @@ import numpy as np
 
 from crawlsched.cli.history_options import read_multiple
 from crawlsched.cli.picture import need_matplotlib, new_picture, save_picture
-from crawlsched.cli.planning import fresh_now, planners, wanted
+from crawlsched.cli.planning import planners, wanted
 from crawlsched.cli.stores import Stores, open_stores
 from crawlsched.cli.target import Target, common_options, find_target
 from crawlsched.cli.wording import say_count, say_duration, say_share, say_table
@@ -173,8 +173,8 @@ def _look(stores: Stores, target: Target, now: float, bandwidth: float, within: 
         importance = planner.pages.importance[rows].astype(np.float64)
         totals["pages"] += rows.size
         totals["importance"] += float(importance.sum())
-        totals["fresh"] += float(importance @ fresh_now(planner, rows, now, planner.values.weights(rows)))
-        _, weight = planner.values.signals(rows)
+        totals["fresh"] += float(importance @ planner.values.fresh(rows, now))
+        _, weight = planner.announcements.signals(rows)
         signalled = rows[weight > 0]
         signalled_pages += signalled.size
         of_these = max(1, -(-signalled.size // _SIGNALLED_SAMPLE))

@@ -2,40 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from crawlsched.columns.array_types import IndexArray
-from crawlsched.columns.number_column import NumberColumn
-from crawlsched.frontier import Pick
+from crawlsched.columns.array_types import FloatArray, IndexArray
+from crawlsched.estimators import LearnedRates
+from crawlsched.frontier import Frontier, Pick
 from crawlsched.pages import FREE
-from crawlsched.planner.knowledge import DEFAULT_GRID, Knowledge, positive
+from crawlsched.pages.intervals import Intervals, Limits
+from crawlsched.planner.announced import Announced
+from crawlsched.planner.endings import Endings
+from crawlsched.planner.knowledge import DAY, Knowledge
+from crawlsched.planner.lessons import Lessons
+from crawlsched.planner.membership import Membership
+from crawlsched.planner.options import check_intervals, check_policy, positive
+from crawlsched.planner.overrides.starvation import Rounds
 from crawlsched.planner.plans.plan import Plan
 from crawlsched.planner.plans.snapshot import Snapshot
+from crawlsched.planner.sampling import snapshot_in_parts
 from crawlsched.planner.slices import done_at_once
+from crawlsched.planner.threshold import Threshold
+from crawlsched.planner.told import Told
+from crawlsched.planner.values.plug_in_values import KnownRates
 
 __all__ = ["DEFAULT_GRID", "Planner"]
 
-
-# Pages whose likelihoods a snapshot copies at most.
-_SAMPLE = 100_000
-# Rows of a column that are looked at in one part of a snapshot: half a millisecond, and 2 MB.
-_LOOKED_AT = 2**19
-_GOLDEN = 0.6180339887498949
-# The threshold follows the values picked: down with the first of these weights for the newest, up with the second, so
-# that it stays where pages go that have waited for it. Announced ones jump over it.
-_STEP_DOWN, _STEP_UP = 0.04, 0.004
-# In ratios, of which none larger counts, as values spread over orders of magnitude.
-_LARGEST_RATIO = 4.0
-# First crawls are worth many times what any other is. They count only where so many came in a row, and nothing else.
-_FIRST_CRAWLS_IN_A_ROW = 100
+#: 32 change rates per second in equal ratios of 1.75, from once in three years to once in 3 seconds: the range of real
+#: sites, and at its fast end that of a demonstration which cannot wait.
+DEFAULT_GRID: FloatArray = np.geomspace(1 / (3 * 365 * DAY), 1 / 3, 32)
 
 
-class Planner(Knowledge):
+class Planner:
     """Decide which page to crawl, and learn from what the visit found; the only writer of `Pages`.
 
     Parameters
@@ -102,6 +102,118 @@ class Planner(Knowledge):
     1
     """
 
+    def __init__(
+        self,
+        bandwidth: float,
+        *,
+        crawl_value: str = "posterior",
+        objective: str = "freshness",
+        rates: npt.ArrayLike | None = None,
+        min_crawl_interval: float = 0.0,
+        max_crawl_interval: float | None = None,
+        interval_rules: Sequence[Limits] = (),
+        max_crawl_rounds: float | None = None,
+        discovery_horizon: float = DAY,
+        signal_delay: float = 0.0,
+        error_interval: float = 60.0,
+        gone_interval: float = DAY,
+        learned: LearnedRates | None = None,
+    ) -> None:
+        check_policy(crawl_value, objective)
+        check_intervals(min_crawl_interval, max_crawl_interval, max_crawl_rounds, signal_delay)
+        self.min_crawl_interval = min_crawl_interval
+        self.max_crawl_interval = max_crawl_interval
+        longest = np.inf if max_crawl_interval is None else max_crawl_interval
+        self.intervals = Intervals(Limits(min_crawl_interval, longest), interval_rules)
+        self.discovery_horizon = positive("discovery_horizon", discovery_horizon, "seconds")
+        error_interval = positive("error_interval", error_interval, "seconds")
+        gone_interval = positive("gone_interval", gone_interval, "seconds")
+        # Of one rate for each page, the expectation of the crawl value is the papers' most general rule.
+        rule = "greedy_ncis" if crawl_value == "posterior" and learned is not None else crawl_value
+        self.known = known = Knowledge(
+            positive("bandwidth", bandwidth, "crawls per second"),
+            DEFAULT_GRID if rates is None else rates,
+            rule,
+            objective,
+            self.intervals,
+            self.discovery_horizon,
+            learned,
+        )
+        self.rule, self.objective, self.learned = rule, objective, learned
+        self.error_interval, self.gone_interval, self.signal_delay = error_interval, gone_interval, signal_delay
+        self.pages, self.posterior, self.grid = known.pages, known.posterior, known.posterior.rates_id
+        self.further, self.own_precision, self.neighbours = known.further, known.own_precision, known.neighbours
+        self.announcements, self.in_force = known.announcements, known.in_force
+        self.values, self.crawl_values = known.values, known.crawl_values
+        self._rounds = None if max_crawl_rounds is None else Rounds(self.pages, max_crawl_rounds)
+        self._threshold = Threshold()
+        # What the parts do is called without a step in between: their docstrings say how.
+        self.at, self.rows, self.change_rates = known.at, known.rows, known.change_rates
+        self._membership = came = Membership(known)
+        self.reserve, self.add, self.remove = came.reserve, came.add, came.remove
+        self.load, self.load_further, self.load_neighbours = came.load, came.load_further, came.load_neighbours
+        self.load_learned, self.relearn = came.load_learned, came.relearn
+        self.crawled = Lessons(known).crawled
+        ended = Endings(known, error_interval, gone_interval)
+        self.failed, self.gone, self.moved, self.refused = ended.failed, ended.gone, ended.moved, ended.refused
+        self.put_off, self.take_back, self.release = ended.put_off, ended.take_back, ended.release
+        announced = Announced(known, signal_delay)
+        self.covered, self.signalled, self.announced_by = announced.covered, announced.signalled, announced.announced_by
+        told = Told(known)
+        self.set_importance, self.set_rates, self.set_intervals = (
+            told.set_importance,
+            told.set_rates,
+            told.set_intervals,
+        )
+
+    @property
+    def frontier(self) -> Frontier:
+        """The frontier; it begins with the first page."""
+        return self.known.frontier
+
+    @property
+    def bandwidth(self) -> float:
+        """Crawls per second."""
+        return self.known.bandwidth
+
+    @property
+    def now(self) -> float:
+        """The latest time that was said, POSIX seconds."""
+        return self.known.now
+
+    @property
+    def has_frontier(self) -> bool:
+        """Whether anything was said of pages or of the time."""
+        return self.known.frontier_or_none is not None
+
+    @property
+    def known_rates(self) -> KnownRates | None:
+        """Rates of pages that somebody has told."""
+        return self.known.known_rates
+
+    @property
+    def plan(self) -> Plan | None:
+        """The plan adopted last."""
+        found: Plan | None = self.known.in_force.plan
+        return found
+
+    @property
+    def clipped(self) -> int:
+        """Loaded pages whose last crawl was in the future."""
+        return self._membership.clipped
+
+    @property
+    def threshold(self) -> float:
+        """A running mean of the crawl values picked, of pages that have a copy; of first crawls if nothing else goes.
+
+        It may be set where it is known from a crawl before.
+        """
+        return self._threshold.value
+
+    @threshold.setter
+    def threshold(self, value: float) -> None:
+        self._threshold.value = value
+
     # -- picks
 
     def pick(self, now: float, host_free_at: Callable[[int, float], float]) -> Pick | None:
@@ -121,57 +233,45 @@ class Planner(Knowledge):
             Its reason is that of `Frontier.pick`.
             The page is in flight until one of `crawled`, `failed`, `gone`, `moved`, `refused`, `release`, `remove`.
         """
-        now, frontier = self.at(now), self.frontier
-        if self._work:
+        now, frontier = self.at(now), self.known.frontier
+        if self.known.work:
             self.work(now)
         if self._rounds is not None:
-            self._rounds.before_pick(frontier, self.bandwidth, now)
+            self._rounds.before_pick(frontier, self.known.bandwidth, now)
         pick = frontier.pick(now, host_free_at)
         if pick is None:
-            self._first_crawls = 0
+            self._threshold.first_crawls = 0
             return None
         page, crawl_value, reason = pick
-        self._in_flight.add(page)
+        self.known.in_flight.add(page)
         if reason == "value":
-            self._follow(crawl_value, is_first=self.pages.crawled_at.item(page) == -np.inf)
+            self._threshold.follow(crawl_value, is_first=self.pages.crawled_at.item(page) == -np.inf)
         elif reason == "forced" and self._rounds is not None and self._rounds.sent(page):
             # Pages go out of turn by force.
             pick = Pick(page, crawl_value, "overdue")
         return pick
 
-    def _follow(self, crawl_value: float, *, is_first: bool) -> None:
-        """Let the threshold follow a value that was picked: the one at which pages that have a copy go."""
-        self._first_crawls = self._first_crawls + 1 if is_first else 0
-        if is_first and not self._is_of_first_crawls and self._first_crawls < _FIRST_CRAWLS_IN_A_ROW:
-            return
-        if is_first != self._is_of_first_crawls or self.threshold <= 0.0:
-            self._is_of_first_crawls, self.threshold = is_first, crawl_value
-        else:
-            # A page that is sure to have changed can be worth thousands of times what others are: one is no trend.
-            ratio = min(max(crawl_value / self.threshold, 1 / _LARGEST_RATIO), _LARGEST_RATIO)
-            self.threshold *= ratio ** (_STEP_UP if ratio > 1.0 else _STEP_DOWN)
-
     @property
     def makes_first_copies(self) -> bool:
         """Whether the page that was worth most at the last pick had never been crawled; O(1)."""
-        return self._first_crawls > 0
+        return self._threshold.first_crawls > 0
 
     def work(self, now: float) -> bool:
         """Do one slice of what is to be done between picks; return whether there is more. About a millisecond.
 
         `pick` does it; where picks are rare it can be called at any other time too.
         """
-        if self._work:
+        if self.known.work:
             # In turn, so that announcements do not wait until all pages have adopted a plan.
-            step = self._work.popleft()
+            step = self.known.work.popleft()
             if step(self.at(now)):
-                self._work.append(step)
-        return bool(self._work)
+                self.known.work.append(step)
+        return bool(self.known.work)
 
     def hold(self, page: int) -> None:
         """Keep a page in flight although its visit has ended: it is fetched once more. `release` lets it go."""
-        self.frontier.discard(np.array([page]))
-        self._in_flight.add(page)
+        self.known.frontier.discard(np.array([page]))
+        self.known.in_flight.add(page)
 
     def catch_up(self, now: float) -> None:
         """Do all that the passing of time has brought about until now; O(pages whose time has come).
@@ -179,96 +279,49 @@ class Planner(Knowledge):
         `pick` does it too. Before the first of many picks it can be a long time, as after loading a large collection.
         """
         now = self.at(now)
-        self.frontier.advance(now)
+        self.known.frontier.advance(now)
 
     def in_flight(self, page: int) -> bool:
         """Whether a page is being visited."""
-        return page in self._in_flight
+        return page in self.known.in_flight
 
     def release_host(self, host: int) -> None:
         """Let a host that rests be asked again."""
-        if self._frontier is not None:
-            self._frontier.release_host(host)
+        if self.has_frontier:
+            self.frontier.release_host(host)
 
     def waits_for_host(self) -> bool:
         """Whether some page could go if its host did not rest."""
-        return self._frontier is not None and self._frontier.waits_for_host()
+        return self.has_frontier and self.frontier.waits_for_host()
 
     def peek(self, now: float, n: int) -> IndexArray:
         """Return up to about `n` pages that are likely to be picked next, likeliest first."""
-        return self._frontier.peek(n) if self._frontier is not None else np.empty(0, np.intp)
+        return self.frontier.peek(n) if self.has_frontier else np.empty(0, np.intp)
 
     def next_event(self, now: float) -> float:
         """Return the earliest time at which `pick` could give something, if it gives nothing now; inf: never."""
-        return self._frontier.next_event(now) if self._frontier is not None else np.inf
+        return self.frontier.next_event(now) if self.has_frontier else np.inf
 
     def force(self, pages: npt.ArrayLike, now: float) -> None:
         """Let pages go next, before anything of value; those in flight are left alone."""
         self.at(now)
         rows = np.asarray(pages, np.intp)
         self.rows(rows)
-        self.frontier.force(rows)
+        self.known.frontier.force(rows)
 
     # -- plans
 
     def set_bandwidth(self, bandwidth: float, now: float) -> None:
         """Crawl at another rate from now on: the threshold follows by itself."""
-        self.bandwidth = positive("bandwidth", bandwidth, "crawls per second")
+        self.known.bandwidth = positive("bandwidth", bandwidth, "crawls per second")
 
     def snapshot(self) -> Snapshot:
-        """Copy what `plan` needs: the rows of about 100,000 pages at most, evenly chosen.
-
-        Two comparisons of all pages, half a nanosecond each, and the copies: about 30 ms for 10,000,000 pages.
-        """
+        """Copy what `plan` needs: `snapshot_in_parts` at once."""
         return done_at_once(self.snapshot_in_parts())
 
     def snapshot_in_parts(self) -> Generator[None, None, Snapshot]:
-        """Do what `snapshot` does in parts of a few milliseconds, between which pages may be picked and crawled.
-
-        Returns
-        -------
-        generator
-            Yields after each part, and returns the snapshot.
-        """
-        columns, n = self.pages, self.pages.n
-        n_visited, sample = yield from _evenly(columns.n_crawls, n, _visited, _SAMPLE)
-        _, sources = yield from _evenly(columns.source, n, _covered, _SAMPLE)
-        likelihood = self.posterior.codes(n)[sample]
-        yield
-        hosts, importance = columns.host[sample], columns.importance[sample].astype(np.float64)
-        yield
-        further, (others, others_of) = self.further, self.further.everything()
-        covered = np.concatenate([sources, others_of])
-        source = np.concatenate([columns.source[sources], further.source[others]])
-        since = np.concatenate([columns.signalled_since[sources], further.signalled_since[others]])
-        n_total = np.concatenate([columns.n_signals_total[sources], further.n_signals_total[others]])
-        yield
-        own = self.own_precision.columns(sources)
-        judged = {
-            name: np.concatenate([column, getattr(further, name)[others]]).astype(np.float64)
-            for name, column in own.items()
-        }
-        yield
-        time = self._now if np.isfinite(self._now) else 0.0
-        return Snapshot(
-            rates=self.posterior.rates,
-            discovery_horizon=self.discovery_horizon,
-            time=time,
-            n_pages=n_visited,
-            pages=sample,
-            log_likelihood=likelihood,
-            hosts=hosts,
-            importance=importance,
-            sources=source,
-            signalled_hosts=columns.host[covered],
-            signalled_parts=columns.part[covered],
-            n_signals_total=n_total.astype(np.float64),
-            signalled_for=np.maximum(self._now - since, 0.0),
-            co_changes=self._newest_parameters.co_changes,
-            neighbour_losses=self.neighbours.losses.copy() if self.neighbours.n_visits else None,
-            objective=self.objective,
-            **judged,
-        )
+        """Return a generator that yields between parts of a few milliseconds, and returns the snapshot."""
+        return snapshot_in_parts(self.known)
 
     def adopt(self, plan: Plan, now: float, begin: int = 0) -> None:
         """Let a plan come into force, page by page in slices over the next picks.
@@ -291,15 +344,16 @@ class Planner(Knowledge):
         """
         parameters = plan.parameters(self.posterior.rates, self.discovery_horizon)
         self.at(now)
-        if self._watch.n_visits:
+        if self.known.co_changes.watch.n_visits:
             # What this planner knows is newer; only one that has just begun takes what a plan remembers.
-            parameters = replace(parameters, co_changes=self._newest_parameters.co_changes)
-        self.plan = plan
-        if not self.neighbours.n_visits and plan.neighbour_losses is not None:
-            self.neighbours.recall(plan.neighbour_losses)
-        if self._planned is not None:
-            self._planned.divide(self.bandwidth)
-        self._put_in_force(parameters, begin)
+            parameters = replace(parameters, co_changes=self.known.in_force.newest.co_changes)
+        self.known.in_force.plan = plan
+        contest = self.known.neighbours.contest
+        if not contest.n_visits and plan.neighbour_losses is not None:
+            contest.recall(plan.neighbour_losses)
+        if self.known.planned is not None:
+            self.known.planned.divide(self.known.bandwidth)
+        self.known.in_force.put(parameters, begin)
 
     # -- what is known
 
@@ -330,41 +384,3 @@ class Planner(Knowledge):
             return 0.0
         rows = np.flatnonzero(self.pages.state[: self.pages.n] != FREE)
         return float((np.ones(rows.size) / self.intervals.longest(rows)).sum())
-
-
-def _visited(n_crawls: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
-    visited: npt.NDArray[np.bool_] = n_crawls != 0
-    return visited
-
-
-def _covered(source: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
-    covered: npt.NDArray[np.bool_] = source >= 0
-    return covered
-
-
-def _evenly(
-    column: NumberColumn | npt.NDArray[Any],
-    n: int,
-    is_one: Callable[[npt.NDArray[Any]], npt.NDArray[np.bool_]],
-    most: int,
-) -> Generator[None, None, tuple[int, IndexArray]]:
-    """Return how many of the first n rows of a column are such ones, and about `most` of these at most; in parts.
-
-    They are in ascending order.
-    """
-    count, parts = 0, [slice(start, min(start + _LOOKED_AT, n)) for start in range(0, n, _LOOKED_AT)]
-    for part in parts:
-        count += int(np.count_nonzero(is_one(column[part])))
-        yield
-    if count <= 4 * most:
-        found = []
-        for part in parts:
-            found.append(part.start + np.flatnonzero(is_one(column[part])))
-            yield
-        rows = np.concatenate(found) if found else np.empty(0, np.intp)
-        return count, rows[:: max(1, -(-count // most))]
-    # One row of each stretch of equal length, at places that follow no period which pages or hosts may have.
-    length = count / most
-    stretch = np.arange(int(n / length))
-    rows = ((stretch + stretch * _GOLDEN % 1) * length).astype(np.intp)
-    return count, rows[is_one(column[rows])]

@@ -21,7 +21,7 @@ def plan_in_force(planner: Planner) -> Plan | None:
     """Return the plan adopted last, with the co-changes found since; None if there was none."""
     if planner.plan is None:
         return None
-    return replace(planner.plan, co_changes=planner._newest_parameters.co_changes)
+    return replace(planner.plan, co_changes=planner.in_force.newest.co_changes)
 
 
 def plans_in_turn(planner: Planner) -> tuple[Plan | None, ...]:
@@ -29,21 +29,22 @@ def plans_in_turn(planner: Planner) -> tuple[Plan | None, ...]:
 
     None stands for what a planner supposes before its first plan.
     """
-    before, coming, values = planner._plan_before, planner._plan_coming, planner.values
-    if planner._rule != "posterior" or coming is None or values._adopted_below is None:
+    in_force = planner.in_force
+    before, coming = in_force.plan_before, in_force.plan_coming
+    if planner.rule != "posterior" or coming is None or in_force.adopted_below is None:
         return (plan_in_force(planner),)
     if before is not None:
-        before = replace(before, co_changes=values._before.co_changes)
-    return before, replace(coming, co_changes=values.parameters.co_changes)
+        before = replace(before, co_changes=in_force.before.co_changes)
+    return before, replace(coming, co_changes=in_force.parameters.co_changes)
 
 
 def planner_facts(planner: Planner) -> dict[str, Any]:
     """Return what says whether a planner can go on with the arrays of this one, and from where, as JSON can hold it."""
-    frontier = planner._frontier
+    frontier = planner.frontier if planner.has_frontier else None
     facts = {
         "grid": planner.grid,
         "n_pages": planner.pages.n,
-        "time": planner._now if frontier is not None else None,
+        "time": planner.now if frontier is not None else None,
         "threshold": planner.threshold,
         "objective": planner.objective,
         "rules": _rules(planner),
@@ -52,7 +53,7 @@ def planner_facts(planner: Planner) -> dict[str, Any]:
         where = filed(frontier, 0)  # of no page: the arrays are large, and `planner_arrays` has them
         facts |= {
             "n_filed": _n_filed(planner),
-            "n_adopted": planner.values._adopted_below,
+            "n_adopted": planner.in_force.adopted_below,
             **{name: getattr(where, name) for name in Filed._fields[2:]},
         }
     return facts
@@ -66,8 +67,8 @@ def planner_arrays(planner: Planner) -> dict[str, npt.NDArray[Any]]:
     arrays["own_precision"] = planner.own_precision.roots[:n]
     arrays["neighbours"] = planner.neighbours.heard[:n]
     arrays["posterior"] = planner.posterior.codes(n)
-    if planner._frontier is not None:
-        where = filed(planner._frontier, n)
+    if planner.has_frontier:
+        where = filed(planner.frontier, n)
         arrays |= {"filed.place": where.place, "filed.alarm": where.alarm}
     return arrays
 
@@ -96,7 +97,6 @@ def restore_planner(
     planner.posterior.set_codes(arrays["posterior"])
     if facts.get("objective", "freshness") == planner.objective:  # else it is in other units
         planner.threshold = facts["threshold"]
-    planner._is_of_first_crawls = False
     if "filed.place" not in arrays:
         return
     if facts["n_filed"] and facts["rules"] == _rules(planner):
@@ -110,16 +110,16 @@ def _rules(planner: Planner) -> list[Any]:
     """Return what else decides where a page is filed."""
     longest, horizon = planner.max_crawl_interval, planner.discovery_horizon
     rules = [list(limits) for limits in planner.intervals.rules]
-    return [planner._rule, planner.objective, planner.min_crawl_interval, longest, horizon, *([rules] if rules else [])]
+    return [planner.rule, planner.objective, planner.min_crawl_interval, longest, horizon, *([rules] if rules else [])]
 
 
 def _n_filed(planner: Planner) -> int:
     """Return how many pages are filed by `plans_in_turn`: all or none; by the papers' rules none count as such."""
-    if planner._rule != "posterior":
+    if planner.rule != "posterior":
         return 0
-    values, in_turn = planner.values, plans_in_turn(planner)
+    in_force, in_turn = planner.in_force, plans_in_turn(planner)
     # Co-changes found before the first plan are in no plan, and go with the crawl.
-    oldest = values.parameters if len(in_turn) == 1 else values._before
+    oldest = in_force.parameters if len(in_turn) == 1 else in_force.before
     return 0 if in_turn[0] is None and oldest.co_changes else planner.pages.n
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from crawlsched.pages import ERROR, LIVE, NEW
-from crawlsched.planner.reports.freshness_now import estimated, fresh_now, wanted
+from crawlsched.planner.reports.freshness_now import estimated, wanted
 
 if TYPE_CHECKING:
     from crawlsched.refresh.refresher import Refresher
@@ -94,7 +94,7 @@ class Figures:
         fresh, importance = np.empty(rows.size), planner.pages.importance[rows].astype(np.float64)
         for start in range(0, rows.size, _AT_ONCE):
             some = rows[start : start + _AT_ONCE]
-            fresh[start : start + _AT_ONCE] = fresh_now(planner, some, now, planner.values.weights(some))
+            fresh[start : start + _AT_ONCE] = planner.values.fresh(some, now)
             yield
         estimate = estimated(fresh, importance, rows.size * every)
         counts, before, seconds = self._counted(), self._counts, now - self._since

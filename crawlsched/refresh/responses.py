@@ -199,7 +199,7 @@ class Responses:
             content.seen.is_as(given)
         if probe is not None and _is_like(probe.first, content):
             self._learn_at_once(detector, probe, content, now)
-        announced = not self._planner.values.is_silent(page)
+        announced = not self._planner.announcements.is_silent(page)
         return detector, detector.judge(content.seen, given, now, learns=probe is None, announced=announced)
 
     def _learn_at_once(self, detector: Detector, probe: Probe, content: Content, now: float) -> None:

@@ -127,7 +127,7 @@ class PlannerArm:
             recall, false = setting.recall[rows], setting.false_signal_rate[rows]
         elif setting.has_signals:
             # What announcements are worth is left to the planner: γ (1 - e^-κ) of them a second are true.
-            signal_rate, signal_weight = self._planner.values.signals(rows)
+            signal_rate, signal_weight = self._planner.announcements.signals(rows)
             true = np.minimum(signal_rate * -np.expm1(-signal_weight), change_rate)
             recall = np.divide(true, change_rate, out=np.zeros(rows.size), where=change_rate > 0)
             false = signal_rate * np.exp(-signal_weight)

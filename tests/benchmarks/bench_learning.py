@@ -241,7 +241,7 @@ def visits_until_planner_follows(
             expected += rate * (now - visited_at)
             visited_at[:] = now
             rate[::10] *= change
-            learning_rate = planner.values.parameters.learning_rate
+            learning_rate = planner.in_force.parameters.learning_rate
         pick = planner.pick(now, lambda host, time: time)
         assert pick is not None
         page = pick.page

@@ -90,9 +90,9 @@ def collection(
     planner.reserve(n)
     # What a plan would have found of announcements.
     weight, rate = -np.log1p(-PRECISION), RECALL / PRECISION * bandwidth / n
-    known = replace(planner.values.parameters, signal_weights=np.array([weight]), signal_rates=np.array([rate]))
-    planner.values.begin_adoption(known)
-    planner.values.adopt_below(None)
+    known = replace(planner.in_force.parameters, signal_weights=np.array([weight]), signal_rates=np.array([rate]))
+    planner.in_force.begin(known)
+    planner.in_force.adopt_below(None)
     if crawl_value != "posterior":
         planner.known_rates = KnownRates(RULES[crawl_value])
         planner.known_rates.set(np.array([n - 1]), *np.full((3, 1), 1.0))  # room for all at once
@@ -128,7 +128,7 @@ def collection(
     planner.catch_up(START)
     if crawl_value == "posterior":
         # A frontier that has never seen those above the threshold, to which a steady state does not come.
-        planner._frontier = None
+        planner.known.frontier_or_none = None
         planner.catch_up(START)
         for pages in pages_in_blocks(n):
             planner.frontier.file(pages, START, falling=True)

@@ -3,82 +3,103 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from math import exp
 
 import numpy as np
+import numpy.typing as npt
 
-from crawlsched.columns.array_types import BoolArray, FloatArray, IndexArray
+from crawlsched.columns.array_types import FloatArray, IndexArray
+from crawlsched.compiling import Compilable
 from crawlsched.crawl_value.sources import merge_sources
+from crawlsched.estimators import page_precision
 from crawlsched.estimators.page_precision import expected_evidence, expected_evidences
 from crawlsched.pages import Pages
+from crawlsched.planner.evidence import announcement_loops
+from crawlsched.planner.evidence.announcement_loops import LEAST_WEIGHT, SIGNALS_OF_A_RATE
 from crawlsched.planner.evidence.further_sources import FurtherSources
-from crawlsched.planner.evidence.page_precision import OwnPrecision, beta
-from crawlsched.planner.parameters.parameters import Parameters
+from crawlsched.planner.evidence.hint import NOBODY, Hint, Visit
+from crawlsched.planner.evidence.page_precision import OwnPrecision, beta, learned
+from crawlsched.planner.parameters.in_force import InForce
 
-__all__ = ["SIGNALS_OF_A_RATE", "PageSignals"]
-
-
-#: A page's signal rate is its own count of signals with so many added at the rate of its source.
-SIGNALS_OF_A_RATE = 2.0
-# With less than this a signal tells nothing, and its page is treated as one without signals.
-LEAST_WEIGHT = 1e-4
+__all__ = ["LOOPS", "Announcements"]
 
 
-class PageSignals:
-    """The announcements of pages as things stand, by the parameters in force; `PosteriorValues` adds crawl values.
+#: `crawlsched.planner.evidence.announcement_loops`.
+LOOPS = Compilable(announcement_loops, uses=(page_precision,), keeps_lock=True)
+
+
+class Announcements(Hint):
+    """The announcements of pages as things stand, by the parameters in force.
 
     Parameters
     ----------
     pages : Pages
-    parameters : Parameters
-        In force for all pages; while new ones are being adopted, those before for the pages that wait.
-    further : FurtherSources, optional
-        What sources beside its first one say of a page; nothing by default.
-    own_precision : OwnPrecision, optional
-        What visits found of the announcements of each page's first source; nothing by default.
+    in_force : InForce
+        The parameters of each page.
+    further : FurtherSources
+        What sources beside its first one say of a page.
+    own_precision : OwnPrecision
+        What visits found of the announcements of each page's first source.
 
     Notes
     -----
     What is known of the first source of a page, on its site and in its part of it, is where its own precision begins.
     """
 
-    def __init__(
-        self,
-        pages: Pages,
-        parameters: Parameters,
-        further: FurtherSources | None = None,
-        own_precision: OwnPrecision | None = None,
-    ) -> None:
+    def __init__(self, pages: Pages, in_force: InForce, further: FurtherSources, own_precision: OwnPrecision) -> None:
         self._pages = pages
-        self._further = FurtherSources(pages) if further is None else further
-        self._own = OwnPrecision(pages) if own_precision is None else own_precision
-        self.parameters = parameters
-        self._before = parameters
-        self._adopted_below: int | None = None
-        self._n_adopted = 0  # parameters, those that are being adopted among them
+        self._in_force = in_force
+        self._further = further
+        self._own = own_precision
 
-    # -- which parameters are in force
+    # -- as any hint
 
-    def begin_adoption(self, parameters: Parameters) -> None:
-        """Let new parameters be in force for no page yet."""
-        self._before, self.parameters, self._adopted_below = self.parameters, parameters, 0
-        self._n_adopted += 1
+    def evidence(self, pages: IndexArray) -> FloatArray:
+        """Return what was announced since each page's crawl, nats."""
+        _, weight, heard = self.known(pages)
+        return weight * heard
 
-    def adopt_below(self, page: int | None) -> None:
-        """Let the new parameters be in force for pages below this number; None: for all."""
-        self._adopted_below = page
-        if page is None:
-            self._before = self.parameters
+    def evidence_one(self, page: int) -> float:
+        """Return the same for one page."""
+        return self.signals_one(page)[1] * self.heard_one(page)
 
-    def parameters_of(self, page: int) -> Parameters:
-        """Return the parameters in force for a page."""
-        below = self._adopted_below
-        return self.parameters if below is None or page < below else self._before
+    def rate(self, pages: IndexArray) -> FloatArray:
+        """Return how much evidence is to be expected, nats per second."""
+        rate, weight = self.signals(pages)
+        return rate * weight
 
-    def _by_parameters(self, pages: IndexArray) -> list[tuple[Parameters, BoolArray | None]]:
-        if self._adopted_below is None:
-            return [(self.parameters, None)]
-        new = pages < self._adopted_below
-        return [(p, part) for p, part in ((self.parameters, new), (self._before, ~new)) if part.any()]
+    def visited(self, visit: Visit, evidence: float) -> npt.NDArray[np.int64]:
+        """Learn from a visit after announcements how far those of its page can be trusted."""
+        page, in_all = visit.page, visit.announced + visit.around
+
+        def found(told: float) -> tuple[float, float]:
+            # What the other sources said explains its part of what was found.
+            fresh = visit.unchanged * exp(-max(in_all - told, 0.0))
+            return (1.0, -fresh) if visit.changed else (visit.doubt, (1.0 - visit.doubt) * fresh)
+
+        if n_signals := self._pages.n_signals.item(page):
+            prior = self.precision_one(page)
+            told = self._own.evidence_one(page, *prior, float(n_signals))
+            self._own.learn(page, prior, float(n_signals), *found(told))
+        for one in self._further.counts(page)[1:]:
+            if one.n_signals:
+                prior, before = self.precision_of(page, one.source), (one.true_signals, one.false_signals)
+                of_source, against = beta(*prior)
+                told = expected_evidence(of_source + before[0], against + before[1], one.n_signals)
+                self._further.judge(one.row, *learned(prior, before, one.n_signals, *found(told)))
+        return NOBODY
+
+    def forget(self, page: int) -> None:
+        """A visit has seen whatever was announced of a page."""
+        if self._pages.n_signals.item(page):
+            self._pages.n_signals[page] = 0
+        if self._pages.further.item(page):
+            self._further.crawled(page)
+
+    def free(self, pages: IndexArray) -> None:
+        """Forget pages for good."""
+        self._further.free(pages)
+        self._own.free(pages)
 
     # -- what is known of announcements
 
@@ -88,10 +109,10 @@ class PageSignals:
         The rate is counted per page, so it is 0 before the first announcement: a page that a source names and has never
         announced is worth what it would be without the source.
         """
-        rate, weight, _ = self.announcements(pages)
+        rate, weight, _ = self.known(pages)
         return rate, weight
 
-    def announcements(self, pages: IndexArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    def known(self, pages: IndexArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return what `signals` and `heard` return."""
         columns = self._pages
         rate, weight = np.zeros((2, pages.size))
@@ -102,7 +123,7 @@ class PageSignals:
             total = columns.n_signals_total[pages].astype(np.float64)
             time = columns.crawled_at[pages] - columns.signalled_since[pages]
             counted = np.maximum(total - heard, 0.0)
-            for parameters, part in self._by_parameters(pages):
+            for parameters, part in self._in_force.by_parameters(pages):
                 rows = (sources >= 0 if part is None else (sources >= 0) & part).nonzero()[0]
                 of_group, towards = parameters.signal_quality(sources[rows], *(place[rows] for place in places))
                 true, false = self._own.betas(pages[rows], of_group, parameters.signal_strength(sources[rows]))
@@ -128,6 +149,28 @@ class PageSignals:
             heard[row] = self.counted_one(page)
         return rate, weight, heard
 
+    def gathered(self, pages: IndexArray) -> FloatArray:
+        """Return rates and weights as `known`, and evidence since the last crawl; compiled code, shape (3, n)."""
+        columns, found = self._pages, np.zeros((3, pages.size))
+        if not pages.size or columns.source[pages].max() < 0:
+            return found
+        numbers = columns.source, columns.host, columns.n_signals_total, columns.rare
+        halves = [half for number in numbers for half in (number.low, number.high)]
+        of_pages = *halves, columns.part, columns.n_signals, columns.crawled_at
+        since = (columns.rare_facts.columns["signalled_since"],)
+        for parameters, part in self._in_force.by_parameters(pages):
+            chosen = np.arange(pages.size) if part is None else np.flatnonzero(part)
+            known = parameters.signal_weights, parameters.signal_rates, parameters.signal_strengths
+            groups = parameters.signal_groups.columns
+            LOOPS.signals_known(pages, chosen, *of_pages, *since, self._own.roots, *known, *groups, found)
+        for row in np.flatnonzero(columns.further[pages]).tolist():
+            found[:, row] = self._of_several(int(pages[row]))
+        return found
+
+    def deciding(self, pages: IndexArray) -> list[npt.NDArray[np.float32]]:
+        """Return what is known of the announcements of pages beside the columns of `Pages`; see `CrawlValues`."""
+        return list(self._own.columns(pages).values())
+
     def signals_one(self, page: int) -> tuple[float, float]:
         """Return what `signals` returns, to the last bit, for one page."""
         columns = self._pages
@@ -152,7 +195,7 @@ class PageSignals:
     def source_quality_one(self, page: int, source: int) -> tuple[float, float]:
         """Return what `Parameters.signal_quality` knows of a source and a page."""
         columns = self._pages
-        return self.parameters_of(page).signal_quality_one(source, columns.host.item(page), columns.part.item(page))
+        return self._in_force.of(page).signal_quality_one(source, columns.host.item(page), columns.part.item(page))
 
     def heard(self, pages: IndexArray) -> FloatArray:
         """Return how many announcements, of the weight that `signals` gives, there were since the last crawl.
@@ -160,7 +203,7 @@ class PageSignals:
         Their evidence by the weight of one: of several that is less than their number, since how far they can be
         trusted is not known for certain.
         """
-        return self.announcements(pages)[2]
+        return self.known(pages)[2]
 
     def heard_one(self, page: int) -> float:
         """Return what `heard` returns for one page."""
@@ -200,7 +243,7 @@ class PageSignals:
         return self.source_quality_one(page, source)[0], self._strength_one(page, source)
 
     def _strength_one(self, page: int, source: int) -> float:
-        return self.parameters_of(page).signal_strength_one(source)
+        return self._in_force.of(page).signal_strength_one(source)
 
     def _of_several(self, page: int) -> tuple[float, float, float]:
         """Return signal rate, signal weight and evidence of a page that several sources cover."""

@@ -1,4 +1,4 @@
-"""Listening: which source counts for which page, and what each announcement adds to what is known."""
+"""Signal counts: which source counts for which page, and what each announcement adds to what is known."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ import numpy as np
 
 from crawlsched.columns.array_types import IndexArray
 from crawlsched.pages import FREE, Pages
-from crawlsched.planner.evidence.announcements import PageSignals
+from crawlsched.planner.evidence.announcements import Announcements
 from crawlsched.planner.evidence.coincidence import Coincidence
 from crawlsched.planner.evidence.further_sources import FurtherSources, Heard
 
-__all__ = ["Listening"]
+__all__ = ["SignalCounts"]
 
 
 _MOST = 0xFFFF
 
 
-class Listening:
+class SignalCounts:
     """Count announcements, those of the same change once.
 
     Parameters
@@ -24,7 +24,7 @@ class Listening:
     pages : Pages
     further : FurtherSources
         Rows of the pages that more than one source covers.
-    values : PageSignals
+    announcements : Announcements
         Knows what an announcement of each source is worth.
 
     Notes
@@ -37,10 +37,10 @@ class Listening:
     came in between and has seen the change.
     """
 
-    def __init__(self, pages: Pages, further: FurtherSources, values: PageSignals) -> None:
+    def __init__(self, pages: Pages, further: FurtherSources, announcements: Announcements) -> None:
         self._pages = pages
         self._further = further
-        self._values = values
+        self._announcements = announcements
         self.coincidence = Coincidence()
 
     def cover(self, rows: IndexArray, source: int, now: float) -> None:
@@ -110,7 +110,7 @@ class Listening:
             self._further.count(page, source, 1)
 
     def _weight(self, page: int, source: int) -> float:
-        return self._values.source_quality_one(page, source)[0]
+        return self._announcements.source_quality_one(page, source)[0]
 
 
 def _chance(other: Heard, since: float, at: float) -> float:

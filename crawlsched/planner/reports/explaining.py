@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
 from crawlsched.frontier import PageValue
 from crawlsched.pages import STATE_NAMES
@@ -23,14 +22,12 @@ def explain(planner: Planner, page: int, now: float) -> Explanation:
     now, rows = planner.at(now), planner.rows(page)
     pages, frontier = planner.pages, planner.frontier
     weights = planner.values.weights(rows)[0]
-    signal_rate, signal_weight = (float(column[0]) for column in planner.values.signals(rows))
+    signal_rate, signal_weight = (float(column[0]) for column in planner.announcements.signals(rows))
     unsignalled = float(weights @ planner.posterior.rates)
     announced = float(-signal_rate * np.expm1(-signal_weight))
     if planner.learned is not None:
         unsignalled = max(float(planner.learned.change_rate(rows)[0]) - announced, 0.0)
-    crawled_at, n_signals = pages.crawled_at.item(page), planner.values.heard_one(page)
-    elapsed = now - crawled_at
-    together = planner.values.co_change_evidence_one(page)
+    crawled_at = pages.crawled_at.item(page)
     low, high = (float(bound[0]) + announced for bound in interval(weights[np.newaxis], planner.posterior.rates))
     value = frontier.values.one(page)
     crawl_value = value.at(now)
@@ -47,10 +44,10 @@ def explain(planner: Planner, page: int, now: float) -> Explanation:
         precision=float(-np.expm1(-signal_weight)),
         precision_of=_learned_from(planner, page),
         recall=announced / (unsignalled + announced),
-        elapsed=elapsed,
+        elapsed=now - crawled_at,
         n_signals=sum(one.n_signals for one in planner.further.counts(page)) or pages.n_signals.item(page),
-        co_change_evidence=together,
-        expected_freshness=_freshness(planner, weights, elapsed, signal_weight * n_signals + together),
+        co_change_evidence=planner.values.evidence_around_one(page),
+        expected_freshness=float(planner.values.fresh(rows, now)[0]),
         objective=planner.objective,
         crawl_value=crawl_value,
         threshold=planner.threshold,
@@ -63,17 +60,11 @@ def explain(planner: Planner, page: int, now: float) -> Explanation:
 
 
 def _learned_from(planner: Planner, page: int) -> str:
-    pages, groups = planner.pages, planner.values.parameters_of(page).signal_groups
+    pages, groups = planner.pages, planner.in_force.of(page).signal_groups
     group = groups.of(pages.source.item(page), pages.host.item(page), pages.part.item(page))
     if group is None:
         return "source"
     return "site" if group.part == WHOLE_SITE else "part"
-
-
-def _freshness(planner: Planner, weights: npt.NDArray[np.float64], elapsed: float, evidence: float) -> float:
-    if elapsed == np.inf:
-        return 0.0
-    return float(weights @ np.exp(-planner.posterior.rates * elapsed) * np.exp(-evidence))
 
 
 def _wake_time(value: PageValue, threshold: float, now: float) -> float:
@@ -101,7 +92,7 @@ def _likely_time(planner: Planner, page: int, wake_time: float, signal_rate: flo
     if signal_rate <= 0.0:
         return likely
     rows, crawled_at = planner.rows(page), planner.pages.crawled_at[[page]]
-    heard = planner.values.heard_one(page)
+    heard = planner.announcements.heard_one(page)
     for k in range(1, _MOST_ANNOUNCED + 1):
         announced = now + (k - 0.31) / signal_rate
         if announced >= likely:

@@ -10,7 +10,7 @@ from crawlsched.columns.array_types import FloatArray
 from crawlsched.pages import ERROR, LIVE, NEW
 from crawlsched.planner.planner import Planner
 
-__all__ = ["Estimate", "estimated", "fresh_now", "wanted"]
+__all__ = ["Estimate", "estimated", "wanted"]
 
 # Of these states a fresh copy is wanted. What is gone, moved or refused has none to be had.
 _WANTED = (NEW, LIVE, ERROR)
@@ -19,19 +19,6 @@ _WANTED = (NEW, LIVE, ERROR)
 def wanted(planner: Planner, rows: Any) -> Any:
     """Return those of the pages of which a fresh copy is wanted."""
     return rows[np.isin(planner.pages.state[rows], _WANTED)]
-
-
-def fresh_now(planner: Planner, rows: Any, now: float, weights: Any) -> Any:
-    """Return the probability that each page's copy is fresh: exp(-α τ - κ n), expected over the rates α still possible.
-
-    What pages around it say counts like κ n. `weights` are the probabilities of these rates.
-    """
-    columns = planner.pages
-    _, signal_weight, heard = planner.values.announcements(rows)
-    elapsed = np.maximum(now - columns.crawled_at[rows], 0.0)
-    by_time = np.vecdot(weights, np.exp(-planner.posterior.rates * elapsed[:, np.newaxis]))
-    evidence = signal_weight * heard + planner.values.co_change_evidence(rows)
-    return by_time * np.exp(-evidence)
 
 
 class Estimate(NamedTuple):

@@ -92,7 +92,7 @@ class Outlook:
         each : float
             How many pages each of them stands for, where they are a sample.
         """
-        _, signal_weight = planner.values.signals(pages)
+        _, signal_weight = planner.announcements.signals(pages)
         edges = self._edges
         all_limits = (planner.intervals.general, *planner.intervals.rules)
         floors = [seconds for limits in all_limits for seconds in limits if 0.0 < seconds < np.inf]
@@ -191,7 +191,7 @@ class _Cells:
     """
 
     def __init__(self, planner: Planner, pages: IndexArray, edges: FloatArray, within: float | None = None) -> None:
-        rate, weight = planner.values.signals(pages)
+        rate, weight = planner.announcements.signals(pages)
         rows, times, counts, probability = _cells_of(rate * (weight > 0), edges)
         elapsed = (edges[times] + edges[times + 1]) / 2
         values = planner.crawl_values.supposing(pages[rows], -elapsed, counts).at(0.0)

@@ -27,17 +27,14 @@ def prospects(planner: Planner, pages: npt.NDArray[np.intp], now: float) -> tupl
     surplus : ndarray, shape (n,)
         What the crawl of each page gains beyond the threshold, which any crawl gains; 0 where it gains less.
     fresh : ndarray, shape (n,)
-        Importance times the probability exp(-α τ - κ n), expected over the rates α still possible, times
-        `cost_of_staleness`; 0 without a copy.
+        Importance times the probability of a fresh copy times `cost_of_staleness`; 0 without a copy.
     """
-    values, columns = planner.values, planner.pages
+    columns = planner.pages
     surplus = np.maximum(planner.frontier.values.many(pages).at(now) - planner.threshold, 0.0)
     crawled_at = columns.crawled_at[pages]
     elapsed = np.where(np.isfinite(crawled_at), np.maximum(now - crawled_at, 0.0), 0.0)
-    _, signal_weight, heard = values.announcements(pages)
-    unannounced = np.vecdot(values.weights(pages), np.exp(-planner.posterior.rates * elapsed[:, np.newaxis]))
-    fresh = unannounced * np.exp(-signal_weight * heard) * columns.importance[pages]
-    return surplus, np.where(np.isfinite(crawled_at), fresh * cost_of_staleness(planner, elapsed), 0.0)
+    fresh = planner.values.fresh(pages, now) * columns.importance[pages]
+    return surplus, fresh * cost_of_staleness(planner, elapsed)
 
 
 def cost_of_staleness(planner: Planner, elapsed: npt.ArrayLike) -> FloatArray:

@@ -54,19 +54,18 @@ def readable(planner: Planner, pages: npt.ArrayLike, now: float) -> dict[str, Fl
         return found
     of, rates = rows[known], planner.posterior.rates
     weights = planner.values.weights(of)
-    signal_rate, signal_weight, heard = planner.values.announcements(of)
+    signal_rate, signal_weight = planner.announcements.signals(of)
     announced = signal_rate * -np.expm1(-signal_weight)
     unsignalled = (weights * rates).sum(axis=1)
-    stale = np.maximum(now - crawled_at[known], 0.0)[:, np.newaxis] * rates
-    fresh = (weights * np.exp(-stale)).sum(axis=1)
+    fresh = planner.values.fresh(of, now)
     if planner.learned is not None:
         unsignalled = np.maximum(planner.learned.change_rate(of) - announced, 0.0)
-        fresh = np.exp(-unsignalled * np.maximum(now - crawled_at[known], 0.0))
+        by_age = np.exp(-unsignalled * np.maximum(now - crawled_at[known], 0.0))
+        fresh = by_age * np.exp(-planner.values.evidence(of))
     change_rate = unsignalled + announced
-    evidence = signal_weight * heard + planner.values.co_change_evidence(of)
     found["change_rate"][known] = change_rate
     found["change_rate_low"][known], found["change_rate_high"][known] = interval(weights, rates) + announced
-    found["expected_freshness"][known] = fresh * np.exp(-evidence)
+    found["expected_freshness"][known] = fresh
     told = (columns.n_signals_total[of] > 0) | (columns.further[of] > 0)
     found["precision"][known[told]] = -np.expm1(-signal_weight[told])
     found["recall"][known[told]] = announced[told] / change_rate[told]

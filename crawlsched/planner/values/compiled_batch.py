@@ -12,7 +12,6 @@ from crawlsched.columns.array_types import BoolArray, FloatArray, IndexArray
 from crawlsched.compiling import Compilable
 from crawlsched.crawl_value import bounds
 from crawlsched.crawl_value.evaluation import ELEMENTS
-from crawlsched.estimators import page_precision
 from crawlsched.frontier import PageValue, PageValues
 from crawlsched.frontier.candidates.candidates import LOOPS as CANDIDATE_LOOPS
 from crawlsched.planner.values import compiled_batch_loops, plug_in_loops
@@ -27,7 +26,7 @@ ByteArray = npt.NDArray[np.uint8]
 #: `crawlsched.planner.values.compiled_batch_loops`.
 LOOPS = Compilable(
     compiled_batch_loops,
-    uses=(ELEMENTS, page_precision, CANDIDATE_LOOPS, plug_in_loops, bounds, POSTERIOR_LOOPS),
+    uses=(ELEMENTS, CANDIDATE_LOOPS, plug_in_loops, bounds, POSTERIOR_LOOPS),
     keeps_lock=True,
 )
 

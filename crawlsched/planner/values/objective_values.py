@@ -56,21 +56,21 @@ class ObjectiveValues(CrawlValues):
         """Return the crawl values of pages as things stand; O(K) a page."""
         estimates, crawled_at = self._estimates, self._pages.crawled_at[pages]
         if self._point is not None:
-            return self._of_point(self._point, pages, crawled_at, estimates.counted(pages))
-        rate, weight, heard = estimates.announcements(pages)
-        return self._of(pages, crawled_at, weight * heard + estimates.co_change_evidence(pages), rate, weight)
+            return self._of_point(self._point, pages, crawled_at, estimates.announcements.counted(pages))
+        rate, weight, heard = estimates.announcements.known(pages)
+        return self._of(pages, crawled_at, weight * heard + estimates.evidence_around(pages), rate, weight)
 
     def supposing(self, pages: IndexArray, crawled_at: FloatArray, n_signals: npt.NDArray[Any]) -> Staleness:
         """Return the crawl values of pages if they had last been crawled then, and announced so often since."""
         if self._point is not None:
             return self._of_point(self._point, pages, crawled_at, n_signals)
-        rate, weight = self._estimates.signals(pages)
+        rate, weight = self._estimates.announcements.signals(pages)
         return self._of(pages, crawled_at, weight * n_signals, rate, weight)
 
     def _of(
         self, pages: IndexArray, crawled_at: FloatArray, evidence: FloatArray, rate: FloatArray, weight: FloatArray
     ) -> Staleness:
-        rates = self._estimates.parameters.rates
+        rates = self._estimates.in_force.parameters.rates
         announced = rate * -np.expm1(-weight)
         known = self._estimates.value_weights(pages), np.broadcast_to(rates, (pages.size, rates.size))
         return self._stale(pages, crawled_at, evidence, *known, rates + announced[:, np.newaxis])
@@ -99,7 +99,7 @@ class ObjectiveValues(CrawlValues):
         if never.any():
             # A page without a copy is worth what one is that was crawled one horizon ago, and once more has changed
             # than its rate says: it has come.
-            horizon = self._estimates.parameters.discovery_horizon
+            horizon = self._estimates.in_force.parameters.discovery_horizon
             unsignalled, change_rate = unsignalled.copy(), change_rate.copy()
             unsignalled[never] = change_rate[never] = change_rate[never] + 1.0 / horizon
             since, stale = np.where(never, -horizon, crawled_at), np.where(never, 0.0, stale)

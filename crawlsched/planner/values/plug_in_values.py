@@ -175,27 +175,27 @@ class PointValues(CrawlValues):
         return _point_value(
             self._rule,
             seen,
-            self._estimates.counted_one(page),
+            self._estimates.announcements.counted_one(page),
             columns.crawled_at.item(page),
             columns.importance.item(page),
-            self._estimates.parameters.discovery_horizon,
+            self._estimates.in_force.parameters.discovery_horizon,
         )
 
     def many(self, pages: IndexArray, signals: None = None) -> RuleValues:
         """Return the crawl values of pages as things stand."""
         if LOOPS.compiled:
-            known, horizon = self._known.known_rates, self._estimates.parameters.discovery_horizon
+            known, horizon = self._known.known_rates, self._estimates.in_force.parameters.discovery_horizon
             of, columns = self._pages, np.empty((N_ROWS, pages.size))
             rates = _NONE_KNOWN if known is None else known.columns
             counts = of.crawled_at, of.n_signals, of.further
             if LOOPS.gather_from(rates, of.importance, pages, *counts, horizon, columns) == 0:
                 return RuleValues(self._rule, columns, horizon)
         # By these rules an announcement is worth what it is, be it estimated or known; n of them n times that.
-        return self.supposing(pages, self._pages.crawled_at[pages], self._estimates.counted(pages))
+        return self.supposing(pages, self._pages.crawled_at[pages], self._estimates.announcements.counted(pages))
 
     def supposing(self, pages: IndexArray, crawled_at: FloatArray, n_signals: npt.NDArray[Any]) -> RuleValues:
         """Return the crawl values of pages if they had last been crawled then, and announced so often since."""
-        known, horizon = self._known.known_rates, self._estimates.parameters.discovery_horizon
+        known, horizon = self._known.known_rates, self._estimates.in_force.parameters.discovery_horizon
         columns = np.empty((N_ROWS, pages.size))
         rates = _NONE_KNOWN if known is None else known.columns
         if LOOPS.compiled:
@@ -222,7 +222,7 @@ class PointValues(CrawlValues):
         return seen
 
     def _estimated(self, pages: IndexArray) -> FloatArray:
-        signal_rate, signal_weight = self._estimates.signals(pages)
+        signal_rate, signal_weight = self._estimates.announcements.signals(pages)
         # An announcement says nothing of a page without a copy: its value waits for the first visit.
         signal_rate[self._pages.crawled_at[pages] == -np.inf] = 0.0
         false = signal_rate * np.exp(-signal_weight)
@@ -230,7 +230,7 @@ class PointValues(CrawlValues):
             # An estimator counts all changes: no more of them can have been announced.
             change_rate = learned.change_rate(pages)
             return np.stack([change_rate, np.minimum((signal_rate - false) / change_rate, 1.0), false])
-        unsignalled = (self._estimates.weights(pages) * self._estimates.parameters.rates).sum(axis=1)
+        unsignalled = (self._estimates.weights(pages) * self._estimates.in_force.parameters.rates).sum(axis=1)
         change_rate = unsignalled + signal_rate - false
         return np.stack([change_rate, (signal_rate - false) / change_rate, false])
 

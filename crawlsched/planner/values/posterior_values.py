@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import inf
 from typing import Any, NamedTuple
 
@@ -12,11 +13,9 @@ from crawlsched.columns.array_types import BoolArray, FloatArray, IndexArray
 from crawlsched.estimators import Posterior
 from crawlsched.frontier import CrawlValues, PageValue, PageValues
 from crawlsched.pages import Pages
-from crawlsched.planner.evidence.announcements import PageSignals
-from crawlsched.planner.evidence.further_sources import FurtherSources
-from crawlsched.planner.evidence.neighbours import Neighbours
-from crawlsched.planner.evidence.page_precision import OwnPrecision
-from crawlsched.planner.parameters.parameters import Parameters
+from crawlsched.planner.evidence.announcements import Announcements
+from crawlsched.planner.evidence.hint import Hint
+from crawlsched.planner.parameters.in_force import InForce
 from crawlsched.planner.values.compiled_batch import LOOPS as GATHERED
 from crawlsched.planner.values.compiled_batch import GatheredValues
 from crawlsched.planner.values.compiled_batch_loops import STEADY
@@ -34,8 +33,8 @@ from crawlsched.planner.values.signalled import (
 __all__ = ["MixedValues", "PosteriorValues", "Signals"]
 
 
-# Evidence that a co-change is taken to bring where no source tells: it only says how often there are further ones.
-_CO_CHANGE_WEIGHT = 1.0
+# Evidence that a further hint is taken to bring where no source tells: it only says how often there are such.
+_WEIGHT_AROUND = 1.0
 # What decides a page's crawl value, beside its host and its posterior.
 _DECIDING = ("crawled_at", "importance", "source", "n_signals", "n_signals_total", "signalled_since", "part")
 # Up to so many pages compiled code is faster one by one: a call for several takes as long as four of them.
@@ -54,7 +53,7 @@ class Signals(NamedTuple):
     rows : ndarray of int, shape (m,)
         Those of them that were ever announced.
     rate, weight, heard : ndarray, shape (m,)
-        Of these, as `PageSignals.announcements`.
+        Of these, as `Announcements.known`.
     """
 
     rows: IndexArray
@@ -63,7 +62,7 @@ class Signals(NamedTuple):
     heard: FloatArray
 
 
-class PosteriorValues(PageSignals, CrawlValues):
+class PosteriorValues(CrawlValues):
     """The posterior crawl value (design, section 4): the expectation of the crawl value over what is still possible.
 
     Parameters
@@ -71,28 +70,27 @@ class PosteriorValues(PageSignals, CrawlValues):
     pages : Pages
     posterior : Posterior
         A row per page.
-    parameters : Parameters
-        In force for all pages; while `adopted` is not None only for those before it.
-    further, own_precision
-        As for `PageSignals`.
-    neighbours : Neighbours, optional
-        What visits to the pages next in number say of a page; nothing by default.
+    in_force : InForce
+    announcements : Announcements
+    around : sequence of Hint
+        What is said of pages beside announcements.
     """
 
     def __init__(
         self,
         pages: Pages,
         posterior: Posterior,
-        parameters: Parameters,
-        further: FurtherSources | None = None,
-        own_precision: OwnPrecision | None = None,
-        neighbours: Neighbours | None = None,
+        in_force: InForce,
+        announcements: Announcements,
+        around: Sequence[Hint],
     ) -> None:
-        super().__init__(pages, parameters, further, own_precision)
+        self._pages = pages
+        self.in_force = in_force
+        self.announcements = announcements
+        self._around = tuple(around)
         self._posterior = posterior
         self._grid = Grid(posterior.rates)
         self._signalled_share = 0.0  # of the pages looked at in the last calls, those with announcements
-        self._neighbours = Neighbours(pages) if neighbours is None else neighbours
 
     # -- what is known of a page
 
@@ -106,7 +104,7 @@ class PosteriorValues(PageSignals, CrawlValues):
 
     def _weighted(self, pages: IndexArray, name: str) -> FloatArray:
         weights = np.empty((pages.size, self._grid.rates.size))
-        for parameters, part in self._by_parameters(pages):
+        for parameters, part in self.in_force.by_parameters(pages):
             rows = pages if part is None else pages[part]
             groups = parameters.groups(self._pages.host[rows])
             found = self._posterior.weights_many(rows, getattr(parameters, name), groups, parameters.learning_rate)
@@ -117,45 +115,53 @@ class PosteriorValues(PageSignals, CrawlValues):
 
     def prior_one(self, page: int) -> FloatArray:
         """Return the prior probabilities of the rates for one page, shape (K,)."""
-        parameters = self.parameters_of(page)
+        parameters = self.in_force.of(page)
         prior: FloatArray = parameters.priors[parameters.group(self._pages.host.item(page))]
         return prior
 
     def weights_one(self, page: int) -> FloatArray:
         """Return the posterior probabilities of the rates for one page, shape (K,)."""
-        return self._posterior.weights_one(page, self.prior_one(page), self.parameters_of(page).learning_rate)
+        return self._posterior.weights_one(page, self.prior_one(page), self.in_force.of(page).learning_rate)
 
     def value_weights_one(self, page: int) -> FloatArray:
         """Return what each rate counts for in the crawl value of one page, shape (K,)."""
-        parameters = self.parameters_of(page)
+        parameters = self.in_force.of(page)
         prior = parameters.value_priors[parameters.group(self._pages.host.item(page))]
         return self._posterior.weights_one(page, prior, parameters.learning_rate)
 
-    # -- what pages around a page say of it
+    # -- what is said of a page beside announcements
 
-    def co_change_evidence(self, pages: IndexArray) -> FloatArray:
-        """Return what was found on pages around them since takes off the log-probability that pages are fresh, nats."""
-        evidence = self._neighbours.evidence_of(pages)
-        for parameters, part in self._by_parameters(pages):
-            if parameters.co_changes:
-                rows = np.arange(pages.size) if part is None else np.flatnonzero(part)
-                columns = self._pages.host[pages[rows]], self._pages.crawled_at[pages[rows]]
-                evidence[rows] += parameters.co_changes.evidence(*columns)
+    def evidence_around(self, pages: IndexArray) -> FloatArray:
+        """Return what hints beside announcements take off the log-probability that pages are fresh, nats."""
+        evidence = np.zeros(pages.size)
+        for hint in self._around:
+            evidence += hint.evidence(pages)
         return evidence
 
-    def co_change_evidence_one(self, page: int) -> float:
-        """Return what `co_change_evidence` returns for one page."""
-        found, nearby = self.parameters_of(page).co_changes, self._neighbours.evidence_one(page)
-        if not found.hosts:
-            return nearby
-        return nearby + found.evidence_one(self._pages.host.item(page), self._pages.crawled_at.item(page))
+    def evidence_around_one(self, page: int) -> float:
+        """Return the same for one page."""
+        evidence = 0.0
+        for hint in self._around:
+            evidence += hint.evidence_one(page)
+        return evidence
 
-    def _co_change_rate(self, pages: IndexArray) -> FloatArray:
-        """Return how often co-changes reach pages, per second: what a fresh copy has to expect of them."""
-        rates, slowest = np.empty(pages.size), self._grid.rates.item(0)
-        for parameters, part in self._by_parameters(pages):
-            rows = np.arange(pages.size) if part is None else np.flatnonzero(part)
-            rates[rows] = parameters.co_changes.rates(self._pages.host[pages[rows]], slowest)
+    def evidence(self, pages: IndexArray) -> FloatArray:
+        """Return what all hints take off the log-probability that pages are fresh, nats."""
+        return self.announcements.evidence(pages) + self.evidence_around(pages)
+
+    def fresh(self, pages: IndexArray, now: float) -> FloatArray:
+        """Return the probability that each page's copy is fresh, 0 where there is none: E[exp(-α τ - Σ evidence)]."""
+        crawled_at = self._pages.crawled_at[pages]
+        elapsed = np.maximum(now - crawled_at, 0.0)
+        by_age = np.vecdot(self.weights(pages), np.exp(-self._grid.rates * elapsed[:, np.newaxis]))
+        found: FloatArray = by_age * np.exp(-self.evidence(pages))
+        return found
+
+    def _rate_around(self, pages: IndexArray) -> FloatArray:
+        """Return how often hints beside announcements reach pages, per second: what a fresh copy has to expect."""
+        rates = np.zeros(pages.size)
+        for hint in self._around:
+            rates += hint.rate(pages)
         return rates
 
     # -- what a page is worth
@@ -164,10 +170,10 @@ class PosteriorValues(PageSignals, CrawlValues):
         """Return what the crawl value of a page does not exceed until a time, inf if it is not known; O(1)."""
         pages = self._pages
         crawled_at = pages.crawled_at.item(page)
-        # As `is_silent`, without the call: this is asked at each visit.
+        # As `Announcements.is_silent`, without the call: this is asked at each visit.
         if crawled_at == -inf or pages.n_signals.item(page) or pages.further.item(page):
             return inf
-        if self.co_change_evidence_one(page) > 0.0:
+        if self.evidence_around_one(page) > 0.0:
             return inf
         at_most: float = pages.importance.item(page) * highest_gain(until - crawled_at)
         return at_most
@@ -179,14 +185,14 @@ class PosteriorValues(PageSignals, CrawlValues):
     def deciding(self, pages: IndexArray) -> list[npt.NDArray[Any]]:
         """Return all that the crawl values of pages depend on beside their host; see `CrawlValues`."""
         columns = self._pages
-        below = self._adopted_below
+        below, n_adopted = self.in_force.adopted_below, self.in_force.n_adopted
         return [
             self._posterior._columns["log_likelihood"][pages],
             # Which parameters are in force: they are the same ones also when the others have followed.
-            np.full(pages.size, self._n_adopted) if below is None else self._n_adopted - (pages >= below),
+            np.full(pages.size, n_adopted) if below is None else n_adopted - (pages >= below),
             *(getattr(columns, name)[pages] for name in _DECIDING),
-            *self._own.columns(pages).values(),
-            self._neighbours.evidence_of(pages),
+            *self.announcements.deciding(pages),
+            self.evidence_around(pages),
             # What further sources say stands elsewhere: such a page is like no other.
             np.where(columns.further[pages] > 0, pages + 1, 0),
         ]
@@ -208,19 +214,19 @@ class PosteriorValues(PageSignals, CrawlValues):
         pages = self._pages
         crawled_at, importance = pages.crawled_at.item(page), pages.importance.item(page)
         if crawled_at == -np.inf:
-            parameters = self.parameters_of(page)
+            parameters = self.in_force.of(page)
             return SteadyValue(parameters.new_values.item(parameters.group(pages.host.item(page))) * importance)
         if importance == 0.0:
             return SteadyValue(0.0)
         weights = self.value_weights_one(page)
         rate = weight = 0.0
         if pages.source.item(page) >= 0:
-            rate, weight = self.signals_one(page)
-        together = self.co_change_evidence_one(page)
+            rate, weight = self.announcements.signals_one(page)
+        together = self.evidence_around_one(page)
         if together > 0.0 or (weight > 0 and rate > 0):
-            evidence = weight * self.heard_one(page) + together
+            evidence = weight * self.announcements.heard_one(page) + together
             if not (weight > 0 and rate > 0):
-                rate, weight = self._co_change_rate(np.array([page])).item(0), _CO_CHANGE_WEIGHT
+                rate, weight = self._rate_around(np.array([page])).item(0), _WEIGHT_AROUND
             return SignalledValue(self._grid, weights, crawled_at, importance, evidence, rate, weight)
         return GrowingValue(self._grid, weights, crawled_at, importance)
 
@@ -231,7 +237,7 @@ class PosteriorValues(PageSignals, CrawlValues):
         rows: IndexArray = ((columns.n_signals_total[pages] > 0) | (columns.further[pages] > 0)).nonzero()[0]
         if not rows.size:
             return Signals(rows, *np.empty((3, 0)))
-        return Signals(rows, *self.announcements(pages[rows]))
+        return Signals(rows, *self.announcements.known(pages[rows]))
 
     def many(self, pages: IndexArray, signals: Signals | None = None) -> PageValues:
         """Return the crawl values of pages as things stand; O(K) a page."""
@@ -241,20 +247,20 @@ class PosteriorValues(PageSignals, CrawlValues):
             signals = self.signals_of(pages)
         heard = np.zeros(pages.size)
         heard[signals.rows] = signals.heard
-        together = self.co_change_evidence(pages)
+        together = self.evidence_around(pages)
         return self.supposing(pages, self._pages.crawled_at[pages], heard, together, signals)
 
     def _gathered(self, pages: IndexArray) -> PageValues:
         """Return what `many` returns, by compiled code."""
         columns, n = self._pages, pages.size
         importance = columns.importance[pages].astype(np.float64)
-        signals, together = self._signals_gathered(pages), self.co_change_evidence(pages)
+        signals, together = self.announcements.gathered(pages), self.evidence_around(pages)
         if together.any():
             rate, weight, evidence = signals
             reached = together > 0.0
             evidence[reached] += together[reached]
             alone = np.flatnonzero(reached & ((rate <= 0.0) | (weight == 0.0)))
-            rate[alone], weight[alone] = self._co_change_rate(pages[alone]), _CO_CHANGE_WEIGHT
+            rate[alone], weight[alone] = self._rate_around(pages[alone]), _WEIGHT_AROUND
         crawled_at, kinds = np.empty(n), np.empty(n, np.uint8)
         known = columns.crawled_at, importance, signals
         n_steady, n_silent = GATHERED.kinds_of(pages, *known, crawled_at, kinds)
@@ -264,24 +270,6 @@ class PosteriorValues(PageSignals, CrawlValues):
         self._signalled_share += (1.0 - n_silent / n - self._signalled_share) / _CALLS
         weights = self.value_weights(pages)
         return GatheredValues(self.one, self._grid, pages, kinds, values, weights, crawled_at, importance, signals)
-
-    def _signals_gathered(self, pages: IndexArray) -> FloatArray:
-        """Return signal rates, signal weights and the evidence of announcements since the last crawl, shape (3, n)."""
-        columns, found = self._pages, np.zeros((3, pages.size))
-        if not pages.size or columns.source[pages].max() < 0:
-            return found
-        numbers = columns.source, columns.host, columns.n_signals_total, columns.rare
-        halves = [half for number in numbers for half in (number.low, number.high)]
-        of_pages = *halves, columns.part, columns.n_signals, columns.crawled_at
-        since = (columns.rare_facts.columns["signalled_since"],)
-        for parameters, part in self._by_parameters(pages):
-            chosen = np.arange(pages.size) if part is None else np.flatnonzero(part)
-            known = parameters.signal_weights, parameters.signal_rates, parameters.signal_strengths
-            groups = parameters.signal_groups.columns
-            GATHERED.signals_known(pages, chosen, *of_pages, *since, self._own.roots, *known, *groups, found)
-        for row in np.flatnonzero(columns.further[pages]).tolist():
-            found[:, row] = self._of_several(int(pages[row]))
-        return found
 
     def supposing(
         self,
@@ -318,7 +306,7 @@ class PosteriorValues(PageSignals, CrawlValues):
             if together is not None:
                 evidence += together[signalled]
                 silent &= reached
-                rate[silent], weight[silent] = self._co_change_rate(pages[silent]), _CO_CHANGE_WEIGHT
+                rate[silent], weight[silent] = self._rate_around(pages[silent]), _WEIGHT_AROUND
             if signalled.all():
                 return SignalledValues(self._grid, weights, crawled_at, importance, evidence, rate, weight)
             chosen = weights[signalled], crawled_at[signalled], importance[signalled]
@@ -330,7 +318,7 @@ class PosteriorValues(PageSignals, CrawlValues):
         values = np.zeros(pages.size)
         if steady.any():
             hosts = self._pages.host[pages]
-            for parameters, part in self._by_parameters(pages):
+            for parameters, part in self.in_force.by_parameters(pages):
                 rows = np.flatnonzero(steady if part is None else steady & part)
                 values[rows] = parameters.new_values[parameters.groups(hosts[rows])] * importance[rows]
         return values

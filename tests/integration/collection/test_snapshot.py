@@ -16,8 +16,8 @@ import pytest
 from crawlsched.collection.collection import Collection, FoundPage
 from crawlsched.columns.array_file import read_arrays, read_facts, write_arrays
 from crawlsched.planner import plan
-from crawlsched.planner.knowledge import SLICE
 from crawlsched.planner.parameters.co_changes import CoChanges, HostCoChanges
+from crawlsched.planner.parameters.in_force import SLICE
 from crawlsched.settings import Settings
 from crawlsched.store import Batch, Source, Store
 from tests import children
@@ -118,7 +118,7 @@ def picks_after(folder, now, **more):
     collection = opened(folder, now, **more)
     collection.planner.frontier._check(now)
     picks = crawl(collection, now, 900)
-    collection.planner.frontier._check(collection.planner._now)
+    collection.planner.frontier._check(collection.planner.now)
     found = collection.snapshot_unusable, len(collection.planner.pages), picks
     collection.write_behind.close()
     collection.store.close()
@@ -225,11 +225,11 @@ def test_a_plan_goes_on_being_adopted_where_the_crawl_ended(left, tmp_path, n_sl
             collection = opened(folder, ENDED + 151, **patient)
             assert collection.snapshot_unusable == ""
         planner = collection.planner
-        below = planner.values._adopted_below
+        below = planner.in_force.adopted_below
         planner.frontier._check(ENDED + 151)
         found.append((below, [pick[:2] for pick in crawl(collection, ENDED + 151, 200)]))
-        planner.frontier._check(planner._now)
-        assert planner.values._adopted_below is None
+        planner.frontier._check(planner.now)
+        assert planner.in_force.adopted_below is None
         collection.write_behind.close()
         collection.store.close()
     (below, picks), (below_without_end, picks_without_end) = found
@@ -365,10 +365,10 @@ def test_another_plan_in_the_store_is_adopted_in_slices(folder):
         else:
             collection.planner.adopt(made, ENDED + 10)
         planner = collection.planner
-        assert planner.values._adopted_below == 0
+        assert planner.in_force.adopted_below == 0
         picks = [pick[:2] for pick in crawl(collection, ENDED + 10, 300)]
-        planner.frontier._check(planner._now)
-        assert planner.values._adopted_below is None
+        planner.frontier._check(planner.now)
+        assert planner.in_force.adopted_below is None
         found.append((picks, planner.plan.to_dict(collection.hosts.names)))
         collection.write_behind.close()
         collection.store.close()
@@ -394,8 +394,8 @@ def test_the_first_plan_goes_on_being_adopted_where_the_crawl_ended(tmp_path):
             collection = opened(folder, START + 1_001)
             assert collection.snapshot_unusable == ""
         planner = collection.planner
-        found.append((planner.values._adopted_below, [pick[:2] for pick in crawl(collection, START + 1_001, 200)]))
-        planner.frontier._check(planner._now)
+        found.append((planner.in_force.adopted_below, [pick[:2] for pick in crawl(collection, START + 1_001, 200)]))
+        planner.frontier._check(planner.now)
         collection.write_behind.close()
         collection.store.close()
     assert found[0] == found[1]
@@ -410,7 +410,7 @@ def test_pages_are_filed_anew_where_co_changes_were_found_before_the_first_plan(
     crawl(collection, START, 2_000)
     of_host = HostCoChanges(START, START + 1_000, np.array([START + 500]), np.array([1.1]))
     planner = collection.planner
-    planner._put_in_force(replace(planner._newest_parameters, co_changes=CoChanges({0: of_host})))
+    planner.in_force.put(replace(planner.in_force.newest, co_changes=CoChanges({0: of_host})))
     crawl(collection, START + 1_000, 3)  # too few visits for a search that would find there were none
     collection.close(START + 1_010)
     assert read_facts(snapshot_in(tmp_path))["planner"]["n_filed"] == 0

@@ -143,7 +143,7 @@ class Histories(RuleBasedStateMachine):
     @rule(times=st.integers(1, 12))
     def pick(self, times: int) -> None:
         for _ in range(times):
-            pending = bool(self.planner._work)
+            pending = bool(self.planner.known.work)
             if pending:  # a slice takes effect before the pick of which it is part
                 work = self.planner.work(self.now)
                 while work:
@@ -236,8 +236,8 @@ class Histories(RuleBasedStateMachine):
     def co_change(self, host: int, seconds: float, evidence: float) -> None:
         # As the watch over its visits puts it in force once it is found.
         edit = HostCoChanges(0.0, self.now, np.array([self.now - seconds]), np.array([evidence]))
-        found = self.planner._newest_parameters.co_changes.with_host(host, edit)
-        self.planner._put_in_force(replace(self.planner._newest_parameters, co_changes=CoChanges(found.hosts)))
+        found = self.planner.in_force.newest.co_changes.with_host(host, edit)
+        self.planner.in_force.put(replace(self.planner.in_force.newest, co_changes=CoChanges(found.hosts)))
 
     @rule(bandwidth=st.sampled_from([0.5, 5.0]))
     def set_bandwidth(self, bandwidth: float) -> None:

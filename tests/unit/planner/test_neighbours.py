@@ -60,20 +60,20 @@ def test_a_change_is_news_of_the_neighbours_as_far_as_it_came_after_their_crawl_
     crawled_at = np.zeros(40)
     crawled_at[21] = 4.0
     neighbours = Neighbours(crawled_pages(crawled_at))
-    neighbours.worth[:] = 0.5
-    told = neighbours.visited(20, 10.0, 0.8, True, expected=False).tolist()
+    neighbours.contest.best[:] = 0.5
+    told = neighbours.hear(20, 10.0, 0.8, True, expected=False).tolist()
     assert told == [page for page in range(12, 29) if page != 20]
     assert neighbours.heard[21, STRENGTH] / 255 == pytest.approx(0.48, abs=0.002)
     assert neighbours.heard[19, STRENGTH] / 255 == pytest.approx(0.8, abs=0.002)
     assert neighbours.evidence_one(21) == pytest.approx(-np.log(1 - 0.5 * 0.48), abs=1 / 64)
-    assert neighbours.evidence_of(np.array([11, 19, 20])) == pytest.approx([0, -np.log(1 - 0.5 * 0.8), 0], abs=1 / 64)
+    assert neighbours.evidence(np.array([11, 19, 20])) == pytest.approx([0, -np.log(1 - 0.5 * 0.8), 0], abs=1 / 64)
 
 
 def test_what_restless_pages_do_is_no_news() -> None:
     """A change that was nearly sure to be found says nothing of the pages next to it."""
     neighbours = Neighbours(crawled_pages(np.zeros(10)))
-    neighbours.worth[:] = 0.98
-    assert neighbours.visited(5, 10.0, 0.01, True, expected=False).size == 0
+    neighbours.contest.best[:] = 0.98
+    assert neighbours.hear(5, 10.0, 0.01, True, expected=False).size == 0
     assert not neighbours.heard.any()
 
 
@@ -83,16 +83,16 @@ def test_pages_of_other_hosts_and_pages_without_a_copy_are_no_neighbours() -> No
     pages.crawled_at[3], pages.state[3] = -np.inf, 1
     pages.state[4] = 3
     neighbours = Neighbours(pages)
-    neighbours.worth[:] = 0.5
-    assert neighbours.visited(1, 10.0, 0.9, True, expected=False).tolist() == [0, 5]
+    neighbours.contest.best[:] = 0.5
+    assert neighbours.hear(1, 10.0, 0.9, True, expected=False).tolist() == [0, 5]
 
 
 def test_neighbours_found_unchanged_after_a_change_take_it_back() -> None:
     """The share of changed ones falls from 1/2 to 1/3 and 1/4; who had heard of no change has nothing to take back."""
     neighbours = Neighbours(crawled_pages(np.zeros(8)))
-    neighbours.worth[:7] = [0.0, 0.2, 0.6, 0.6, 0.6, 0.6, 0.6]
+    neighbours.contest.best[:7] = [0.0, 0.2, 0.6, 0.6, 0.6, 0.6, 0.6]
     for page, changed in enumerate((False, True, False, False)):
-        neighbours.visited(page, 10.0, 0.9, changed, expected=False)
+        neighbours.hear(page, 10.0, 0.9, changed, expected=False)
     assert neighbours.heard[7].tolist()[:2] == [1, 2]
     assert [height(1, n) for n in range(4)] == [2, 1, 1, 0]
     assert neighbours.evidence_one(7) == pytest.approx(-np.log(1 - 0.2 * 0.9), abs=1 / 64)
@@ -101,12 +101,12 @@ def test_neighbours_found_unchanged_after_a_change_take_it_back() -> None:
 def test_a_visit_ends_what_was_heard_before_it() -> None:
     """Of a page that was just crawled nothing is known from before, by its own visit or when it is forgotten."""
     neighbours = Neighbours(crawled_pages(np.zeros(8)))
-    neighbours.worth[:] = 0.5
-    neighbours.visited(2, 10.0, 0.9, True, expected=False)
-    neighbours.visited(3, 11.0, 0.9, False, expected=False)
+    neighbours.contest.best[:] = 0.5
+    neighbours.hear(2, 10.0, 0.9, True, expected=False)
+    neighbours.hear(3, 11.0, 0.9, False, expected=False)
     neighbours.forget(4)
     neighbours.free(np.array([5]))
-    assert neighbours.evidence_of(np.arange(8)).astype(bool).tolist() == [True] * 2 + [False] * 4 + [True] * 2
+    assert neighbours.evidence(np.arange(8)).astype(bool).tolist() == [True] * 2 + [False] * 4 + [True] * 2
 
 
 def test_many_visits_stay_within_their_byte() -> None:
@@ -116,7 +116,7 @@ def test_many_visits_stay_within_their_byte() -> None:
     for visit in range(1000):
         neighbours._pages.crawled_at[0] = float(visit)
         neighbours.heard[0] = 1, 0, 255, 0
-        neighbours.visited(0, visit + 1.0, 0.9, visit % 10 > 0, expected=False)
+        neighbours.hear(0, visit + 1.0, 0.9, visit % 10 > 0, expected=False)
     changed, unchanged = (int(neighbours.heard[1, column]) for column in (CHANGED, UNCHANGED))
     assert changed < 255
     assert changed / (changed + unchanged) == pytest.approx(0.9, abs=0.02)
@@ -131,13 +131,13 @@ def test_worth_is_the_maximum_of_the_likelihood() -> None:
     for _ in range(640):
         fresh, strength = rng.uniform(0.5, 1.0), rng.uniform()
         changed = bool(rng.random() > fresh * 0.9 * (1 - 0.4 * strength))
-        neighbours.foretold(3, strength, fresh, changed)
+        neighbours.contest.foretold(3, strength, fresh, changed)
         unchanged = fresh * (1 - more_often[:, None]) * (1 - worth * strength)
         likelihood += np.log(1 - unchanged if changed else unchanged)
     likelihood[:, 1:] -= 3.0
     best = np.unravel_index(likelihood.argmax(), likelihood.shape)
-    assert neighbours.worth[3] == worth[best[1]] in (0.3, 0.4, 0.5)
-    assert not np.delete(neighbours.worth, 3).any()
+    assert neighbours.contest.best[3] == worth[best[1]] in (0.3, 0.4, 0.5)
+    assert not np.delete(neighbours.contest.best, 3).any()
 
 
 def test_pages_that_change_more_often_than_expected_are_not_blamed_on_their_neighbours() -> None:
@@ -148,8 +148,8 @@ def test_pages_that_change_more_often_than_expected_are_not_blamed_on_their_neig
         fresh = rng.uniform(0.5, 1.0)
         heard = int(rng.integers(15))
         strength = rng.uniform() if heard < 14 else 0.0
-        neighbours.foretold(heard, strength, fresh, bool(rng.random() > fresh * 0.8))
-    assert not neighbours.worth.any()
+        neighbours.contest.foretold(heard, strength, fresh, bool(rng.random() > fresh * 0.8))
+    assert not neighbours.contest.best.any()
 
 
 def test_pages_that_never_change_are_judged_apart_from_those_that_do() -> None:
@@ -168,7 +168,7 @@ def test_pages_that_never_change_are_judged_apart_from_those_that_do() -> None:
         seen[page] = now
         if visit % 64 == 0:
             planner.adopt(plan(planner.snapshot(), 1.0, previous=planner.plan), now)
-    worth = planner.neighbours.worth
+    worth = planner.neighbours.contest.best
     assert worth[:7].max() >= 0.2, worth
     assert worth[7:].max() <= 0.02, worth
     assert planner.pages.n_crawls[1:32:2].mean() < 0.7 * planner.pages.n_crawls[0:32:2].mean()
@@ -210,7 +210,7 @@ def test_numpy_and_the_loop_that_is_compiled_tell_neighbours_the_same(other_host
     by_numpy, by_rows, told = Neighbours(pages), Neighbours(pages), np.zeros(16, np.int64)
     for visit in range(1, 3001):
         if visit == 200:
-            by_numpy.worth[:] = [0.0, 0.05, 0.2, 0.3, 0.5, 0.8, 0.98, *(0.0, 0.0, 0.1, 0.0, 0.3, 0.4, 0.6)]
+            by_numpy.contest.best[:] = [0.0, 0.05, 0.2, 0.3, 0.5, 0.8, 0.98, *(0.0, 0.0, 0.1, 0.0, 0.3, 0.4, 0.6)]
         page, changed, fresh = int(rng.integers(30)), bool(rng.random() < 0.6), float(rng.random())
         columns = pages.state, pages.host.low, pages.host.high, pages.crawled_at
         columns += pages.n_crawls.low, pages.n_changes.low
@@ -219,7 +219,7 @@ def test_numpy_and_the_loop_that_is_compiled_tell_neighbours_the_same(other_host
         visit_of = page, 30, before, float(visit), changed, fresh
         says = fresh >= 5.5 / 255 if changed else bool(by_rows.heard[page, STRENGTH])
         by_rows.heard[page] = 0
-        count = heard_of(*visit_of, by_numpy.worth, *columns, by_rows.heard, told) if says else 0
+        count = heard_of(*visit_of, by_numpy.contest.best, *columns, by_rows.heard, told) if says else 0
         use_compiled(False)
         found = by_numpy.visited(page, float(visit), fresh, changed, expected=False)
         use_compiled(None)
@@ -262,29 +262,29 @@ def planner_with_sections(n_pages: int, bandwidth: float, rounds: int, check: bo
 def test_every_pick_is_the_best_page_by_what_its_neighbours_say() -> None:
     """Brute force over all pages finds nothing better, while neighbours are believed."""
     planner = planner_with_sections(48, 0.01, 20, check=True)
-    assert planner.neighbours.worth.any()
+    assert planner.neighbours.contest.best.any()
 
 
 def test_a_restart_remembers_what_neighbours_are_worth_and_what_they_said() -> None:
     """A plan, as JSON, brings what was learned; what was heard comes back either way; older plans know nothing."""
     planner = planner_with_sections(48, 0.01, 20)
     pages = np.arange(48)
-    evidence = planner.neighbours.evidence_of(pages)
+    evidence = planner.neighbours.evidence(pages)
     assert evidence.any()
     data = json.loads(json.dumps(plan_in_force(planner).to_dict()))
     restored, read = Planner(0.01), Planner(0.01)
     for again in (restored, read):
         again.adopt(Plan.from_dict(data), 0.0)
         again.work(0.0)
-        assert again.neighbours.losses == pytest.approx(planner.plan.neighbour_losses)
+        assert again.neighbours.contest.losses == pytest.approx(planner.plan.neighbour_losses)
     arrays = {name: np.array(array) for name, array in planner_arrays(planner).items()}
-    restore_planner(restored, planner_facts(planner), arrays, planner._now)
+    restore_planner(restored, planner_facts(planner), arrays, planner.now)
     columns = planner.columns(pages)
-    read.load(columns, columns["log_likelihood"], planner._now)
-    read.load_neighbours(planner.neighbours.heard[:48].copy(), planner._now)
+    read.load(columns, columns["log_likelihood"], planner.now)
+    read.load_neighbours(planner.neighbours.heard[:48].copy(), planner.now)
     for again in (restored, read):
-        assert (again.neighbours.evidence_of(pages) == evidence).all()
-        assert (again.values.many(pages).at(planner._now) == planner.values.many(pages).at(planner._now)).all()
-        again.frontier._check(planner._now)
+        assert (again.neighbours.evidence(pages) == evidence).all()
+        assert (again.values.many(pages).at(planner.now) == planner.values.many(pages).at(planner.now)).all()
+        again.frontier._check(planner.now)
     del data["neighbour_losses"]
     assert Plan.from_dict(data).neighbour_losses is None

@@ -218,7 +218,7 @@ def test_a_page_whose_announcements_become_true_is_believed_again_within_a_bound
             now = 200.0 * visit + page
             visited(planner, page, now - 100.0, changed=False, announced=False)
             visited(planner, page, now, changed=visit > n_useless)
-        reformed, honest = (-np.expm1(-planner.values.signals_one(page)[1]) for page in (0, 1))
+        reformed, honest = (-np.expm1(-planner.announcements.signals_one(page)[1]) for page in (0, 1))
         if visit == n_useless:
             assert reformed < 0.2
         if visit > n_useless and reformed >= 0.5 * honest:
@@ -266,9 +266,11 @@ def test_each_source_of_a_page_is_judged_by_itself() -> None:
             planner.crawled(page, now, True)
 
     def precision(page: int, source: int, now: float) -> float:
-        before = planner.values.counted_one(page) * planner.values.signals_one(page)[1]
+        before = planner.announcements.counted_one(page) * planner.announcements.signals_one(page)[1]
         planner.signalled([page], source, now)
-        return float(-np.expm1(before - planner.values.counted_one(page) * planner.values.signals_one(page)[1]))
+        return float(
+            -np.expm1(before - planner.announcements.counted_one(page) * planner.announcements.signals_one(page)[1])
+        )
 
     now, found = 200_000.0, np.zeros((2, 2))
     for page in (0, 1):

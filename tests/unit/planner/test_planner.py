@@ -8,7 +8,7 @@ import pytest
 
 from crawlsched.pages import ERROR, FREE, GONE, LIVE, MOVED, NEW, REFUSED
 from crawlsched.planner import Observation, Plan, Planner, Snapshot, explain, plan
-from crawlsched.planner.knowledge import SLICE
+from crawlsched.planner.parameters.in_force import SLICE
 from tests.hosts import never_rests
 
 DAY = 86_400.0
@@ -290,16 +290,16 @@ def test_a_plan_takes_effect_page_by_page() -> None:
     planner = collection(1000)
     while planner.work(7000.0):  # what the crawl has left to be done
         pass
-    before = planner.values.parameters
+    before = planner.in_force.parameters
     planner.adopt(plan(planner.snapshot(), 10.0), 7000.0)
-    assert planner.values.parameters_of(0) is before
+    assert planner.in_force.of(0) is before
     assert planner.work(7000.0)
-    assert planner.values.parameters_of(0) is not before
-    assert planner.values.parameters_of(999) is before
+    assert planner.in_force.of(0) is not before
+    assert planner.in_force.of(999) is before
     planner.frontier._check(7000.0)
     while planner.work(7000.0):
         planner.frontier._check(7000.0)
-    assert planner.values.parameters_of(999) is planner.values.parameters
+    assert planner.in_force.of(999) is planner.in_force.parameters
 
 
 def test_the_newest_of_the_plans_that_wait_is_adopted() -> None:
@@ -310,7 +310,7 @@ def test_the_newest_of_the_plans_that_wait_is_adopted() -> None:
         planner.adopt(made, 7000.0)
     while planner.work(7000.0):
         pass
-    assert planner.values.parameters.priors is third.priors
+    assert planner.in_force.parameters.priors is third.priors
 
 
 def test_a_plan_for_another_grid_is_refused() -> None:
@@ -385,7 +385,7 @@ def test_announcements_do_not_wait_until_a_plan_is_adopted() -> None:
     for _ in range(4):
         assert planner.work(2.0)
     assert planner.pages.n_signals[: 20 * SLICE].sum() == 2 * SLICE
-    assert planner.values._adopted_below == 2 * SLICE
+    assert planner.in_force.adopted_below == 2 * SLICE
 
 
 @pytest.mark.parametrize(("longest", "n_starving"), [(20.0, 0), (None, 2)])
@@ -588,7 +588,7 @@ def test_pages_that_do_not_exist_are_refused() -> None:
 
 def test_a_snapshot_of_very_many_pages_is_an_even_sample_without_periods(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of more visited pages than are copied about as many come from each host, though pages go round the hosts."""
-    monkeypatch.setattr("crawlsched.planner.planner._SAMPLE", 1000)
+    monkeypatch.setattr("crawlsched.planner.sampling._SAMPLE", 1000)
     planner, n = Planner(1.0), 20_000
     planner.load(
         {

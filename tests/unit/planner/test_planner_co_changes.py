@@ -136,7 +136,7 @@ def mass_edit(n_pages: int, watched: bool) -> tuple[Planner, np.ndarray, list[bo
     # Neighbours say much the same: here it is to be seen what the watch does.
     planner.neighbours.visited = lambda *_, **__: np.empty(0, np.int64)  # type: ignore[method-assign]
     if not watched:
-        planner._watch.visited = lambda *_: False  # type: ignore[method-assign]
+        planner.known.co_changes.watch.visited = lambda *_: False  # type: ignore[method-assign]
     host = (np.arange(n_pages) >= n_pages // 2).astype(int)
     planner.load(
         {
@@ -172,7 +172,7 @@ def test_after_a_mass_edit_the_pages_it_reached_go_first_and_stay_known_as_quiet
     watching, host, found = mass_edit(n, watched=True)
     blind, _, found_blind = mass_edit(n, watched=False)
     assert sum(found[: n // 2 + 20]) > sum(found_blind[: n // 2 + 20])
-    assert watching.values.parameters.co_changes.hosts.keys() == {0}
+    assert watching.in_force.parameters.co_changes.hosts.keys() == {0}
     edited = np.flatnonzero(host == 0)
     # By their own visits alone, without the prior.
     rate, rate_blind = (p.posterior.weights(edited) @ DEFAULT_GRID for p in (watching, blind))
@@ -182,7 +182,7 @@ def test_after_a_mass_edit_the_pages_it_reached_go_first_and_stay_known_as_quiet
 def test_co_changes_survive_in_the_plan_under_their_hosts_names() -> None:
     """A plan made plain brings them back to a process that numbers hosts otherwise, and a planner keeps its own."""
     planner, _, _ = mass_edit(120, watched=True)
-    known = planner.values.parameters.co_changes.hosts[0]
+    known = planner.in_force.parameters.co_changes.hosts[0]
     made = plan(planner.snapshot(), planner.bandwidth)
     plain = json.loads(json.dumps(made.to_dict(["a.example", "b.example"])))
     restored = Plan.from_dict(plain, {"a.example": 7, "b.example": 3}.__getitem__)
@@ -194,11 +194,11 @@ def test_co_changes_survive_in_the_plan_under_their_hosts_names() -> None:
     begun.add(7, 0.0)
     begun.adopt(restored, 1.0)
     begun.pick(2.0, never_rests)
-    assert begun.values.co_change_evidence_one(0) == pytest.approx(known.evidence.sum())
+    assert begun.values.evidence_around_one(0) == pytest.approx(known.evidence.sum())
     begun.crawled(0, 3.0, None)
     begun.pick(1e9, never_rests)
     begun.crawled(0, 1e9, False)
-    assert begun.values.co_change_evidence_one(0) == 0.0
+    assert begun.values.evidence_around_one(0) == 0.0
 
 
 def test_the_end_of_a_visit_does_not_wait_for_a_search() -> None:
@@ -209,11 +209,11 @@ def test_the_end_of_a_visit_does_not_wait_for_a_search() -> None:
         planner.crawled(page, page / 60, None)
     for page in pages.tolist():
         planner.crawled(page, 100.0 + page, changed=page >= 20)
-    assert not planner.values.parameters.co_changes
+    assert not planner.in_force.parameters.co_changes
     slices = 1
     while planner.work(160.0):
         slices += 1
-    found = planner.values.parameters.co_changes.hosts[0]
+    found = planner.in_force.parameters.co_changes.hosts[0]
     assert slices > 3
     assert found.until == 159.0
     assert float(found.times @ found.evidence / found.evidence.sum()) == pytest.approx(120.0, abs=5.0)

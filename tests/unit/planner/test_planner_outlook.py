@@ -78,10 +78,10 @@ def test_with_announcements_of_known_quality_it_is_the_optimum(signal_rate: floa
     planner.pages.signalled_since[pages] = 0.0
     planner.pages.n_signals_total[pages] = round(signal_rate * NOW)
     columns = {"signal_weights": np.full(2, signal_weight), "signal_rates": np.full(2, signal_rate)}
-    planner.values.begin_adoption(replace(planner.values.parameters, **columns))
-    planner.values.adopt_below(None)
+    planner.in_force.begin(replace(planner.in_force.parameters, **columns))
+    planner.in_force.adopt_below(None)
     unsignalled, importance = known_rates(planner)
-    rate, weight = planner.values.signals(pages)
+    rate, weight = planner.announcements.signals(pages)
     change_rate = unsignalled - rate * np.expm1(-weight)
     recall, false = 1 - unsignalled / change_rate, rate * np.exp(-weight)
     outlook = looked_at(planner)

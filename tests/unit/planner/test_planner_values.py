@@ -1,5 +1,6 @@
 """Crawl values as the frontier asks for them: exact, bounded, never late."""
 
+from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
@@ -13,8 +14,13 @@ from crawlsched.estimators import Posterior
 from crawlsched.frontier import PageValues
 from crawlsched.pages import Pages
 from crawlsched.planner import DEFAULT_GRID, Planner
-from crawlsched.planner.evidence.page_precision import COLUMNS
+from crawlsched.planner.evidence.announcements import Announcements
+from crawlsched.planner.evidence.co_changes import CoChangeHint
+from crawlsched.planner.evidence.further_sources import FurtherSources
+from crawlsched.planner.evidence.neighbours import Neighbours
+from crawlsched.planner.evidence.page_precision import COLUMNS, OwnPrecision
 from crawlsched.planner.parameters.co_changes import CoChanges, HostCoChanges
+from crawlsched.planner.parameters.in_force import InForce
 from crawlsched.planner.parameters.parameters import Parameters
 from crawlsched.planner.parameters.signal_groups import WHOLE_SITE, SignalGroup, SignalGroups
 from crawlsched.planner.values.compiled_batch import GatheredValues
@@ -56,7 +62,10 @@ def collection(seed: int, n: int = 60) -> tuple[PosteriorValues, np.ndarray]:
     together = CoChanges({1: edits})
     known = priors, np.array([1, 2, 0]), weights, rates, DEFAULT_GRID, 86_400.0, together
     parameters = Parameters(*known)
-    return PosteriorValues(pages, posterior, parameters), rows
+    in_force = InForce(parameters, pages, deque(), lambda *_: None)
+    announcements = Announcements(pages, in_force, FurtherSources(pages), OwnPrecision(pages))
+    around = Neighbours(pages), CoChangeHint(pages, in_force, deque(), DEFAULT_GRID.item(0))
+    return PosteriorValues(pages, posterior, in_force, announcements, around), rows
 
 
 @given(weights_of_rates, elapsed_times, importances)
@@ -98,10 +107,10 @@ def test_no_page_is_worth_more_soon_after_its_crawl_than_can_be_said_without_its
     planner = Planner(1.0)
     if known and crawl_value != "posterior":
         rng = np.random.default_rng(seed)
-        planner.known_rates = KnownRates(RULES[crawl_value])
+        planner.known.known_rates = KnownRates(RULES[crawl_value])
         rates = rng.lognormal(-5, 3, rows.size), rng.choice([0, 0.5, 1], rows.size), rng.lognormal(-5, 3, rows.size)
-        planner.known_rates.set(rows, *rates)
-    asked = values if crawl_value == "posterior" else PointValues(values._pages, values, crawl_value, planner)
+        planner.known.known_rates.set(rows, *rates)
+    asked = values if crawl_value == "posterior" else PointValues(values._pages, values, crawl_value, planner.known)
     for page in rows.tolist():
         value = asked.one(page)
         for until in (NOW - 1e5, NOW, NOW + 1e3):
@@ -119,10 +128,10 @@ def test_one_page_has_the_same_signals_alone_as_among_others(seed: int) -> None:
     values._pages.n_signals_total[rows[::7]] = 0
     values._pages.n_signals[rows[::5]] = rng.integers(0, 1000, rows[::5].size)
     judged = {name: rng.exponential(5.0, rows.size) * (rng.random(rows.size) < 0.5) for name in COLUMNS}
-    values._own.load(rows, judged)
-    rates, weights = values.signals(rows)
-    assert [values.signals_one(page) for page in rows.tolist()] == list(zip(rates, weights, strict=True))
-    assert [values.heard_one(page) for page in rows.tolist()] == values.heard(rows).tolist()
+    values.announcements._own.load(rows, judged)
+    rates, weights = values.announcements.signals(rows)
+    assert [values.announcements.signals_one(page) for page in rows.tolist()] == list(zip(rates, weights, strict=True))
+    assert [values.announcements.heard_one(page) for page in rows.tolist()] == values.announcements.heard(rows).tolist()
 
 
 @pytest.fixture
@@ -249,10 +258,10 @@ def test_no_value_by_a_rule_is_further_below_its_parabola_than_is_said(seed: int
     """Nor above it: what shows without another look which page is the best."""
     values, rows = collection(seed)
     planner, rng = Planner(1.0), np.random.default_rng(seed)
-    planner.known_rates = KnownRates(RULES[rule])
+    planner.known.known_rates = KnownRates(RULES[rule])
     rates = rng.lognormal(-5, 3, rows.size), rng.choice([0, 0.5, 1], rows.size), rng.lognormal(-5, 3, rows.size)
-    planner.known_rates.set(rows, *rates)
-    many = PointValues(values._pages, values, rule, planner).many(rows)
+    planner.known.known_rates.set(rows, *rates)
+    many = PointValues(values._pages, values, rule, planner.known).many(rows)
     assert many.shortfalls(np.arange(rows.size)) is None  # before there are any parabolas
     assert_near_parabolas(many, ahead)
 
@@ -299,21 +308,23 @@ def test_compiled_code_knows_the_same_of_announcements(compiled, seed: int) -> N
     pages.part[rows] = rng.integers(0, 3, rows.size)
     pages.n_signals_total[rows[::7]] = 0
     pages.n_signals[rows[::5]] = rng.integers(0, 1000, rows[::5].size)
-    values._own.load(rows[:50], {name: rng.exponential(5.0, 50) * (rng.random(50) < 0.5) for name in COLUMNS})
+    values.announcements._own.load(
+        rows[:50], {name: rng.exponential(5.0, 50) * (rng.random(50) < 0.5) for name in COLUMNS}
+    )
     fine = [
         SignalGroup(0, 1, 2, 0.4, 1e-5, 9),
         SignalGroup(0, 1, WHOLE_SITE, 0.0, 1e-3, 9),
         SignalGroup(1, 0, 1, 2.0, 0.0, 9),
     ]
-    values.begin_adoption(replace(values.parameters, signal_groups=SignalGroups(fine)))
-    values.adopt_below(30)
-    values._further.cover(rows[:4], 2, NOW - 10.0)
+    values.in_force.begin(replace(values.in_force.parameters, signal_groups=SignalGroups(fine)))
+    values.in_force.adopt_below(30)
+    values.announcements._further.cover(rows[:4], 2, NOW - 10.0)
     compiled(True)
-    rates, weights = values.signals(rows)
-    found = values._signals_gathered(rows)
+    rates, weights = values.announcements.signals(rows)
+    found = values.announcements.gathered(rows)
     np.testing.assert_allclose(found[0], rates, rtol=1e-14)
     np.testing.assert_allclose(found[1], weights, rtol=1e-13)
-    np.testing.assert_allclose(found[2], weights * values.heard(rows), rtol=1e-12)
+    np.testing.assert_allclose(found[2], weights * values.announcements.heard(rows), rtol=1e-12)
     assert found.any(axis=1).all()
 
 
@@ -356,11 +367,11 @@ def test_compiled_code_gives_the_same_values_by_the_rules(compiled, seed: int, r
     """Values, parabolas and crossing times of many pages, by numpy and compiled, agree, and crossings are not late."""
     values, rows = collection(seed)
     planner = Planner(1.0)
-    planner.known_rates = KnownRates(RULES[rule])
+    planner.known.known_rates = KnownRates(RULES[rule])
     rng = np.random.default_rng(seed)
     rates = rng.lognormal(-5, 3, rows.size), rng.choice([0, 0.5, 1], rows.size), rng.lognormal(-5, 3, rows.size)
-    planner.known_rates.set(rows, *rates)
-    asked, found = PointValues(values._pages, values, rule, planner), []
+    planner.known.known_rates.set(rows, *rates)
+    asked, found = PointValues(values._pages, values, rule, planner.known), []
     where = rng.random(rows.size) < 0.8
     for choice in (False, True):
         compiled(choice)

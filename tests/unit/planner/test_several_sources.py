@@ -189,8 +189,8 @@ def _expected_freshness(planner: Planner, pages: np.ndarray, now: float) -> floa
     """Return the mean of exp(-α τ - κ n), co-changes included, expected over the rates α that are still possible."""
     elapsed = now - planner.pages.crawled_at[pages]
     stale = np.exp(-planner.posterior.rates * elapsed[:, np.newaxis])
-    _, signal_weight = planner.values.signals(pages)
-    heard = np.exp(-signal_weight * planner.values.heard(pages) - planner.values.co_change_evidence(pages))
+    _, signal_weight = planner.announcements.signals(pages)
+    heard = np.exp(-signal_weight * planner.announcements.heard(pages) - planner.values.evidence_around(pages))
     return float((np.vecdot(planner.values.weights(pages), stale) * heard).mean())
 
 

@@ -92,7 +92,7 @@ def test_a_sitemap_that_is_honest_for_news_and_lies_for_the_shop_is_believed_for
     """The crawl goes by it: on the same histories pages are fresher than with one quality for the sitemap."""
     as_one, _ = _run(1, by_part=False)
     by_part, planner = _run(1, by_part=True)
-    _, weight = planner.values.signals(np.arange(2))
+    _, weight = planner.announcements.signals(np.arange(2))
     assert -np.expm1(-weight[0]) > 0.95
     assert -np.expm1(-weight[1]) < 0.1
     assert explain(planner, 0, END).precision_of == "part"
@@ -253,11 +253,11 @@ def test_crawl_values_of_one_page_and_of_many_are_the_same_with_groups() -> None
     )
     _adopt(planner, plan(planner.snapshot(), 1.0, visits), 80.0)
     pages = np.arange(20)
-    rates, weights = planner.values.signals(pages)
+    rates, weights = planner.announcements.signals(pages)
     assert np.unique(weights[[0, 1, 4, 5]]).size == 4
     many = planner.values.many(pages).at(100.0)
     for page in pages.tolist():
-        assert planner.values.signals_one(page) == (rates[page], weights[page])
+        assert planner.announcements.signals_one(page) == (rates[page], weights[page])
         assert planner.values.one(page).at(100.0) == pytest.approx(many[page], rel=1e-12)
 
 

@@ -1,0 +1,118 @@
+"""Which parameters are in force for which page, while those of a new plan are adopted page by page."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from crawlsched.columns.array_types import BoolArray, IndexArray
+from crawlsched.pages import Pages
+from crawlsched.planner.parameters.parameters import Parameters
+
+__all__ = ["SLICE", "InForce", "Work"]
+
+#: What is to be done between picks: each step is given the time, and says whether there is more of it to do.
+Work = deque[Callable[[float], bool]]
+
+#: So many pages of a plan or of many signals are worked on between two picks: a millisecond or two, and what they leave
+#: to be done by the turns that follow, which have to look at those that wake, stays within a few more.
+SLICE = 128
+
+
+class InForce:
+    """The parameters in force; a page adopts new ones when its slice is worked on.
+
+    Parameters
+    ----------
+    parameters : Parameters
+        In force for all pages at first.
+    pages : Pages
+    work : deque
+        Takes what is to be done between picks.
+    refile : callable
+        ``refile(pages, now)`` places pages anew.
+
+    Attributes
+    ----------
+    parameters, before : Parameters
+        In force for the pages below `adopted_below`, and for the others.
+    adopted_below : int or None
+        None: `parameters` are in force for all.
+    n_adopted : int
+        How many parameters there were, those that are being adopted among them.
+    plan, plan_before, plan_coming : Plan or None
+        The newest plan; those that `before` and `parameters` belong to.
+    """
+
+    def __init__(
+        self, parameters: Parameters, pages: Pages, work: Work, refile: Callable[[IndexArray, float], None]
+    ) -> None:
+        self.parameters = self.before = parameters
+        self.adopted_below: int | None = None
+        self.n_adopted = 0
+        self.plan: Any = None
+        self.plan_before: Any = None
+        self.plan_coming: Any = None
+        self._pages, self._work, self._refile = pages, work, refile
+        self._next: Parameters | None = None
+        self._adopting = False
+
+    def of(self, page: int) -> Parameters:
+        """Return the parameters in force for a page."""
+        below = self.adopted_below
+        return self.parameters if below is None or page < below else self.before
+
+    def by_parameters(self, pages: IndexArray) -> list[tuple[Parameters, BoolArray | None]]:
+        """Return parameters, and of which of the pages they are in force (None: of all)."""
+        if self.adopted_below is None:
+            return [(self.parameters, None)]
+        new = pages < self.adopted_below
+        return [(p, part) for p, part in ((self.parameters, new), (self.before, ~new)) if part.any()]
+
+    @property
+    def newest(self) -> Parameters:
+        """Those put in force last, which may have to wait for others."""
+        return self._next or self.parameters
+
+    def begin(self, parameters: Parameters) -> None:
+        """Let new parameters be in force for no page yet."""
+        self.before, self.parameters, self.adopted_below = self.parameters, parameters, 0
+        self.n_adopted += 1
+
+    def adopt_below(self, page: int | None) -> None:
+        """Let the new parameters be in force for pages below this number; None: for all."""
+        self.adopted_below = page
+        if page is None:
+            self.before = self.parameters
+
+    def put(self, parameters: Parameters, begin: int = 0) -> None:
+        """Let parameters come into force page by page, from page `begin` on; those that still wait are replaced."""
+        if self._adopting:
+            self._next = parameters
+            return
+        self._adopting = True
+        self.begin(parameters)
+        self.adopt_below(begin)
+        # Only the newest plan counts: whatever still waits is replaced by what comes with it.
+        self.plan_before, self.plan_coming = self.plan_coming, self.plan
+        at = begin
+
+        def step(now: float) -> bool:
+            nonlocal at
+            rows = np.arange(at, min(at + SLICE, self._pages.n))
+            at += SLICE
+            self.adopt_below(at)
+            self._refile(rows, now)
+            if at < self._pages.n:
+                return True
+            self.adopt_below(None)
+            self._adopting = False
+            if self._next is not None:
+                following, self._next = self._next, None
+                self.put(following)
+            return False
+
+        self._work.append(step)

@@ -1,0 +1,113 @@
+"""Sampling: the copies from which a plan is made, taken of an even sample of pages."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from crawlsched.columns.array_types import IndexArray
+from crawlsched.columns.number_column import NumberColumn
+from crawlsched.planner.knowledge import Knowledge
+from crawlsched.planner.plans.snapshot import Snapshot
+
+__all__ = ["snapshot_in_parts"]
+
+# Pages whose likelihoods a snapshot copies at most.
+_SAMPLE = 100_000
+# Rows of a column that are looked at in one part of a snapshot: half a millisecond, and 2 MB.
+_LOOKED_AT = 2**19
+_GOLDEN = 0.6180339887498949
+
+
+def snapshot_in_parts(known: Knowledge) -> Generator[None, None, Snapshot]:
+    """Copy what `plan` needs, in parts of a few milliseconds, between which pages may be picked and crawled.
+
+    The rows of about 100,000 pages at most, evenly chosen: two comparisons of all pages, half a nanosecond each, and
+    the copies, about 30 ms for 10,000,000 pages.
+
+    Returns
+    -------
+    generator
+        Yields after each part, and returns the snapshot.
+    """
+    columns, n = known.pages, known.pages.n
+    n_visited, sample = yield from _evenly(columns.n_crawls, n, _visited, _SAMPLE)
+    _, sources = yield from _evenly(columns.source, n, _covered, _SAMPLE)
+    likelihood = known.posterior.codes(n)[sample]
+    yield
+    hosts, importance = columns.host[sample], columns.importance[sample].astype(np.float64)
+    yield
+    further, (others, others_of) = known.further, known.further.everything()
+    covered = np.concatenate([sources, others_of])
+    source = np.concatenate([columns.source[sources], further.source[others]])
+    since = np.concatenate([columns.signalled_since[sources], further.signalled_since[others]])
+    n_total = np.concatenate([columns.n_signals_total[sources], further.n_signals_total[others]])
+    yield
+    own = known.own_precision.columns(sources)
+    judged = {
+        name: np.concatenate([column, getattr(further, name)[others]]).astype(np.float64)
+        for name, column in own.items()
+    }
+    yield
+    contest = known.neighbours.contest
+    time = known.now if np.isfinite(known.now) else 0.0
+    return Snapshot(
+        rates=known.posterior.rates,
+        discovery_horizon=known.discovery_horizon,
+        time=time,
+        n_pages=n_visited,
+        pages=sample,
+        log_likelihood=likelihood,
+        hosts=hosts,
+        importance=importance,
+        sources=source,
+        signalled_hosts=columns.host[covered],
+        signalled_parts=columns.part[covered],
+        n_signals_total=n_total.astype(np.float64),
+        signalled_for=np.maximum(known.now - since, 0.0),
+        co_changes=known.in_force.newest.co_changes,
+        neighbour_losses=contest.losses.copy() if contest.n_visits else None,
+        objective=known.objective,
+        **judged,
+    )
+
+
+def _visited(n_crawls: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
+    visited: npt.NDArray[np.bool_] = n_crawls != 0
+    return visited
+
+
+def _covered(source: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
+    covered: npt.NDArray[np.bool_] = source >= 0
+    return covered
+
+
+def _evenly(
+    column: NumberColumn | npt.NDArray[Any],
+    n: int,
+    is_one: Callable[[npt.NDArray[Any]], npt.NDArray[np.bool_]],
+    most: int,
+) -> Generator[None, None, tuple[int, IndexArray]]:
+    """Return how many of the first n rows of a column are such ones, and about `most` of these at most; in parts.
+
+    They are in ascending order.
+    """
+    count, parts = 0, [slice(start, min(start + _LOOKED_AT, n)) for start in range(0, n, _LOOKED_AT)]
+    for part in parts:
+        count += int(np.count_nonzero(is_one(column[part])))
+        yield
+    if count <= 4 * most:
+        found = []
+        for part in parts:
+            found.append(part.start + np.flatnonzero(is_one(column[part])))
+            yield
+        rows = np.concatenate(found) if found else np.empty(0, np.intp)
+        return count, rows[:: max(1, -(-count // most))]
+    # One row of each stretch of equal length, at places that follow no period which pages or hosts may have.
+    length = count / most
+    stretch = np.arange(int(n / length))
+    rows = ((stretch + stretch * _GOLDEN % 1) * length).astype(np.intp)
+    return count, rows[is_one(column[rows])]
