@@ -221,7 +221,7 @@ def test_numpy_and_the_loop_that_is_compiled_tell_neighbours_the_same(other_host
         by_rows.heard[page] = 0
         count = heard_of(*visit_of, by_numpy.contest.best, *columns, by_rows.heard, told) if says else 0
         use_compiled(False)
-        found = by_numpy.visited(page, float(visit), fresh, changed, expected=False)
+        found = by_numpy.hear(page, float(visit), fresh, changed, expected=False)
         use_compiled(None)
         assert found.tolist() == told[:count].tolist()
         assert np.array_equal(by_numpy.heard, by_rows.heard)
