@@ -25,6 +25,7 @@ from crawlsched.bandwidth import (
     refresh_rates,
     refresh_rates_with_signals,
 )
+from tests.benchmarks.ratios import keep
 
 HALVINGS = 60
 
@@ -121,6 +122,7 @@ def row(name: str, took: float, n: int, plain: float, n_plain: int, plain_name: 
     """Print a line that compares the time per page (or slot) with the alternative's."""
     ours, theirs = took / n * 1e9, plain / n_plain * 1e9
     print(f"{name:28} {n:>11,} {took:8.2f} s {ours:9.0f} ns   {plain_name:34} {theirs:9.0f} ns  {theirs / ours:8.1f} x")
+    keep(f"bandwidth: {name}", theirs / ours)
 
 
 def main() -> None:

@@ -24,6 +24,7 @@ from crawlsched.crawl_value import (
     unchecked_posterior_value,
     use_compiled,
 )
+from tests.benchmarks.ratios import keep
 
 SAMPLE = 2_000  # pages for the slow alternatives
 
@@ -191,6 +192,7 @@ def row(what: str, taken: float, alternative: float, pages: int) -> None:
     """Print a measurement beside its alternative, both per million pages."""
     scale = 1e6 / pages
     print(f"{what:58}{taken * scale:>20.3f}{alternative * scale:>13.3f}{taken / alternative:>9.3f}", flush=True)
+    keep(f"crawl_value: {what}", alternative / taken)
 
 
 if __name__ == "__main__":

@@ -30,6 +30,7 @@ from crawlsched.estimators import (
     UniformPrior,
     learn_prior,
 )
+from tests.benchmarks.ratios import keep
 
 ONLINE = [
     Naive, BiasReduced, UniformPrior, LastModified, LawOfLargeNumbers, StochasticApproximation, Momentum,
@@ -51,6 +52,7 @@ def seconds(work: Callable[[], Any], repeat: int = 1) -> float:
 def row(what: str, cost: float, unit: str, alternative: str, other: float) -> None:
     """Print one line of the table."""
     print(f"{what:<58} {cost:>9.3g} {unit:<9} {other / cost:>7.2f} x as fast as {alternative}")
+    keep(f"estimators: {what}", other / cost)
 
 
 def plain_python(weights: list[float], elapsed: float, changed: bool) -> list[float]:

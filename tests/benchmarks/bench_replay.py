@@ -29,6 +29,7 @@ from crawlsched.crawl_value import (
 from crawlsched.planner import DEFAULT_GRID
 from crawlsched.simulation import History, replay
 from crawlsched.simulation.figures import FIGURES
+from tests.benchmarks.ratios import keep
 
 # What is replayed: the name, the policy, the estimator, and whether changes are announced.
 CASES = (
@@ -93,6 +94,7 @@ def slots_and_alternatives(modes: list[tuple[str, bool | None]], pages: list[int
                     f"{other * 1e6:>11.1f}{other / slot:>8.1f}{freshness:>8.4f}",
                     flush=True,
                 )
+                keep(f"replay: {name}, {n_pages} pages, {mode}", other / slot)
 
 
 def pages_that_change(n_pages: int, slots: int, announced: bool) -> History:
