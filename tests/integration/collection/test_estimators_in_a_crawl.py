@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,6 +15,7 @@ import pytest
 from crawlsched.collection.collection import Collection, FoundPage
 from crawlsched.estimators import LearnedRates
 from crawlsched.estimators.learned_rates import POINT_ESTIMATORS
+from tests import children
 from tests.integration.collection.test_readable_state import HOUR, START, fingerprint, opened, rows, visit
 
 N_PAGES = 4
@@ -43,16 +49,46 @@ def states(collection: Collection) -> list[bytes]:
     return collection.planner.learned.packed(np.arange(N_PAGES))
 
 
-@pytest.mark.parametrize("name", POINT_ESTIMATORS)
-def test_a_crawl_goes_on_as_if_it_had_never_ended(sqlite_url: str, name: str) -> None:
-    """Visits, the end of the process, further visits: state and values are those of the estimator that saw them all."""
-    chosen = {"CRAWLSCHED_ESTIMATOR": WITH_PARAMETERS.get(name, name)}
+def begun(url: str, name: str) -> Collection:
+    """Make the first thirty visits, and have them written."""
     visits = history()
-    collection = opened(sqlite_url, START, **chosen)
+    collection = opened(url, START, CRAWLSCHED_ESTIMATOR=WITH_PARAMETERS.get(name, name))
     urls = [f"https://example.com/{page}" for page in range(N_PAGES)]
     collection.add_pages([FoundPage(url, fingerprint(url), "example.com") for url in urls], START)
     go_on(collection, visits[:30])
-    collection.close(visits[29][0])
+    collection.flush(visits[29][0])
+    assert collection.write_behind.drain(30.0)
+    return collection
+
+
+def begin_and_be_killed(folder: str) -> None:
+    """Crawl by each estimator, with visits that were not written yet, and be killed as by ``kill -9``."""
+    for name in POINT_ESTIMATORS:
+        go_on(begun(f"sqlite:///{folder}/{name}.db", name), history()[30:35])
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+@pytest.fixture(scope="module")
+def killed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Give the folder with the databases of crawls that were killed, one for each estimator."""
+    folder = tmp_path_factory.mktemp("killed")
+    code = f"from {__name__} import *; begin_and_be_killed({str(folder)!r})"
+    ended = children.start(sys.executable, "-c", code, stderr=subprocess.PIPE)
+    _, said = ended.communicate(timeout=60)
+    assert ended.returncode == -signal.SIGKILL, said
+    return folder
+
+
+@pytest.mark.parametrize("how", ["closed", "killed"])
+@pytest.mark.parametrize("name", POINT_ESTIMATORS)
+def test_a_crawl_goes_on_as_if_it_had_never_ended(sqlite_url: str, killed: Path, name: str, how: str) -> None:
+    """Visits, the end of the process, further visits: state and values are those of the estimator that saw them all."""
+    chosen = {"CRAWLSCHED_ESTIMATOR": WITH_PARAMETERS.get(name, name)}
+    visits = history()
+    if how == "killed":
+        sqlite_url = f"sqlite:///{killed / name}.db"
+    else:
+        begun(sqlite_url, name).close(visits[29][0])
 
     collection = opened(sqlite_url, visits[29][0], **chosen)
     go_on(collection, visits[30:])
