@@ -2,6 +2,7 @@
 
 import io
 import warnings
+from math import log
 from pathlib import Path
 
 import numpy as np
@@ -30,12 +31,13 @@ SMALL: dict[str, dict[str, object]] = {
     "frequency-of-change-14": {"pages": [500]},
     "frequency-of-change-15": {"pages": [200]},
     "frequency-of-change-17": {"repetitions": 10, "pages": [300]},
+    "frequency-of-change-18": {"repetitions": 5, "pages": [1000]},
     "frequency-of-change-table-1": {"repetitions": 5, "pages": [2000]},
 }
 NAMES = [
     *(f"online-estimators-{number}" for number in range(1, 7)),
     *(f"optimal-freshness-{number}" for number in range(1, 4)),
-    *(f"frequency-of-change-{number}" for number in (3, 4, 5, 6, 7, 11, 12, 14, 15, 16, 17)),
+    *(f"frequency-of-change-{number}" for number in (3, 4, 5, 6, 7, 11, 12, 14, 15, 16, 17, 18, 19)),
     "frequency-of-change-table-1",
 ]
 # Parts that fail, counted from 0: in 2000 visits the best β is a smaller one, and in 300 the best rates are not found.
@@ -210,6 +212,22 @@ def test_shapes_far_above_1_are_shown_and_not_judged() -> None:
     assert figure.claims(table)[1].held is True
     worse = (row._replace(mean=1.5) if row.labels == (1.2, "ours") else row for row in table.rows)
     assert figure.claims(Table(table.labels, tuple(worse)))[1].held is False
+
+
+def test_figure_18_of_a_history_counts_the_days_on_which_its_pages_changed(tmp_path: Path) -> None:
+    """A page that changed every ten days: both estimates by hand, and how far off they are."""
+    history = tmp_path / "changes.csv"
+    lines = ["page,time", *(f"7,{86400.0 * (day + 0.5)}" for day in range(0, 141, 10)), f"8,{86400.0 * 140}"]
+    history.write_text("\n".join([*lines, ""]))
+    table = run("frequency-of-change-18", history=history, repetitions=2)
+    # Of the last 127 days before the last change 12 had one, and so had 12 of their 18 weeks.
+    naive, ours = 12 / 18 / 7, -log((6 + 0.5) / (18 + 0.5)) / 7
+    for name, estimate in (("naive", naive), ("ours", ours)):
+        off = table.one("mean distance of the ratio from 1", estimator=name, ratio=0.0).mean
+        assert off == pytest.approx(abs(estimate / (12 / 127) - 1))
+    history.write_text("page,time\n1,0\n1,86400\n")
+    with pytest.raises(FigureError, match="must hold changes"):
+        run("frequency-of-change-18", history=history)
 
 
 @pytest.mark.parametrize("name", [f"frequency-of-change-{number}" for number in (3, 4, 5, 7, 11, 12, 14)])

@@ -18,6 +18,7 @@ from crawlsched.simulation.figures import (
     signal_estimates,
     step_sizes,
     value_function,
+    weekly_visits,
 )
 from crawlsched.simulation.figures.figure import Claim, Figure, FigureError, Progress, Settings
 from crawlsched.simulation.figures.repeating import repeat
@@ -34,7 +35,7 @@ def _place(figure: Figure) -> tuple[str, int]:
 _MODULES = (
     *(accuracy, value_function, crawl_rates, bandwidth_change, signal_estimates, corrupted_signals),
     *(edited_page, online_estimators, step_sizes, optimal_crawl_rates),
-    *(frequency_curves, last_modified_curves, revisiting),
+    *(frequency_curves, last_modified_curves, revisiting, weekly_visits),
 )
 
 #: All figures by name, paper by paper and by number.
