@@ -195,6 +195,16 @@ class Database:
                 yield connection
 
     @contextmanager
+    def at_once(self) -> Iterator[Connection]:
+        """Open a connection on which PostgreSQL commits each statement by itself; failures are the driver's own.
+
+        Between a statement and a commit that has to be sent for it a process may be stopped, or its network: what it
+        has locked would then be locked for all the others. This is for rows that everybody needs.
+        """
+        with self.engine.connect() as connection:
+            yield connection.execution_options(isolation_level="AUTOCOMMIT")
+
+    @contextmanager
     def explained(self, what: str) -> Iterator[None]:
         """Turn the driver's failures into a `StoreError` of one sentence, except those that lie in a row.
 

@@ -17,12 +17,15 @@ from crawlsched.store import models
 from crawlsched.store.database import Database
 from crawlsched.store.rows import json_like, to_json
 
-__all__ = ["Lease", "LeaseRow", "ShardLease", "lease_row", "me", "shards_of"]
+__all__ = ["NOT_LONG_IDLE", "Lease", "LeaseRow", "ShardLease", "lease_row", "me", "shards_of"]
 
 Key = tuple[int, int]
 
 #: Seconds without a heartbeat after which a lease counts as abandoned.
 STALE_AFTER = 30.0
+
+#: A transaction of a process that is stopped, or cut off from the server, keeps nobody out for longer than this.
+NOT_LONG_IDLE = "SET LOCAL idle_in_transaction_session_timeout = '3s'"
 
 # Of the status of the owner before, what the next one has to know even if it ends before its first heartbeat.
 _TIMES = ("heartbeat_at", "released_at")
@@ -206,8 +209,7 @@ class ShardLease(Lease):
 
     def is_own(self, connection: Connection) -> bool:
         """Say whether nobody has claimed the shard since, and keep it so until the end of the transaction."""
-        # A writer that is stopped, or cut off from the server, keeps nobody out for longer than this.
-        connection.exec_driver_sql("SET LOCAL idle_in_transaction_session_timeout = '3s'")
+        connection.exec_driver_sql(NOT_LONG_IDLE)
         table = models.leases
         mine = select(table.c.token).where(table.c.shard == self._key[0], table.c.collection == self._key[1])
         # It lets renewals and other savers pass; only a claim, which takes the row for itself, passes it by.

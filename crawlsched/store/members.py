@@ -18,7 +18,7 @@ from crawlsched.sharing import LEASE, Answer, Renewal, is_number_of_shards
 from crawlsched.store import models
 from crawlsched.store.batch import Outgoing
 from crawlsched.store.database import Database, among
-from crawlsched.store.lease import ShardLease, me
+from crawlsched.store.lease import NOT_LONG_IDLE, ShardLease, me
 from crawlsched.store.rows import json_like, to_json
 from crawlsched.store.saving import outgoing_group, write
 from crawlsched.store.schema import ADVISORY_LOCK
@@ -47,6 +47,16 @@ _RENEW = text(
     " CAST(:number AS bigint), CAST(:using AS double precision), CAST(:wants AS double precision),"
     " CAST(:claims AS integer[]), CAST(:lease AS double precision), CAST(:about AS json), :status,"
     " CAST(:at AS double precision), CAST(:started_at AS double precision))"
+)
+_SET_RATE = text(
+    "UPDATE budgets AS b SET rate = CAST(:rate AS double precision) FROM"
+    " (SELECT rate FROM budgets WHERE shard = -1 AND collection = :collection FOR UPDATE) AS before"
+    " WHERE b.shard = -1 AND b.collection = :collection RETURNING before.rate"
+)
+_PAUSE = text(
+    "UPDATE budgets SET paused_since = CASE WHEN CAST(:paused AS boolean)"
+    " THEN coalesce(paused_since, extract(epoch FROM clock_timestamp())) END"
+    " WHERE shard = -1 AND collection = :collection RETURNING paused_since"
 )
 # Of each shard by itself, so that one which takes nothing in keeps nothing from the others.
 _WAITING = text(
@@ -179,6 +189,7 @@ class SharedCollection:
         if not is_number_of_shards(n_shards):
             raise ValueError(f"n_shards must be a power of two from 2 to 4096, got {n_shards!r}.")
         with database.explained("written"), database.writing() as connection:
+            connection.exec_driver_sql(NOT_LONG_IDLE)
             connection.execute(select(func.pg_advisory_xact_lock(ADVISORY_LOCK + 1)))  # two that make it at once
             if (found := _find(connection, database, name)) is not None:
                 return found
@@ -251,7 +262,7 @@ class SharedCollection:
             "at": at,
             "started_at": started_at,
         }
-        with self.database.explained("written"), self.database.writing() as connection:
+        with self.database.explained("written"), self.database.at_once() as connection:
             row = connection.execute(_RENEW, values).one_or_none()
         if row is None:
             return None
@@ -262,6 +273,7 @@ class SharedCollection:
         """End a member that has given everything back: its rate is free at once."""
         members, leases = models.members, models.leases
         with self.database.explained("written"), self.database.writing() as connection:
+            connection.exec_driver_sql(NOT_LONG_IDLE)
             now = self.database.clock(connection)
             of_all = members.c.shard == -1, members.c.collection == self.number
             connection.execute(
@@ -291,7 +303,7 @@ class SharedCollection:
         """
         table = models.leases
         own = table.c.collection == self.number, table.c.shard == shard, table.c.token == token
-        with self.database.explained("written"), self.database.writing() as connection:
+        with self.database.explained("written"), self.database.at_once() as connection:
             connection.execute(update(table).where(*own).values(ready=1, n_pages=n_pages, curve=curve))
 
     def hand_over(self, rows: Sequence[Outgoing]) -> None:
@@ -326,21 +338,13 @@ class SharedCollection:
 
     def set_rate(self, rate: float) -> float:
         """Set the rate of all members together; give the one before. They follow within some seconds."""
-        table = models.budgets
-        own = table.c.shard == -1, table.c.collection == self.number
-        with self.database.explained("written"), self.database.writing() as connection:
-            before: float = connection.execute(select(table.c.rate).where(*own).with_for_update()).scalar_one()
-            connection.execute(update(table).where(*own).values(rate=rate))
-        return before
+        with self.database.explained("written"), self.database.at_once() as connection:
+            return float(connection.execute(_SET_RATE, {"collection": self.number, "rate": rate}).scalar_one())
 
     def pause(self, *, paused: bool) -> float | None:
         """Let all members pause or go on; give since when they pause, by the database's clock."""
-        table = models.budgets
-        own = table.c.shard == -1, table.c.collection == self.number
-        with self.database.explained("written"), self.database.writing() as connection:
-            since = connection.execute(select(table.c.paused_since).where(*own).with_for_update()).scalar_one()
-            since = (since or self.database.clock(connection)) if paused else None
-            connection.execute(update(table).where(*own).values(paused_since=since))
+        with self.database.explained("written"), self.database.at_once() as connection:
+            since: float | None = connection.execute(_PAUSE, {"collection": self.number, "paused": paused}).scalar_one()
         return since
 
 

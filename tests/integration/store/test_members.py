@@ -7,7 +7,7 @@ from contextlib import suppress
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from sqlalchemy import text
+from sqlalchemy import event, text
 from sqlalchemy.exc import DBAPIError
 
 from crawlsched.exceptions import CollectionInUse, StoreError
@@ -91,6 +91,30 @@ def test_what_a_new_owner_has_claimed_the_old_one_cannot_write(shared) -> None:
     new.lease = shared.lease(2, "new", 2)
     assert new.save(Batch(hosts={"c": Host("c")})).rows == 1
     assert [host.host for host in new.host_rows()] == ["a", "c"]
+
+
+def test_who_is_stopped_right_after_a_call_holds_nobody_up(shared) -> None:
+    """The budget's row is everybody's: the server commits by itself, and waits for no word of the caller."""
+    stopped, others = Database(shared.database.text), Database(shared.database.text, answer_within=1.0)
+    caller = SharedCollection(stopped, shared.name, shared.number, shared.n_shards)
+    beside = SharedCollection(others, shared.name, shared.number, shared.n_shards)
+    answered = []
+
+    def others_go_on(*of_the_call: object) -> None:
+        answered.append(beside.renew(Renewal(new_token(), 1, 0.0, 1.0), ABOUT, {}).answer.granted)
+        beside.set_rate(20.0)
+
+    event.listen(stopped.engine, "after_cursor_execute", others_go_on)
+    try:
+        assert caller.renew(Renewal("m", 1, 0.0, 1.0, (0,)), ABOUT, {}).answer.shards == {0: 1}
+        assert caller.set_rate(10.0) == 20.0
+        assert caller.pause(paused=True) == pytest.approx(time.time(), abs=60)
+        assert caller.pause(paused=False) is None
+        caller.publish(0, "m:1", n_pages=1, curve=None)
+    finally:
+        stopped.close()
+        others.close()
+    assert answered == [1.0] * 5
 
 
 def test_a_writer_that_is_stopped_holds_nobody_up_for_long(shared) -> None:
