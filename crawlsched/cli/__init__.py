@@ -71,6 +71,7 @@ def add_commands(parser: argparse.ArgumentParser) -> None:
         pause,
         recrawl,
         replay,
+        shards,
         signal,
         simulate,
         sources,
@@ -85,6 +86,7 @@ def add_commands(parser: argparse.ArgumentParser) -> None:
     commands = command_parsers(parser, "commands", "COMMAND")
     for command in (
         status,
+        shards,
         sources,
         why,
         changes,

@@ -3,13 +3,13 @@
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from crawlsched.cli.wording import say_duration, say_table
+from crawlsched.cli.wording import say_duration, say_share, say_table
 from crawlsched.settings import format_bandwidth
 
 if TYPE_CHECKING:
     from crawlsched.store.members import SharedCollection
 
-__all__ = ["owner_of_all", "say_sharing", "sharing", "status_of_all"]
+__all__ = ["owner_of_all", "say_differing", "say_processes", "say_sharing", "sharing", "status_of_all"]
 
 
 def sharing(shared: "SharedCollection") -> dict[str, Any]:
@@ -121,11 +121,17 @@ def say_sharing(shared: Mapping[str, Any]) -> list[str]:
     rows = [["process", "spider", "shards", "pages", "share", "sent last minute", "threshold", "renewed"]]
     rows += [_member_row(member) for member in members]
     lines += say_table(rows, right="llrrrrrr")
+    lines += [f"  {line}" for line in say_differing(shared["threshold_spread"], "processes")]
     waiting = shared["waiting"]
     if waiting["n"]:
         oldest = say_duration(waiting["oldest"])
         lines.append(f"  handed over and not taken in yet: {waiting['n']:,}, the oldest {oldest} ago")
     return lines
+
+
+def say_differing(spread: float | None, what: str) -> list[str]:
+    """Say by how much the thresholds differ; where they are alike, dividing the bandwidth costs nothing."""
+    return [] if spread is None else [f"the lowest threshold of the {what} is {say_share(spread)} below the highest"]
 
 
 def say_processes(n: int) -> str:

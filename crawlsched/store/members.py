@@ -228,6 +228,15 @@ class SharedCollection:
             {row.shard: ShardSeen(row.member, row.epoch, bool(row.ready), row.n_pages, row.curve) for row in shards},
         )
 
+    def statuses(self) -> dict[int, dict[str, Any]]:
+        """Read what the owner of each shard has said of it last."""
+        table = models.leases
+        with self.database.reading() as connection:
+            found = (
+                select(table.c.shard, table.c.status).where(table.c.collection == self.number).order_by(table.c.shard)
+            )
+            return {row.shard: json_like(row.status, {}, "the lease") for row in connection.execute(found)}
+
     def renew(
         self,
         said: Renewal,
