@@ -5,10 +5,9 @@ from typing import Any
 
 from crawlsched.cli.members import say_differing, say_processes, sharing
 from crawlsched.cli.parsing import examples
-from crawlsched.cli.stores import open_stores
+from crawlsched.cli.stores import not_one_shard, open_stores
 from crawlsched.cli.target import common_options, find_target
 from crawlsched.cli.wording import say_table
-from crawlsched.exceptions import StoreError
 from crawlsched.settings import format_bandwidth
 
 __all__ = ["add_parser", "report", "say"]
@@ -30,10 +29,8 @@ def report(arguments: argparse.Namespace) -> dict[str, Any]:
     stores = open_stores(find_target(arguments))
     try:
         if stores.shared is None:
-            raise StoreError(
-                f"`crawlsched shards` is about all shards of a collection that processes share, and {stores.name!r} is "
-                "none, or --shard names one of it; leave out --shard, or make a shared one with CRAWLSCHED_SHARDS."
-            )
+            not_one_shard(stores.all[0], "shards")
+            return {"collection": stores.name, "n_shards": None, "shards": []}
         shared, said = sharing(stores.shared), stores.shared.statuses()
     finally:
         stores.close()
@@ -55,6 +52,10 @@ def report(arguments: argparse.Namespace) -> dict[str, Any]:
 
 def say(report: dict[str, Any]) -> str:
     """Put them into a table."""
+    if report["n_shards"] is None:
+        return (
+            f"{report['collection']}: no shards; one process crawls it (CRAWLSCHED_SHARDS makes one that several share)"
+        )
     processes, rate = say_processes(report["processes"]), format_bandwidth(report["rate"])
     lines = [f"{report['collection']}: {report['n_shards']} shards on {processes}; {rate} for all"]
     rows = [["shard", "process", "pages", "rate", "threshold", "waiting", "owners so far"]]

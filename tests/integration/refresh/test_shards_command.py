@@ -38,9 +38,12 @@ def test_each_shard_has_a_row_and_the_table_ends_with_the_spread_of_thresholds(s
     assert ended["threshold_spread"] is None
 
 
-def test_a_collection_of_one_process_has_no_shards(database, tmp_path) -> None:
-    """One sentence says so, and how to make one that has."""
+def test_a_collection_of_one_process_has_no_shards(database, shared, tmp_path) -> None:
+    """It says so, and how to make one that has; of a single shard there is no table."""
     Store.open(database.text, "alone", upgrade=False).close()
-    refused = run_here(tmp_path, "shards", "--database", database.text, "--collection", "alone")
+    said = run_here(tmp_path, "shards", "--database", database.text, "--collection", "alone").stdout
+    assert said == "alone: no shards; one process crawls it (CRAWLSCHED_SHARDS makes one that several share)\n"
+    named = "--collection", shared.name, "--shard", "1"
+    refused = run_here(tmp_path, "shards", "--database", database.text, *named)
     assert refused.returncode == 1
-    assert "is about all shards of a collection that processes share, and 'alone' is none" in refused.stderr
+    assert "`crawlsched shards` is about all shards" in refused.stderr
