@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
-from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
@@ -344,9 +343,6 @@ class Planner:
         """
         parameters = plan.parameters(self.posterior.rates, self.discovery_horizon)
         self.at(now)
-        if self.known.co_changes.watch.n_visits:
-            # What this planner knows is newer; only one that has just begun takes what a plan remembers.
-            parameters = replace(parameters, co_changes=self.known.in_force.newest.co_changes)
         self.known.in_force.plan = plan
         contest = self.known.neighbours.contest
         if not contest.n_visits and plan.neighbour_losses is not None:
