@@ -1,4 +1,4 @@
-"""Spiders as users write them, all in one process: ``python -m tests.spiders_of_users SITE ITEMS SETTINGS``.
+"""Spiders as users write them, all in one process: ``python -m tests.spiders_of_users SITE SETTINGS ITEMS``.
 
 Each item is written down as a line of JSON, with the name of its spider. The site is that of `test_as_plain_scrapy`.
 """
@@ -432,9 +432,72 @@ class Chained(scrapy.Spider):
         yield {"url": response.url, "text": _text(response)}
 
 
+class Statuses(scrapy.Spider):
+    """Gets what others never see: errors, redirects, and an answer at the second try."""
+
+    name = "statuses"
+    start_urls = [f"{SITE}/{path}" for path in ("missing", "broken", "to/301/a", "flaky", "empty", "item/ok")]
+    custom_settings = {"HTTPERROR_ALLOW_ALL": True, "REDIRECT_ENABLED": False, "RETRY_HTTP_CODES": [503]}
+
+    def parse(self, response):
+        return {"url": response.url, "status": response.status, "length": len(response.body)}
+
+
+class Limited(scrapy.Spider):
+    """Goes one link deep, on one host, by links that stand on every page, and ends by itself."""
+
+    name = "limited"
+    start_urls = [f"{SITE}/pages/1"]
+    allowed_domains = ["127.0.0.1"]
+    custom_settings = {"DEPTH_LIMIT": 1, "AUTOTHROTTLE_ENABLED": True, "HTTPCACHE_ENABLED": True}
+
+    def parse(self, response):
+        yield {"url": response.url, "text": _text(response)}
+        yield None
+        for link in (*response.css("a::attr(href)").getall(), "http://elsewhere.invalid/", "#top", "/item/a#b"):
+            yield response.follow(link, self.parse)
+
+
+class Unfiltered(scrapy.Spider):
+    """Wants each request, however often it is made."""
+
+    name = "unfiltered"
+    start_urls = [f"{SITE}/still"]
+    custom_settings = {"DUPEFILTER_CLASS": "scrapy.dupefilters.BaseDupeFilter"}
+
+    def parse(self, response):
+        for number in range(3):
+            yield response.follow("/item/each", self.each, cb_kwargs={"number": number})
+
+    def each(self, response, number):
+        yield {"number": number, "text": _text(response)}
+
+
+class Filed(scrapy.Spider):
+    """Downloads files, and asks a name that nobody has."""
+
+    name = "filed"
+    custom_settings = {
+        "ITEM_PIPELINES": {"scrapy.pipelines.files.FilesPipeline": 1},
+        "FILES_STORE": f"{sys.argv[-1]}.files",
+        "RETRY_ENABLED": False,
+    }
+
+    async def start(self):
+        yield scrapy.Request(f"{SITE}/item/files")
+        yield scrapy.Request("http://nowhere.invalid/", errback=self.failed)
+
+    def parse(self, response):
+        yield {"file_urls": [response.urljoin("/item/file1"), response.urljoin("/missing")], "text": _text(response)}
+
+    def failed(self, failure):
+        yield {"file_urls": [f"{SITE}/item/file2"], "failed": failure.request.url}
+
+
 SPIDERS: tuple[type[scrapy.Spider], ...] = (
     *(Prices, Jars, Languages, Callbacks, Items, Lambdas, Posts, Login, Rules, Paginated, Mapped, News, Rows, Failures),
     *(Retries, Inline, Idle, OneForMany, Shell, Redirected, Recovering, Turned, Piped, Chained),
+    *(Statuses, Limited, Unfiltered, Filed),
 )
 
 
@@ -445,10 +508,10 @@ def main() -> None:
         "REMOTE_CONTROL_ENABLED": False,
         "LOG_LEVEL": "INFO",
         "RETRY_ENABLED": True,
-        **json.loads(sys.argv[3]),
+        **json.loads(sys.argv[2]),
     }
     process = AsyncCrawlerProcess(settings)
-    with open(sys.argv[2], "w") as file:
+    with open(sys.argv[3], "w") as file:
         for spider in SPIDERS:
             crawler = process.create_crawler(spider)
 

@@ -25,6 +25,7 @@ from twisted.internet.task import LoopingCall
 from crawlsched.addon.ending import end_loudly
 from crawlsched.addon.interpreter import INTERPRETER
 from crawlsched.addon.subscribing import Subscribing
+from crawlsched.addon.timers import clear_cancelled_timers
 from crawlsched.addon.web_process import WebProcess
 from crawlsched.feed.webhook import Webhook
 from crawlsched.jobs.crawl_jobs import CrawlJobs
@@ -44,6 +45,7 @@ _HEARTBEAT_INTERVAL = 5.0
 _FIRST_SAMPLE = 3.0
 _STATS = "crawlsched"
 _COMMANDS_INTERVAL = 0.5
+_CLEARING_INTERVAL = 5.0
 _LOOK_INTERVAL = 0.1
 _WATCH_INTERVAL = 2.0
 # Long work (50,000 entries of a sitemap) is done in slices this far apart, each short enough for the slot clock.
@@ -103,6 +105,7 @@ class Refresh:
             ("the heartbeat", self._heartbeat, _HEARTBEAT_INTERVAL),
             ("obeying commands", self._obey_commands, _COMMANDS_INTERVAL),
             ("the watchdog", self._watch, _WATCH_INTERVAL),
+            ("clearing timers", clear_cancelled_timers, _CLEARING_INTERVAL),
         ):
             timer = create_looping_call(partial(refresher.guard.run, name, function))
             timer.start(interval, now=False)

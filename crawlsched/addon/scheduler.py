@@ -20,6 +20,7 @@ from typing import Any, Self
 from scrapy import Request, Spider, signals
 from scrapy.core.scheduler import BaseScheduler
 from scrapy.crawler import Crawler
+from scrapy.dupefilters import BaseDupeFilter
 from scrapy.exceptions import CloseSpider, DontCloseSpider
 from scrapy.http.request import NO_CALLBACK
 from scrapy.utils.asyncio import CallLaterResult, call_later, run_in_thread
@@ -112,6 +113,8 @@ class Scheduler(BaseScheduler):
         self._made_again: dict[int, set[bytes]] = {}
         self._timer: CallLaterResult | None = None
         self._fingerprint = crawler.request_fingerprinter.fingerprint
+        filter_class = load_object(crawler.settings["DUPEFILTER_CLASS"])
+        self._filters = getattr(filter_class, "request_seen", None) is not BaseDupeFilter.request_seen
         # A sitemap is read up to a limit; what Content-Encoding unfolds to far more than that is not even unpacked.
         of_a_sitemap, of_all = 2 * refresher.settings.sitemap_max_bytes, crawler.settings.getint("DOWNLOAD_MAXSIZE")
         self._longest_source = min(of_a_sitemap, of_all) if of_all else of_a_sitemap
@@ -349,7 +352,7 @@ class Scheduler(BaseScheduler):
             template,
             request.meta.get("crawlsched_importance"),
             request.meta,
-            request.dont_filter,
+            request.dont_filter or not self._filters,
             call,
         )
         admitted = self._refresher.requested(asked, self._refresher.clock())

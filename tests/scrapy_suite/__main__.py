@@ -19,6 +19,7 @@ _ROOT = Path(__file__).parents[2]
 _DOCUMENT = _ROOT / "docs" / "notes" / "scrapy_tests.md"
 _FILES = (
     *("test_crawl.py", "test_engine*.py", "test_closespider.py", "test_request_attribute_binding.py"),
+    *("test_request_left.py",),
     *("test_request_cb_kwargs.py", "test_spidermiddleware*.py", "test_spider*.py", "test_pipeline_*.py"),
     *("test_signals.py", "test_feedexport*.py", "test_contracts.py", "test_downloadermiddleware*.py"),
 )

@@ -25,6 +25,7 @@ class Shop:
     def __init__(self, site: Site) -> None:
         self.revision = 1
         self.sessions: set[str] = set()
+        self.n_flaky = 0
         self._site = site
         for path, answer in {
             "/list": self._list,
@@ -34,6 +35,9 @@ class Shop:
             "/still": lambda request: "<p>stays the same</p>",
             "/search": lambda request: f"<p>{request.query['query']} {self.revision}</p>",
             "/missing": lambda request: web.Response(status=404),
+            "/broken": lambda request: web.Response(status=500, text="broken"),
+            "/empty": lambda request: web.Response(status=204),
+            "/flaky": self._flaky,
             "/gone": lambda request: web.Response(status=410, text=f"<p>gone {self.revision}</p>"),
         }.items():
             site.page(path, self._as_html(answer))
@@ -50,6 +54,10 @@ class Shop:
             return made if isinstance(made, web.Response) else web.Response(text=made, content_type="text/html")
 
         return respond
+
+    def _flaky(self, request: web.Request) -> web.Response | str:
+        self.n_flaky += 1
+        return web.Response(status=503) if self.n_flaky % 2 else f"<p>{self.revision}</p>"
 
     def _list(self, request: web.Request) -> str:
         links = (f'<a href="/item/{n}" data-price="{n + 10 * self.revision}">item {n}</a>' for n in range(4))
@@ -124,10 +132,9 @@ def site() -> Iterator[Site]:
 
 def _items(site: Site, folder: Path, **settings: Any) -> dict[str, Counter[str]]:
     """Run all spiders; return the items of each."""
-    file = folder / "items.jl"
-    command = (sys.executable, "-W", "error", "-m", "tests.spiders_of_users", site.url(""), file, json.dumps(settings))
+    file = folder / f"{len(list(folder.iterdir()))}.jl"
+    command = (sys.executable, "-W", "error", "-m", "tests.spiders_of_users", site.url(""), json.dumps(settings), file)
     ran = children.run(*command, cwd=folder, timeout=100)
-    (folder / f"log{len(settings)}.txt").write_text(ran.stderr)
     assert ran.returncode == 0, ran.stderr[-3000:]
     found: dict[str, Counter[str]] = {}
     for line in file.read_text().splitlines():
