@@ -27,6 +27,9 @@ _INTERVAL = 0.5
 # A shard that has half of these under way is read again when they are written: who cannot keep up is not buried.
 _AT_ONCE = 1_000
 _IN_ONE_STEP = 8
+# So many of the rows that are deleted are remembered of each shard: a sender that has lost the answer writes its batch
+# again, and with it rows that were taken in meanwhile.
+_REMEMBERED = 1_000
 
 Name = tuple[str, int]
 
@@ -39,7 +42,7 @@ class _Stay(NamedTuple):
 
     #: The same object as long as the shard stays.
     under_way: dict[Name, int]
-    #: Rows that are deleted by now: no reading that begins from now on brings them again.
+    #: Rows that are deleted by now: a reading that begins from now on brings them only if they were written again.
     written: list[Name]
 
 
@@ -79,6 +82,7 @@ class Inbox:
         self._read_at = -inf
         # Of each shard the rows that were taken in, by the batch that deletes them; 0: their turn is to come.
         self._under_way: dict[int, dict[Name, int]] = {}
+        self._deleted: dict[int, dict[Name, None]] = {}
 
     def waiting(self, shard: int) -> list[Received]:
         """Read what waits for a shard that is being loaded; any thread may."""
@@ -90,13 +94,14 @@ class Inbox:
         They are its first work, and giving a shard back ends its work first. So rows are taken in even if shards go
         from hand to hand faster than inboxes are read.
         """
-        self._under_way[shard] = {}
+        self._under_way[shard], self._deleted[shard] = {}, {}
         self._arrived(shard, rows)
         self._read_at = -inf  # the command line may have left a word, too
 
     def ended(self, shard: int) -> None:
         """A shard is not here any more."""
         self._under_way.pop(shard, None)
+        self._deleted.pop(shard, None)
 
     def look(self, now: float) -> None:
         """Take in what has come; a timer calls this some times a second."""
@@ -125,9 +130,13 @@ class Inbox:
             if shard in self._parts:
                 self._guard.run("obeying commands", partial(obey_pending, self._parts[shard]))
         stayed = {shard: stay for shard, stay in stays.items() if self._under_way.get(shard) is stay.under_way}
-        for stay in stayed.values():
+        for shard, stay in stayed.items():
+            deleted = self._deleted[shard]
             for name in stay.written:
                 del stay.under_way[name]
+                deleted[name] = None
+            for name in list(deleted)[: max(len(deleted) - _REMEMBERED, 0)]:
+                del deleted[name]
         by_shard: dict[int, list[Received]] = {}
         for row in rows:
             if row.shard in stayed:
@@ -136,8 +145,17 @@ class Inbox:
             self._arrived(shard, some)
 
     def _arrived(self, shard: int, rows: Sequence[Received]) -> None:
-        under_way = self._under_way[shard]
+        under_way, deleted, unsaved = (
+            self._under_way[shard],
+            self._deleted[shard],
+            self._parts[shard].collection.unsaved,
+        )
         new = [row for row in rows if (row.sender, row.number) not in under_way]
+        for row in new:
+            if (name := (row.sender, row.number)) in deleted:
+                unsaved.received(*name, self._clock())
+                under_way[name] = unsaved.number
+        new = [row for row in new if (row.sender, row.number) not in under_way]
         if new:
             under_way.update(dict.fromkeys([(row.sender, row.number) for row in new], 0))
             self._parts[shard].add_work(self._take_in(self._parts[shard], under_way, new))

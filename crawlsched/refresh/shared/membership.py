@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Mapping
-from time import monotonic
 from typing import Any, NamedTuple
 
 from crawlsched.exceptions import CrawlschedError, StoreError
@@ -33,8 +33,17 @@ _AFTER_A_FAILURE = 15.0
 _BETWEEN_MOVES = 30.0
 # Of its shards a member gives away this share in one renewal, while the others go on.
 _GIVEN_AT_ONCE = 0.25
+# So much is handed over between two renewals at most: a spider that begins with a million pages delays none.
+_HANDED_OVER_AT_ONCE = 2_000
+# A process whose crawling thread says nothing for so long hangs, and leaves its shards to others.
+_LONGEST_SILENCE = 120.0
 # Who owns no shard that is loaded may send so much of the rate: its spider may have to log in first.
 _LEAST_WANTED = 0.02
+
+
+def _clock() -> float:
+    """Give seconds that go on while the machine sleeps, where the system counts them: leases end then, too."""
+    return time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
 
 
 class Published(NamedTuple):
@@ -83,7 +92,7 @@ class Membership:
         about: Mapping[str, Any],
         *,
         rate_now: Callable[[float], float] | None = None,
-        clock: Callable[[], float] = monotonic,
+        clock: Callable[[], float] = _clock,
     ) -> None:
         self.grant = Grant()
         self.owned: dict[int, int] = {}
@@ -94,8 +103,9 @@ class Membership:
         self.paused_since: float | None = None
         self.rests_by_hours = False
         self.is_claiming = True
-        #: What it says of itself with each renewal; the crawling thread replaces it.
+        #: What it says of itself with each renewal (`fares`).
         self.status: dict[str, Any] = {}
+        self._heard_at: float | None = None
         self.token = token
         self._shared = shared
         self._about = about
@@ -121,6 +131,16 @@ class Membership:
     def start(self) -> None:
         """Begin to renew."""
         self._thread.start()
+
+    def fares(self, status: dict[str, Any]) -> None:
+        """Say how the crawl fares, which goes with each renewal; from the first time on silence is noticed."""
+        self.status = status
+        self._heard_at = self._clock()
+
+    @property
+    def hangs(self) -> bool:
+        """Whether the crawling thread has said nothing for too long."""
+        return self._heard_at is not None and self._clock() - self._heard_at > _LONGEST_SILENCE
 
     def may_send(self, rate: float, shard: int | None = None) -> bool:
         """Say whether a request may go out now, at this rate and for this shard (None: it is of none)."""
@@ -158,8 +178,9 @@ class Membership:
         self._poked.set()
 
     def leaves(self) -> None:
-        """Claim nothing any more."""
+        """Claim nothing any more; writing the shards down may take its time."""
         self._leaving = True
+        self._heard_at = None
 
     def end(self, timeout: float) -> None:
         """End the thread, and with it the membership: the rate is free for others at once."""
@@ -169,7 +190,8 @@ class Membership:
         self._thread.join(timeout)
         try:
             if not self._thread.is_alive():  # it waits for the database, and may be saying the same
-                self._say()
+                while not self._say():
+                    pass
             self._shared.leave(self.token)
         except CrawlschedError as error:
             logger.warning("The others notice only after some seconds that this process has ended: %s", error)
@@ -201,7 +223,12 @@ class Membership:
 
     def renew(self) -> float:
         """Say that this member lives, and take over the answer; return in how many seconds to come again."""
-        self._say()
+        if self.hangs:
+            raise StoreError(
+                f"The crawl has done nothing for {_LONGEST_SILENCE:g} s (a callback that blocks?), and others take its "
+                "shards over; it goes on by itself."
+            )
+        is_all_said = self._say()
         seen = self._shared.look()
         self._follow_hours(seen)
         claims = self._decide(seen)
@@ -225,7 +252,8 @@ class Membership:
         is_rising = renewed.answer.granted < wants * 0.99
         # What this one may not use any more is free for others with the renewal after this one.
         is_falling = renewed.answer.granted < said.using * 0.99
-        return _SOON if claims or ((is_rising or is_falling) and not self.paused_since) else RENEWAL_INTERVAL
+        is_moving = (is_rising or is_falling) and not self.paused_since
+        return _SOON if claims or not is_all_said or is_moving else RENEWAL_INTERVAL
 
     def _free(self, seen: Seen, passed_by: set[int]) -> None:
         """See to it that a shard whose owner is gone, and whose row is locked still, can be claimed."""
@@ -244,16 +272,19 @@ class Membership:
                 except StoreError as error:
                     logger.warning("The shard %d is not given back yet, which is tried again: %s", shard, error)
 
-    def _say(self) -> None:
-        """Write down what the crawling thread wants the others to know."""
+    def _say(self) -> bool:
+        """Write down what the crawling thread wants the others to know; return whether that was all."""
         while self._published:
             said = self._published[0]
             self._shared.publish(said.shard, said.token, n_pages=said.n_pages, curve=said.curve)
             self._published.popleft()
-        if rows := list(self._outgoing):
+        rows = [self._outgoing.popleft() for _ in range(min(len(self._outgoing), _HANDED_OVER_AT_ONCE))]
+        try:
             self._shared.hand_over(rows)
-            for _ in rows:
-                self._outgoing.popleft()
+        except BaseException:
+            self._outgoing.extendleft(reversed(rows))
+            raise
+        return not self._outgoing
 
     def _follow_hours(self, seen: Seen) -> None:
         if self._rate_now is None:

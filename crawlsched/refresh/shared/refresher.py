@@ -362,7 +362,7 @@ class SharedRefresher:
         since, n_then = self._sent[0]
         rates = [(targets.get(s, 0.0), part.planner.threshold) for s, part in self._parts.items()]
         total = sum(rate for rate, _ in rates)
-        self._membership.status = {
+        status = {
             "shards": len(self._parts),
             "pages": sum(len(part.collection.index) for part in self._parts.values()),
             "dispatched": n,
@@ -372,6 +372,7 @@ class SharedRefresher:
             "rests": self.rests,
             "last_sent_at": self.last_sent_at,
         }
+        self._membership.fares(status)
 
     def _load(self, shard: int, epoch: int) -> None:
         part = self._part(shard, epoch)

@@ -2,8 +2,10 @@
 
 import time
 
+import pytest
 from sqlalchemy import text
 
+from crawlsched.exceptions import StoreError
 from crawlsched.refresh.handing_over import FOUND
 from crawlsched.refresh.requested import Admitted
 from crawlsched.refresh.shared.membership import Membership
@@ -51,6 +53,9 @@ def test_a_row_is_taken_in_once_while_its_batch_is_on_its_way(shared) -> None:
             look_until(refresher, lambda: refresher.stats["crawlsched/handed_over/received"], 10)
             until = time.monotonic() + 1.5
             look_until(refresher, lambda: time.monotonic() > until)
+        look_until(refresher, lambda: not inbox(shared))
+        # A sender that has lost the answer writes its batch once more.
+        shared.hand_over([row(url, 1, "signal", {"urls": [url], "source": "desk"})])
         look_until(refresher, lambda: not inbox(shared))
         assert refresher.stats["crawlsched/handed_over/received"] == 1
         assert refresher.stats["crawlsched/change_signals/received"] == 1
@@ -132,6 +137,41 @@ def test_a_shard_that_could_not_be_given_back_is_with_the_next_renewal(shared) -
     membership.is_done_with(2)
     membership.renew()
     assert shared.look().shards[2].member is None
+    shared.leave(membership.token)
+
+
+def test_a_process_that_hangs_leaves_its_shards_to_others(shared) -> None:
+    """Its renewals come from a thread of their own, and would keep hosts that nobody crawls for as long as it hangs."""
+    now = [100.0]
+    membership = Membership(shared, new_token(), about_me("spider"), clock=lambda: now[0])
+    membership.renew()
+    now[0] += 1000.0  # it loads
+    membership.renew()
+    membership.fares({"shards": 4})
+    now[0] += 119.0
+    membership.renew()
+    now[0] += 2.0
+    with pytest.raises(StoreError, match="The crawl has done nothing for 120 s"):
+        membership.renew()
+    membership.fares({"shards": 4})
+    membership.renew()
+    assert set(membership.mine()) == {0, 1, 2, 3}
+    now[0] += 1000.0
+    membership.leaves()
+    membership.renew()  # it writes down what it has
+    shared.leave(membership.token)
+
+
+def test_a_spider_that_begins_with_very_many_pages_delays_no_renewal(shared) -> None:
+    """What it hands over goes some at a time, in its order, and is kept while the database is away."""
+    membership = Membership(shared, new_token(), about_me("spider"))
+    for number in range(5_000):
+        membership.hand_over(row(f"http://{HOSTS[0]}/{number}", number))
+    counts = []
+    while len(counts) < 3:
+        membership.renew()
+        counts.append(len(inbox(shared)))
+    assert counts == [2_000, 4_000, 5_000]
     shared.leave(membership.token)
 
 
