@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from aiohttp import web
 
+from crawlsched.cli import main
 from tests.crawling import Crawl, Project
 from tests.site import Site
 
@@ -81,8 +82,10 @@ class Spider(scrapy.Spider):
 """
 
 
-def test_sessions_languages_and_callbacks_of_one_url_are_pages_of_their_own(site: Site, tmp_path: Path) -> None:
-    """Seven requests for three URLs give seven items as in plain Scrapy, and each is kept fresh by itself."""
+def test_sessions_languages_and_callbacks_of_one_url_are_pages_of_their_own(
+    site: Site, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Seven requests for three URLs give seven items, each kept fresh by itself; commands reach all of a URL."""
     state = {"rome": "one"}
 
     def prices(request: web.Request) -> web.Response:
@@ -107,6 +110,18 @@ def test_sessions_languages_and_callbacks_of_one_url_are_pages_of_their_own(site
     # The second callback is behind a request that the first one makes again, so nothing but Rome has changed.
     assert [(item["what"], item["text"]) for item in items] == [("rome", "<p>rome two</p>")]
     assert len(site.visits("/prices")) == 6
+    options = ["--database", crawl.database_url, "--collection", "test"]
+    for command in ("recrawl", "signal"):
+        assert main([command, site.url("/prices"), *options]) == 0
+    silent = SEVERAL.format(site=site.url("")).replace("async def start", "async def not_start")
+    items, crawl = runs.run(silent)
+    assert sorted(item["what"] for item in items) == ["berlin", "paris", "rome"]
+    assert crawl.stats["crawlsched/change_signals/received"] == 3
+    capsys.readouterr()
+    assert main(["why", site.url("/prices"), *options]) == 0
+    assert capsys.readouterr().out.count("variant 'cookiejar") == 3
+    assert main(["forget", site.url("/prices"), "--yes", *options]) == 0
+    assert "3 pages deleted" in capsys.readouterr().out
 
 
 LIST = """
