@@ -64,7 +64,7 @@ class Lessons:
         if changed is not None and now > crawled_at > -inf and state not in (GONE, MOVED):
             further: tuple[tuple[int, int], ...] = ()
             if covered_further:
-                further = tuple((other.source, other.n_signals) for other in known.further.counts(page)[1:])
+                further = tuple((other.source, other.n_signals) for other in known.further.of(page)[1:])
             announced = known.announcements.evidence_one(page) if n_signals or further else 0.0
             was_announced = bool(n_signals or (further and any(n for _, n in further)))
             around = [hint.evidence_one(page) for hint in self._around]

@@ -18,11 +18,10 @@ from crawlsched.planner.knowledge import DAY, Knowledge
 from crawlsched.planner.lessons import Lessons
 from crawlsched.planner.membership import Membership
 from crawlsched.planner.options import check_intervals, check_policy, positive
-from crawlsched.planner.overrides.starvation import Rounds
 from crawlsched.planner.plans.plan import Plan
 from crawlsched.planner.plans.snapshot import Snapshot
 from crawlsched.planner.sampling import snapshot_in_parts
-from crawlsched.planner.slices import done_at_once
+from crawlsched.planner.starvation import Rounds
 from crawlsched.planner.threshold import Threshold
 from crawlsched.planner.told import Told
 from crawlsched.planner.values.plug_in_values import KnownRates
@@ -58,7 +57,7 @@ class Planner:
         A page not crawled for longer goes before anything of value, seconds.
     max_crawl_rounds : float, optional
         A page of some importance that was not crawled for so many rounds, each as long as one crawl of every page
-        takes, goes before long, too (`crawlsched.planner.overrides.starvation`); None: what is not worth it never goes.
+        takes, goes before long, too (`crawlsched.planner.starvation`); None: what is not worth it never goes.
     discovery_horizon : float
         How far ahead a first crawl counts, seconds.
     signal_delay : float
@@ -316,7 +315,13 @@ class Planner:
 
     def snapshot(self) -> Snapshot:
         """Copy what `plan` needs: `snapshot_in_parts` at once."""
-        return done_at_once(self.snapshot_in_parts())
+        parts = self.snapshot_in_parts()
+        while True:
+            try:
+                next(parts)
+            except StopIteration as end:
+                found: Snapshot = end.value
+                return found
 
     def snapshot_in_parts(self) -> Generator[None, None, Snapshot]:
         """Return a generator that yields between parts of a few milliseconds, and returns the snapshot."""

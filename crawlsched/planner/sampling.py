@@ -34,8 +34,8 @@ def snapshot_in_parts(known: Knowledge) -> Generator[None, None, Snapshot]:
         Yields after each part, and returns the snapshot.
     """
     columns, n = known.pages, known.pages.n
-    n_visited, sample = yield from _evenly(columns.n_crawls, n, _visited, _SAMPLE)
-    _, sources = yield from _evenly(columns.source, n, _covered, _SAMPLE)
+    n_visited, sample = yield from _evenly(columns.n_crawls, n, lambda n_crawls: n_crawls != 0, _SAMPLE)
+    _, sources = yield from _evenly(columns.source, n, lambda source: source >= 0, _SAMPLE)
     likelihood = known.posterior.codes(n)[sample]
     yield
     hosts, importance = columns.host[sample], columns.importance[sample].astype(np.float64)
@@ -72,16 +72,6 @@ def snapshot_in_parts(known: Knowledge) -> Generator[None, None, Snapshot]:
         objective=known.objective,
         **judged,
     )
-
-
-def _visited(n_crawls: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
-    visited: npt.NDArray[np.bool_] = n_crawls != 0
-    return visited
-
-
-def _covered(source: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
-    covered: npt.NDArray[np.bool_] = source >= 0
-    return covered
 
 
 def _evenly(

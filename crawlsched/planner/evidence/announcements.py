@@ -76,7 +76,7 @@ class Announcements(Hint):
             prior = self.precision_one(page)
             told = self._own.evidence_one(page, *prior, float(n_signals))
             self._own.learn(page, prior, float(n_signals), *found(told))
-        for one in self._further.counts(page)[1:]:
+        for one in self._further.of(page)[1:]:
             if one.n_signals:
                 prior, before = self.precision_of(page, one.source), (one.true_signals, one.false_signals)
                 of_source, against = beta(*prior)
@@ -244,7 +244,7 @@ class Announcements(Hint):
         """Return signal rate, signal weight and evidence of a page that several sources cover."""
         crawled_at = self._pages.crawled_at.item(page)
         rates, weights, evidence = [], [], 0.0
-        for place, one in enumerate(self._further.counts(page)):
+        for place, one in enumerate(self._further.of(page)):
             weight, rate = self.source_quality_one(page, one.source)
             known = weight, self._strength_one(page, one.source)
             if place == 0:

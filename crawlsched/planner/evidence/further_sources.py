@@ -12,7 +12,7 @@ from crawlsched.columns.array_types import IndexArray
 from crawlsched.columns.growing import grown
 from crawlsched.pages import Pages
 
-__all__ = ["COLUMNS", "MOST_SOURCES", "Counted", "FurtherSources", "Heard"]
+__all__ = ["COLUMNS", "MOST_SOURCES", "FurtherSources", "Heard"]
 
 
 #: So many sources count for one page; what others say of it is not heard.
@@ -37,53 +37,34 @@ class Heard(NamedTuple):
 
     Attributes
     ----------
-    row : int
-        Row of the table; -1 for the page's first source, whose counts are columns of `Pages`.
     source : int
-    n_signals : int
-        Announcements since the last crawl.
+    n_signals, n_signals_total : int
+        Announcements that count, since the last crawl and in all.
+    signalled_since : float
+        Since when the source names the page, POSIX seconds.
+    true_signals, false_signals : float
+        Those that visits found to be true and false, beyond what the source counts for; of the page's first source
+        `OwnPrecision` knows them.
     n_heard : int
         All its announcements since `since`, also those that counted for another source.
     since : float
         When a second source came to the page, or this one if it came later, POSIX seconds.
     signalled_at : float
         The last announcement, POSIX seconds; -inf: there was none since then.
-    """
-
-    row: int
-    source: int
-    n_signals: int
-    n_heard: int
-    since: float
-    signalled_at: float
-
-
-class Counted(NamedTuple):
-    """What counts of what one source has announced of a page.
-
-    Attributes
-    ----------
-    source : int
-    n_signals : int
-        Announcements since the last crawl.
-    n_signals_total : int
-        All of them.
-    signalled_since : float
-        Since when the source names the page, POSIX seconds.
-    true_signals, false_signals : float
-        Those that visits found to be true and false, beyond what the source counts for; of the page's first source
-        `OwnPrecision` knows them.
     row : int
-        Row of the table, -1 for the first source.
+        Row of the table; -1 for the page's first source, whose counts are columns of `Pages`.
     """
 
     source: int
     n_signals: int
     n_signals_total: int
     signalled_since: float
-    true_signals: float = 0.0
-    false_signals: float = 0.0
-    row: int = -1
+    true_signals: float
+    false_signals: float
+    n_heard: int
+    since: float
+    signalled_at: float
+    row: int
 
 
 class FurtherSources:
@@ -107,9 +88,8 @@ class FurtherSources:
     >>> pages.source[rows] = 5
     >>> further.cover(rows, 6, now=10.0)
     array([0, 1])
-    >>> further.of(0)
-    [Heard(row=-1, source=5, n_signals=0, n_heard=0, since=10.0, signalled_at=-inf),
-     Heard(row=1, source=6, n_signals=0, n_heard=0, since=10.0, signalled_at=-inf)]
+    >>> [(heard.source, heard.row, heard.since) for heard in further.of(0)]
+    [(5, -1, 10.0), (6, 1, 10.0)]
     """
 
     source: npt.NDArray[np.int32]
@@ -233,31 +213,24 @@ class FurtherSources:
     def of(self, page: int) -> list[Heard]:
         """Return what each source of a page has announced, its first source first; nothing for a page with only one."""
         rows = self._rows(page)
-        if not rows:
-            return []
-        first = self._heard(rows[0])._replace(row=-1, n_signals=self._pages.n_signals.item(page))
-        return [first, *map(self._heard, rows[1:])]
+        return [self._heard(page if place == 0 else -1, row) for place, row in enumerate(rows)]
 
-    def _heard(self, row: int) -> Heard:
+    def _heard(self, page: int, row: int) -> Heard:
+        """Return what a row says; of a page's first source (page -1: another one) the page itself knows what counts."""
+        columns: Pages | FurtherSources = self if page < 0 else self._pages
+        at = row if page < 0 else page
         return Heard(
-            row,
             self.source.item(row),
-            self.n_signals.item(row),
+            columns.n_signals.item(at),
+            columns.n_signals_total.item(at),
+            columns.signalled_since.item(at),
+            self.true_signals.item(row),
+            self.false_signals.item(row),
             self.n_heard.item(row),
             self.signalled_since.item(row),
             self.signalled_at.item(row),
+            row if page < 0 else -1,
         )
-
-    def counts(self, page: int) -> list[Counted]:
-        """Return what counts of each source of a page, its first one first; nothing for a page with only one."""
-        rows = self._rows(page)
-        if not rows:
-            return []
-        judged = [(self.true_signals.item(row), self.false_signals.item(row), row) for row in rows[1:]]
-        return [
-            Counted(*_counts(self._pages, page)),
-            *(Counted(*_counts(self, row), *of_row) for row, of_row in zip(rows[1:], judged, strict=True)),
-        ]
 
     def judge(self, row: int, true: float, false: float) -> None:
         """Note how many announcements of a source and a page visits have found true and false."""
@@ -321,8 +294,3 @@ class FurtherSources:
         """A visit has seen whatever was announced of a page."""
         for row in self._rows(page):
             self.n_signals[row] = 0
-
-
-def _counts(columns: Pages | FurtherSources, row: int) -> tuple[int, int, int, float]:
-    source, n_signals = columns.source.item(row), columns.n_signals.item(row)
-    return source, n_signals, columns.n_signals_total.item(row), columns.signalled_since.item(row)

@@ -45,7 +45,7 @@ def explain(planner: Planner, page: int, now: float) -> Explanation:
         precision_of=_learned_from(planner, page),
         recall=announced / (unsignalled + announced),
         elapsed=now - crawled_at,
-        n_signals=sum(one.n_signals for one in planner.further.counts(page)) or pages.n_signals.item(page),
+        n_signals=sum(one.n_signals for one in planner.further.of(page)) or pages.n_signals.item(page),
         co_change_evidence=planner.values.evidence_around_one(page),
         expected_freshness=float(planner.values.fresh(rows, now)[0]),
         objective=planner.objective,

@@ -29,7 +29,7 @@ def _crawled_page(n_sources: int, now: float = 0.0) -> Planner:
 
 
 def _counts(planner: Planner) -> list[int]:
-    return [one.n_signals for one in planner.further.counts(0)]
+    return [one.n_signals for one in planner.further.of(0)]
 
 
 def test_announcements_far_apart_add_up() -> None:
@@ -102,7 +102,7 @@ def test_what_is_stored_comes_back() -> None:
     again = Planner(1.0)
     again.load(planner.columns([0]), None, 200.0)
     again.load_further([(page, source, *row) for (page, source), row in rows.items()], 200.0)
-    assert sorted(one[:6] for one in again.further.counts(0)) == sorted(one[:6] for one in planner.further.counts(0))
+    assert sorted(one[:6] for one in again.further.of(0)) == sorted(one[:6] for one in planner.further.of(0))
     assert sorted(again.further.of(0), key=lambda one: one.source)[0].signalled_at == 100.0
     before, after = (explain(one, 0, 300.0).crawl_value for one in (planner, again))
     assert after == pytest.approx(before)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from crawlsched.planner.overrides.starvation import Rounds
+from crawlsched.planner.starvation import Rounds
 from crawlsched.settings import Settings
 from crawlsched.simulation import History, replay
 

@@ -6,10 +6,10 @@ import numpy as np
 
 from crawlsched.frontier import Frontier
 from crawlsched.pages import Pages
-from crawlsched.planner.overrides.out_of_turn import OutOfTurn
 
 __all__ = ["Rounds"]
 
+_NOT_WAITING = frozenset({"out", "in flight", "barred"})
 # One pick in so many may be of a page that has waited too long: as all pages go in sixteen rounds then, none waits much
 # longer than that beyond its time, and a sixteenth of the bandwidth is the most that it can cost.
 _SHARE = 16
@@ -39,18 +39,27 @@ class Rounds:
         self._picks = 0
         self._next = 0
         self._n_live = self._n_rows = 0  # pages and rows when they were counted
-        self._out_of_turn = OutOfTurn(pages)
+        # Sent and not yet picked: one page, and those whose hosts have been found to rest.
+        self._sent: set[int] = set()
 
     def before_pick(self, frontier: Frontier, bandwidth: float, now: float) -> None:
         """Let a page that has waited for too long go next, if this is a pick for it; O(1)."""
         self._picks += 1
         if self._picks % _SHARE:
             return
-        if self._out_of_turn.has_room(frontier):
+        if self._has_room(frontier):
             patience = self._longest * self._count() / bandwidth
             page = self._waiting(frontier, now - patience)
             if page is not None:
-                self._out_of_turn.send(frontier, page)
+                self._sent.add(page)
+                frontier.force(np.array([page]))
+
+    def _has_room(self, frontier: Frontier) -> bool:
+        """Whether another page may be sent: those before have gone, or their hosts rest."""
+        if not self._sent:
+            return True
+        self._sent = {page for page in self._sent if frontier.is_forced(page)}
+        return all(frontier.is_resting(self._pages.host.item(page)) for page in self._sent)
 
     def _count(self) -> int:
         """Return how many pages there are, or were when all had been gone through, or were a hundredth fewer."""
@@ -73,7 +82,8 @@ class Rounds:
             last = np.where(never, columns.first_seen[part], last)
         for row in np.flatnonzero((last < since) & (columns.importance[part] > 0)).tolist():
             page = begin + row
-            if self._out_of_turn.can_go(frontier, page):
+            is_resting = frontier.is_resting(columns.host.item(page))
+            if not is_resting and frontier.place_of(page) not in _NOT_WAITING:
                 self._next = page + 1
                 return page
         self._next = part.stop if part.stop < columns.n else 0
@@ -81,4 +91,7 @@ class Rounds:
 
     def sent(self, page: int) -> bool:
         """Whether a page goes because it had waited for too long; it is forgotten then."""
-        return self._out_of_turn.sent(page)
+        if page not in self._sent:
+            return False
+        self._sent.discard(page)
+        return True
