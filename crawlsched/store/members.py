@@ -64,6 +64,10 @@ _WAITING = text(
     " LATERAL (SELECT * FROM inbox WHERE inbox.shard = s.shard AND inbox.collection = :collection"
     " ORDER BY inbox.created_at LIMIT :limit) AS i ORDER BY i.created_at"
 )
+_MANY_WAIT = text(
+    "SELECT count(*) FROM (SELECT 1 FROM leases l JOIN inbox i ON i.shard = l.shard AND i.collection = l.collection"
+    " WHERE l.collection = :collection AND l.ready = 1 AND l.member IS NOT NULL LIMIT :limit) AS waiting"
+)
 
 
 class MemberSeen(NamedTuple):
@@ -329,6 +333,12 @@ class SharedCollection:
                 _WAITING, {"collection": self.number, "shards": list(shards), "limit": limit}
             ).all()
         return [Received(*row)._replace(data=json_like(row.data, {}, "what was handed over")) for row in rows]
+
+    def waits(self, limit: int) -> bool:
+        """Say whether more than so many rows wait for shards that somebody has loaded, and that take them in."""
+        with self.database.reading() as connection:
+            found = connection.execute(_MANY_WAIT, {"collection": self.number, "limit": limit + 1})
+            return bool(found.scalar_one() > limit)
 
     def commanded(self, shards: Sequence[int]) -> list[int]:
         """Return those of some shards for which the command line has left a word."""

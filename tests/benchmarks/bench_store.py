@@ -90,7 +90,11 @@ def by_sqlalchemy(store: Store, batch: Batch) -> None:
             [{"row": number, **changes} for number, changes in batch.contents.items()],
         )
         connection.execute(
-            insert(table), [{**key, **row._asdict(), "changed": int(bool(row.changed))} for row in batch.observations]
+            insert(table),
+            [
+                {**key, **row._asdict(), "changed": int(bool(row.changed)), "further": None}
+                for row in batch.observations
+            ],
         )
 
 

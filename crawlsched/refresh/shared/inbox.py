@@ -31,6 +31,9 @@ _IN_ONE_STEP = 8
 # again, and with it rows that were taken in meanwhile.
 _REMEMBERED = 1_000
 
+# While more than this waits for all shards together, nobody crawls on: what is found has to be taken in first.
+_MOST_WAITING = 100_000
+
 Name = tuple[str, int]
 
 
@@ -62,6 +65,11 @@ class Inbox:
         ``count(name)`` adds one to a statistic.
     clock : callable
         Gives POSIX seconds.
+
+    Attributes
+    ----------
+    is_full : bool
+        Whether so much waits, for all shards of the collection, that nobody should find more.
     """
 
     def __init__(
@@ -79,6 +87,7 @@ class Inbox:
         self._clock = clock
         # Not the thread that loads and closes shards: what is handed over does not wait for these.
         self._aside = Aside()
+        self.is_full = False
         self._read_at = -inf
         # Of each shard the rows that were taken in, by the batch that deletes them; 0: their turn is to come.
         self._under_way: dict[int, dict[Name, int]] = {}
@@ -121,11 +130,18 @@ class Inbox:
         n_written = self._parts[shard].collection.n_written
         return [name for name, batch in self._under_way[shard].items() if 0 < batch <= n_written]
 
-    def _read(self, wanted: list[int], parts: list[int]) -> tuple[list[Received], list[int]]:
-        return self._shared.received(wanted, _AT_ONCE), self._shared.commanded(parts)
+    def _read(self, wanted: list[int], parts: list[int]) -> tuple[list[Received], list[int], bool]:
+        shared = self._shared
+        return shared.received(wanted, _AT_ONCE), shared.commanded(parts), shared.waits(_MOST_WAITING)
 
-    def _took(self, stays: dict[int, _Stay], found: tuple[list[Received], list[int]]) -> None:
-        rows, commanded = found
+    def _took(self, stays: dict[int, _Stay], found: tuple[list[Received], list[int], bool]) -> None:
+        rows, commanded, is_full = found
+        if is_full and not self.is_full:
+            logger.warning(
+                "More than %s links and signals wait to be taken in by their shards; crawling pauses until they are.",
+                f"{_MOST_WAITING:,}",
+            )
+        self.is_full = is_full
         for shard in commanded:
             if shard in self._parts:
                 self._guard.run("obeying commands", partial(obey_pending, self._parts[shard]))

@@ -550,8 +550,8 @@ class SharedRefresher:
         return is_over and not still_first
 
     def must_wait(self, now: float) -> bool:
-        """Whether nothing may be dispatched until the stores of all shards have caught up."""
-        return bool(self._parts) and all(part.must_wait(now) for part in self._parts.values())
+        """Whether nothing may be dispatched until the stores of all shards, or their inboxes, have caught up."""
+        return self._inbox.is_full or (bool(self._parts) and all(part.must_wait(now) for part in self.parts))
 
     def waits_for_host(self) -> bool:
         """Whether some page could go if its host did not rest."""
@@ -716,6 +716,7 @@ class SharedRefresher:
             dispatched=self._n_before + sum(part.visits.dispatched for part in self.parts) + self.slots.taken,
             may=may_send
             and not self.rests
+            and not self._inbox.is_full
             and (self.slots.is_due(now) or any(part.planner.next_event(now) <= now for part in parts)),
             distance=1.0 / self.slots.rate,
         )

@@ -175,6 +175,28 @@ def test_a_spider_that_begins_with_very_many_pages_delays_no_renewal(shared) -> 
     shared.leave(membership.token)
 
 
+def test_nobody_crawls_on_while_too_much_waits_to_be_taken_in(shared) -> None:
+    """Inboxes would grow without end where links are found faster than they are taken in."""
+    many = """INSERT INTO inbox SELECT :shard, :number, 'many', n, 'signal', '{"urls": [], "source": "x"}', n
+        FROM generate_series(1, 101000) AS n"""
+
+    def write(statement: str) -> None:
+        with shared.database.writing() as connection:
+            connection.execute(text(statement), {"shard": 2, "number": shared.number})
+
+    with process(shared) as refresher:
+        refresher.requested(asked(f"http://{HOSTS[0]}/"), refresher.clock())
+        write(many)
+        look_until(refresher, lambda: refresher.must_wait(refresher.clock()))
+        assert refresher.stuck(refresher.clock() + 10_000.0, may_send=True) is None
+        write("DELETE FROM inbox WHERE collection = :number AND shard = :shard AND number > 50000")
+        look_until(refresher, lambda: not refresher.must_wait(refresher.clock()))
+        write("DELETE FROM inbox WHERE collection = :number AND shard = :shard")
+    # What waits for shards that nobody has loaded keeps nobody from crawling.
+    write(many)
+    assert not shared.waits(100_000)
+
+
 def test_a_shard_whose_demand_is_not_known_any_more_gets_its_share_by_pages(shared) -> None:
     """A curve of an owner before may be of fewer pages, and would keep the shard small until the next plan."""
     membership = Membership(shared, new_token(), about_me("spider"))
