@@ -29,6 +29,7 @@ from scrapy.utils.request import fingerprint
 from crawlsched.estimators import grid_id
 from crawlsched.planner import DEFAULT_GRID
 from crawlsched.store import Batch, NewPage, Source, Store
+from crawlsched.store.models import STATE_COLUMNS
 from tests.benchmarks.frontier_collection import learned_rows
 from tests.benchmarks.ratios import keep
 
@@ -273,16 +274,15 @@ def fill(folder: Path, n_pages: int, port: int) -> None:
         n = len(numbers)
         announced = np.array(numbers) % 3 == 0
         batch.columns = {
+            **dict.fromkeys(STATE_COLUMNS, np.zeros(n, np.int64)),
             "page": np.array(numbers),
             "state": np.full(n, 2, np.uint8),
             "importance": rng.lognormal(0, 1, n).astype(np.float32),
             "crawled_at": now - rng.exponential(1e6, n),
             "first_seen": np.full(n, now - 1e7),
             "changed_at": np.full(n, np.nan),
-            "not_before": np.zeros(n),
             "n_crawls": rng.integers(1, 20, n).astype(np.uint32),
             "n_changes": rng.integers(0, 2, n).astype(np.uint32),
-            "n_errors": np.zeros(n, np.uint8),
             "n_signals": (announced * rng.poisson(0.3, n)).astype(np.uint16),
             "n_signals_total": (announced * rng.integers(3, 20, n)).astype(np.uint32),
             "signalled_since": np.where(announced, now - 9e6, np.nan),
