@@ -2,11 +2,12 @@
 
 import argparse
 import time
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from crawlsched.cli.members import owner_of_all, say_sharing, sharing, status_of_all
-from crawlsched.cli.planning import add_up, newest_plan
+from crawlsched.cli.planning import freshness, newest_plan
 from crawlsched.cli.recent import visits_since, visits_together
 from crawlsched.cli.sources import VISITS, quality
 from crawlsched.cli.stores import open_stores
@@ -15,7 +16,8 @@ from crawlsched.cli.wording import say_count, say_duration, say_past, say_share,
 from crawlsched.settings import format_bandwidth
 
 if TYPE_CHECKING:
-    from crawlsched.cli.planning import Totals
+    from crawlsched.cli.planning import Freshness
+    from crawlsched.planner.reports.freshness_now import Estimate
     from crawlsched.store import Host, LeaseRow, Source, Store
 from crawlsched.cli.parsing import examples
 
@@ -49,7 +51,7 @@ def report(arguments: argparse.Namespace) -> dict[str, Any]:
         stores.close()
     statuses = [part["status"] for part in parts]
     status = statuses[0] if shared is None else status_of_all(shared, statuses)
-    importance, fresh = (sum(getattr(part["totals"], name) for part in parts) for name in ("importance", "fresh"))
+    fresh = _fresh([part["freshness"] for part in parts])
     replanned = [part["replanned_at"] for part in parts if part["replanned_at"] is not None]
     return {
         "collection": stores.name,
@@ -60,7 +62,8 @@ def report(arguments: argparse.Namespace) -> dict[str, Any]:
         "owner": parts[0]["owner"] if shared is None else owner_of_all(shared, parts),
         "shared": shared,
         "pages": _pages([part["counts"] for part in parts]),
-        "expected_freshness": fresh / importance if importance else None,
+        "expected_freshness": None if fresh is None else fresh.share,
+        "freshness_error": None if fresh is None else fresh.error,
         "last_sent_at": status.get("last_sent_at"),
         "paused_since": status.get("paused_since"),
         "rests": bool(status.get("rests")),
@@ -82,7 +85,10 @@ def _of_store(store: "Store", target: Target, now: float, most_visits: int) -> d
     """Gather what one store has."""
     owner = store.owner()
     sources = [source for source in store.sources() if source.kind != "robots"]
-    totals = add_up(store, target, 1 + max((source.source for source in sources), default=-1), now)
+    counts = store.counts()
+    pages_of: Counter[int] = Counter()
+    for _, _, source, n in counts:
+        pages_of[source] += n
     plan = newest_plan(store)
     visits = store.signal_observations(0.0, most_visits)
     heard = set(visits["source"][visits["n_signals"] > 0].tolist())
@@ -90,14 +96,16 @@ def _of_store(store: "Store", target: Target, now: float, most_visits: int) -> d
     return {
         "status": owner.status if owner is not None else {},
         "owner": _owner(owner, store.clock()),
-        "totals": totals,
-        "counts": store.counts(),
+        "freshness": freshness(store, target, now),
+        "counts": counts,
         "replanned_at": None if plan is None else plan.time,
         "last_hour": visits_since(store, now - 3600.0),
         "last_day": visits_since(store, now - 86_400.0),
         "host_rows": host_rows,
         "hosts": _hosts(host_rows),
-        "sources": [_source(source, totals, visits, is_heard=source.source in heard) for source in sources],
+        "sources": [
+            _source(source, pages_of[source.source], visits, is_heard=source.source in heard) for source in sources
+        ],
     }
 
 
@@ -143,7 +151,7 @@ def _withheld(rows: "Sequence[Host]") -> dict[str, dict[str, int]]:
     return counted
 
 
-def _source(source: "Source", totals: "Totals", visits: dict[str, Any], *, is_heard: bool) -> dict[str, Any]:
+def _source(source: "Source", n_pages: int, visits: dict[str, Any], *, is_heard: bool) -> dict[str, Any]:
     number = source.source
     # As `crawlsched sources` says it. Of a source that was not heard yet nothing is known, whatever it is taken for.
     shares = ("precision", "precision_interval", "recall", "recall_interval")
@@ -153,7 +161,7 @@ def _source(source: "Source", totals: "Totals", visits: dict[str, Any], *, is_he
         "kind": source.kind,
         "url": source.url,
         "host": source.host,
-        "pages": int(totals.pages_of_source[number]),
+        "pages": n_pages,
         **{name: learned[name] for name in shares},
         "polled_at": source.polled_at,
         "next_poll_at": source.next_poll_at,
@@ -181,15 +189,25 @@ def _owner(owner: "LeaseRow | None", now: float) -> dict[str, Any] | None:
     }
 
 
-def _pages(counted: "Sequence[Mapping[str, Mapping[int, int]]]") -> dict[str, Any]:
+def _fresh(parts: "Sequence[Freshness]") -> "Estimate | None":
+    """Say how fresh the collection is, by importance, with its standard error if only a sample was looked at."""
+    from numpy import concatenate
+
+    from crawlsched.planner.reports.freshness_now import estimated
+
+    fresh, importance = (concatenate([getattr(part, name) for part in parts]) for name in ("fresh", "importance"))
+    return estimated(fresh, importance, sum(part.n_all for part in parts))
+
+
+def _pages(counted: "Sequence[Sequence[tuple[str, int, int, int]]]") -> dict[str, Any]:
     from crawlsched.pages import STATE_NAMES
 
     states = dict.fromkeys(STATE_NAMES[1:], 0)
     for counts in counted:
-        for by_state in counts.values():
-            for state, n in by_state.items():
-                states[STATE_NAMES[state]] += n
-    return {"total": sum(states.values()), "hosts": sum(map(len, counted)), "states": states}
+        for _, state, _, n in counts:
+            states[STATE_NAMES[state]] += n
+    hosts = sum(len({host for host, *_ in counts}) for counts in counted)
+    return {"total": sum(states.values()), "hosts": hosts, "states": states}
 
 
 def say(report: dict[str, Any]) -> str:
@@ -198,7 +216,7 @@ def say(report: dict[str, Any]) -> str:
     lines = [f"{report['collection']}  ({report['database']})"]
     lines += [f"  {_say_owner(report['owner'], now)}"] if report["shared"] is None else say_sharing(report["shared"])
     lines += [*_say_sending(report, now), ""]
-    lines += [*_say_pages(report["pages"], report["expected_freshness"]), ""]
+    lines += [*_say_pages(report["pages"], report["expected_freshness"], report["freshness_error"]), ""]
     lines += _say_budget(report)
     lines += _say_hosts(report)
     lines += _say_held_back(report)
@@ -231,12 +249,13 @@ def _say_sending(report: dict[str, Any], now: float) -> list[str]:
     return [f"  nothing goes out at this hour (CRAWLSCHED_HOURS); {sent}" if report["rests"] else f"  {sent}"]
 
 
-def _say_pages(pages: dict[str, Any], expected_freshness: float | None) -> list[str]:
+def _say_pages(pages: dict[str, Any], expected_freshness: float | None, error: float | None) -> list[str]:
     rows = [[name, f"{n:,}", say_share(n / pages["total"])] for name, n in pages["states"].items() if n]
     lines = [f"{say_count(pages['total'], 'page')} on {say_count(pages['hosts'], 'host')}"]
     if rows:
         lines += say_table(rows, right="lrr")
-    lines.append(f"  expected to be fresh, by importance: {say_share(expected_freshness)}")
+    sampled = f" ±{100 * error:.1f} (of a sample)" if error else ""
+    lines.append(f"  expected to be fresh, by importance: {say_share(expected_freshness)}{sampled}")
     return lines
 
 

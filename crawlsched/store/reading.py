@@ -344,15 +344,13 @@ def announcements_of(connection: Connection, key: Key, page: int) -> list[tuple[
     return [(source, lastmod, n) for source, lastmod, n in rows]
 
 
-def counts(connection: Connection, key: Key) -> dict[str, dict[int, int]]:
-    """Count the pages by host and state."""
+def counts(connection: Connection, key: Key) -> list[tuple[str, int, int, int]]:
+    """Count the pages by host, state and source (-1: none announces them)."""
     page = models.pages
-    counted: dict[str, dict[int, int]] = {}
-    for host, state, n in connection.execute(
-        select(page.c.host, page.c.state, func.count()).where(*_own(page, key)).group_by(page.c.host, page.c.state)
-    ):
-        counted.setdefault(host, {})[state] = n
-    return counted
+    kinds = (page.c.host, page.c.state, page.c.source)
+    return [
+        tuple(row) for row in connection.execute(select(*kinds, func.count()).where(*_own(page, key)).group_by(*kinds))
+    ]
 
 
 def recipes(connection: Connection, key: Key) -> dict[str, int]:

@@ -230,8 +230,8 @@ class Store:
             found: str | None = connection.execute(select(table.c.last_change).where(*self._own(table))).scalar_one()
         return found
 
-    def counts(self) -> dict[str, dict[int, int]]:
-        """Count the pages: host to state to number."""
+    def counts(self) -> list[tuple[str, int, int, int]]:
+        """Count the pages: host, state, source (-1: none announces them), how many."""
         return self._read(reading.counts)
 
     def recipes(self) -> dict[str, int]:

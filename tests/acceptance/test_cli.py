@@ -6,6 +6,7 @@ import pty
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable
 from hashlib import sha1
 from pathlib import Path
@@ -190,7 +191,10 @@ def pages_of(database: str) -> dict[str, int]:
     """Count what is left, by host."""
     store = Store.open(database, "news", read_only=True)
     try:
-        return {host: sum(states.values()) for host, states in store.counts().items()}
+        pages: Counter[str] = Counter()
+        for host, _, _, n in store.counts():
+            pages[host] += n
+        return dict(pages)
     finally:
         store.close()
 

@@ -1,5 +1,6 @@
 """`crawlsched status` and `crawlsched why`: what they say is what the planner decides by, over a real store."""
 
+import argparse
 import json
 import os
 import re
@@ -14,9 +15,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from crawlsched.cli import main
+from crawlsched.cli import add_commands, main
+from crawlsched.cli.planning import planners
+from crawlsched.cli.target import find_target
 from crawlsched.planner import explain
 from crawlsched.store import Batch, Host, Store
+from tests.benchmarks.bench_store import fill
 from tests.simulated import HOSTS, Simulated, crawl
 
 
@@ -76,6 +80,25 @@ def test_expected_freshness_is_that_of_the_pages_one_by_one(simulated: Simulated
     status = report("status", "--database", database)
     each = [explain(simulated.planner, page, status["time"]).expected_freshness for page in range(120)]
     assert status["expected_freshness"] == pytest.approx(np.mean(each), rel=1e-6)
+    assert status["freshness_error"] == 0.0
+
+
+def test_of_very_many_pages_some_are_looked_at_and_the_error_is_said(tmp_path: Path) -> None:
+    """What comes out is that of all pages, within four of its standard errors."""
+    url = f"sqlite:///{tmp_path / 'large.db'}"
+    store = Store.open(url, "bench", upgrade=True)
+    fill(store, 15_000, np.random.default_rng(1))
+    parser = argparse.ArgumentParser()
+    add_commands(parser)
+    arguments = parser.parse_args(["status", "--database", url])
+    arguments.project_settings = None
+    target, now = find_target(arguments), time.time()
+    likely = np.concatenate([p.values.fresh(np.arange(rows.size), now) for p, rows in planners(store, target, now)])
+    store.close()
+    status = report("status", "--database", url)
+    assert 0.0 < status["freshness_error"] < 0.01
+    assert abs(status["expected_freshness"] - likely.mean()) < 4 * status["freshness_error"]
+    assert "(of a sample)" in run("status", "--database", url)
 
 
 def test_status_tells_an_honest_source_from_a_babbling_one(simulated: Simulated, database: str) -> None:

@@ -161,5 +161,5 @@ def test_the_same_on_every_database(site: Site, tmp_path: Path, database_url: st
     store = Store.open(database_url, "test", read_only=True)
     assert {facts["n_crawls"] for facts in _columns(store).values()} == {1}
     assert len(_columns(store)) == 4
-    assert json.dumps(sorted(store.counts())) == '["127.0.0.1"]'
+    assert json.dumps(sorted({host for host, *_ in store.counts()})) == '["127.0.0.1"]'
     store.close()

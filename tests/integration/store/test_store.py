@@ -366,10 +366,13 @@ def test_a_command_is_answered_through_the_database(store):
     other.close()
 
 
-def test_counts_are_by_host_and_state(store):
+def test_counts_are_by_host_state_and_source(store):
     """What `status` shows first."""
-    store.save(batch_of(7, columns=columns([0, 3], state=[2, 3])))
-    assert store.counts() == {"host0.example": {1: 1, 2: 1, 3: 1}, "host1.example": {1: 2}, "host2.example": {1: 2}}
+    store.save(batch_of(7, columns=columns([0, 3], state=[2, 3], source=[-1, 4])))
+    assert sorted(store.counts()) == [
+        *(("host0.example", 1, -1, 1), ("host0.example", 2, -1, 1), ("host0.example", 3, 4, 1)),
+        *(("host1.example", 1, -1, 2), ("host2.example", 1, -1, 2)),
+    ]
 
 
 def test_the_check_of_a_sound_database_finds_nothing(store):
