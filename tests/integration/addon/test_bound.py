@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import signal
 import socketserver
 import threading
 import time
@@ -129,6 +130,29 @@ def test_a_request_that_is_sent_again_on_a_new_connection_is_paid_for(tmp_path: 
     assert len(times) / (times[-1] - times[0]) < 1.1 * 20
     assert crawl.stats["crawlsched/slots/paid"] >= 30
     assert crawl.stats["crawlsched/resolved/unchanged"] >= 30  # none of them is an error
+
+
+def test_a_process_that_was_stopped_goes_on_without_a_burst(tmp_path: Path) -> None:
+    """As in a container that is frozen, or a machine that sleeps: the slots of the pause are not made up for."""
+    with Site() as site:
+        urls = [site.page(f"/{number}", "<p>x</p>") for number in range(20)]
+        project = Project(
+            tmp_path,
+            VISITING_SPIDER.format(urls=urls),
+            CRAWLSCHED_BANDWIDTH="20/s",
+            CRAWLSCHED_SITEMAPS_FROM_ROBOTS="False",
+            CLOSESPIDER_TIMEOUT="6",
+        )
+        process = project.start()
+        project.wait_for_log("Spider opened")
+        for seconds in (0.2, 0.5, 1.2):
+            time.sleep(0.8)
+            process.send_signal(signal.SIGSTOP)
+            time.sleep(seconds)
+            process.send_signal(signal.SIGCONT)
+        project.finish(process)
+    assert len(site.times) >= 40
+    assert most_in_a_second(site.times) <= 1.25 * 20 + 1
 
 
 def test_restarts_send_no_more_than_one_run_would(tmp_path: Path) -> None:

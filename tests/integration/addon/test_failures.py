@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import random
@@ -143,6 +144,44 @@ def test_a_huge_body_does_not_hold_up_the_others(tmp_path: Path) -> None:
         assert crawl.outcomes()[site.url("/huge")][0] == "changed"
         # While the huge page was on its way and being read, the others were visited again and again.
         assert len([path for path, _ in site.requests if path != "/huge"]) > 60
+
+
+BOMBS = """
+import resource
+import scrapy
+
+class Spider(scrapy.Spider):
+    name = "test"
+    start_urls = {urls!r}
+    custom_settings = {{"RETRY_ENABLED": False}}
+
+    def parse(self, response):
+        self.crawler.stats.set_value("peak", resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+"""
+
+
+def test_bodies_that_unfold_to_a_hundredfold_cost_little_more_than_without_us(tmp_path: Path) -> None:
+    """Pages of 66 MB that come as 128 KB, several at once: one is read at a time, up to a limit."""
+    body = gzip.compress(b"<p>bomb</p>" * 6_000_000, 9)
+    peaks = []
+    with Site() as site:
+        site.default = lambda request: web.Response(
+            body=body, headers={"Content-Encoding": "gzip"}, content_type="text/html"
+        )
+        urls = [site.url(f"/{number}") for number in range(2)]
+        for enabled in ("True", "False"):
+            folder = tmp_path / enabled
+            folder.mkdir()
+            crawl = Project(
+                folder,
+                BOMBS.format(urls=urls),
+                CRAWLSCHED_ENABLED=enabled,
+                CRAWLSCHED_ONE_PASS="True",
+                CRAWLSCHED_SITEMAPS_FROM_ROBOTS="False",
+            ).run()
+            assert crawl.stats["response_received_count"] == 2
+            peaks.append(crawl.stats["peak"])
+    assert peaks[0] - peaks[1] < 300.0
 
 
 def test_garbage_is_content_like_any_other(tmp_path: Path) -> None:
