@@ -3,6 +3,7 @@
 import json
 import os
 import pty
+import signal
 import subprocess
 import sys
 import time
@@ -311,3 +312,32 @@ def test_output_that_nobody_reads_to_the_end_is_no_failure(run: Run, database: s
     answer = run("db", "check", "--database", database, stdout=writer)
     os.close(writer)
     assert answer.stderr == ""
+
+
+def test_ctrl_c_is_quiet_wherever_it_comes(tmp_path):
+    """While modules are loaded (half of the time that a command takes), while it works, and of each kind of command."""
+    database = f"sqlite:///{tmp_path / 'crawl.db'}"
+    Store.open(database, "news").close()
+    for waited, command in (
+        ("numpy", "status"),
+        ("sqlalchemy", "why"),
+        ("crawlsched.cli", "changes"),
+    ):
+        arguments = [command, *(["http://a.example/"] if command == "why" else []), "--database", database]
+        process = children.start(
+            *(sys.executable, "-X", "importtime", "-m", "crawlsched", *arguments),
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+        )
+        assert process.stderr is not None
+        said = ""
+        for line in process.stderr:
+            said += line
+            if line.rstrip().endswith(waited):
+                process.send_signal(signal.SIGINT)
+                break
+        said += process.stderr.read()
+        children.end(process)
+        assert process.returncode in (0, 1, 130, -signal.SIGINT)
+        assert "KeyboardInterrupt" not in said
+        assert "Traceback" not in said

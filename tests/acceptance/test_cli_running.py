@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from crawlsched.cli import main
+from tests.commands import run_here
 from tests.crawling import Project
 from tests.site import Site
 
@@ -96,6 +97,16 @@ def test_the_bandwidth_changes_without_a_restart(running: Running) -> None:
     assert report(running, "bandwidth", "5/s")["before"] == 20.0
     assert requests_in(running, 2.0) == pytest.approx(10, abs=4)
     assert os.path.exists(f"/proc/{running.pid}")
+
+
+def test_a_bandwidth_without_a_unit_or_ten_times_the_present_one_is_not_taken_unasked(running: Running) -> None:
+    """A slip of the finger does not fall on somebody's servers: usage, or a question that nobody answers."""
+    arguments = ("--database", running.database)
+    without = run_here(running.project.folder, "bandwidth", "20000", *arguments)
+    assert (without.returncode, "needs a unit here, such as 20000/s" in without.stderr) == (2, True)
+    tenfold = run_here(running.project.folder, "bandwidth", "500/s", *arguments)
+    assert (tenfold.returncode, "--yes" in tenfold.stderr) == (1, True)
+    assert report(running, "bandwidth")["bandwidth"] == 5.0
 
 
 def requests_in(running: Running, seconds: float) -> int:
