@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -44,6 +46,26 @@ def test_limits_and_other_hosts_hold_for_feedparser_too() -> None:
     document = read_sitemap(feed, URL, Limits(max_entries=3), feedparser=True)
     assert document.entries.url == [f"https://a.example/{n}" for n in (0, 2, 4)]
     assert {"other-host", "too-many-entries"} <= {problem.kind for problem in document.problems}
+
+
+@pytest.mark.parametrize("body", [b"<a>" * 600_000, b"<rss><channel>" + b"<item>" * 300_000, b"<sitemap>" * 200_000])
+def test_two_megabytes_of_open_tags_cost_no_time(body: bytes) -> None:
+    """Ten seconds of feedparser's, who is given nothing that has no feed's root, and nothing so large."""
+    began = time.process_time()
+    document = read_sitemap(body, URL, feedparser=True)
+    assert time.process_time() - began < 3.0
+    assert document.problems
+
+
+def test_a_feed_beyond_feedparsers_size_loses_no_entry() -> None:
+    """A megabyte of entries with dates is read by lxml, all of it."""
+    items = b"".join(
+        b"<item><link>https://a.example/%d</link><guid>%d</guid><pubDate>Sat, 21 Nov 2026 03:00:00 GMT</pubDate>"
+        b"<description>%s</description></item>" % (n, n, b"words " * 50) for n in range(2_500)
+    )  # fmt: skip
+    document = read_sitemap(b"<rss version='2.0'><channel>" + items + b"</channel></rss>", URL, feedparser=True)
+    assert document.entries.url == [f"https://a.example/{n}" for n in range(2_500)]
+    assert None not in document.entries.lastmod
 
 
 @given(st.binary(max_size=400).map(lambda noise: ATOM[: len(noise)] + noise + ATOM[len(noise) :]))
