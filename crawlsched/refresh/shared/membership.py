@@ -106,6 +106,7 @@ class Membership:
         #: What it says of itself with each renewal (`fares`).
         self.status: dict[str, Any] = {}
         self._heard_at: float | None = None
+        self._unsaid = False
         self.token = token
         self._shared = shared
         self._about = about
@@ -228,7 +229,7 @@ class Membership:
                 f"The crawl has done nothing for {_LONGEST_SILENCE:g} s (a callback that blocks?), and others take its "
                 "shards over; it goes on by itself."
             )
-        is_all_said = self._say()
+        is_all_said = self._try_to_say()
         seen = self._shared.look()
         self._follow_hours(seen)
         claims = self._decide(seen)
@@ -271,6 +272,20 @@ class Membership:
                     self._shared.lease(shard, self.token, epoch).release()
                 except StoreError as error:
                     logger.warning("The shard %d is not given back yet, which is tried again: %s", shard, error)
+
+    def _try_to_say(self) -> bool:
+        """Say what there is to say; what cannot be written is no reason to lose the grant."""
+        try:
+            is_all_said, self._unsaid = self._say(), False
+        except Exception as error:
+            if not self._unsaid:
+                logger.error(
+                    "What is for the others cannot be written down, which is tried again: %s",
+                    in_words(error),
+                    exc_info=None if isinstance(error, CrawlschedError) else error,
+                )
+            is_all_said, self._unsaid = False, True
+        return is_all_said
 
     def _say(self) -> bool:
         """Write down what the crawling thread wants the others to know; return whether that was all."""

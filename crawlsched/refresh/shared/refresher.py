@@ -174,7 +174,15 @@ class SharedRefresher:
             rate_now=None if hours is None else lambda now: hours.rate_at(now, settings.bandwidth),
         )
         self._membership.start()
-        self._begin()
+        try:
+            self._begin()
+        except BaseException:
+            # Who does not crawl keeps no shard from the others.
+            self._membership.leaves()
+            for part in self.parts:
+                part.collection.abandon()
+            self._end()
+            raise
         self.is_open = True
         seen = self._membership.seen
         logger.info(
@@ -286,7 +294,7 @@ class SharedRefresher:
         for shard in list(self._parts):
             part = self._parts[shard]
             self._stop_for(shard)
-            yield from part.closing()
+            yield from _to_the_end(part)
             del self._parts[shard]
         for closing in list(self._closing.values()):
             yield from closing
@@ -413,13 +421,13 @@ class SharedRefresher:
         """Write a shard down and give it back, for another process should have it."""
         self._stop_for(shard)
         self.count("crawlsched/shards/released")
-        self._closing[shard] = self._parts.pop(shard).closing()
+        self._closing[shard] = _to_the_end(self._parts.pop(shard))
         self._close_on(shard)
 
     def _close_on(self, shard: int) -> None:
         for step in self._closing[shard]:
             if step is not None:
-                self._aside.run(f"closing the shard {shard}", partial(_whatever_happens, step), self._closed(shard))
+                self._aside.run(f"closing the shard {shard}", step, self._closed(shard))
                 return
         del self._closing[shard]
         self._membership.is_done_with(shard)
@@ -767,6 +775,17 @@ class SharedRefresher:
         for part in busy:
             part.work(seconds / len(busy))
         return self.has_work
+
+
+def _to_the_end(part: Refresher) -> Iterator[Callable[[], None] | None]:
+    """Close a shard as `Refresher.closing` does; what fails on the way keeps neither it nor the others from that."""
+    try:
+        for step in part.closing():
+            yield None if step is None else partial(_whatever_happens, step)
+    except Exception as error:
+        logger.error("A shard is not closed as it should be: %s", in_words(error), exc_info=error)
+        part.is_open = False
+        yield partial(_whatever_happens, partial(part.collection.close, part.clock()))
 
 
 def _whatever_happens(step: Callable[[], None]) -> None:

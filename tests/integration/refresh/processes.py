@@ -87,3 +87,18 @@ def visit(refresher: SharedRefresher, url: str) -> Call:
     begun, _ = refresher.next_page(refresher.clock(), lambda host, now: now)
     assert begun.url == url
     return Call(begun.token, begun.page)
+
+
+@contextmanager
+def renamed(shared: SharedCollection, table: str) -> Iterator[None]:
+    """A database that lacks a table for a while: what needs it fails, and all else goes on."""
+
+    def rename(before: str, after: str) -> None:
+        with shared.database.writing() as connection:
+            connection.execute(text(f"ALTER TABLE {before} RENAME TO {after}"))
+
+    rename(table, "away")
+    try:
+        yield
+    finally:
+        rename("away", table)

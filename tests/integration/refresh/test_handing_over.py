@@ -12,7 +12,18 @@ from crawlsched.refresh.shared.membership import Membership
 from crawlsched.sharing import shard_of
 from crawlsched.store import host_of
 from crawlsched.store.members import about_me, new_token
-from tests.integration.refresh.processes import HOSTS, N_SHARDS, asked, inbox, look_until, pages, process, row, visit
+from tests.integration.refresh.processes import (
+    HOSTS,
+    N_SHARDS,
+    asked,
+    inbox,
+    look_until,
+    pages,
+    process,
+    renamed,
+    row,
+    visit,
+)
 
 
 def test_a_shard_that_is_given_back_at_once_has_taken_in_what_waited(shared) -> None:
@@ -206,4 +217,48 @@ def test_a_shard_whose_demand_is_not_known_any_more_gets_its_share_by_pages(shar
     assert shared.look().shards[1].curve == b"of three pages"
     shared.publish(1, token, n_pages=3000, curve=None)
     assert shared.look().shards[1].curve is None
+    shared.leave(membership.token)
+
+
+def test_a_shard_that_cannot_be_closed_keeps_no_other_from_being_closed(shared, caplog) -> None:
+    """What was learned of the others is written down, and all are free for other processes."""
+
+    def fail() -> None:
+        raise RuntimeError("a fault of ours")
+
+    urls = [f"http://{host}/" for host in HOSTS]
+    with process(shared) as refresher:
+        for url in urls:
+            refresher.requested(asked(url), refresher.clock())
+        first, second = refresher.parts[:2]
+        first.collection.before_release.append(fail)
+        second.probes = None  # its closing fails at once
+    assert sorted(url for _, url in pages(shared)) == sorted(urls)
+    assert "A shard is not closed as it should be: RuntimeError (a fault of ours)" in caplog.text
+    assert "A shard is not closed as it should be: AttributeError" in caplog.text
+    assert {row.member for row in shared.look().shards.values()} == {None}
+
+
+def test_a_process_that_cannot_begin_keeps_no_shard(shared) -> None:
+    """Its thread would renew for as long as the process lives, which may have other things to do."""
+    with renamed(shared, "sources"), pytest.raises(StoreError), process(shared):
+        pytest.fail("It has begun.")
+    seen = shared.look()
+    assert not seen.has_members()
+    assert {row.member for row in seen.shards.values()} == {None}
+    with process(shared) as refresher:
+        assert len(refresher.parts) == N_SHARDS
+
+
+def test_what_cannot_be_handed_over_yet_costs_no_grant(shared, caplog) -> None:
+    """It is said once, and goes when it can."""
+    membership = Membership(shared, new_token(), about_me("spider"))
+    with renamed(shared, "inbox"):
+        membership.hand_over(row(f"http://{HOSTS[0]}/", 1))
+        membership.renew()
+        membership.renew()
+        assert set(membership.mine()) == {0, 1, 2, 3}
+    assert caplog.text.count("What is for the others cannot be written down, which is tried again") == 1
+    membership.renew()
+    assert inbox(shared) == [(0, 1)]
     shared.leave(membership.token)
