@@ -125,6 +125,60 @@ def test_requests_that_are_no_pages_survive_a_stop(site: Site, tmp_path: Path) -
         assert crawl.stats["crawlsched/delivered"] == 1
 
 
+ENDLESS = """
+import asyncio
+import scrapy
+
+class Spider(scrapy.Spider):
+    name = "test"
+
+    async def start(self):
+        number = 0
+        while True:
+            number += 1
+            yield scrapy.Request("{site}/%d" % number)
+            await asyncio.sleep(0.2)
+
+    def parse(self, response):
+        yield {{"url": response.url}}
+"""
+
+
+def test_start_may_never_end(site: Site, tmp_path: Path) -> None:
+    """Its requests go out as they come, and the pages that are known are kept fresh beside them."""
+    site.default = lambda request: web.Response(text=f"<p>{request.path}</p>", content_type="text/html")
+    settings = {"CLOSESPIDER_ITEMCOUNT": "15", "CLOSESPIDER_TIMEOUT": "30", "CRAWLSCHED_STARTS_FIRST": "3"}
+    crawl = Project(tmp_path, ENDLESS.format(site=site.url("")), **settings).run()
+    assert crawl.stats["finish_reason"] == "closespider_itemcount"
+    assert len(site.visits("/1")) >= 2
+
+
+def test_jobdir_keeps_what_is_no_page_as_scrapy_keeps_it(site: Site, tmp_path: Path) -> None:
+    """Stopped in the middle of eight requests, the next run makes those that were left."""
+    site.page("/", "<p>list</p>")
+    site.page("/detail", "<p>detail</p>")
+    project = Project(
+        tmp_path,
+        DETAILS.format(site=site.url("")),
+        JOBDIR=str(tmp_path / "job"),
+        FEEDS=json.dumps({str(tmp_path / "items.jl"): {"format": "jsonlines", "overwrite": False}}),
+        CRAWLSCHED_ONE_PASS="True",
+    )
+    process = project.start()
+    until = time.monotonic() + 20
+    while len([path for path, _ in site.requests if path.startswith("/detail")]) < 3:
+        assert time.monotonic() < until
+        time.sleep(0.02)
+    process.send_signal(signal.SIGINT)
+    project.finish(process)
+    first = [json.loads(line)["number"] for line in (tmp_path / "items.jl").read_text().splitlines()]
+    assert 0 < len(first) < 8
+    crawl = project.run()
+    items = [json.loads(line)["number"] for line in (tmp_path / "items.jl").read_text().splitlines()]
+    assert set(items[len(first) :]) >= set(range(8)) - set(first)
+    assert crawl.stats["finish_reason"] == "finished"
+
+
 BEHIND = """
 import scrapy
 
