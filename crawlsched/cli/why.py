@@ -6,7 +6,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from crawlsched.change_signals import part_of_site
-from crawlsched.cli.planning import planner_of_page, settings_of
+from crawlsched.cli.planning import before, planner_of_page, settings_of
 from crawlsched.cli.sources import VISITS
 from crawlsched.cli.stores import open_stores
 from crawlsched.cli.target import Target, common_options, find_target, owner_now
@@ -82,6 +82,11 @@ def _of_page(store: "Store", target: Target, page: int, arguments: argparse.Name
     rest_until = _rest_until(store, facts.url)
     if rest_until > now and explanation["binds"] in ("value", "overdue"):
         explanation["binds"] = "host"
+    next_at = _next_crawl_at(explanation, min(explanation["deadline"], round_ends), rest_until, now)
+    n_before, bandwidth = 0, _status(store).get("bandwidth")
+    if explanation["binds"] == "value" and next_at <= now:  # others may wait, too: all pages of a first crawl do
+        n_before = before(store, target, explanation["crawl_value"], now)
+        next_at = now + n_before / bandwidth if bandwidth else now
     return {
         "url": facts.url,
         "variant": facts.variant,
@@ -94,7 +99,8 @@ def _of_page(store: "Store", target: Target, page: int, arguments: argparse.Name
         "page": page,
         "host_rests_until": rest_until if rest_until > now else None,
         "round_ends": round_ends if math.isfinite(round_ends) else None,
-        "next_crawl_at": _next_crawl_at(explanation, min(explanation["deadline"], round_ends), rest_until, now),
+        "next_crawl_at": next_at,
+        "n_before": n_before,
         **_history(columns),
         "undelivered": facts.pending_fingerprint is not None,
         "moved_to": facts.moved_to,
@@ -156,11 +162,15 @@ def _rest_until(store: "Store", url: str) -> float:
 
 def _patience(store: "Store", settings: Settings) -> float:
     """For how many seconds a page waits at most, by the rounds of the crawl that ran last; inf: there is no limit."""
-    owner = store.owner()
-    if owner is None or settings.max_crawl_rounds is None:
+    if settings.max_crawl_rounds is None:
         return math.inf
-    n_pages, bandwidth = owner.status.get("pages"), owner.status.get("bandwidth")
+    n_pages, bandwidth = _status(store).get("pages"), _status(store).get("bandwidth")
     return settings.max_crawl_rounds * n_pages / bandwidth if n_pages and bandwidth else math.inf
+
+
+def _status(store: "Store") -> dict[str, Any]:
+    owner = store.owner()
+    return {} if owner is None else owner.status
 
 
 def _next_crawl_at(explanation: dict[str, Any], deadline: float, rest_until: float, now: float) -> float:
@@ -318,7 +328,9 @@ def _say_next(report: dict[str, Any], now: float) -> str:
     text = "as soon as a slot is free" if when <= now else f"about {say_moment(when, now)}"
     limits = (report["wake_time"], report["deadline"], report["round_ends"])
     without = min(at for at in limits if at is not None)
-    if now < when < without and report["likely_time"] < without:
+    if report["n_before"]:
+        text += f", after {say_count(report['n_before'], 'page')} that are worth more"
+    elif now < when < without and report["likely_time"] < without:
         text += (
             f", when an announcement is likely; {'never' if math.isinf(without) else say_moment(without, now)} without"
         )

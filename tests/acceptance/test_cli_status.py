@@ -93,12 +93,18 @@ def test_of_very_many_pages_some_are_looked_at_and_the_error_is_said(tmp_path: P
     arguments = parser.parse_args(["status", "--database", url])
     arguments.project_settings = None
     target, now = find_target(arguments), time.time()
-    likely = np.concatenate([p.values.fresh(np.arange(rows.size), now) for p, rows in planners(store, target, now)])
+    loaded = [(planner, np.arange(rows.size)) for planner, rows in planners(store, target, now)]
+    likely = np.concatenate([planner.values.fresh(rows, now) for planner, rows in loaded])
+    values = np.concatenate([planner.crawl_values.many(rows).at(now) for planner, rows in loaded])
+    median = store.urls([page := int(np.argsort(values)[values.size // 2])])[page]
     store.close()
     status = report("status", "--database", url)
     assert 0.0 < status["freshness_error"] < 0.01
     assert abs(status["expected_freshness"] - likely.mean()) < 4 * status["freshness_error"]
     assert "(of a sample)" in run("status", "--database", url)
+    why = report("why", median, "--database", url)
+    assert why["n_before"] == pytest.approx(7_500, rel=0.1)
+    assert f"after {why['n_before']:,} pages that are worth more" in run("why", median, "--database", url)
 
 
 def test_status_tells_an_honest_source_from_a_babbling_one(simulated: Simulated, database: str) -> None:
