@@ -22,7 +22,7 @@ from tests.commands import run_here
 from tests.crawling import Project
 from tests.many_hosts import HOSTS, PAGES_PER_HOST
 
-N_SHARDS, RATE = 8, 40.0
+N_SHARDS, RATE = 4, 40.0
 N_PAGES = len(HOSTS) * PAGES_PER_HOST
 SPIDER = """
 import scrapy
@@ -157,7 +157,7 @@ class Ring:
     def is_told_what_waits(self) -> None:
         """Commands leave word for who crawls the shards next."""
         assert (
-            "8 shards; no process crawls them now" in run_here(self._folder, "status", "--database", self._url).stdout
+            f"{N_SHARDS} shards; no process crawls them now" in run_here(self._folder, "status", "--database", self._url).stdout
         )
         url = f"http://{HOSTS[0]}:{self._port}/4"
         assert self.command("recrawl", url) == {
