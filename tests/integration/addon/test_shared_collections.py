@@ -156,9 +156,8 @@ class Ring:
 
     def is_told_what_waits(self) -> None:
         """Commands leave word for who crawls the shards next."""
-        assert (
-            f"{N_SHARDS} shards; no process crawls them now" in run_here(self._folder, "status", "--database", self._url).stdout
-        )
+        said = run_here(self._folder, "status", "--database", self._url).stdout
+        assert f"{N_SHARDS} shards; no process crawls them now" in said
         url = f"http://{HOSTS[0]}:{self._port}/4"
         assert self.command("recrawl", url) == {
             **{"collection": "test", "running": False, "pages": 1, "taken": None, "unknown": []},
