@@ -94,8 +94,8 @@ def collection(
     planner.in_force.begin(known)
     planner.in_force.adopt_below(None)
     if crawl_value != "posterior":
-        planner.known_rates = KnownRates(RULES[crawl_value])
-        planner.known_rates.set(np.array([n - 1]), *np.full((3, 1), 1.0))  # room for all at once
+        planner.known.known_rates = KnownRates(RULES[crawl_value])
+        planner.known.known_rates.set(np.array([n - 1]), *np.full((3, 1), 1.0))  # room for all at once
     threshold = None
     truth = np.empty((2, n), np.float32)
     for pages in pages_in_blocks(n):
