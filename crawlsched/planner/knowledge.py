@@ -16,6 +16,7 @@ from crawlsched.frontier import PICKS_PER_TICK, Frontier
 from crawlsched.pages import Pages, distinct
 from crawlsched.pages.intervals import Intervals
 from crawlsched.planner.evidence.announcements import Announcements
+from crawlsched.planner.evidence.co_changes import CoChangeHint
 from crawlsched.planner.evidence.further_sources import FurtherSources
 from crawlsched.planner.evidence.hint import Hint
 from crawlsched.planner.evidence.neighbours import Neighbours
@@ -81,8 +82,9 @@ class Knowledge:
         self.own_precision = OwnPrecision(self.pages)
         self.announcements = Announcements(self.pages, self.in_force, self.further, self.own_precision)
         self.neighbours = Neighbours(self.pages)
+        self.co_changes = CoChangeHint(self.pages, self.in_force, self.work, grid.item(0))
         #: All hints beside announcements, of which alone it is known how often they come to each page.
-        self.around: tuple[Hint, ...] = (self.neighbours,)
+        self.around: tuple[Hint, ...] = (self.neighbours, self.co_changes)
         self.values = PosteriorValues(self.pages, self.posterior, self.in_force, self.announcements, self.around)
         self.known_rates: KnownRates | None = None
         self.planned = PlannedValues(self.pages, self, rule) if rule in POLICIES else None

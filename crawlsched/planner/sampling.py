@@ -68,6 +68,7 @@ def snapshot_in_parts(known: Knowledge) -> Generator[None, None, Snapshot]:
         signalled_parts=columns.part[covered],
         n_signals_total=n_total.astype(np.float64),
         signalled_for=np.maximum(known.now - since, 0.0),
+        co_changes=known.in_force.newest.co_changes,
         neighbour_losses=contest.losses.copy() if contest.n_visits else None,
         objective=known.objective,
         **judged,

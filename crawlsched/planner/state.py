@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,14 @@ from crawlsched.pages import FREE
 from crawlsched.planner.planner import Planner
 from crawlsched.planner.plans.plan import Plan
 
-__all__ = ["planner_arrays", "planner_facts", "plans_in_turn", "restore_planner"]
+__all__ = ["plan_in_force", "planner_arrays", "planner_facts", "plans_in_turn", "restore_planner"]
+
+
+def plan_in_force(planner: Planner) -> Plan | None:
+    """Return the plan adopted last, with the co-changes found since; None if there was none."""
+    if planner.plan is None:
+        return None
+    return replace(planner.plan, co_changes=planner.in_force.newest.co_changes)
 
 
 def plans_in_turn(planner: Planner) -> tuple[Plan | None, ...]:
@@ -24,8 +32,10 @@ def plans_in_turn(planner: Planner) -> tuple[Plan | None, ...]:
     in_force = planner.in_force
     before, coming = in_force.plan_before, in_force.plan_coming
     if planner.rule != "posterior" or coming is None or in_force.adopted_below is None:
-        return (planner.plan,)
-    return before, coming
+        return (plan_in_force(planner),)
+    if before is not None:
+        before = replace(before, co_changes=in_force.before.co_changes)
+    return before, replace(coming, co_changes=in_force.parameters.co_changes)
 
 
 def planner_facts(planner: Planner) -> dict[str, Any]:
@@ -105,7 +115,12 @@ def _rules(planner: Planner) -> list[Any]:
 
 def _n_filed(planner: Planner) -> int:
     """Return how many pages are filed by `plans_in_turn`: all or none; by the papers' rules none count as such."""
-    return planner.pages.n if planner.rule == "posterior" else 0
+    if planner.rule != "posterior":
+        return 0
+    in_force, in_turn = planner.in_force, plans_in_turn(planner)
+    # Co-changes found before the first plan are in no plan, and go with the crawl.
+    oldest = in_force.parameters if len(in_turn) == 1 else in_force.before
+    return 0 if in_turn[0] is None and oldest.co_changes else planner.pages.n
 
 
 def _named(prefix: str, arrays: Mapping[str, npt.NDArray[Any]]) -> dict[str, npt.NDArray[Any]]:

@@ -63,6 +63,11 @@ class Announcements(Hint):
         """Return the same for one page."""
         return self.signals_one(page)[1] * self.heard_one(page)
 
+    def rate(self, pages: IndexArray) -> FloatArray:
+        """Return how much evidence is to be expected, nats per second."""
+        rate, weight = self.signals(pages)
+        return rate * weight
+
     def visited(self, visit: Visit, evidence: float) -> npt.NDArray[np.int64]:
         """Learn from a visit after announcements how far those of its page can be trusted."""
         page, in_all = visit.page, visit.announced + visit.around

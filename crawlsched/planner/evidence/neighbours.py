@@ -213,6 +213,10 @@ class Neighbours(Hint):
             np.divide(self.heard[pages, EVIDENCE], STEPS_PER_NAT, out=evidence)
         return evidence
 
+    def rate(self, pages: IndexArray) -> FloatArray:
+        """Return 0: how often neighbours are found changed is not known."""
+        return np.zeros(pages.size)
+
     def forget(self, page: int) -> None:
         """A page was crawled, or is gone: what was heard before says nothing of it any more."""
         if page < self.heard.shape[0] and self.heard.item(page, STRENGTH):

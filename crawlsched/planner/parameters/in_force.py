@@ -72,6 +72,11 @@ class InForce:
         new = pages < self.adopted_below
         return [(p, part) for p, part in ((self.parameters, new), (self.before, ~new)) if part.any()]
 
+    @property
+    def newest(self) -> Parameters:
+        """Those put in force last, which may have to wait for others."""
+        return self._next or self.parameters
+
     def begin(self, parameters: Parameters) -> None:
         """Let new parameters be in force for no page yet."""
         self.before, self.parameters, self.adopted_below = self.parameters, parameters, 0

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from crawlsched.columns.array_types import FloatArray, IndexArray
 from crawlsched.crawl_value import undiscovered_value
+from crawlsched.planner.parameters.co_changes import CoChanges
 from crawlsched.planner.parameters.signal_groups import SignalGroups
 
 __all__ = ["DOUBT", "FIRST_STRENGTH", "LIKELIHOOD_POWER", "Parameters", "value_priors"]
@@ -43,6 +44,8 @@ class Parameters:
         The grid, changes per second.
     discovery_horizon : float
         Seconds.
+    co_changes : CoChanges
+        When pages of a host changed together; none by default.
     even_rate : float
         Crawls per second and page if all got the same; inf: not known.
     signal_strengths : ndarray, shape (S + 1,)
@@ -69,6 +72,7 @@ class Parameters:
     signal_rates: FloatArray
     rates: FloatArray
     discovery_horizon: float
+    co_changes: CoChanges = field(default_factory=CoChanges)
     even_rate: float = np.inf
     signal_groups: SignalGroups = field(default_factory=SignalGroups)
     signal_strengths: FloatArray = None  # type: ignore[assignment]

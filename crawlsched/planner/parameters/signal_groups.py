@@ -43,7 +43,7 @@ class SignalGroup(NamedTuple):
 
 
 class SignalGroups:
-    """The groups that have evidence of their own; never changed.
+    """The groups that have evidence of their own; never changed, as `CoChanges`.
 
     Parameters
     ----------

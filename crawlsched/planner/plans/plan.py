@@ -13,6 +13,7 @@ from crawlsched.columns.array_types import FloatArray
 from crawlsched.crawl_value.objectives import OBJECTIVES, value_of_rate
 from crawlsched.estimators import grid_id, learn_prior
 from crawlsched.estimators.log_weights import relative_likelihoods
+from crawlsched.planner.parameters.co_changes import CoChanges
 from crawlsched.planner.parameters.parameters import FIRST_STRENGTH, LIKELIHOOD_POWER, Parameters, value_priors
 from crawlsched.planner.parameters.signal_groups import SignalGroups
 from crawlsched.planner.plans.signal_learning import learn_signals
@@ -62,6 +63,8 @@ class Plan:
         Crawl value at which the bandwidth would be used up.
     demand : ndarray, shape (D, 2)
         Rows (threshold, crawls per second wanted at it).
+    co_changes : CoChanges
+        When pages of a host changed together.
     signal_strengths : ndarray, shape (S + 1,)
         For how many announcements what is known of each source counts beside what is known of a page.
     signal_groups : SignalGroups
@@ -83,6 +86,7 @@ class Plan:
     precision_intervals: FloatArray
     threshold: float
     demand: FloatArray
+    co_changes: CoChanges = field(default_factory=CoChanges)
     signal_groups: SignalGroups = field(default_factory=SignalGroups)
     signal_strengths: FloatArray = None  # type: ignore[assignment]
     neighbour_losses: FloatArray | None = None
@@ -120,7 +124,7 @@ class Plan:
         even_rate = self.bandwidth / max(self.n_pages, 1)
         columns = self.priors, group_of_host, weights, signal_rates
         signals = self.signal_groups, self.signal_strengths
-        known = *columns, rates, max(discovery_horizon, 1.0 / even_rate), even_rate
+        known = *columns, rates, max(discovery_horizon, 1.0 / even_rate), self.co_changes, even_rate
         return Parameters(*known, *signals, learning_rate=LIKELIHOOD_POWER)
 
     def to_dict(self, host_names: Sequence[str] | None = None) -> dict[str, Any]:
@@ -134,6 +138,7 @@ class Plan:
         data = {field.name: getattr(self, field.name) for field in fields(self)}
         plain = {name: value.tolist() if isinstance(value, np.ndarray) else value for name, value in data.items()}
         hosts: list[Any] = list(self.group_hosts)
+        plain["co_changes"] = self.co_changes.to_list(host_names)
         plain["signal_groups"] = self.signal_groups.to_list(host_names)
         plain["group_hosts"] = hosts if host_names is None else [host_names[host] for host in hosts]
         return plain
@@ -154,7 +159,7 @@ class Plan:
         ValueError
             If something is missing.
         """
-        # Plans of earlier versions know no groups, no strengths and no losses; what else they know is not needed.
+        # Plans of earlier versions know no groups, no strengths and no losses; what they know beside it is not needed.
         usual = [FIRST_STRENGTH] * len(data.get("signal_weights", ()))
         data = {"signal_groups": [], "signal_strengths": usual, "neighbour_losses": None, **data}
         data.setdefault("objective", "freshness")
@@ -168,6 +173,7 @@ class Plan:
         if given["neighbour_losses"] is not None:
             given["neighbour_losses"] = np.asarray(given["neighbour_losses"], dtype=np.float64)
         given["demand"] = given["demand"].reshape(-1, 2)
+        given["co_changes"] = CoChanges.from_list(given["co_changes"], host_number)
         given["signal_groups"] = SignalGroups.from_list(given["signal_groups"], host_number)
         priors, hosts = given["priors"], given["group_hosts"]
         if any(isinstance(host, str) for host in hosts):
@@ -231,6 +237,7 @@ def plan(
         precision_intervals=learned.precision_intervals,
         threshold=threshold,
         demand=demand,
+        co_changes=snapshot.co_changes,
         signal_groups=learned.groups,
         signal_strengths=learn_strengths(snapshot, learned),
         neighbour_losses=nearby,

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
 
 from crawlsched.columns.array_types import FloatArray, IndexArray
+from crawlsched.planner.parameters.co_changes import CoChanges
 
 __all__ = ["Snapshot"]
 
@@ -39,6 +40,8 @@ class Snapshot:
         announcements that the source made, and in how many seconds.
     true_signals, false_signals : ndarray, shape (s,)
         Of the same pages: how many announcements visits found true and false, as `OwnPrecision` counts them.
+    co_changes : CoChanges
+        When pages of a host changed together, as known until then.
     neighbour_losses : ndarray, shape (15, 8, 12), optional
         What decides how far neighbours are trusted: `Neighbours.losses`; none were seen by default.
     objective : str
@@ -60,5 +63,6 @@ class Snapshot:
     signalled_for: FloatArray
     true_signals: FloatArray
     false_signals: FloatArray
+    co_changes: CoChanges = field(default_factory=CoChanges)
     neighbour_losses: FloatArray | None = None
     objective: str = "freshness"

@@ -88,7 +88,6 @@ class PosteriorValues(CrawlValues):
         self.in_force = in_force
         self.announcements = announcements
         self._around = tuple(around)
-        self._rate_around = posterior.rates.item(0)  # how often these reach a page is not known: seldom
         self._posterior = posterior
         self._grid = Grid(posterior.rates)
         self._signalled_share = 0.0  # of the pages looked at in the last calls, those with announcements
@@ -158,6 +157,13 @@ class PosteriorValues(CrawlValues):
         found: FloatArray = by_age * np.exp(-self.evidence(pages))
         return found
 
+    def _rate_around(self, pages: IndexArray) -> FloatArray:
+        """Return how often hints beside announcements reach pages, per second: what a fresh copy has to expect."""
+        rates = np.zeros(pages.size)
+        for hint in self._around:
+            rates += hint.rate(pages)
+        return rates
+
     # -- what a page is worth
 
     def soon_at_most(self, page: int, until: float) -> float:
@@ -220,7 +226,7 @@ class PosteriorValues(CrawlValues):
         if together > 0.0 or (weight > 0 and rate > 0):
             evidence = weight * self.announcements.heard_one(page) + together
             if not (weight > 0 and rate > 0):
-                rate, weight = self._rate_around, _WEIGHT_AROUND
+                rate, weight = self._rate_around(np.array([page])).item(0), _WEIGHT_AROUND
             return SignalledValue(self._grid, weights, crawled_at, importance, evidence, rate, weight)
         return GrowingValue(self._grid, weights, crawled_at, importance)
 
@@ -254,7 +260,7 @@ class PosteriorValues(CrawlValues):
             reached = together > 0.0
             evidence[reached] += together[reached]
             alone = np.flatnonzero(reached & ((rate <= 0.0) | (weight == 0.0)))
-            rate[alone], weight[alone] = self._rate_around, _WEIGHT_AROUND
+            rate[alone], weight[alone] = self._rate_around(pages[alone]), _WEIGHT_AROUND
         crawled_at, kinds = np.empty(n), np.empty(n, np.uint8)
         known = columns.crawled_at, importance, signals
         n_steady, n_silent = GATHERED.kinds_of(pages, *known, crawled_at, kinds)
@@ -275,7 +281,7 @@ class PosteriorValues(CrawlValues):
     ) -> PageValues:
         """Return the crawl values of pages if they had last been crawled then, and announced so often since.
 
-        `together` is the evidence of other hints since, nats; none by default. `signals` is what `signals_of` returns,
+        `together` is the evidence of co-changes since, nats; none by default. `signals` is what `signals_of` returns,
         if that is known already.
         """
         importance = self._pages.importance[pages].astype(np.float64)
@@ -300,7 +306,7 @@ class PosteriorValues(CrawlValues):
             if together is not None:
                 evidence += together[signalled]
                 silent &= reached
-                rate[silent], weight[silent] = self._rate_around, _WEIGHT_AROUND
+                rate[silent], weight[silent] = self._rate_around(pages[silent]), _WEIGHT_AROUND
             if signalled.all():
                 return SignalledValues(self._grid, weights, crawled_at, importance, evidence, rate, weight)
             chosen = weights[signalled], crawled_at[signalled], importance[signalled]

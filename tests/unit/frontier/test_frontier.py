@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+from dataclasses import replace
 
 import numpy as np
 from hypothesis import HealthCheck, settings
@@ -19,6 +20,7 @@ from crawlsched.frontier.timers import timing_wheel
 from crawlsched.pages import FREE
 from crawlsched.pages.intervals import Limits
 from crawlsched.planner import Planner, plan
+from crawlsched.planner.parameters.co_changes import CoChanges, HostCoChanges
 from crawlsched.planner.values import posterior_values, signalled
 
 N_HOSTS = 4
@@ -228,6 +230,14 @@ class Histories(RuleBasedStateMachine):
             "changed": self.rng.random(n) < 1 - np.exp(-0.01 * elapsed - 0.5 * signals),
         }
         self.planner.adopt(plan(self.planner.snapshot(), self.planner.bandwidth, observations), self.now)
+
+    @precondition(lambda self: self.crawl_value == "posterior")
+    @rule(host=st.integers(0, N_HOSTS - 1), seconds=st.sampled_from([0.0, 5.0, 300.0]), evidence=st.floats(0.01, 3.0))
+    def co_change(self, host: int, seconds: float, evidence: float) -> None:
+        # As the watch over its visits puts it in force once it is found.
+        edit = HostCoChanges(0.0, self.now, np.array([self.now - seconds]), np.array([evidence]))
+        found = self.planner.in_force.newest.co_changes.with_host(host, edit)
+        self.planner.in_force.put(replace(self.planner.in_force.newest, co_changes=CoChanges(found.hosts)))
 
     @rule(bandwidth=st.sampled_from([0.5, 5.0]))
     def set_bandwidth(self, bandwidth: float) -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from crawlsched.crawl_value import use_compiled
 from crawlsched.pages import LIVE, Pages
-from crawlsched.planner import Plan, Planner, plan, planner_arrays, planner_facts, restore_planner
+from crawlsched.planner import Plan, Planner, plan, plan_in_force, planner_arrays, planner_facts, restore_planner
 from crawlsched.planner.evidence.neighbour_loops import CHANGED, EVIDENCE, STRENGTH, UNCHANGED, heard_of, height
 from crawlsched.planner.evidence.neighbours import Neighbours
 from crawlsched.simulation import History, replay
@@ -271,7 +271,7 @@ def test_a_restart_remembers_what_neighbours_are_worth_and_what_they_said() -> N
     pages = np.arange(48)
     evidence = planner.neighbours.evidence(pages)
     assert evidence.any()
-    data = json.loads(json.dumps(planner.plan.to_dict()))
+    data = json.loads(json.dumps(plan_in_force(planner).to_dict()))
     restored, read = Planner(0.01), Planner(0.01)
     for again in (restored, read):
         again.adopt(Plan.from_dict(data), 0.0)

@@ -15,10 +15,11 @@ from crawlsched.frontier import PageValues
 from crawlsched.pages import Pages
 from crawlsched.planner import DEFAULT_GRID, Planner
 from crawlsched.planner.evidence.announcements import Announcements
+from crawlsched.planner.evidence.co_changes import CoChangeHint
 from crawlsched.planner.evidence.further_sources import FurtherSources
-from crawlsched.planner.evidence.neighbour_loops import EVIDENCE
 from crawlsched.planner.evidence.neighbours import Neighbours
 from crawlsched.planner.evidence.page_precision import COLUMNS, OwnPrecision
+from crawlsched.planner.parameters.co_changes import CoChanges, HostCoChanges
 from crawlsched.planner.parameters.in_force import InForce
 from crawlsched.planner.parameters.parameters import Parameters
 from crawlsched.planner.parameters.signal_groups import WHOLE_SITE, SignalGroup, SignalGroups
@@ -57,17 +58,14 @@ def collection(seed: int, n: int = 60) -> tuple[PosteriorValues, np.ndarray]:
         pages.host[rows[pages.host[rows] == 2]] = pages.source[rows[pages.source[rows] == 2]] = 70_002
     priors = rng.dirichlet(np.ones(32), 3)
     weights, rates = np.array([1.0, 0.2, 0.0]), np.array([1e-4, 1e-3, 1e-3])
-    known = priors, np.array([1, 2, 0]), weights, rates, DEFAULT_GRID, 86_400.0
+    edits = HostCoChanges(NOW - 1e7, NOW, np.array([NOW - 1e4, NOW - 1e2]), np.array([0.7, 0.4]))
+    together = CoChanges({1: edits})
+    known = priors, np.array([1, 2, 0]), weights, rates, DEFAULT_GRID, 86_400.0, together
     parameters = Parameters(*known)
     in_force = InForce(parameters, pages, deque(), lambda *_: None)
     announcements = Announcements(pages, in_force, FurtherSources(pages), OwnPrecision(pages))
-    neighbours = Neighbours(pages)
-    neighbours.make_room(n)
-    # A third of them have heard of their neighbours: evidence in steps of 1/64 nat.
-    heard = np.zeros((n, 4), np.uint8)
-    heard[: n // 3, EVIDENCE] = rng.integers(0, 90, n // 3)
-    neighbours.restore(heard)
-    return PosteriorValues(pages, posterior, in_force, announcements, [neighbours]), rows
+    around = Neighbours(pages), CoChangeHint(pages, in_force, deque(), DEFAULT_GRID.item(0))
+    return PosteriorValues(pages, posterior, in_force, announcements, around), rows
 
 
 @given(weights_of_rates, elapsed_times, importances)
@@ -118,7 +116,6 @@ def test_no_page_is_worth_more_soon_after_its_crawl_than_can_be_said_without_its
         for until in (NOW - 1e5, NOW, NOW + 1e3):
             assert value.at(until) <= asked.soon_at_most(page, until)
     values._pages.crawled_at[rows], values._pages.n_signals[rows] = NOW, 0
-    values._around[0].free(rows)
     assert max(asked.soon_at_most(page, NOW) for page in rows.tolist()) == 0.0
 
 
