@@ -37,6 +37,7 @@ SPIDER = """
 import importlib, json, scrapy
 from scrapy.utils.asyncio import call_later
 from crawlsched.exceptions import StoreError
+from crawlsched.refresh.refresher import Refresher
 
 ERRORS = {{"MemoryError": MemoryError(), "StoreError": StoreError("injected"), "OSError": OSError(5, "injected")}}
 
@@ -45,6 +46,7 @@ class Faults:
     @classmethod
     def from_crawler(cls, crawler):
         self = cls()
+        self.crawler = crawler
         self.calls, self.error = json.loads(crawler.settings["TEST_CALLS"]), crawler.settings["TEST_ERROR"]
         self.fired = []
         call_later(1.0, self.next)
@@ -58,6 +60,8 @@ class Faults:
     def inject(self, path):
         module, owner_name, name = ("crawlsched." + path).rsplit(".", 2)
         owner = getattr(importlib.import_module(module), owner_name)
+        if not hasattr(owner, name):  # what an object is composed of
+            owner = getattr(Refresher.of(self.crawler), module.rpartition(".")[2])
         original = owner.__dict__.get(name) or getattr(owner, name)
         inherited = name not in owner.__dict__
 
