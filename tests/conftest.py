@@ -9,13 +9,18 @@ from typing import Any
 import pytest
 from sqlalchemy import create_engine, text
 
-from tests import children, spreading
+from tests import children, public_suffixes, spreading
 
 
-def pytest_configure() -> None:
-    """Let what tests start feel Ctrl-C, also where the tests themselves do not; and let what computes give way."""
+def pytest_configure(config: pytest.Config) -> None:
+    """Let what tests start feel Ctrl-C, also where the tests themselves do not; and let what computes give way.
+
+    And let nobody ask the network for the suffixes of domains.
+    """
     children.let_children_feel_signals()
     spreading.give_way()
+    if (folder := public_suffixes.keep_at_hand()) is not None:
+        config.add_cleanup(folder.cleanup)
 
 
 @pytest.hookimpl(tryfirst=True)  # before -m looks at the marks
