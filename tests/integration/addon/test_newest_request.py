@@ -120,6 +120,12 @@ def test_sessions_languages_and_callbacks_of_one_url_are_pages_of_their_own(
     capsys.readouterr()
     assert main(["why", site.url("/prices"), *options]) == 0
     assert capsys.readouterr().out.count("variant 'cookiejar") == 3
+    # A redirect takes each of them along; the pages of another address are new ones.
+    site.page("/moved", prices)
+    site.page("/prices", lambda request: web.Response(status=301, headers={"Location": "/moved"}))
+    assert sorted(item["what"] for item in runs.run(silent)[0]) == ["berlin", "paris", "rome"]
+    assert main(["why", site.url("/moved"), *options]) == 0
+    assert capsys.readouterr().out.count("variant 'cookiejar") == 3
     assert main(["forget", site.url("/prices"), "--yes", *options]) == 0
     assert "3 pages deleted" in capsys.readouterr().out
 

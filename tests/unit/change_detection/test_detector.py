@@ -65,6 +65,16 @@ def test_what_differs_at_once_on_two_pages_is_noise_for_all() -> None:
     assert site.visit(page(2, "other words", foot="<p class=now>6</p>")).kind == "page"
 
 
+def test_two_variants_of_one_url_are_one_page_for_noise() -> None:
+    """Whoever asks for a URL, with whatever cookies: what differs at it alone is no noise of the others."""
+    site = Site()
+    for number in range(4):
+        site.visit(page(number, foot="<p class=now>0</p>"))
+    for variant in ("1", "3"):
+        site.probe(page(0, foot=f"<p class=now>{variant}</p>"), page(0, foot=f"<p class=now>{variant}0</p>"))
+    assert site.visit(page(3, foot="<p class=now>7</p>")).is_news
+
+
 def test_accidents_teach_nothing() -> None:
     """A second answer that is cut, that is what was given before, or that is another page."""
     site = Site()
