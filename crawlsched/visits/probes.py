@@ -26,7 +26,7 @@ _MOST_WAITING = 50
 _SHARE, _AT_LEAST = 0.04, 6
 # All second fetches, those of visits that are put off among them: where each page is a template of its own, what looks
 # changed is told without one beyond that.
-_SHARE_OF_ALL, _AT_LEAST_OF_ALL = 0.05, 30
+_SHARE_OF_ALL, _AT_LEAST_OF_ALL = 0.05, 100
 # While first copies are made no page is fetched twice, until so many visits were made.
 _ENOUGH_VISITS = 1_000
 
@@ -82,7 +82,7 @@ class Probes:
     A visit is put off where a second fetch has to tell, as `ruling` says, and where a page looks changed of a template
     that was not probed three times yet. The rest is judged at once, and some probed nevertheless: those that look
     changed until five in a row have shown nothing new, and ever fewer after that; together 4 in a hundred visits and 6
-    more. All second fetches together are 5 in a hundred visits and 30 more at most.
+    more. All second fetches together are 5 in a hundred visits and 100 more at most.
     """
 
     def __init__(self, rng: Random, makes_first_copies: Callable[[], bool], *, enabled: bool = True) -> None:
