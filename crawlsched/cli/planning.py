@@ -20,9 +20,8 @@ __all__ = ["Freshness", "before", "freshness", "newest_plan", "planner_of_page",
 
 # Pages in memory at once: a quarter of a gigabyte with all that is computed of them.
 _BLOCK = 100_000
-# Where there are more pages, so many are looked at: freshness comes out within half a per cent.
-_SAMPLE = 10_000
-_FEW = 1_000
+# Where there are more pages, so many are looked at: freshness comes out within half a per cent, a rank within a tenth.
+_SAMPLE, _FEW = 10_000, 1_000
 
 
 def planner_of_page(store: "Store", target: Target, page: int, now: float) -> "Planner":
@@ -69,16 +68,12 @@ class Freshness(NamedTuple):
 
 def freshness(store: "Store", target: Target, now: float) -> Freshness:
     """Look at the pages as the planner sees them; where there are very many, at some that are drawn evenly."""
-    n_all, pages = store.next_page(), None
-    if n_all > _SAMPLE:
-        pages = np.random.default_rng(0).choice(n_all, _SAMPLE, replace=False).tolist()
-    fresh, importance, n_seen = [], [], 0
+    pages, stands_for = _drawn(store, _SAMPLE)
+    fresh, importance = [], []
     for planner, numbers in planners(store, target, now, pages=pages):
         rows = wanted(planner, np.arange(numbers.size))
         importance.append(planner.pages.importance[rows].astype(np.float64))
         fresh.append(planner.values.fresh(rows, now))
-        n_seen += numbers.size
-    stands_for = 1.0 if pages is None else n_all / max(n_seen, 1)
     weights = np.concatenate([*importance, np.empty(0)]) * stands_for
     return Freshness(np.concatenate([*fresh, np.empty(0)]), weights, round(weights.size * stands_for))
 
@@ -88,17 +83,22 @@ def before(store: "Store", target: Target, crawl_value: float, now: float) -> in
 
     Of those that are worth the same, as all pages of a first crawl are, half go before it.
     """
-    n_all, pages = store.next_page(), None
-    if n_all > _FEW:
-        pages = np.random.default_rng(0).choice(n_all, _FEW, replace=False).tolist()
-    n_before, n_seen = 0.0, 0
+    pages, stands_for = _drawn(store, _FEW)
+    n_before = 0.0
     for planner, numbers in planners(store, target, now, pages=pages):
         rows = wanted(planner, np.arange(numbers.size))
         values = planner.crawl_values.many(rows).at(now)
         equal = np.isclose(values, crawl_value, rtol=1e-9)
         n_before += np.count_nonzero(values[~equal] > crawl_value) + np.count_nonzero(equal) / 2
-        n_seen += numbers.size
-    return round(n_before * (1.0 if pages is None else n_all / max(n_seen, 1)))
+    return round(n_before * stands_for)
+
+
+def _drawn(store: "Store", most: int) -> tuple[list[int] | None, float]:
+    """Draw so many page numbers evenly, and give how many each stands for; None: there are no more, take them all."""
+    n_all = store.next_page()
+    if n_all <= most:
+        return None, 1.0
+    return np.random.default_rng(0).choice(n_all, most, replace=False).tolist(), n_all / most
 
 
 def planners(
