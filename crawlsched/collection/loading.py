@@ -36,7 +36,7 @@ def planner_for(settings: Settings) -> Planner:
     name, parameters = settings.estimator
     learned = None
     if name != "posterior":
-        # How often pages change is not known yet; once in a discovery horizon is a guess that stays the same.
+        # How often pages change is not known before the first plan: once in a discovery horizon is a guess.
         learned = LearnedRates(name, 0, 1.0 / settings.discovery_horizon, dict(parameters))
     return Planner(
         settings.bandwidth,

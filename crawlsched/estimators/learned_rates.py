@@ -112,10 +112,11 @@ class LearnedRates:
         self._bank.resize(n_pages)
         self._watched = grown(self._watched, n_pages)
 
-    def change_rate(self, pages: IndexArray) -> FloatArray:
-        """Return changes per second, above 0."""
+    def change_rate(self, pages: IndexArray, even_rate: float | FloatArray = np.inf) -> FloatArray:
+        """Return changes per second, above 0; `even_rate`, where it is finite, stands for the one given at first."""
         estimates: FloatArray = self._bank.change_rate(pages)
-        return np.where(estimates > 0.0, estimates, 0.5 / (self._watched[pages] + self._even_interval))
+        even_interval = np.where(np.isfinite(even_rate), 1.0 / np.asarray(even_rate), self._even_interval)
+        return np.where(estimates > 0.0, estimates, 0.5 / (self._watched[pages] + even_interval))
 
     def observe(
         self,

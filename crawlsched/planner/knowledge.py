@@ -122,7 +122,7 @@ class Knowledge:
     def change_rates(self, pages: IndexArray) -> FloatArray:
         """Return how often pages change, announced or not, per second: by the estimator, or the posterior's means."""
         if self.learned is not None:
-            return self.learned.change_rate(pages)
+            return self.learned.change_rate(pages, self.in_force.even_rates(pages))
         signal_rate, signal_weight = self.announcements.signals(pages)
         unsignalled: FloatArray = (self.values.weights(pages) * self.posterior.rates).sum(axis=1)
         return unsignalled + signal_rate * -np.expm1(-signal_weight)

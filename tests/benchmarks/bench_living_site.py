@@ -21,9 +21,17 @@ from crawlsched.estimators.learned_rates import POINT_ESTIMATORS
 DEMO = Path(__file__).parents[2] / "example_project" / "demo.py"
 VALUES = ("greedy", "greedy_ncis", "greedy_cis", "greedy_cis_plus", "greedy_ncis_approx_1", "greedy_ncis_approx_2")
 POLICIES = ("lds", "poisson", "harmonic", "square_root", "proportional", "uniform", "round_robin")
+# These two have a scale of their own, hours to months, and the site lives within seconds.
+SCALED = {
+    "frequency_classes": {"rates": [0.01, 0.05, 0.25]},
+    "gamma_posterior": {"prior_time": 10.0},
+}
 ROWS = (
     {},
-    *({"DEMO_ESTIMATOR": name} for name in POINT_ESTIMATORS),
+    *(
+        {"DEMO_ESTIMATOR": json.dumps({"name": name, **SCALED[name]}) if name in SCALED else name}
+        for name in POINT_ESTIMATORS
+    ),
     *({"DEMO_POLICY": name} for name in (*VALUES, *POLICIES)),
 )
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from crawlsched.columns.array_types import BoolArray, IndexArray
+from crawlsched.columns.array_types import BoolArray, FloatArray, IndexArray
 from crawlsched.pages import Pages
 from crawlsched.planner.parameters.parameters import Parameters
 
@@ -71,6 +71,13 @@ class InForce:
             return [(self.parameters, None)]
         new = pages < self.adopted_below
         return [(p, part) for p, part in ((self.parameters, new), (self.before, ~new)) if part.any()]
+
+    def even_rates(self, pages: IndexArray) -> FloatArray:
+        """Return how often each page would be crawled if all were alike, per second; inf before the first plan."""
+        found = np.full(pages.size, self.parameters.even_rate)
+        if self.adopted_below is not None:
+            found[pages >= self.adopted_below] = self.before.even_rate
+        return found
 
     @property
     def newest(self) -> Parameters:

@@ -26,7 +26,7 @@ def explain(planner: Planner, page: int, now: float) -> Explanation:
     unsignalled = float(weights @ planner.posterior.rates)
     announced = float(-signal_rate * np.expm1(-signal_weight))
     if planner.learned is not None:
-        unsignalled = max(float(planner.learned.change_rate(rows)[0]) - announced, 0.0)
+        unsignalled = max(float(planner.change_rates(rows)[0]) - announced, 0.0)
     crawled_at = pages.crawled_at.item(page)
     low, high = (float(bound[0]) + announced for bound in interval(weights[np.newaxis], planner.posterior.rates))
     value = frontier.values.one(page)

@@ -59,7 +59,7 @@ def readable(planner: Planner, pages: npt.ArrayLike, now: float) -> dict[str, Fl
     unsignalled = (weights * rates).sum(axis=1)
     fresh = planner.values.fresh(of, now)
     if planner.learned is not None:
-        unsignalled = np.maximum(planner.learned.change_rate(of) - announced, 0.0)
+        unsignalled = np.maximum(planner.change_rates(of) - announced, 0.0)
         by_age = np.exp(-unsignalled * np.maximum(now - crawled_at[known], 0.0))
         fresh = by_age * np.exp(-planner.values.evidence(of))
     change_rate = unsignalled + announced

@@ -96,6 +96,8 @@ class _HasKnownRates(Protocol):
     known_rates: KnownRates | None
     learned: LearnedRates | None
 
+    def change_rates(self, pages: IndexArray) -> FloatArray: ...
+
 
 class PointValues(CrawlValues):
     """Crawl values by one of the papers' rules, with known rates or else with the posterior's means.
@@ -108,7 +110,7 @@ class PointValues(CrawlValues):
     rule : str
         A name that `rule_named` knows.
     known : object
-        Has `known_rates`, and `learned`, where rates come from that are not known; None: the posterior's means.
+        Has `known_rates`; and where rates come from that are not known, `learned` and its `change_rates`.
     """
 
     def __init__(self, pages: Pages, estimates: PosteriorValues, rule: str, known: _HasKnownRates) -> None:
@@ -148,9 +150,9 @@ class PointValues(CrawlValues):
     def deciding(self, pages: IndexArray) -> list[npt.NDArray[Any]]:
         """Return all that the crawl values of pages depend on beside their host; see `CrawlValues`."""
         columns = self._estimates.deciding(pages)
-        known, learned = self._known.known_rates, self._known.learned
-        if learned is not None:
-            columns = [*columns, learned.change_rate(pages)]
+        known = self._known.known_rates
+        if self._known.learned is not None:
+            columns = [*columns, self._known.change_rates(pages)]
         return columns if known is None else [*columns, known.get(pages).T]
 
     @property
@@ -226,9 +228,9 @@ class PointValues(CrawlValues):
         # An announcement says nothing of a page without a copy: its value waits for the first visit.
         signal_rate[self._pages.crawled_at[pages] == -np.inf] = 0.0
         false = signal_rate * np.exp(-signal_weight)
-        if (learned := self._known.learned) is not None:
+        if self._known.learned is not None:
             # An estimator counts all changes: no more of them can have been announced.
-            change_rate = learned.change_rate(pages)
+            change_rate = self._known.change_rates(pages)
             return np.stack([change_rate, np.minimum((signal_rate - false) / change_rate, 1.0), false])
         unsignalled = (self._estimates.weights(pages) * self._estimates.in_force.parameters.rates).sum(axis=1)
         change_rate = unsignalled + signal_rate - false

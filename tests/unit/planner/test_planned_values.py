@@ -16,7 +16,7 @@ from crawlsched.simulation.policies import POLICIES as ARMS
 
 N_PAGES = 40
 BANDWIDTH = 0.5
-HOUR = 3600.0
+HOUR, DAY = 3600.0, 86400.0
 
 
 def planner_of(policy: str, seed: int = 1, **more: object) -> tuple[Planner, np.ndarray]:
@@ -144,3 +144,32 @@ def test_a_new_page_goes_first_and_one_without_importance_last() -> None:
         pick = planner.pick(20 * HOUR + 1, lambda host, now: now)
         assert pick is not None
         assert pick.page == page
+
+
+@pytest.mark.parametrize("crawl_value", ["posterior", "greedy", "harmonic"])
+def test_what_never_changed_is_measured_by_a_round_of_this_crawl(crawl_value: str) -> None:
+    """A day is no guess for pages that are crawled every minute: none of them would seem to be worth a visit."""
+    n, bandwidth = 300, 5.0
+    planner = Planner(bandwidth, crawl_value=crawl_value, learned=LearnedRates("naive", 0, 1 / DAY))
+    pages = planner.add(host=0, now=0.0, n=n)
+    for page in pages.tolist():
+        planner.hold(page)
+        planner.crawled(page, 0.0, None)
+    assert planner.change_rates(pages) == pytest.approx(np.full(n, 0.5 / DAY))
+    first = plan(planner.snapshot(), bandwidth)
+    planner.adopt(first, 60.0)
+    # While a plan comes into force page by page, each slot goes to the page that is worth most all the same.
+    for slot in range(400):
+        now = 60.0 + slot / bandwidth
+        pick = planner.pick(now, lambda host, now: now)  # a slice of the plan comes into force before it
+        assert pick is not None
+        if pick.reason == "value":
+            values = planner.crawl_values.many(pages).at(now)
+            assert values[pick.page] >= values.max() * (1 - 1e-12)
+        planner.crawled(pick.page, now, pick.page % 7 == 0)
+        if slot % 40 == 0:
+            planner.frontier._check(now)
+    still = np.array([page for page in pages.tolist() if page % 7 and planner.pages.crawled_at.item(page) > 0.0])
+    assert still.size > 100
+    watched = planner.pages.crawled_at[still]
+    assert planner.change_rates(still) == pytest.approx(0.5 / (watched + n / bandwidth))
