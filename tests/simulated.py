@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -36,11 +36,12 @@ class Simulated:
 class World:
     """Pages that change and are announced, as they truly are.
 
-    Even pages are on a host whose sitemap announces 70 % of the changes and nothing else; odd pages on one whose
-    sitemap announces every page once in 6 hours, whatever happens.
+    Even pages are on hosts whose sitemaps announce 70 % of the changes and nothing else; odd pages on those whose
+    sitemaps announce every page once in 6 hours, whatever happens.
     """
 
-    def __init__(self, n_pages: int, seed: int) -> None:
+    def __init__(self, n_pages: int, seed: int, n_hosts: int = 2) -> None:
+        self.n_hosts = n_hosts
         self.rng = np.random.default_rng(seed)
         self.rates = self.rng.lognormal(np.log(1 / (30 * HOUR)), 1.2, n_pages)
         self.changed_since = np.zeros(n_pages, bool)
@@ -48,9 +49,9 @@ class World:
     def planner(self, bandwidth: float, start: float) -> Planner:
         """Return a planner that has just heard of the pages and their sitemaps."""
         planner = Planner(bandwidth)
-        pages = planner.add(np.arange(self.rates.size) % 2, start)
-        for source in (0, 1):
-            planner.covered(pages[pages % 2 == source], source, start)
+        pages = planner.add(np.arange(self.rates.size) % self.n_hosts, start)
+        for source in range(self.n_hosts):
+            planner.covered(pages[pages % self.n_hosts == source], source, start)
         return planner
 
     def slots(self, planner: Planner, start: float, n: int) -> Iterator[tuple[int, float, bool]]:
@@ -62,8 +63,8 @@ class World:
             self.changed_since |= changes
             honest = changes & (pages % 2 == 0) & (rng.random(n_pages) < 0.7)
             babbling = (pages % 2 == 1) & (rng.random(n_pages) < 1 / (6 * HOUR * bandwidth))
-            planner.signalled(pages[honest], 0, now)
-            planner.signalled(pages[babbling], 1, now)
+            for source in range(self.n_hosts):
+                planner.signalled(pages[(honest | babbling) & (pages % self.n_hosts == source)], source, now)
             pick = planner.pick(now, lambda host, time: time)
             assert pick is not None
             yield pick.page, now, bool(self.changed_since[pick.page])
@@ -71,16 +72,22 @@ class World:
 
 
 def crawl(
-    store: Store, now: float, *, n_pages: int = 120, bandwidth: float = 20 / HOUR, days: float = 3.0
+    store: Store,
+    now: float,
+    *,
+    n_pages: int = 120,
+    bandwidth: float = 20 / HOUR,
+    days: float = 3.0,
+    hosts: Sequence[str] = HOSTS,
 ) -> Simulated:
     """Crawl the pages of a `World` for some days that end now."""
     start = now - days * 24 * HOUR
-    world = World(n_pages, seed=7)
+    world = World(n_pages, 7, len(hosts))
     planner = world.planner(bandwidth, start)
     visits: list[ObservationRow] = []
     for page, time, changed in world.slots(planner, start, int(days * 24 * HOUR * bandwidth) - 1):
         visits.append(_visit(planner, page, time, changed, len(visits)))
-    _save(store, planner, visits, start, now)
+    _save(store, planner, visits, start, now, hosts)
     return Simulated(store, planner, visits, freshness=1.0 - float(world.changed_since.mean()), world=world)
 
 
@@ -94,29 +101,31 @@ def _visit(planner: Planner, page: int, now: float, changed: bool, number: int) 
     return ObservationRow(number, page, now, seen.elapsed, seen.n_signals, seen.source, changed, outcome, status, 1000)
 
 
-def _save(store: Store, planner: Planner, visits: list[ObservationRow], start: float, now: float) -> None:
+def _save(
+    store: Store, planner: Planner, visits: list[ObservationRow], start: float, now: float, hosts: Sequence[str]
+) -> None:
     lease = store.take_lease("simulated", start)
     n_pages = len(planner.pages)
-    urls = [f"http://{HOSTS[page % 2]}/page/{page}" for page in range(n_pages)]
+    urls = [f"http://{hosts[page % len(hosts)]}/page/{page}" for page in range(n_pages)]
     store.save(
         Batch(
             since=now,
             new_pages={
-                page: NewPage(page, url, HOSTS[page % 2], fingerprint(Request(url)), start)
+                page: NewPage(page, url, hosts[page % len(hosts)], fingerprint(Request(url)), start)
                 for page, url in enumerate(urls)
             },
             columns=planner.columns(np.arange(n_pages)),
             grid=planner.grid,
             observations=visits,
-            announcements={(page, page % 2): (now - HOUR, 3) for page in range(n_pages)},
+            announcements={(page, page % len(hosts)): (now - HOUR, 3) for page in range(n_pages)},
             sources={
                 number: Source(number, "sitemap", f"http://{host}/sitemap.xml", host, polled_at=now - 60.0)
-                for number, host in enumerate(HOSTS)
+                for number, host in enumerate(hosts)
             },
         )
     )
     made = plan(planner.snapshot(), planner.bandwidth, store.signal_observations(0.0))
-    store.save_plan(made.to_dict(HOSTS), now)
+    store.save_plan(made.to_dict(hosts), now)
     planner.adopt(made, now)
     while planner.work(now):
         pass

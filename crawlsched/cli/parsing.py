@@ -72,10 +72,10 @@ class _Commands(argparse._SubParsersAction):  # type: ignore[type-arg]
         super().__call__(parser, namespace, values, option_string)
 
 
-def command_parsers(parser: argparse.ArgumentParser, title: str, metavar: str) -> Any:
+def command_parsers(parser: argparse.ArgumentParser, title: str, metavar: str, *, required: bool = True) -> Any:
     """Return what commands are added to."""
     return parser.add_subparsers(
-        title=title, metavar=metavar, required=True, prog=parser.prog, parser_class=CommandParser, action=_Commands
+        title=title, metavar=metavar, required=required, prog=parser.prog, parser_class=CommandParser, action=_Commands
     )
 
 

@@ -1,10 +1,10 @@
-"""``crawlsched shards``: the shards of a collection that processes share, who crawls each, and how evenly it goes."""
+"""``crawlsched shards``: the shards of a collection that processes share, who crawls each, and dividing it anew."""
 
 import argparse
 from typing import Any
 
 from crawlsched.cli.members import say_differing, say_processes, sharing
-from crawlsched.cli.parsing import examples
+from crawlsched.cli.parsing import command_parsers, examples
 from crawlsched.cli.stores import not_one_shard, open_stores
 from crawlsched.cli.target import common_options, find_target
 from crawlsched.cli.wording import say_table
@@ -22,6 +22,17 @@ def add_parser(commands: Any) -> None:
         epilog=examples("crawlsched shards --database postgresql://crawler@db.example/crawls"),
     )
     parser.set_defaults(report=report, say=say)
+    actions = command_parsers(parser, "actions", "ACTION", required=False)
+    action = actions.add_parser(
+        "split",
+        help="divide a collection among more shards, or one of a single process for the first time",
+        parents=[common_options()],
+        epilog=examples("crawlsched shards split 64 --database postgresql://crawler@db.example/crawls"),
+    )
+    action.add_argument(
+        "n", metavar="N", nargs="?", type=int, help="how many there are to be: a power of two; twice as many by default"
+    )
+    action.set_defaults(report=split, say=say_split, is_long=True)
 
 
 def report(arguments: argparse.Namespace) -> dict[str, Any]:
@@ -76,3 +87,31 @@ def _row(shard: dict[str, Any]) -> list[str]:
         f"{shard['waiting']:,}",
         f"{shard['epoch']:,}",
     ]
+
+
+def split(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Divide the collection."""
+    from crawlsched.store import schema
+    from crawlsched.store.database import Database
+    from crawlsched.store.splitting import split as split_collection
+
+    target = find_target(arguments)
+    schema.check(target.database)
+    # What takes long is no sign that the server hangs.
+    database = Database(target.database, answer_within=None)
+    try:
+        done = split_collection(database, target.collection, arguments.n, target.settings.bandwidth)
+    finally:
+        database.close()
+    return {"collection": target.collection, **done._asdict()}
+
+
+def say_split(report: dict[str, Any]) -> str:
+    """Say what was divided, and what is left to do."""
+    pages, n_after = report["n_pages"], report["n_after"]
+    before = "one process" if report["n_before"] == 1 else f"{report['n_before']} shards"
+    return (
+        f"{report['collection']}: {sum(pages):,} pages of {before} are in {n_after} shards now, {min(pages):,} to "
+        f"{max(pages):,} in each; {format_bandwidth(report['rate'])} for all.\n"
+        f"Crawls of it need CRAWLSCHED_SHARDS = {n_after}."
+    )

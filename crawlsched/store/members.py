@@ -7,7 +7,7 @@ for as long as one call of a function in the server takes.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, delete, func, insert, select, text, update
@@ -32,6 +32,7 @@ __all__ = [
     "ShardSeen",
     "SharedCollection",
     "about_me",
+    "add_leases",
     "application_of",
     "new_token",
 ]
@@ -201,7 +202,7 @@ class SharedCollection:
             number = (highest or 0) + 1
             shards = [{"shard": shard, "collection": number} for shard in range(n_shards)]
             connection.execute(insert(models.collections), [{**key, "name": name} for key in shards])
-            connection.execute(insert(models.leases), [{**key, **_EMPTY_LEASE} for key in shards])
+            add_leases(connection, number, range(n_shards))
             connection.execute(insert(models.budgets).values(shard=-1, collection=number, n_shards=n_shards, rate=rate))
         return number, n_shards
 
@@ -215,7 +216,12 @@ class SharedCollection:
             now = self.database.clock(connection)
             budgets, members, leases = models.budgets, models.members, models.leases
             of_all = budgets.c.shard == -1, budgets.c.collection == self.number
-            budget = connection.execute(select(budgets.c.rate, budgets.c.paused_since).where(*of_all)).one()
+            budget = connection.execute(select(budgets).where(*of_all)).one()
+            if budget.n_shards != self.n_shards:
+                raise StoreError(
+                    f"The collection {self.name!r} was divided into {budget.n_shards} shards, and this process knows "
+                    f"of {self.n_shards}; start it again."
+                )
             found = select(*[members.c[name] for name in MemberSeen._fields])
             rows = connection.execute(found.where(members.c.shard == -1, members.c.collection == self.number)).all()
             shards = connection.execute(
@@ -367,6 +373,13 @@ class SharedCollection:
         return since
 
 
+def add_leases(connection: Connection, number: int, shards: Iterable[int]) -> None:
+    """Make the rows by which shards of a collection are owned, by nobody yet."""
+    connection.execute(
+        insert(models.leases), [{"shard": shard, "collection": number, **_EMPTY_LEASE} for shard in shards]
+    )
+
+
 def new_token() -> str:
     """Make the token of a member: at its start and never stored, so that a machine that is copied has another one."""
     return uuid.uuid4().hex
@@ -391,7 +404,8 @@ def _find(connection: Connection, database: Database, name: str) -> tuple[int, i
     rows = connection.execute(found.where(collections.c.name == name).distinct()).all()
     if any(row.n_shards is None for row in rows):
         raise CollectionInUse(
-            f"The collection {name!r} in {database.name!r} belongs to one process at a time and cannot be shared; set "
-            "CRAWLSCHED_SHARDS = None, or give the shared one another name with CRAWLSCHED_COLLECTION."
+            f"The collection {name!r} in {database.name!r} belongs to one process at a time; divide it with "
+            "`crawlsched shards split`, set CRAWLSCHED_SHARDS = None, or give the shared one another name with "
+            "CRAWLSCHED_COLLECTION."
         )
     return (rows[0].collection, rows[0].n_shards) if rows else None

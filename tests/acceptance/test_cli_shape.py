@@ -58,6 +58,7 @@ ARGUMENTS = {
     "jobs": None,  # runs until it is ended
     "recrawl": URL,
     "replay": "--pages pages.csv --changes changes.csv --bandwidth 1/h --policy round_robin",
+    "shards split": None,  # on PostgreSQL only
     "signal": URL,
     "simulate": "list",
     "web": None,

@@ -188,7 +188,9 @@ def test_sixteen_that_begin_at_once_make_one_collection_and_share_its_rate(datab
 def test_sqlite_and_collections_of_one_process_are_refused(database, sqlite_url) -> None:
     """Each with a sentence that says what to do."""
     Store.open(database.text, "of one", upgrade=False).close()
-    with pytest.raises(CollectionInUse, match=r"belongs to one process at a time .* set CRAWLSCHED_SHARDS = None"):
+    with pytest.raises(
+        CollectionInUse, match=r"belongs to one process at a time; divide it with `crawlsched shards split`"
+    ):
         SharedCollection.open(database, "of one", n_shards=4)
     schema.upgrade(sqlite_url)
     with pytest.raises(StoreError, match="CRAWLSCHED_SHARDS needs PostgreSQL"):

@@ -1,0 +1,329 @@
+"""Splitting: a collection divided among more shards, with all that was learned of its pages; PostgreSQL only.
+
+A collection of one process is one with a single shard. Whoever splits it finds nobody crawling, and all is done in one
+transaction: it is divided, or it is as it was.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from sqlalchemy import Connection, delete, insert, select, text, update
+
+from crawlsched.exceptions import CollectionInUse, StoreError
+from crawlsched.sharing import is_number_of_shards, shard_of
+from crawlsched.store import models
+from crawlsched.store.database import Database
+from crawlsched.store.lease import lease_row, shards_of
+from crawlsched.store.members import add_leases
+from crawlsched.store.neighbours import packed, unpacked
+from crawlsched.store.rows import json_like, to_json
+from crawlsched.store.tombstones import host_of
+
+__all__ = ["Split", "split"]
+
+_OF_PAGES = (
+    *("pages", "page_traces", "page_texts", "announcements", "further_sources"),
+    *("observations", "changes"),
+)
+
+# Page numbers are the rows of arrays in memory, so each shard gets dense ones, in the order that there was: neighbours
+# in number stay neighbours.
+_NUMBER_PAGES = (
+    "CREATE TEMP TABLE moved_pages ON COMMIT DROP AS SELECT p.shard AS old_shard, p.page AS old_page, h.shard,"
+    " row_number() OVER (PARTITION BY h.shard ORDER BY p.page) - 1 AS page"
+    " FROM pages p JOIN moved_hosts h ON h.host = p.host WHERE p.collection = :collection"
+)
+# First to numbers that no row has yet: keys are compared after each row.
+_MOVE_PAGES = (
+    "UPDATE {table} t SET shard = m.shard, page = -1 - m.page FROM moved_pages m"
+    " WHERE t.collection = :collection AND m.old_shard = t.shard AND m.old_page = t.page"
+)
+_LEFT_OVER = "DELETE FROM {table} WHERE collection = :collection AND page >= 0"
+_NUMBERED = "UPDATE {table} SET page = -1 - page WHERE collection = :collection"
+
+_MOVE_BY_HOST = (
+    # Sources that are asked belong to their hosts, and so do the dates of theirs that went back.
+    "UPDATE hosts t SET shard = h.shard FROM moved_hosts h"
+    " WHERE t.collection = :collection AND h.host = t.host AND h.shard <> t.shard",
+    "UPDATE sources t SET shard = h.shard FROM moved_hosts h WHERE t.collection = :collection AND h.host = t.host"
+    " AND h.shard <> t.shard AND t.kind IN ('sitemap', 'robots', 'backwards')",
+    "UPDATE noise_masks t SET shard = h.shard FROM moved_hosts h WHERE t.collection = :collection"
+    " AND h.shard <> t.shard AND h.host = CASE WHEN t.template LIKE '//%'"
+    " THEN split_part(substr(t.template, 3), ' ', 1) ELSE split_part(t.template, '/', 1) END",
+)
+# The names of senders are known in every shard, and so is what the others have to know.
+_COPY = (
+    "INSERT INTO {table} ({columns}) SELECT s.shard, {others} FROM {table} t"
+    " JOIN generate_series(:n_before, :n_after - 1) AS s(shard) ON s.shard % :n_before = t.shard"
+    " WHERE t.collection = :collection AND {condition}"
+)
+_COPIED = {
+    "sources": "t.kind NOT IN ('sitemap', 'robots', 'backwards')",
+    "noise_masks": "NOT EXISTS (SELECT 1 FROM moved_hosts h WHERE h.host = CASE WHEN t.template LIKE '//%'"
+    " THEN split_part(substr(t.template, 3), ' ', 1) ELSE split_part(t.template, '/', 1) END)",
+    "rate_grids": "true",
+    "tombstones": "true",
+    "followers": "true",
+    "commands": "t.done_at IS NULL",
+}
+_COPY_TEMPLATES = (
+    "INSERT INTO request_templates (shard, collection, digest, data) SELECT DISTINCT p.shard, t.collection, t.digest,"
+    " t.data FROM request_templates t JOIN pages p ON p.collection = t.collection AND p.template = t.digest"
+    " AND p.shard % :n_before = t.shard WHERE t.collection = :collection AND p.shard >= :n_before"
+)
+_UNKNOWN_SOURCE = (
+    " t.collection = :collection AND t.source >= 0 AND NOT EXISTS (SELECT 1 FROM sources s WHERE s.shard = t.shard"
+    " AND s.collection = t.collection AND s.source = t.source)"
+)
+# What a sitemap says of other shards' pages is not handed over, so they are pages that nobody announces.
+_FORGET_SOURCES = (
+    "UPDATE pages t SET source = -1, n_signals = 0, n_signals_total = 0, signalled_since = NULL, true_signals = 0,"
+    f" false_signals = 0 WHERE{_UNKNOWN_SOURCE}",
+    f"UPDATE observations t SET source = -1 WHERE{_UNKNOWN_SOURCE}",
+    f"DELETE FROM announcements t WHERE{_UNKNOWN_SOURCE}",
+    f"DELETE FROM further_sources t WHERE{_UNKNOWN_SOURCE}",
+    "UPDATE sources t SET parent = NULL WHERE t.collection = :collection AND t.parent IS NOT NULL AND NOT EXISTS"
+    " (SELECT 1 FROM sources s WHERE s.shard = t.shard AND s.collection = t.collection AND s.source = t.parent)",
+)
+_WITH_HOSTS = ("pages", "hosts", "sources")
+_COUNTED = ("n", "n_visited")
+_COUNT = (
+    "SELECT shard, count(*) AS n, count(*) FILTER (WHERE n_crawls > 0) AS n_visited FROM pages"
+    " WHERE collection = :collection GROUP BY shard"
+)
+
+
+class Split(NamedTuple):
+    """What `split` has done.
+
+    Attributes
+    ----------
+    n_before, n_after : int
+        Shards; 1 before: it belonged to one process.
+    rate : float
+        Requests per second of all processes together.
+    n_pages : tuple of int
+        Of each shard.
+    """
+
+    n_before: int
+    n_after: int
+    rate: float
+    n_pages: tuple[int, ...]
+
+
+class _Division(NamedTuple):
+    """One collection on its way from some shards to more, inside its transaction."""
+
+    connection: Connection
+    name: str
+    number: int
+    n_before: int
+    n_after: int
+
+    def do(self, statement: str) -> Any:
+        """Execute a statement of this module."""
+        numbers = {"collection": self.number, "n_before": self.n_before, "n_after": self.n_after}
+        return self.connection.execute(text(statement), numbers)
+
+    def children(self, shard: int) -> range:
+        """Return the shards into which one is divided, itself the first."""
+        return range(shard, self.n_after, self.n_before)
+
+
+def split(database: Database, name: str, n_shards: int | None = None, rate: float = 1.0) -> Split:
+    """Divide a collection among more shards; nobody may crawl it meanwhile, and nobody can begin to.
+
+    Parameters
+    ----------
+    database : Database
+        At this version's schema, and without a limit for answers: each page is written twice.
+    name : str
+        The collection's.
+    n_shards : int, optional
+        A power of two, at most 4096; None: twice as many as there are.
+    rate : float
+        Requests per second, if it belonged to one process whose last crawl has not left its own.
+
+    Raises
+    ------
+    CollectionInUse
+        If it is being crawled.
+    StoreError
+        If the database is no PostgreSQL, has no such collection, or the number is not allowed. Nothing was changed.
+    """
+    if database.is_sqlite:
+        raise StoreError(
+            f"The collection {name!r} cannot be divided in an SQLite file; copy it to PostgreSQL first, with "
+            "`crawlsched db copy`."
+        )
+    collections = models.collections
+    with database.explained("written"), database.writing() as connection:
+        wanted = select(collections.c.collection).where(collections.c.shard == 0, collections.c.name == name)
+        number = connection.execute(wanted).scalar()
+        if number is None:
+            raise StoreError(f"The database {database.name!r} has no collection {name!r}.")
+        _lock(database, connection, name, number)
+        n_before = shards_of(connection, number)
+        n_after = 2 * (n_before or 1) if n_shards is None else n_shards
+        if not is_number_of_shards(n_after) or n_after <= (n_before or 1):
+            has = "none" if n_before is None else f"{n_before} of them"
+            raise StoreError(
+                f"The collection {name!r} cannot be divided into {n_after} shards; it has {has}, and takes a larger "
+                "power of two, up to 4096."
+            )
+        division = _Division(connection, name, number, n_before or 1, n_after)
+        rate = _share_rate(division, is_shared=n_before is not None, rate=rate)
+        _move(division)
+    with database.explained("written"), database.writing() as connection:
+        # Without statistics the server reads far too much to find one page.
+        connection.execute(text("ANALYZE"))
+        counted = {row.shard: row.n for row in connection.execute(text(_COUNT), {"collection": number})}
+    return Split(n_before or 1, n_after, rate, tuple(counted.get(shard, 0) for shard in range(n_after)))
+
+
+def _lock(database: Database, connection: Connection, name: str, number: int) -> None:
+    """Keep everybody from claiming and writing until the end; refuse if somebody crawls."""
+    connection.execute(text("SET LOCAL lock_timeout = '15s'"))
+    # In the order in which a renewal locks them.
+    for table in (models.budgets, models.leases):
+        locked = select(table.c.shard).where(table.c.collection == number).order_by(table.c.shard).with_for_update()
+        shards = connection.execute(locked).scalars().all()
+    now = database.clock(connection)
+    for shard in shards:
+        row = lease_row(connection, (shard, number))
+        if row is not None and row.is_held(now):
+            raise CollectionInUse(
+                f"The collection {name!r} is being crawled (pid {row.pid} on {row.host!r}); end all its crawls first."
+            )
+
+
+def _share_rate(division: _Division, *, is_shared: bool, rate: float) -> float:
+    """Write down how many shards there are from now on, and return the rate of all together."""
+    connection, budgets, leases = division.connection, models.budgets, models.leases
+    of_all = budgets.c.shard == -1, budgets.c.collection == division.number
+    if is_shared:
+        changed = update(budgets).where(*of_all).values(n_shards=division.n_after).returning(budgets.c.rate)
+        return float(connection.execute(changed).scalar_one())
+    left = select(leases.c.status).where(leases.c.collection == division.number)
+    status = json_like(connection.execute(left).scalar(), {}, "the lease")
+    rate = float(status.get("bandwidth") or rate)
+    key = {"shard": -1, "collection": division.number}
+    values = {"n_shards": division.n_after, "rate": rate, "paused_since": status.get("paused_since")}
+    connection.execute(insert(budgets).values(**key, **values))
+    return rate
+
+
+def _move(division: _Division) -> None:
+    _find_hosts(division)
+    division.do(_NUMBER_PAGES)
+    division.do("CREATE UNIQUE INDEX ON moved_pages (old_shard, old_page)")
+    division.do("ANALYZE moved_pages")
+    for table in _OF_PAGES:
+        division.do(_MOVE_PAGES.format(table=table))
+        division.do(_LEFT_OVER.format(table=table))
+        division.do(_NUMBERED.format(table=table))
+    for statement in _MOVE_BY_HOST:
+        division.do(statement)
+    for table, condition in _COPIED.items():
+        names = [column.name for column in models.metadata.tables[table].columns if column.name != "shard"]
+        columns, others = ", ".join(["shard", *names]), ", ".join(f"t.{name}" for name in names)
+        division.do(_COPY.format(table=table, columns=columns, others=others, condition=condition))
+    division.do(_COPY_TEMPLATES)
+    for statement in _FORGET_SOURCES:
+        division.do(statement)
+    division.do("DELETE FROM first_pages WHERE collection = :collection")  # a plan makes them anew
+    counted = {row.shard: row for row in division.do(_COUNT)}
+    n_pages, n_visited = ([getattr(counted.get(s), name, 0) for s in range(division.n_after)] for name in _COUNTED)
+    _divide_neighbours(division)
+    _divide_plans(division, n_visited)
+    _divide_leases(division, n_pages)
+    _address_anew(division)
+
+
+def _find_hosts(division: _Division) -> None:
+    """Make the table of hosts and their new shards, for what is done by SQL."""
+    connection = division.connection
+    division.do("CREATE TEMP TABLE moved_hosts (host text PRIMARY KEY, shard integer NOT NULL) ON COMMIT DROP")
+    named = " UNION ".join(f"SELECT host FROM {table} WHERE collection = :collection" for table in _WITH_HOSTS)
+    hosts = division.do(named).scalars().all()
+    driver: Any = connection.connection.driver_connection
+    with driver.cursor() as cursor, cursor.copy("COPY moved_hosts (host, shard) FROM STDIN") as copy:
+        for host in hosts:
+            copy.write_row((host, shard_of(host, division.n_after)))
+    division.do("ANALYZE moved_hosts")
+
+
+def _divide_neighbours(division: _Division) -> None:
+    """Let each page keep what it has heard of its neighbours."""
+    connection, table = division.connection, models.collections
+    wanted = select(table.c.shard, table.c.last_change, table.c.neighbours).where(table.c.collection == division.number)
+    for row in connection.execute(wanted).all():
+        heard = unpacked(row.last_change, row.neighbours)
+        for child in division.children(row.shard):
+            known = None
+            if heard is not None:
+                old_pages = text("SELECT old_page FROM moved_pages WHERE shard = :shard ORDER BY page")
+                old = np.fromiter(connection.execute(old_pages, {"shard": child}).scalars(), np.int64)
+                mine = np.zeros((old.size, heard.shape[1]), np.uint8)
+                mine[old < len(heard)] = heard[old[old < len(heard)]]
+                known = packed(row.last_change, mine)
+            values = {"last_change": row.last_change, "neighbours": known}
+            if child == row.shard:
+                own = table.c.shard == child, table.c.collection == division.number
+                connection.execute(update(table).where(*own).values(**values))
+            else:
+                key = {"shard": child, "collection": division.number, "name": division.name}
+                connection.execute(insert(table).values(**key, **values))
+
+
+def _divide_plans(division: _Division, n_visited: list[int]) -> None:
+    """Let each shard begin with the plan of the whole; of the bandwidth, and of the demand, it has its share."""
+    connection, table = division.connection, models.plans
+    for shard in range(division.n_before):
+        own = table.c.shard == shard, table.c.collection == division.number
+        newest = connection.execute(select(table).where(*own).order_by(table.c.id.desc()).limit(1)).one_or_none()
+        connection.execute(delete(table).where(*own))
+        plan = {} if newest is None else json_like(newest.data, {}, "the newest plan")
+        if newest is None or not plan:
+            continue
+        all_visited = sum(n_visited[child] for child in division.children(shard))
+        for child in division.children(shard):
+            share = n_visited[child] / all_visited if all_visited else 1.0
+            # A shard whose pages were never crawled has a plan of none, and that of the whole for its pages to come.
+            mine = {
+                **plan,
+                "n_pages": round(plan["n_pages"] * share),
+                "bandwidth": plan["bandwidth"] * (share or 1.0),
+                "demand": [[value, rate * share] for value, rate in plan["demand"]] if share else [],
+            }
+            values = {**newest._asdict(), "shard": child, "data": to_json(mine)}
+            connection.execute(insert(table).values(**values))
+
+
+def _divide_leases(division: _Division, n_pages: list[int]) -> None:
+    """Let nobody own anything; what the last crawl has left for the next goes to all."""
+    connection, table = division.connection, models.leases
+    own = table.c.collection == division.number
+    left = connection.execute(select(table.c.shard, table.c.status).where(own)).all()
+    recipes = {row.shard: json_like(row.status, {}, "the lease").get("recipes") for row in left}
+    connection.execute(delete(table).where(own))
+    add_leases(connection, division.number, range(division.n_after))
+    for shard, n in enumerate(n_pages):
+        known = recipes.get(shard % division.n_before)
+        status = to_json({} if known is None else {"recipes": known})
+        connection.execute(update(table).where(own, table.c.shard == shard).values(n_pages=n, status=status))
+
+
+def _address_anew(division: _Division) -> None:
+    """Send what was handed over, and not taken in yet, on to the new shards."""
+    connection, table = division.connection, models.inbox
+    for row in connection.execute(select(table).where(table.c.collection == division.number)).all():
+        data = json_like(row.data, {}, "what was handed over")
+        urls = [data["url"]] if "url" in data else data.get("urls") or [""]
+        shard = shard_of(data.get("host") or host_of(urls[0]), division.n_after)
+        if shard != row.shard:
+            one = [table.c[name] == getattr(row, name) for name in ("shard", "collection", "sender", "number")]
+            connection.execute(update(table).where(*one).values(shard=shard))

@@ -1,0 +1,223 @@
+"""A collection is divided among more shards, and nothing that was learned of its pages is lost."""
+
+import json
+
+import numpy as np
+import pytest
+from scrapy import Request
+from scrapy.utils.request import fingerprint
+from sqlalchemy import select, text
+
+from crawlsched.cli import main
+from crawlsched.collection.hosts import Hosts
+from crawlsched.exceptions import CollectionInUse, StoreError
+from crawlsched.planner import Plan
+from crawlsched.sharing import Renewal, shard_of
+from crawlsched.store import Batch, Host, KeptText, NewPage, Source, Store, schema
+from crawlsched.store.batch import ChangeRow
+from crawlsched.store.database import Database
+from crawlsched.store.members import SharedCollection, about_me
+from crawlsched.store.models import metadata
+from crawlsched.store.splitting import split
+from tests import simulated
+from tests.integration.refresh.processes import row as handed_over
+
+NOW = 1_700_000_000.0
+HOSTS = [f"h{number}.example" for number in range(12)]
+N_PAGES = 120
+# Of a page, each table and what names its rows beside the page.
+OF_PAGES = {
+    **{"pages": [], "page_traces": [], "page_texts": [], "announcements": ["source"]},
+    **{"further_sources": ["source"], "observations": ["id"], "changes": ["id"]},
+}
+
+
+@pytest.fixture
+def crawled_url(sqlite_url) -> str:
+    """A collection in SQLite, crawled for three simulated days, with something to keep of each kind."""
+    store = Store.open(sqlite_url, "news")
+    done = simulated.crawl(store, NOW, n_pages=N_PAGES, hosts=HOSTS)
+    lease = store.take_lease("news", NOW)
+    heard = np.random.default_rng(3).integers(0, 200, (N_PAGES, 4)).astype(np.uint8)
+    store.save(
+        Batch(
+            since=NOW,
+            texts={page: KeptText(NOW, f"text {page}".encode()) for page in range(0, N_PAGES, 3)},
+            traces={
+                page: dict.fromkeys(("history", "text_sketch", "block_sketch"), b"%d" % page) for page in range(50)
+            },
+            contents={page: {"template": b"t%d" % (page % 4), "etag": f'"{page}"'} for page in range(N_PAGES)},
+            templates={b"t%d" % number: {"cb_kwargs": {"n": number}} for number in range(4)},
+            masks={f"{host}/*": {"of": host} for host in HOSTS}
+            | {f"//{host} blocks/4": {"site": host} for host in HOSTS},
+            hosts={host: Host(host, NOW + 5.0, 1.5, NOW, {"validators": {"n": 3}}) for host in HOSTS},
+            sources={
+                12: Source(12, "ping", "desk", ""),
+                13: Source(13, "backwards", "http://h3.example/s", "h3.example", 3),
+            },
+            further_sources={(page, 12): (1, 4, NOW - 9.0, 4, NOW - 8.0, 2.0, 1.0) for page in range(0, N_PAGES, 5)},
+            changes=[ChangeRow(number, number * 7 % N_PAGES, NOW + number, False, None) for number in range(40)],
+            tombstones={("pattern", "http://*/old"): NOW},
+        )
+    )
+    store.save_grid(done.planner.grid, done.planner.posterior.rates.tolist())
+    store.forget("url", f"http://{HOSTS[5]}/page/5", NOW)
+    store.save_neighbours(heard)
+    store.send("recrawl", {"urls": ["http://h1.example/page/1"]}, NOW)
+    lease.heartbeat(NOW, {"bandwidth": 3.0, "recipes": {"html": "blocks/4"}})
+    lease.release(NOW)
+    store.close()
+    return sqlite_url
+
+
+def all_rows(url: str) -> dict[str, list[dict]]:
+    database = Database(url)
+    with database.reading() as connection:
+        found = {t.name: [row._asdict() for row in connection.execute(select(t))] for t in metadata.sorted_tables}
+    database.close()
+    return found
+
+
+def known_of_pages(rows: dict[str, list[dict]]) -> dict[str, dict]:
+    """All that is known, by URL, host and name: without the numbers of shards, collections, pages."""
+    urls = {(row["shard"], row["page"]): row["url"] for row in rows["pages"]}
+    hosts = {row["url"]: row["host"] for row in rows["pages"]}
+    known: dict[str, dict] = {url: {} for url in urls.values()}
+    numbers = {"shard", "collection", "page"}
+    for table, names in OF_PAGES.items():
+        for row in rows[table]:
+            url = urls[row["shard"], row["page"]]
+            name = (table, *(row[one] for one in names))
+            assert name not in known[url]
+            known[url][name] = {column: value for column, value in row.items() if column not in numbers}
+    templates = {(row["shard"], row["digest"]): row["data"] for row in rows["request_templates"]}
+    for row in rows["pages"]:
+        known[row["url"]]["template"] = templates[row["shard"], row["template"]]
+    assert set(hosts.values()) == set(HOSTS)
+    return known
+
+
+def once(rows: list[dict], *names: str) -> dict[tuple, dict]:
+    """Rows that are there once, by name, without where they are."""
+    found = {tuple(row[name] for name in names): row for row in rows}
+    assert len(found) == len(rows)
+    return {name: {k: v for k, v in row.items() if k not in ("shard", "collection")} for name, row in found.items()}
+
+
+def neighbours(url: str, n_shards: int) -> dict[str, list[int]]:
+    found = {}
+    for shard in range(n_shards):
+        store = Store.open(url, "news", shard, upgrade=False, read_only=True)
+        heard = store.neighbours()
+        for page, of in store.urls(np.arange(N_PAGES)).items():
+            found[of] = heard[page].tolist()
+        store.close()
+    return found
+
+
+def test_all_that_was_learned_goes_with_each_page(crawled_url, postgresql_url, capsys) -> None:
+    """From SQLite into four shards, and eight: state, visits, signals, texts; each host in its shard."""
+    before, heard = all_rows(crawled_url), neighbours(crawled_url, 1)
+    plan = json.loads(before["plans"][-1]["data"])
+    assert main(["db", "copy", crawled_url, postgresql_url]) == 0
+    for n_shards, words in ((4, ["4"]), (8, [])):
+        assert main(["shards", "split", *words, "--database", postgresql_url]) == 0
+        said = capsys.readouterr().out
+        assert f"{N_PAGES - 1} pages of" in said
+        assert f"in {n_shards} shards now" in said
+        assert "3/s for all" in said
+        after = all_rows(postgresql_url)
+        assert known_of_pages(after) == known_of_pages(before)
+        assert neighbours(postgresql_url, n_shards) == heard
+        for table, names in (("hosts", ["host"]), ("noise_masks", ["template"])):
+            assert once(after[table], *names) == once(before[table], *names)
+        of_hosts = [[row for row in rows["sources"] if row["kind"] != "ping"] for rows in (before, after)]
+        assert once(of_hosts[1], "source") == once(of_hosts[0], "source")
+        everywhere = range(n_shards)
+        for table, wanted in (("rate_grids", 32), ("tombstones", 2), ("commands", 1), ("plans", 1), ("leases", 1)):
+            found = [row["shard"] for row in after[table]]
+            assert sorted(found) == sorted([*everywhere] * wanted), table
+        assert sorted(row["shard"] for row in after["sources"] if row["kind"] == "ping") == [*everywhere]
+        for row in [*after["pages"], *after["hosts"]]:
+            assert row["shard"] == shard_of(row["host"], n_shards)
+        for row in after["noise_masks"]:
+            assert row["shard"] == shard_of(row["template"].strip("/").partition("/")[0].split()[0], n_shards)
+        pages = {shard: [row["page"] for row in after["pages"] if row["shard"] == shard] for shard in everywhere}
+        assert all(sorted(numbers) == list(range(len(numbers))) for numbers in pages.values())
+        assert [row["n_pages"] for row in sorted(after["leases"], key=lambda r: r["shard"])] == [
+            len(pages[shard]) for shard in everywhere
+        ]
+        assert {row["status"] for row in after["leases"]} == {'{"recipes":{"html":"blocks/4"}}'}
+        plans = [json.loads(row["data"]) for row in after["plans"]]
+        assert all(one["priors"] == plan["priors"] for one in plans)
+        assert sum(one["n_pages"] for one in plans) == pytest.approx(plan["n_pages"], abs=n_shards)
+        demand = np.sum([one["demand"] for one in plans if one["n_pages"]], axis=0)
+        assert demand[:, 1] == pytest.approx(np.array(plan["demand"])[:, 1])
+        assert all(Plan.from_dict(one, Hosts().number).rates_id == plan["rates_id"] for one in plans)
+
+
+@pytest.fixture
+def shared(postgresql_url):
+    schema.upgrade(postgresql_url)
+    database = Database(postgresql_url, answer_within=None)
+    yield SharedCollection.open(database, "news", 2, 10.0)
+    database.close()
+
+
+def test_what_waits_for_a_shard_waits_for_the_right_one(shared) -> None:
+    """What was handed over and not taken in goes on to where its host is now; the rate and a pause stay."""
+    rows = [handed_over(f"http://{host}/", number) for number, host in enumerate(HOSTS)]
+    shared.hand_over([row._replace(shard=shard_of(HOSTS[row.number], 2)) for row in rows])
+    shared.set_rate(7.0)
+    since = shared.pause(paused=True)
+    assert split(shared.database, "news", 16)[:3] == (2, 16, 7.0)
+    now = SharedCollection.open(shared.database, "news", 16)
+    assert (now.n_shards, now.look().paused_since) == (16, since)
+    found = now.received(range(16), 100)
+    assert {row.data["url"]: row.shard for row in found} == {f"http://{h}/": shard_of(h, 16) for h in HOSTS}
+    with pytest.raises(StoreError, match=r"was divided into 16 shards, and this process knows of 2; start it again"):
+        shared.look()
+
+
+def test_pages_whose_source_is_elsewhere_are_pages_that_nobody_announces(shared) -> None:
+    """A sitemap of one shard's host does not speak for pages of another: they are judged by their own changes."""
+    here, there = (next(h for h in HOSTS if shard_of(h, 4) == shard) for shard in (0, 2))
+    store = shared.store(0)
+    names = [here, there]
+    store.save(
+        Batch(
+            new_pages={
+                n: NewPage(n, f"http://{h}/", h, fingerprint(Request(f"http://{h}/")), NOW) for n, h in enumerate(names)
+            },
+            sources={0: Source(0, "sitemap", f"http://{here}/sitemap.xml", here)},
+            announcements={(0, 0): (NOW, 1), (1, 0): (NOW, 1)},
+        )
+    )
+    with shared.database.writing() as connection:
+        connection.execute(text("UPDATE pages SET source = 0, n_signals = 2, signalled_since = 5"))
+    split(shared.database, "news", 4)
+    after = all_rows(shared.database.text)
+    assert {row["host"]: (row["source"], row["n_signals"], row["signalled_since"]) for row in after["pages"]} == {
+        here: (0, 2, 5.0),
+        there: (-1, 0, None),
+    }
+    assert [(row["shard"], row["page"]) for row in after["announcements"]] == [(0, 0)]
+
+
+def test_what_cannot_be_divided_is_refused_in_a_sentence(shared, crawled_url) -> None:
+    """While somebody crawls, on SQLite, into a number that is none; and nothing is changed."""
+    shared.renew(Renewal("me", 1, 0.0, 5.0, (0,)), about_me("spider"), {})
+    before = all_rows(shared.database.text)
+    with pytest.raises(CollectionInUse, match=r"'news' is being crawled \(pid \d+ on '.*'\); end all its crawls first"):
+        split(shared.database, "news")
+    assert all_rows(shared.database.text) == before
+    shared.leave("me")
+    for n in (1, 2, 3, 8192):
+        with pytest.raises(StoreError, match=rf"into {n} shards; it has 2 of them, and takes a larger power of two"):
+            split(shared.database, "news", n)
+    with pytest.raises(StoreError, match="has no collection 'olds'"):
+        split(shared.database, "olds")
+    sqlite = Database(crawled_url)
+    with pytest.raises(StoreError, match="copy it to PostgreSQL first, with `crawlsched db copy`"):
+        split(sqlite, "news", 4)
+    sqlite.close()
