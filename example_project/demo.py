@@ -161,7 +161,7 @@ class Demo:
 
     def crawlsched(self, *arguments: str) -> str:
         """Run the command ``crawlsched`` on the demo's database and return what it prints."""
-        command = [sys.executable, "-m", "crawlsched.cli", *arguments, "--database", self.database]
+        command = [sys.executable, "-m", "crawlsched", *arguments, "--database", self.database]
         done = subprocess.run(command, cwd=HERE, capture_output=True, text=True, check=False)
         if done.returncode:
             raise Failure(f"crawlsched {' '.join(arguments)} --database {self.database} failed: {done.stderr.strip()}")

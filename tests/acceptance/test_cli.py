@@ -32,7 +32,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
     def run_command(*arguments: str, **options: object) -> subprocess.CompletedProcess[str]:
         if not options:
             return run_here(tmp_path, *arguments)
-        command = [sys.executable, "-m", "crawlsched.cli", *arguments]
+        command = [sys.executable, "-m", "crawlsched", *arguments]
         return children.run(*command, environment={"SCRAPY_SETTINGS_MODULE": None}, **{"cwd": tmp_path, **options})
 
     return run_command

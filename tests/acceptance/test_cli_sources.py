@@ -38,7 +38,7 @@ def _filled(url: str) -> None:
 
 
 def _run(*arguments: str) -> str:
-    return children.output_of(sys.executable, "-m", "crawlsched.cli", *arguments)
+    return children.output_of(sys.executable, "-m", "crawlsched", *arguments)
 
 
 def test_sources_are_shown_with_counts_and_intervals(tmp_path: Path) -> None:

@@ -37,7 +37,7 @@ def _edited_at(number: int, now: float) -> float:
 
 
 def _told(*arguments: str) -> Any:
-    return json.loads(children.output_of(sys.executable, "-m", "crawlsched.cli", *arguments, "--json"))
+    return json.loads(children.output_of(sys.executable, "-m", "crawlsched", *arguments, "--json"))
 
 
 def test_a_crawl_believes_the_honest_part_of_a_sitemap_and_not_the_other(tmp_path: Path) -> None:
