@@ -10,6 +10,8 @@ from tests.kinds_of_change import KINDS, PASSING, Result, run
 _GROUPS = [list(KINDS)[start::8] for start in range(8)]
 _MOST_FALSE = 0.06
 
+pytestmark = pytest.mark.usefixtures("compiled_code")
+
 
 @pytest.mark.parametrize("names", _GROUPS, ids=lambda names: names[0])
 def test_hardly_an_edit_is_missed_and_hardly_a_change_made_up(names: list[str]) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
+from crawlsched.compiling import prepare_compiled, use_compiled
 from crawlsched.pages import ERROR, FREE, GONE, LIVE, MOVED, NEW, REFUSED
 from crawlsched.planner import Observation, Plan, Planner, Snapshot, explain, plan
 from crawlsched.planner.parameters.in_force import SLICE
@@ -230,6 +231,7 @@ def test_a_plan_tells_an_honest_source_from_one_that_always_says_now() -> None:
 
 def collection(n: int = 400) -> Planner:
     """Pages on two hosts, those of the first changing a hundred times as fast."""
+    prepare_compiled()  # they are made sooner
     rng = np.random.default_rng(2)
     planner = Planner(10.0)
     pages = planner.add(np.arange(n) % 2, 0.0, n=None)
@@ -240,6 +242,7 @@ def collection(n: int = 400) -> Planner:
         page = planner.pick(now, never_rests).page
         elapsed = now - planner.pages.crawled_at[page]
         planner.crawled(page, now, bool(rng.random() < 1 - np.exp(-rate[page] * elapsed)) if elapsed < np.inf else None)
+    use_compiled(None)
     return planner
 
 

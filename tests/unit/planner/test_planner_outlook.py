@@ -202,6 +202,7 @@ def go_on(
 
 
 @pytest.mark.statistics
+@pytest.mark.usefixtures("compiled_code")
 def test_a_crawl_that_goes_on_at_another_bandwidth_is_as_fresh_as_it_said() -> None:
     """After three days at 16 an hour, some more at 0.5, 1 and 2 times that: within 0.03 of the freshness reached.
 

@@ -9,6 +9,8 @@ from crawlsched.frontier import Pick
 from crawlsched.planner import Planner, explain, forecast, plan
 from tests.hosts import never_rests
 
+pytestmark = pytest.mark.usefixtures("compiled_code")
+
 
 class World:
     """Pages that change at rates of their own, and a planner that has visited each a few times, ten a second."""
