@@ -6,21 +6,20 @@ import csv
 import gzip
 import json
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from crawlsched.cli.warc import read_warc
 from crawlsched.exceptions import CrawlschedError
+from tests.commands import run_here
 
 HEAD = "time,url,body,second"
 
 
 def detect(folder: Path, rows: list[str], *options: str, head: str = HEAD) -> subprocess.CompletedProcess[str]:
     (folder / "visits.csv").write_text("\n".join([head, *rows]) + "\n")
-    command = [sys.executable, "-m", "crawlsched.cli", "detect", "--visits", "visits.csv", *options]
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    return run_here(folder, "detect", "--visits", "visits.csv", *options)
 
 
 def test_a_row_for_each_visit_says_what_was_delivered_and_why_not(tmp_path: Path) -> None:

@@ -7,7 +7,6 @@ import gzip
 import itertools
 import json
 import subprocess
-import sys
 import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -17,7 +16,7 @@ import pytest
 from aiohttp import web
 
 from crawlsched.content.validators import Tally, standings
-from tests import children
+from tests.commands import run_here
 from tests.crawling import Crawl, Project
 from tests.site import Site
 
@@ -54,8 +53,9 @@ def in_turn(texts: Callable[[int], str], content_type: str = "text/html") -> Cal
 
 
 def command(crawl: Crawl, *arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "crawlsched.cli", *arguments, "--database", crawl.database_url]
-    return children.run(*command, environment={"COLUMNS": "120"})
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setenv("COLUMNS", "120")
+        return run_here(Path.cwd(), *arguments, "--database", crawl.database_url)
 
 
 def outcomes_of(crawl: Crawl) -> dict[str, list[str]]:
@@ -210,7 +210,7 @@ def test_kept_texts_show_what_changed_and_stay_within_bounds(site: Site, tmp_pat
     store = crawl.store()
     assert 0 < store.bytes_of_texts() <= 4000
     store.close()
-    refused = command(project(tmp_path, [url], TEST_CLOSE_AFTER_RESOLVED="3").run(), "diff", site.url("/none"))
+    refused = command(crawl, "diff", site.url("/none"))
     assert refused.returncode == 1
     site.page("/new", article(2))
     crawl = project(tmp_path, [site.url("/new")], TEST_CLOSE_AFTER_RESOLVED="4").run()

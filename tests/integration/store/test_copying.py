@@ -1,5 +1,7 @@
 """A database is copied into an empty one of another kind: everything, exactly, or nothing."""
 
+import shutil
+
 import pytest
 from sqlalchemy import insert, select, text, update
 
@@ -40,15 +42,23 @@ def fill_the_rest(url):
     database.close()
 
 
-@pytest.fixture
-def crawled_url(sqlite_url):
-    """A collection that was crawled for three simulated days, and something in every other table."""
-    store = Store.open(sqlite_url, "news")
+@pytest.fixture(scope="module")
+def crawled(tmp_path_factory):
+    """A collection that was crawled for three simulated days, and something in every other table: its folder."""
+    folder = tmp_path_factory.mktemp("crawled")
+    url = f"sqlite:///{folder}/crawlsched.db"
+    store = Store.open(url, "news")
     simulated.crawl(store, NOW)
     store.save(Batch(since=NOW, texts={3: KeptText(NOW, b"text", None, None)}))
     store.close()
-    fill_the_rest(sqlite_url)
-    return sqlite_url
+    fill_the_rest(url)
+    return folder
+
+
+@pytest.fixture
+def crawled_url(crawled, tmp_path):
+    """A copy of it of the test's own."""
+    return f"sqlite:///{shutil.copytree(crawled, tmp_path / 'crawled')}/crawlsched.db"
 
 
 def loaded(url):

@@ -32,14 +32,14 @@ def reloaded(store: Store, bandwidth: float, now: float) -> Planner:
     return planner
 
 
-def simulated(database_url: str) -> Simulated:
+def simulated(database_url: str, days: float) -> Simulated:
     """Crawl 120 pages, those of one host announced honestly, those of the other at any time."""
-    return crawl(Store.open(database_url, "simulated", upgrade=True), NOW)
+    return crawl(Store.open(database_url, "simulated", upgrade=True), NOW, days=days)
 
 
 def test_a_planner_that_begins_anew_knows_and_picks_the_same(database_url: str) -> None:
     """Every page is explained as before, and the next 300 slots go to the same pages."""
-    made = simulated(database_url)
+    made = simulated(database_url, 3.0)
     before, after = made.planner, reloaded(made.store, made.planner.bandwidth, NOW)
     made.store.close()
     pages = np.arange(len(before.pages))
@@ -65,8 +65,10 @@ def test_a_planner_that_begins_anew_knows_and_picks_the_same(database_url: str) 
 
 def test_pages_of_a_store_from_before_have_no_evidence_of_their_own(database_url: str) -> None:
     """They begin with what is known of their source."""
-    made = simulated(database_url)
+    made = simulated(database_url, 1.0)
     made.store.close()
+    found = made.planner.own_precision.columns(np.arange(len(made.planner.pages)))
+    assert all(found[name].any() for name in COUNTS)
     schema.downgrade(database_url, "0005")
     schema.upgrade(database_url)
     store = Store.open(database_url, "simulated", upgrade=True)
