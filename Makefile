@@ -20,7 +20,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # More than cores: half of them wait for crawls (tests/spreading.py).
 WORKERS ?= 4
 
-.PHONY: help demo docs test test-quick scrapy-tests fuzz bench lint format clean
+.PHONY: help demo docs test test-quick checked compiled scrapy-tests fuzz bench lint format clean
 .DEFAULT_GOAL := help
 
 help:
@@ -38,15 +38,22 @@ help:
 demo: $(VENV)/.for-demo
 	@$(BIN)/python example_project/demo.py
 
-test: lint
+test: checked
 	$(BIN)/python -m pytest --numprocesses=$(WORKERS) $(PYTEST_ARGUMENTS)
 
-test-quick: lint
+test-quick: checked
 	$(BIN)/python -m pytest --numprocesses=$(WORKERS) -m 'quick or not (crawls or statistics)' $(PYTEST_ARGUMENTS)
 
 docs: $(VENV)/.for-tests
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
 	@echo "The documentation is in build/site/index.html"
+
+# Style and types take one core; the other compiles meanwhile what each process of the tests would else compile for itself.
+checked: $(VENV)/.for-tests
+	@$(MAKE) --no-print-directory --jobs=2 lint compiled
+
+compiled: $(VENV)/.for-tests
+	@$(BIN)/python -c 'import crawlsched.simulation, crawlsched.compiling; crawlsched.compiling.prepare_compiled()'
 
 lint: $(VENV)/.for-tests
 	$(BIN)/ruff check .
