@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from sqlalchemy import create_engine, text
 
+from crawlsched.compiling import prepare_compiled, use_compiled
 from tests import children, public_suffixes, spreading
 
 
@@ -47,6 +48,14 @@ def end_what_the_test_started() -> Iterator[None]:
     """End what a test started, also when it fails."""
     with children.all_ended():
         yield
+
+
+@pytest.fixture
+def compiled_code() -> Iterator[None]:
+    """Use compiled code where numba is installed, as long replays do: it picks the same pages (test_replay.py)."""
+    prepare_compiled()
+    yield
+    use_compiled(None)
 
 
 @pytest.fixture(scope="session")

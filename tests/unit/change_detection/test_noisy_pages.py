@@ -24,6 +24,7 @@ def test_pages_that_are_written_anew_between_all_visits_are_told_at_every_visit(
     assert judge.counts.seen == 29 * 12, judge.counts
 
 
+@pytest.mark.statistics
 @pytest.mark.parametrize("seed", range(3))
 def test_few_false_changes_and_nearly_all_edits_on_a_noisy_site(seed: int) -> None:
     """200 pages with clocks, counters, boxes that move, advertisements and a trial with two versions."""
@@ -36,6 +37,7 @@ def test_few_false_changes_and_nearly_all_edits_on_a_noisy_site(seed: int) -> No
     assert counts.probes <= 0.1 * counts.visits, counts
 
 
+@pytest.mark.statistics
 def test_few_false_changes_and_nearly_all_edits_on_real_pages() -> None:
     """Documents of the standard library and of packages, with noise around them."""
     pages = real_pages()
@@ -67,6 +69,7 @@ def _with_a_trial(seed: int) -> Counts:
     return judge.counts
 
 
+@pytest.mark.statistics
 def test_noise_with_two_states_is_found_and_stays_found() -> None:
     """Every other probe of it shows the same twice, so it is told some times before it is known; no edit is hidden."""
     counts = [_with_a_trial(seed) for seed in range(30)]

@@ -175,6 +175,7 @@ def test_pages_that_never_change_are_judged_apart_from_those_that_do() -> None:
 
 
 @pytest.mark.statistics
+@pytest.mark.usefixtures("compiled_code")
 def test_sections_that_are_edited_together_are_found_out_and_kept_fresher() -> None:
     """The default keeps pages fresher that change with the next ones in number than the same pages in random order."""
     n_pages, seconds = 128, 400.0

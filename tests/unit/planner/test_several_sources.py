@@ -206,6 +206,7 @@ def _coincident(rng: np.random.Generator) -> tuple[bool, bool]:
     return told, told
 
 
+@pytest.mark.statistics
 def test_disjoint_sources_add_up_and_the_prediction_is_calibrated() -> None:
     """With both sources pages are clearly fresher than with one, and as fresh as the planner says."""
     truth = _world(_disjoint, 1)
@@ -215,6 +216,7 @@ def test_disjoint_sources_add_up_and_the_prediction_is_calibrated() -> None:
     assert predicted == pytest.approx(both, abs=0.06)
 
 
+@pytest.mark.statistics
 def test_coincident_sources_count_once_and_the_prediction_is_calibrated() -> None:
     """A second source that says the same brings nothing, costs nothing, and does not make the planner too sure."""
     truth = _world(_coincident, 2)

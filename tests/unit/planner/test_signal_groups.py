@@ -88,6 +88,7 @@ def _run(seed: int, *, by_part: bool) -> tuple[float, Planner]:
 
 
 @pytest.mark.statistics
+@pytest.mark.usefixtures("compiled_code")
 def test_a_sitemap_that_is_honest_for_news_and_lies_for_the_shop_is_believed_for_news_only() -> None:
     """The crawl goes by it: on the same histories pages are fresher than with one quality for the sitemap."""
     as_one, _ = _run(1, by_part=False)

@@ -389,6 +389,7 @@ def of_unequal_rates(seed: int, n_pages: int, duration: float) -> History:
     return History(**{**vars(base), "change_rate": rates})
 
 
+@pytest.mark.usefixtures("compiled_code")
 def test_learned_rates_come_close_to_known_ones() -> None:
     """With some tens of visits a page, the default loses little against known rates, and beats round robin."""
     duration = 300.0
@@ -402,6 +403,7 @@ def test_learned_rates_come_close_to_known_ones() -> None:
     assert measured("posterior") > measured("round_robin")
 
 
+@pytest.mark.usefixtures("compiled_code")
 def test_the_default_is_fresher_with_true_signals_and_hardly_staler_with_lies() -> None:
     """Of the same changes nothing is told, or four in five are, or as often something that is not so."""
     rng = np.random.default_rng(1)
@@ -420,6 +422,7 @@ def test_the_default_is_fresher_with_true_signals_and_hardly_staler_with_lies() 
     assert measured(rng.integers(0, n_pages, lies.size), lies) > without - 0.03
 
 
+@pytest.mark.usefixtures("compiled_code")
 def test_the_default_learns_from_modification_dates_where_it_is_told_them() -> None:
     """With a visit in many changes, the date of the last one says what the visit alone cannot."""
     duration = 300.0
