@@ -31,6 +31,7 @@ def learn_prior(
     strength: float | None = None,
     n_groups: int | None = None,
     learning_rate: float = 1.0,
+    weights: npt.ArrayLike | None = None,
 ) -> FloatArray:
     """Learn the distribution of change rates over a population of pages, as a whole or group by group.
 
@@ -53,6 +54,8 @@ def learn_prior(
         Number of groups, where some may have no page: those get what they are shrunk towards.
     learning_rate : float, default 1
         Power of the likelihoods, as for `Posterior.weights`.
+    weights : array_like, shape (n,), optional
+        For how many pages each row stands, of the whole; 1 by default.
 
     Returns
     -------
@@ -84,11 +87,15 @@ def learn_prior(
         raise ValueError(f"log_likelihood must have a row per page and a column per rate, got shape {stored.shape}.")
     if iterations < 1:
         raise ValueError(f"iterations must be at least 1, got {iterations!r}.")
+    if weights is not None and (groups is not None or np.shape(weights) != stored.shape[:1]):
+        raise ValueError(f"weights must have a number per page, and groups take none, got shape {np.shape(weights)}.")
     weight = (1.0 if groups is None else 10.0) if strength is None else float(strength)
     if not 0 < weight < np.inf:
         raise ValueError(f"strength must be a number of pages above 0 and finite, got {strength!r}.")
     if groups is None:
-        return _learn_whole(stored, _probabilities(prior, (1, stored.shape[1]))[0], iterations, weight, learning_rate)
+        pages = np.ones(stored.shape[0]) if weights is None else np.asarray(weights, np.float64)
+        towards = _probabilities(prior, (1, stored.shape[1]))[0]
+        return _learn_whole(stored, towards, iterations, weight, learning_rate, pages)
     members, size = _check_groups(groups, stored.shape[0], n_groups)
     towards = learn_prior(stored, iterations=iterations, learning_rate=learning_rate) if prior is None else prior
     shrunk = _probabilities(towards, (size, stored.shape[1]))
@@ -96,7 +103,12 @@ def learn_prior(
 
 
 def _learn_whole(
-    stored: npt.NDArray[Any], towards: FloatArray, iterations: int, strength: float, learning_rate: float
+    stored: npt.NDArray[Any],
+    towards: FloatArray,
+    iterations: int,
+    strength: float,
+    learning_rate: float,
+    pages: FloatArray,
 ) -> FloatArray:
     slices = [stored[start : start + _PRODUCT_SLICE] for start in range(0, stored.shape[0], _PRODUCT_SLICE)]
     kept = [relative_likelihoods(rows, learning_rate) for rows in slices] if len(slices) <= _MOST_KEPT else None
@@ -105,7 +117,8 @@ def _learn_whole(
         share = np.zeros_like(found)
         for n, rows in enumerate(slices):
             likelihood = relative_likelihoods(rows, learning_rate) if kept is None else kept[n]
-            share += (1.0 / np.maximum(likelihood @ found, TINY)) @ likelihood
+            of_pages = pages[n * _PRODUCT_SLICE : (n + 1) * _PRODUCT_SLICE]
+            share += (of_pages / np.maximum(likelihood @ found, TINY)) @ likelihood
         found = _normalised(share * found + strength * towards)
     return found
 

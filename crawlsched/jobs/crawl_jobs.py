@@ -28,8 +28,9 @@ from crawlsched.change_signals import newest_of_each
 from crawlsched.collection.hosts import Hosts
 from crawlsched.collection.loading import give_memory_back, load_pages, planner_for
 from crawlsched.crawl_value import load_compiled
+from crawlsched.estimators import grid_id
 from crawlsched.exceptions import CrawlschedError
-from crawlsched.planner import Plan, Planner, Snapshot, plan
+from crawlsched.planner import Plan, Planner, Snapshot, extract, plan
 from crawlsched.refresh.figures import Figures
 from crawlsched.refresh.refresher import Refresher
 from crawlsched.settings import Settings
@@ -77,6 +78,8 @@ def make_plan(
 ) -> Plan:
     """Make a plan and keep it in the store; takes long, changes nothing in memory.
 
+    Several shards learn as one: what the others know goes in, and what this one knows is left for them.
+
     Parameters
     ----------
     store : Store
@@ -93,8 +96,12 @@ def make_plan(
     previous : Plan, optional
         The plan in force.
     """
-    made = _with_doubts(plan(snapshot, bandwidth, visits, previous), store)
+    grid = grid_id(snapshot.rates), snapshot.rates.size
+    others = store.extracts(*grid)
+    made = _with_doubts(plan(snapshot, bandwidth, visits, previous, others or ()), store)
     store.save_plan(made.to_dict(hosts), now)
+    if others is not None:
+        store.save_extract(grid[0], extract(snapshot, made), now)
     return made
 
 

@@ -422,6 +422,21 @@ members = Table(
     PrimaryKeyConstraint("shard", "collection", "token"),
 )
 
+# What each shard of such a collection has learned, for the others: `crawlsched.sharing.Extract`.
+extracts = Table(
+    "extracts",
+    metadata,
+    *_key(),
+    Column("made_at", Float(53), nullable=False),
+    Column("grid", Text, nullable=False),
+    Column("n_pages", BigInteger, nullable=False),
+    Column("log_likelihood", LargeBinary, nullable=False),
+    Column("n_true", Float(53), nullable=False),
+    Column("n_judged", Float(53), nullable=False),
+    Column("neighbour_losses", LargeBinary),
+    PrimaryKeyConstraint("shard", "collection"),
+)
+
 # What processes have found for shards that are not theirs; the owner deletes a row where it writes what came of it.
 inbox = Table(
     "inbox",

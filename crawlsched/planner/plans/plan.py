@@ -20,8 +20,9 @@ from crawlsched.planner.plans.signal_learning import learn_signals
 from crawlsched.planner.plans.signal_strengths import learn_strengths
 from crawlsched.planner.plans.snapshot import Snapshot
 from crawlsched.planner.values.signalled import Grid
+from crawlsched.sharing import MOST_ROWS, Extract, evenly
 
-__all__ = ["Plan", "plan"]
+__all__ = ["Plan", "extract", "plan"]
 
 
 # A host needs so many visited pages in the sample for a prior of its own; at most so many hosts get one.
@@ -73,6 +74,8 @@ class Plan:
         What decides how far neighbours are trusted: `Neighbours.losses`.
     objective : str
         The planner's, in whose units thresholds are.
+    announcements : tuple of float
+        As `Extract.announcements`.
     """
 
     time: float
@@ -91,6 +94,7 @@ class Plan:
     signal_strengths: FloatArray = None  # type: ignore[assignment]
     neighbour_losses: FloatArray | None = None
     objective: str = "freshness"
+    announcements: tuple[float, float] = (0.0, 0.0)
 
     def __post_init__(self) -> None:
         if self.signal_strengths is None:
@@ -163,6 +167,7 @@ class Plan:
         usual = [FIRST_STRENGTH] * len(data.get("signal_weights", ()))
         data = {"signal_groups": [], "signal_strengths": usual, "neighbour_losses": None, **data}
         data.setdefault("objective", "freshness")
+        data.setdefault("announcements", (0.0, 0.0))
         missing = [field.name for field in fields(cls) if field.name not in data]
         if missing:
             raise ValueError(f"data must hold what Plan.to_dict() returned, but {', '.join(missing)} is missing.")
@@ -173,6 +178,7 @@ class Plan:
         if given["neighbour_losses"] is not None:
             given["neighbour_losses"] = np.asarray(given["neighbour_losses"], dtype=np.float64)
         given["demand"] = given["demand"].reshape(-1, 2)
+        given["announcements"] = tuple(given["announcements"])
         given["co_changes"] = CoChanges.from_list(given["co_changes"], host_number)
         given["signal_groups"] = SignalGroups.from_list(given["signal_groups"], host_number)
         priors, hosts = given["priors"], given["group_hosts"]
@@ -189,6 +195,7 @@ def plan(
     bandwidth: float,
     signal_observations: Mapping[str, npt.NDArray[Any]] | None = None,
     previous: Plan | None = None,
+    others: Sequence[Extract] = (),
 ) -> Plan:
     """Learn from all pages together: population priors, what signals are worth, the threshold and the demand curve.
 
@@ -203,6 +210,8 @@ def plan(
         sites and parts of sites differ in, ``host`` (-1: not known) and ``part``, as `Planner.places` gives them.
     previous : Plan, optional
         The plan in force; what nothing is known about stays as it says.
+    others : sequence of Extract
+        What the other shards of the collection have learned, where it has several.
 
     Returns
     -------
@@ -214,16 +223,20 @@ def plan(
     crawl. Priors are learned as by `learn_prior`, for the whole and then for hosts with at least 30 visited pages,
     shrunk towards the whole; a signal's weight is fitted per source and shrunk towards all sources together, then per
     site of a source and per part of a site, each shrunk towards the larger. The demand curve leaves signals out:
-    announced pages count as if nothing had been announced.
+    announced pages count as if nothing had been announced. Of several shards each learns the prior of the whole from
+    its own pages and a sample of the others', each row for as many pages as it stands for; sources that nothing is
+    known of begin with what those of all shards are worth.
     """
     if not 0 < bandwidth < np.inf:
         raise ValueError(f"bandwidth must be crawls per second above 0 and finite, got {bandwidth!r}.")
     nearby = snapshot.neighbour_losses
     if nearby is None and previous is not None:
         nearby = previous.neighbour_losses
-    priors, group_hosts = _learn_priors(snapshot)
+    if nearby is None:
+        nearby = _neighbour_losses(others)
+    priors, group_hosts = _learn_priors(snapshot, others)
     known = None if previous is None else (previous.signal_weights, previous.precision_intervals)
-    learned = learn_signals(snapshot, signal_observations, known)
+    learned = learn_signals(snapshot, signal_observations, known, Extract.judged(others))
     threshold, demand = _demand(snapshot, priors, group_hosts, bandwidth)
     return Plan(
         time=snapshot.time,
@@ -242,18 +255,36 @@ def plan(
         signal_strengths=learn_strengths(snapshot, learned),
         neighbour_losses=nearby,
         objective=snapshot.objective,
+        announcements=learned.announcements,
     )
 
 
-def _learn_priors(snapshot: Snapshot) -> tuple[FloatArray, tuple[int, ...]]:
-    if not snapshot.pages.size:
+def extract(snapshot: Snapshot, made: Plan) -> Extract:
+    """Return what the other shards need to know of the one that a plan was made for."""
+    rows = snapshot.log_likelihood[evenly(snapshot.pages.size)[:MOST_ROWS]]
+    return Extract(snapshot.n_pages, rows, made.announcements, snapshot.neighbour_losses)
+
+
+def _neighbour_losses(others: Sequence[Extract]) -> FloatArray | None:
+    """Return what a shard without visits begins with: what the others have seen, as if it were seen once."""
+    seen = [other.neighbour_losses for other in others if other.neighbour_losses is not None]
+    return np.mean(seen, axis=0) if seen else None
+
+
+def _learn_priors(snapshot: Snapshot, others: Sequence[Extract]) -> tuple[FloatArray, tuple[int, ...]]:
+    samples = [(snapshot.log_likelihood, snapshot.n_pages), *((one.log_likelihood, one.n_pages) for one in others)]
+    samples = [(rows, n_pages) for rows, n_pages in samples if len(rows)]
+    if not samples:
         return np.full((1, snapshot.rates.size), 1 / snapshot.rates.size), ()
-    whole = learn_prior(snapshot.log_likelihood, learning_rate=LIKELIHOOD_POWER)
+    # Of a single shard each row stands for one page, as the sample is all there is.
+    weights = None if not others else np.concatenate([np.full(len(rows), n / len(rows)) for rows, n in samples])
+    of_all = np.concatenate([rows for rows, _ in samples]) if others else snapshot.log_likelihood
+    whole = learn_prior(of_all, learning_rate=LIKELIHOOD_POWER, weights=weights)
     visited = np.bincount(snapshot.hosts)
     largest = np.argsort(-visited, kind="stable")[:_MOST_GROUPS]
     grouped = np.sort(largest[visited[largest] >= _LEAST_GROUP])
-    # A single host is the whole.
-    if not grouped.size or np.count_nonzero(visited) == 1:
+    # A single host is the whole, where there are no other shards.
+    if not grouped.size or (np.count_nonzero(visited) == 1 and not others):
         return whole[np.newaxis], ()
     group_of_host = np.full(visited.size, -1)
     group_of_host[grouped] = np.arange(grouped.size)
