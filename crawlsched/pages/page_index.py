@@ -98,7 +98,8 @@ class PageIndex:
     100,000. An index that was empty at first implies 8 until the next start, and then it is 7 in 10,000.
 
     Lookups cost O(log n), from other threads, too, while pages are added. `add` costs O(log n) and copies some ten
-    thousand bytes; nothing ever goes through all pages.
+    thousand bytes; nothing goes through all pages but the first `len` after some were
+    forgotten.
 
     Examples
     --------
@@ -117,9 +118,13 @@ class PageIndex:
         self._segments: tuple[int, list[_Segment]] = implied, [_EMPTY._replace(bits=implied)] * (1 << implied)
         # Pages that were forgotten, ascending: they stay where they are until their fingerprints come again.
         self._gone: NDArray[np.int32] = np.empty(0, np.int32)
+        # How many there are; None: they have to be counted, which goes through all pages.
+        self._n: int | None = None
 
     def __len__(self) -> int:
-        return sum(int(np.count_nonzero(~self._is_gone(segment.pages))) for segment in self._distinct())
+        if self._n is None:
+            self._n = sum(int(np.count_nonzero(~self._is_gone(segment.pages))) for segment in self._distinct())
+        return self._n
 
     @property
     def nbytes(self) -> int:
@@ -201,6 +206,8 @@ class PageIndex:
         number, segment, high, low = self._place(fingerprint)
         row = _row(segment, high, low)
         if row >= 0:
+            if self._n is not None and self._is_gone(segment.pages[row : row + 1]).item():
+                self._n += 1
             segment.pages[row] = page
             return
         row = int(segment.high.searchsorted(high))
@@ -212,10 +219,13 @@ class PageIndex:
             pages=inserted(segment.pages, row, page),
         )
         self._put(number, longer)
+        if self._n is not None:
+            self._n += 1
 
     def discard(self, pages: NDArray[np.integer]) -> None:
         """Forget the fingerprints of some pages, which do not come again; O(pages ever forgotten)."""
         self._gone = np.sort(np.concatenate([self._gone, pages.astype(np.int32)]))
+        self._n = None
 
     def page(self, fingerprint: bytes) -> int:
         """Return the page with this request fingerprint, or -1."""

