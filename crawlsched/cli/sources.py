@@ -18,11 +18,13 @@ if TYPE_CHECKING:
     from crawlsched.store import Source, Store
 from crawlsched.cli.parsing import examples
 
-__all__ = ["VISITS", "add_parser", "quality", "report", "say"]
+__all__ = ["VISITS", "add_parser", "quality", "report", "say", "worth"]
 
 #: Visits, the newest, that quality is fitted from.
 VISITS = 200_000
 _PAGES_AT_ONCE = 1_000
+# Visits, the newest, that recall is fitted from, page by page: in a tenth of a second.
+_OF_RECALL = 10_000
 # A part of a site is shown by itself from so many visits on.
 _LEAST_VISITS = 30
 _DAY = 86_400.0
@@ -47,7 +49,7 @@ def report(arguments: argparse.Namespace) -> dict[str, Any]:
     finally:
         stores.close()
     together = {name: [row for one in found for row in one[name]] for name in ("sources", "sites", "parts")}
-    together["sources"].sort(key=_worth, reverse=True)
+    together["sources"].sort(key=lambda source: (*worth(source), source["visits"]), reverse=True)
     return {"collection": stores.name, "time": time.time(), **together}
 
 
@@ -116,7 +118,7 @@ def quality(visits: dict[str, Any], chosen: Any) -> dict[str, Any]:
     from crawlsched.estimators.recall_interval import recall_interval
 
     usable = chosen & (visits["elapsed"] > 0)
-    elapsed, n_signals, changed = (visits[name][usable] for name in ("elapsed", "n_signals", "changed"))
+    pages, elapsed, n_signals, changed = (visits[name][usable] for name in ("page", "elapsed", "n_signals", "changed"))
     loud = n_signals > 0
     counts = {"visits": int(usable.sum()), "heard": int(loud.sum()), "true": int((loud & changed).sum())}
     shares = ("precision", "precision_interval", "recall", "recall_interval")
@@ -124,9 +126,11 @@ def quality(visits: dict[str, Any], chosen: Any) -> dict[str, Any]:
     if not loud.any():
         return {**counts, **dict.fromkeys(names)}
     fit = SignalQuality.fit(elapsed, n_signals, changed)
-    recall, *interval = recall_interval(elapsed, n_signals, changed)
+    newest = slice(_OF_RECALL)
+    found = recall_interval(pages[newest], elapsed[newest], n_signals[newest], changed[newest])
+    recall, interval = (None, None) if found is None else (found[0], found[1:])
     false = tuple(rate * _DAY for rate in fit.false_signal_rate_interval(float(n_signals.sum())))
-    values = fit.precision, fit.precision_interval, recall, tuple(interval), fit.false_signal_rate * _DAY, false
+    values = fit.precision, fit.precision_interval, recall, interval, fit.false_signal_rate * _DAY, false
     return {**counts, **dict(zip(names, values, strict=True))}
 
 
@@ -176,10 +180,11 @@ def _parts(store: Store, pages: Any) -> Iterable[tuple[str, str]]:
             yield ("", "/") if facts is None else (host_of(facts.url), part_of_site(facts.url))
 
 
-def _worth(source: dict[str, Any]) -> tuple[bool, float, int]:
+def worth(source: dict[str, Any]) -> tuple[bool, float]:
     """Order sources by how many of all changes they announce, and how truly; those not known yet come last."""
-    known = source["precision"] is not None
-    return known, source["precision"] * source["recall"] if known else 0.0, source["visits"]
+    if source["precision"] is None:
+        return False, 0.0
+    return True, source["precision"] * (1.0 if source["recall"] is None else source["recall"])
 
 
 def say(report: dict[str, Any]) -> str:

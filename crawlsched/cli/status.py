@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from crawlsched.cli.members import owner_of_all, say_sharing, sharing, status_of_all
 from crawlsched.cli.planning import freshness, newest_plan
 from crawlsched.cli.recent import visits_since, visits_together
-from crawlsched.cli.sources import VISITS, quality
+from crawlsched.cli.sources import VISITS, quality, worth
 from crawlsched.cli.stores import open_stores
 from crawlsched.cli.target import Target, common_options, find_target
 from crawlsched.cli.wording import say_count, say_duration, say_past, say_share, say_table, say_trust
@@ -52,6 +52,7 @@ def report(arguments: argparse.Namespace) -> dict[str, Any]:
     statuses = [part["status"] for part in parts]
     status = statuses[0] if shared is None else status_of_all(shared, statuses)
     fresh = _fresh([part["freshness"] for part in parts])
+    sources = [source for part in parts for source in part["sources"]]
     replanned = [part["replanned_at"] for part in parts if part["replanned_at"] is not None]
     return {
         "collection": stores.name,
@@ -77,7 +78,7 @@ def report(arguments: argparse.Namespace) -> dict[str, Any]:
         "withheld": _withheld([host for part in parts for host in part["host_rows"]]),
         "not_data": _sums([said.get("not_data") or {} for said in statuses]),
         "failing_callbacks": _sums([said.get("failing_callbacks") or {} for said in statuses]),
-        "sources": sorted((source for part in parts for source in part["sources"]), key=_worth, reverse=True),
+        "sources": sorted(sources, key=lambda source: (*worth(source), source["pages"]), reverse=True),
     }
 
 
@@ -167,12 +168,6 @@ def _source(source: "Source", n_pages: int, visits: dict[str, Any], *, is_heard:
         "next_poll_at": source.next_poll_at,
         "problems": source.problems,
     }
-
-
-def _worth(source: dict[str, Any]) -> tuple[bool, float, int]:
-    """Order sources by how many of all changes they announce, and how truly; those not known yet come last."""
-    known = source["precision"] is not None and source["recall"] is not None
-    return known, source["precision"] * source["recall"] if known else 0.0, source["pages"]
 
 
 def _owner(owner: "LeaseRow | None", now: float) -> dict[str, Any] | None:

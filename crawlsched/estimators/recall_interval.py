@@ -1,11 +1,9 @@
 """The interval of recall: between which bounds the share of changes that a source announces lies."""
 
-from collections.abc import Callable
-
 import numpy as np
 import numpy.typing as npt
 
-from crawlsched.estimators.signal_likelihood import MAX_SIGNAL_WEIGHT, Evidence, regularized
+from crawlsched.columns.array_types import FloatArray
 from crawlsched.estimators.signal_quality import SignalQuality
 
 __all__ = ["recall_interval"]
@@ -13,36 +11,45 @@ __all__ = ["recall_interval"]
 # Half the 95 % quantile of the chi-squared distribution with one degree of freedom, and that of the normal one.
 _DROP_95 = 1.9207294103470494
 _NORMAL_95 = 1.959963984540054
-_GOLDEN = (5**0.5 - 1) / 2
-_STEPS = 36
+# True announcements per second of a page, as multiples of the mean of all announcements.
+_RATES: FloatArray = np.geomspace(1e-3, 50.0, 32)
+# Changes that are not announced for each that is.
+_ODDS: FloatArray = np.geomspace(1e-4, 1e3, 128)
+_ROUNDS = 50
 _ALMOST = 1e-6
 
 
 def recall_interval(
-    elapsed: npt.ArrayLike, n_signals: npt.ArrayLike, changed: npt.ArrayLike
-) -> tuple[float, float, float]:
-    """Return the recall of greatest likelihood, and its 95 % interval.
+    pages: npt.ArrayLike, elapsed: npt.ArrayLike, n_signals: npt.ArrayLike, changed: npt.ArrayLike
+) -> tuple[float, float, float] | None:
+    """Return the recall of greatest likelihood, and its 95 % interval; None where visits say nothing of it.
 
     Parameters
     ----------
+    pages : array_like of int, shape (n,)
+        The page of each visit.
     elapsed : array_like, shape (n,)
-        Seconds between two visits of a page.
+        Seconds since the visit before.
     n_signals : array_like, shape (n,)
         Announcements in between.
     changed : array_like of bool, shape (n,)
-        Whether the second visit found a change.
+        Whether the visit found a change.
 
     Returns
     -------
     recall, low, high : float
-        0, 0 and 1 where nothing was announced.
+        None instead where nothing was announced, or no visit came without an announcement before it.
 
     Notes
     -----
-    With the rate of announcements γ, recall is r = γ (1 - e^-κ) / (α + γ (1 - e^-κ)), so that a recall and a signal
-    weight κ determine α = γ (1 - e^-κ) (1 - r) / r, and the profile likelihood of r is found by maximizing over κ. γ is
-    a count divided by a time, independent of what the visits found; its error, of the relative variance 1 / count, is
-    added on the scale of log(r / (1 - r)), where it is a shift.
+    The share of changes that are announced is taken to be the same for all pages of a source; how often they change is
+    not. A page with true announcements at the rate λ then has unannounced changes at the rate φ λ, and recall is
+    1 / (1 + φ). Only visits with no announcement before them are evidence of φ: unannounced changes do not depend on
+    whether one came, while a crawl that goes by announcements sees pages that change often only after one. λ of each
+    page has a distribution by the Poisson number of its announcements, true and false, whose prior is that of the
+    source's pages (expectation-maximisation over a grid). False ones come at one rate, that which the precision leaves
+    [1]_. The interval is that of the likelihood of φ, of the number of announcements,
+    and of their precision.
 
     References
     ----------
@@ -50,79 +57,76 @@ def recall_interval(
 
     Examples
     --------
+    Pages that change fast and slowly, visited as soon as a change is announced or after ten seconds:
+
     >>> rng = np.random.default_rng(1)
-    >>> elapsed = rng.exponential(10.0, 4000)
-    >>> n_signals = rng.poisson(0.05 * elapsed)
-    >>> changed = rng.random(4000) < 1 - np.exp(-(0.02 * elapsed + 1.2 * n_signals))
-    >>> recall, low, high = recall_interval(elapsed, n_signals, changed)
-    >>> true = 0.05 * (1 - np.exp(-1.2))
-    >>> bool(low < true / (0.02 + true) < high), round(high - low, 1)
+    >>> pages = rng.integers(0, 50, 4000)
+    >>> rates = rng.lognormal(np.log(0.05), 1.0, 50)[pages]
+    >>> told = rng.exponential(1 / (0.6 * rates))
+    >>> elapsed = np.minimum(told, 10.0)
+    >>> changed = (told < 10.0) | (rng.random(4000) < 1 - np.exp(-0.4 * rates * elapsed))
+    >>> _, low, high = recall_interval(pages, elapsed, told < 10.0, changed)
+    >>> bool(low < 0.6 < high), round(high - low, 1)
     (True, 0.1)
     """
+    numbers, page = np.unique(np.asarray(pages), return_inverse=True)
     times, counts = np.asarray(elapsed, np.float64), np.asarray(n_signals, np.float64)
-    found = np.asarray(changed, bool)
-    fit = SignalQuality.fit(times, counts, found, interval=False)
-    signals, time = float(counts.sum()), float(times.sum())
-    if signals == 0:
-        return 0.0, 0.0, 1.0
-    evidence = regularized(
-        Evidence(
-            times[found],
-            counts[found],
-            np.ones(int(found.sum())),
-            float(times[~found].sum()),
-            float(counts[~found].sum()),
-        )
-    )
-    best = evidence.log_likelihood(fit.unsignalled_change_rate, fit.signal_weight)
-    recall = min(max(fit.recall, _ALMOST), 1 - _ALMOST)
-
-    def is_out(r: float) -> bool:
-        return best - _profile(evidence, signals / time, r) > _DROP_95
-
-    low, high = _edge(is_out, recall, 0.0), _edge(is_out, recall, 1.0)
-    return fit.recall, _widened(recall, low, signals), _widened(recall, high, signals)
-
-
-def _profile(evidence: Evidence, signal_rate: float, recall: float) -> float:
-    """Return the greatest log-likelihood with this recall, by golden section over the logarithm of κ."""
-
-    def likelihood(log_weight: float) -> float:
-        weight = float(np.exp(log_weight))
-        rate = -signal_rate * float(np.expm1(-weight)) * (1.0 - recall) / recall
-        return evidence.log_likelihood(rate, weight)
-
-    left, right = np.log(1e-5), np.log(MAX_SIGNAL_WEIGHT)
-    inner, outer = right - _GOLDEN * (right - left), left + _GOLDEN * (right - left)
-    at_inner, at_outer = likelihood(inner), likelihood(outer)
-    for _ in range(_STEPS):
-        if at_inner > at_outer:
-            right, outer, at_outer = outer, inner, at_inner
-            inner = right - _GOLDEN * (right - left)
-            at_inner = likelihood(inner)
-        else:
-            left, inner, at_inner = inner, outer, at_outer
-            outer = left + _GOLDEN * (right - left)
-            at_outer = likelihood(outer)
-    return max(at_inner, at_outer)
+    found, silent = np.asarray(changed, bool), counts == 0
+    if silent.all() or not silent.any():
+        return None
+    mean_rate = counts.sum() / times.sum()
+    rates = mean_rate * _RATES
+    fit = SignalQuality.fit(times, counts, found)
+    false_rate = mean_rate * (1.0 - fit.precision)
+    announced, watched = (np.bincount(page, column, numbers.size).astype(np.float64) for column in (counts, times))
+    weights = _distributions(announced, watched, rates, false_rate)
+    seen, unseen = silent & found, silent & ~found
+    quiet = np.bincount(page[unseen], times[unseen], numbers.size).astype(np.float64)
+    likelihood = np.array([_log_likelihood(odds * rates, weights, page[seen], times[seen], quiet) for odds in _ODDS])
+    best = int(likelihood.argmax())
+    missing = likelihood[best] - _DROP_95 - likelihood
+    with np.errstate(divide="ignore"):
+        below, above = np.abs(np.log(fit.precision_interval) - np.log(max(fit.precision, _ALMOST)))
+    counted = _NORMAL_95 / np.sqrt(counts.sum())
+    low = _edge(missing[best:], _ODDS[best:], float(np.hypot(counted, below)), np.inf)
+    high = _edge(missing[best::-1], _ODDS[best::-1], float(np.hypot(counted, above)), 0.0)
+    # At either end of the scale nothing speaks against a recall of 1, or of 0.
+    odds = {0: 0.0, _ODDS.size - 1: np.inf}.get(best, float(_ODDS[best]))
+    return 1.0 / (1.0 + odds), 1.0 / (1.0 + low), 1.0 / (1.0 + high)
 
 
-def _edge(is_out: Callable[[float], bool], inside: float, end: float) -> float:
-    """Return where the interval ends between a place inside it and an end of the scale; the end if that is inside."""
-    outside = end + (_ALMOST if end == 0.0 else -_ALMOST)
-    if not is_out(outside):
+def _distributions(announced: FloatArray, watched: FloatArray, rates: FloatArray, false_rate: float) -> FloatArray:
+    """Return how likely each rate of true announcements is for each page, shape (pages, rates)."""
+    both = rates + false_rate
+    log_likelihood = announced[:, np.newaxis] * np.log(both) - np.outer(watched, both)
+    likelihood = np.exp(log_likelihood - log_likelihood.max(axis=1, keepdims=True))
+    prior = np.full(rates.size, 1.0 / rates.size)
+    for _ in range(_ROUNDS):
+        weights: FloatArray = likelihood * prior
+        weights /= weights.sum(axis=1, keepdims=True)
+        prior = weights.mean(axis=0)
+    return weights
+
+
+def _log_likelihood(
+    rates: FloatArray, weights: FloatArray, page: npt.NDArray[np.intp], changed_after: FloatArray, quiet: FloatArray
+) -> float:
+    """Return that of what silent visits found, pages' unannounced changes coming at these rates with these weights."""
+    found = -np.outer(quiet, rates)
+    np.add.at(found, page, np.log(-np.expm1(-np.outer(changed_after, rates))))
+    greatest = found.max(axis=1)
+    mean = (weights * np.exp(found - greatest[:, np.newaxis])).sum(axis=1)
+    return float((np.log(np.maximum(mean, np.finfo(float).tiny)) + greatest).sum())
+
+
+def _edge(missing: FloatArray, odds: FloatArray, error: float, end: float) -> float:
+    """Return the odds at which the likelihood falls too low, going away from the greatest; `end` if it never does.
+
+    The error of the rate of true announcements, on the scale of log(odds), is added to the distance.
+    """
+    out = int((missing > 0).argmax())
+    if out == 0:
         return end
-    for _ in range(16):
-        middle = (inside + outside) / 2
-        inside, outside = (inside, middle) if is_out(middle) else (middle, outside)
-    return outside
-
-
-def _widened(recall: float, edge: float, signals: float) -> float:
-    """Add the error of the announcements' rate to the distance of an edge, on the logistic scale."""
-    if edge in (0.0, 1.0):
-        return edge
-    center, place = (float(np.log(share / (1.0 - share))) for share in (recall, edge))
-    distance = float(np.hypot(place - center, _NORMAL_95 / np.sqrt(signals)))
-    place = center + (distance if place > center else -distance)
-    return float(1.0 / (1.0 + np.exp(-place)))
+    places = np.log(odds)
+    distance = float(np.interp(0.0, missing[out - 1 : out + 1], places[out - 1 : out + 1]) - places[0])
+    return float(np.exp(places[0] + np.copysign(np.hypot(distance, error), distance)))

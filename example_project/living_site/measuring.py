@@ -56,6 +56,9 @@ class PageTruth:
     version: int = 0
     held: int | None = None  # the version of the client's last 200; None: it has no copy
     known: int | None = None  # the version which it had when it was last fetched (200 or 304) or announced
+    n_told: int = 0  # changes since the last fetch that the sitemap tells of, and how many of these were announced
+    n_heard: int = 0
+    n_seen: int = 0  # changes that fetches saw: the version of the last one
 
     @property
     def fresh(self) -> bool:
@@ -164,6 +167,7 @@ class Truth:
         if kind == "change" and page.known is not None and (counts := self.sitemaps.get(page.host)) is not None:
             counts.n_changes += 1
             counts.n_told += line["told"]
+            page.n_told += line["told"]
         if kind in ("born", "returned"):
             page.alive = True
         elif kind in ("gone", "moved"):
@@ -194,19 +198,20 @@ class Truth:
             if page.known is not None:
                 counts.n_announcements += 1
                 counts.n_true += page.known != page.version
-                counts.n_heard_first += page.version - page.known
-                page.known = page.version
+                counts.n_heard_first += page.n_told - page.n_heard
+                page.known, page.n_heard = page.version, page.n_told
 
     def _take_visit(self, page: PageTruth, line: dict[str, Any]) -> None:
         """Take in an answer that showed the page as it is, or pretended to."""
         fresh = page.fresh
         if page.known is not None and (counts := self.sitemaps.get(page.host)) is not None:
-            counts.n_seen_first += line["version"] - page.known
+            counts.n_seen_first += line["version"] - page.n_seen - page.n_heard
         if line["before"] is None:
             self.first_visit_times.append(line["time"])
         elif line["held"] != line["before"]:
             self.change_times.append(line["time"])
-        page.held, page.known = line["held"], line["version"]
+        page.held, page.known, page.n_seen = line["held"], line["version"], line["version"]
+        page.n_told = page.n_heard = 0
         self._step(line["time"], page.fresh - fresh, 0)
 
     def _step(self, time: float, fresh: int, alive: int) -> None:

@@ -33,7 +33,7 @@ def sources(context: Context) -> Html:
         return tag("main", section("Sources", empty("No source of announcements is known yet.")))
     headings = [("source", ""), ("true announcements", ""), ("changes announced", ""), ("true/heard", "r w")]
     headings += [("delay", "r w"), ("read", "r"), ("problems", "w")]
-    told = "The line in a bar is the 90 % interval. Sources that announce most, and most truly, come first."
+    told = "The line in a bar is the 95 % interval. Sources that announce most, and most truly, come first."
     return tag("main", section("Sources of announcements", tag("p", told, class_="faint"), table(headings, rows)))
 
 
