@@ -1,8 +1,9 @@
 """What sharing a collection costs: freshness, the database's part of 1,000 requests a second, and handing links over.
 
 *Freshness*: one planner beside 16 and 64, which divide the bandwidth by demand curves, as processes do, or equally. All
-learn rates from their visits; a third of the pages is announced; the ten largest hosts have a Crawl-delay. *Database*:
-four processes with one PostgreSQL visit pages that are only simulated. *Handing over*: two of them give links away.
+learn rates from their visits, a third of the pages is announced, and in the end ten large hosts have a Crawl-delay.
+*Database*: four processes with one PostgreSQL visit pages that are only simulated. *Handing over*: two of them do, and
+find links to each other's shards.
 Run it with::
 
     python -m tests.benchmarks.bench_shards [--only freshness database handing-over]
@@ -21,10 +22,10 @@ from sqlalchemy import text
 
 from crawlsched.content.reading import Body
 from crawlsched.crawl_value import load_compiled, prepare_compiled
-from crawlsched.planner import Planner, extract, plan
+from crawlsched.planner import Plan, Planner, extract, plan
 from crawlsched.refresh.responses import Fetched
 from crawlsched.refresh.shared.turns import Turns
-from crawlsched.sharing import divided, read_curve, shard_of, written_curve
+from crawlsched.sharing import divided, grown_curve, read_curve, shard_of
 from crawlsched.store import schema
 from crawlsched.store.database import Database
 from crawlsched.store.members import SharedCollection
@@ -41,11 +42,10 @@ DAY = 86_400.0
 class World:
     """Pages of hosts of very different sizes, their changes, and what announces them."""
 
-    def __init__(
-        self, n_pages: int = 6_000, n_hosts: int = 600, days: float = 12.0, crawls_a_page: float = 8.0
-    ) -> None:
-        rng = np.random.default_rng(1)
-        self.end, self.n_pages = days * DAY, n_pages
+    def __init__(self, has_delays: bool, n_pages: int = 4_000, n_hosts: int = 400, crawls_a_page: float = 6.0) -> None:
+        rng, days = np.random.default_rng(1), 12.0
+        # The first third, in which most first copies are made, is not measured.
+        self.begin, self.end, self.n_pages = days * DAY / 3, days * DAY, n_pages
         self.bandwidth = n_pages * crawls_a_page / self.end
         sizes = 1.0 / np.arange(1, n_hosts + 1)
         self.host = np.sort(rng.choice(n_hosts, n_pages, p=sizes / sizes.sum()))
@@ -61,7 +61,13 @@ class World:
         # The ten largest hosts let themselves be asked so often that their pages get half of the bandwidth's share.
         self.delay = np.zeros(n_hosts)
         largest = np.argsort(-np.bincount(self.host))[:10]
-        self.delay[largest] = 2.0 * n_pages / np.bincount(self.host)[largest] / self.bandwidth
+        if has_delays:
+            self.delay[largest] = 2.0 * n_pages / np.bincount(self.host)[largest] / self.bandwidth
+
+
+def _curve(made: Plan | None, n_pages: int) -> np.ndarray | None:
+    packed = None if made is None else grown_curve(made.demand, made.n_pages, n_pages)
+    return None if packed is None else read_curve(packed)
 
 
 def crawl(world: World, n_shards: int, by_curves: bool) -> float:
@@ -110,7 +116,7 @@ def crawl(world: World, n_shards: int, by_curves: bool) -> float:
                 extracts[shard] = extract(snapshot, plans[shard])
                 planner.adopt(plans[shard], now)
             if by_curves and n_shards > 1:
-                curves = {s: None if p is None else read_curve(written_curve(p.demand)) for s, p in enumerate(plans)}
+                curves = {s: _curve(made, members[s].size) for s, made in enumerate(plans)}
                 shares = divided(world.bandwidth, curves, {s: pages.size for s, pages in enumerate(members)})
                 for shard, share in shares.items():
                     planners[shard].set_bandwidth(max(share, 1e-9), now)
@@ -127,7 +133,7 @@ def crawl(world: World, n_shards: int, by_curves: bool) -> float:
         first = changes.searchsorted(last[page], side="right")
         changed = first < changes.size and changes[first] <= now
         if last[page] >= 0.0:
-            fresh += (changes[first] if changed else now) - last[page]
+            fresh += max((changes[first] if changed else now) - max(last[page], world.begin), 0.0)
         seen = planners[shard].crawled(pick.page, now, None if last[page] < 0.0 else bool(changed))
         if seen is not None and seen.source == 0 and last[page] >= 0.0:
             visits[shard].append((seen.elapsed, seen.n_signals, changed))
@@ -135,24 +141,26 @@ def crawl(world: World, n_shards: int, by_curves: bool) -> float:
     for page in np.flatnonzero(last >= 0.0):
         changes = world.times[page]
         first = changes.searchsorted(last[page], side="right")
-        fresh += (changes[first] if first < changes.size else world.end) - last[page]
-    return fresh / (world.n_pages * world.end)
+        until = changes[first] if first < changes.size else world.end
+        fresh += max(until - max(last[page], world.begin), 0.0)
+    return fresh / (world.n_pages * (world.end - world.begin))
 
 
 def freshness() -> None:
     """Print how fresh the same world is, by one process and by shards."""
     load_compiled()
     prepare_compiled()
-    world = World()
-    one = crawl(world, 1, by_curves=True)
-    print(f"{world.n_pages:,} pages, rates learned; one process: {one:.4f} of the time fresh")
-    for n_shards in (16, 64):
-        curves, equal = crawl(world, n_shards, by_curves=True), crawl(world, n_shards, by_curves=False)
-        print(
-            f"{n_shards} shards: {curves:.4f} ({curves / one - 1:+.2%}); "
-            f"divided equally {equal:.4f} ({equal / one - 1:+.2%})"
-        )
-        keep(f"shards: freshness of {n_shards} beside one process", curves / one)
+    for has_delays in (False, True):
+        world = World(has_delays)
+        one, what = crawl(world, 1, by_curves=True), "with" if has_delays else "without"
+        print(f"{world.n_pages:,} pages, {what} Crawl-delay; one process: {one:.4f} of the time fresh")
+        for n_shards in (16, 64):
+            curves, equal = (crawl(world, n_shards, by_curves=by_curves) for by_curves in (True, False))
+            print(
+                f"  {n_shards} shards: {curves:.4f} ({curves / one - 1:+.2%}); "
+                f"equally {equal:.4f} ({equal / one - 1:+.2%})"
+            )
+            keep(f"shards: freshness of {n_shards} beside one process, {what} Crawl-delay", curves / one)
 
 
 # -- the database's part, and handing over: processes with one PostgreSQL, whose visits are simulated
@@ -255,7 +263,6 @@ def database() -> None:
         f"4 processes, {rate:g}/s, {seconds:g} s: {sent.size / seconds:.0f} visits a second "
         f"({sent.size / seconds / rate:.1%}), at most {ticks.max()} in one; {wal / sent.size:,.0f} bytes of WAL a visit"
     )
-    keep("shards: share of 1,000 requests a second", sent.size / seconds / rate)
 
 
 def handing_over() -> None:
