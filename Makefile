@@ -38,6 +38,9 @@ help:
 demo: $(VENV)/.for-demo
 	@$(BIN)/python example_project/demo.py
 
+# There are more processes than cores: numpy's threads would only wait for each other, and take a core for that.
+test test-quick: export OPENBLAS_NUM_THREADS := 1
+
 test: checked
 	$(BIN)/python -m pytest --numprocesses=$(WORKERS) $(PYTEST_ARGUMENTS)
 

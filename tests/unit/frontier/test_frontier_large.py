@@ -13,6 +13,8 @@ from crawlsched.planner import plan
 from tests.benchmarks.frontier_collection import START, collection
 from tests.hosts import Crawl
 
+pytestmark = pytest.mark.statistics
+
 N_PAGES, N_HOSTS, BANDWIDTH = 40_000, 1_200, 200.0
 HAS_NUMBA = importlib.util.find_spec("numba") is not None
 
