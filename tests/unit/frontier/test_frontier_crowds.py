@@ -16,6 +16,8 @@ from crawlsched.frontier.sleeping.levels import SHARE
 from crawlsched.planner import Planner
 from crawlsched.planner.values import posterior_values
 
+pytestmark = pytest.mark.statistics
+
 HAS_NUMBA = importlib.util.find_spec("numba") is not None
 N_PAGES = 3000
 

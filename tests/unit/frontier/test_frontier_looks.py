@@ -20,6 +20,8 @@ from tests.benchmarks.bench_frontier import BANDWIDTH, Slots
 from tests.benchmarks.frontier_collection import collection
 from tests.unit.frontier.test_frontier_crowds import crowded, pick_the_best
 
+pytestmark = pytest.mark.statistics
+
 # At least so many make a look; more, where many terms are to be summed.
 PARTS = 6
 
@@ -88,7 +90,6 @@ def test_a_look_at_pages_that_have_left_meanwhile_leaves_them_alone() -> None:
     frontier._check(0.0)
 
 
-@pytest.mark.statistics
 def test_a_turn_leaves_little_to_be_done_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of the pages looked at for picks in a hundred turns, at most one in twenty is put where it belongs in one go."""
     at_once, by_parts, picking = [0], [0], [False]

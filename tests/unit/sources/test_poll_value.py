@@ -125,6 +125,7 @@ def _run(world: World, *, pays_for_itself: bool) -> tuple[float, np.ndarray]:
     return float(np.mean(fresh)), n_polls
 
 
+@pytest.mark.statistics
 def test_polling_that_pays_for_itself_keeps_pages_fresher_on_the_same_budget() -> None:
     """Of 12 sitemaps, polled at 40 % of the budget, 3 are worth it: they are polled more often than the others."""
     world = _world(np.random.default_rng(7))
