@@ -10,49 +10,39 @@ import numpy.typing as npt
 
 from crawlsched.columns.array_types import FloatArray, IndexArray
 from crawlsched.columns.growing import grown
-from crawlsched.compiling import Compilable
 from crawlsched.pages import LIVE, Pages
-from crawlsched.planner.evidence import neighbour_loops
 from crawlsched.planner.evidence.contest import Contest
 from crawlsched.planner.evidence.hint import NOBODY, Hint, Visit
-from crawlsched.planner.evidence.neighbour_loops import (
-    CHANGED,
-    EDGES,
-    EVIDENCE,
-    HEIGHTS,
-    LEAST_STRENGTH,
-    MOST,
-    NEIGHBOURS,
-    STEPS_PER_NAT,
-    STRENGTH,
-    STRENGTHS,
-    UNCHANGED,
-    WORTH_FILING,
-    is_quiet,
-)
 
 __all__ = ["Neighbours"]
 
 
-#: `crawlsched.planner.evidence.neighbour_loops`.
-LOOPS = Compilable(neighbour_loops)
-
+#: What has been heard of a page's neighbours, one byte each: visits that found a change and, after the first of these,
+#: visits that found none; the strength of it; and the evidence that it is worth.
+CHANGED, UNCHANGED, STRENGTH, EVIDENCE = range(4)
+# Bytes of a page's row, and the largest one.
+_HEARD, _MOST = 4, 255
+# So many pages before it and after it are a page's neighbours.
+_NEIGHBOURS = 8
+# Heights: shares of neighbours found changed between these, one unchanged neighbour added for what was not visited.
+_EDGES: FloatArray = np.array([0.2, 0.35, 0.5, 0.65, 0.8, 0.9])
+_HEIGHTS = _EDGES.size + 1
+# By numbers of visits that found a change and none: looking a height up takes a tenth of finding it.
+_COUNTS = np.arange(_MOST + 1.0)
+_HEIGHT_OF = _EDGES.searchsorted(_COUNTS[:, np.newaxis] / (_COUNTS[:, np.newaxis] + _COUNTS + 1.0)).tolist()
+# Row of the visits to pages of whose neighbours nothing was heard, after those of pages that change and of quiet ones.
+_NOTHING_HEARD = 2 * _HEIGHTS
+# How a strength from 0 to 1, and evidence in nats, stand in eight bits.
+_STRENGTHS, _STEPS_PER_NAT = 255.0, 64.0
+# A change that is less likely than this to be news of a page is none; and a page is filed again when its evidence
+# changes by so many steps.
+_LEAST_STRENGTH, _WORTH_FILING = 6, 3
 # Probabilities that are compared; any but the first has to be better by so many nats, and chance gives as much once
 # in e^3 times.
 _WORTH: FloatArray = np.array([0.0, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.65, 0.8, 0.9, 0.98])
 _LEAD = 3.0
 # By how much more often pages may be found changed than was expected of them, whatever their neighbours do.
 _MORE_OFTEN: FloatArray = np.array([0.0, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4])
-# Rows of heights: of pages that change, and of quiet ones.
-_HEIGHTS = 2 * HEIGHTS
-# Row of the visits to pages of whose neighbours nothing was heard.
-_NOTHING_HEARD = _HEIGHTS
-_EDGES: FloatArray = np.array(EDGES)
-# By numbers of visits that found a change and none: looking a height up takes a tenth of finding it.
-_COUNTS = np.arange(MOST + 1.0)
-_HEIGHT_OF = _EDGES.searchsorted(_COUNTS[:, np.newaxis] / (_COUNTS[:, np.newaxis] + _COUNTS + 1.0)).tolist()
-# Bytes of a page's row.
-_HEARD = 4
 
 
 class Neighbours(Hint):
@@ -65,7 +55,7 @@ class Neighbours(Hint):
     Attributes
     ----------
     heard : ndarray of uint8, shape (n, 4)
-        By page what `neighbour_loops.CHANGED` and those after it say; shorter than the pages are many, or empty, as
+        By page what `CHANGED` and those after it say; shorter than the pages are many, or empty, as
         long as there was no visit.
     contest : Contest
         With rows for seven heights of pages that change, and seven of quiet pages. Its `best` is the probability w that
@@ -92,10 +82,9 @@ class Neighbours(Hint):
     def __init__(self, pages: Pages) -> None:
         self._pages = pages
         self.heard = np.zeros((0, 4), np.uint8)
-        self.contest = Contest(_HEIGHTS, _WORTH, _LEAD, _MORE_OFTEN)
+        self.contest = Contest(_NOTHING_HEARD, _WORTH, _LEAD, _MORE_OFTEN)
         # Whether a page has ever had evidence: where pages change on their own, asking takes no time.
         self._has_told = False
-        self._told = np.zeros(2 * NEIGHBOURS, np.int64)
 
     def make_room(self, n_pages: int) -> None:
         """Make room for so many pages, so that all can be asked for."""
@@ -137,31 +126,27 @@ class Neighbours(Hint):
         strength, row = heard.item(page, STRENGTH), _NOTHING_HEARD
         if strength:
             row = _HEIGHT_OF[heard.item(page, CHANGED)][heard.item(page, UNCHANGED)]
-            if is_quiet(pages.n_crawls.low.item(page), pages.n_changes.low.item(page)):
-                row += HEIGHTS
+            if _is_quiet(pages.n_crawls.low.item(page), pages.n_changes.low.item(page)):
+                row += _HEIGHTS
             heard[page] = 0
         if expected:
-            self.contest.foretold(row, strength / STRENGTHS, fresh, changed)
+            self.contest.foretold(row, strength / _STRENGTHS, fresh, changed)
         # A page found unchanged takes back what it had heard itself: of nothing else its visit covers the time.
-        if fresh * STRENGTHS + 0.5 < LEAST_STRENGTH if changed else not strength:
+        if fresh * _STRENGTHS + 0.5 < _LEAST_STRENGTH if changed else not strength:
             return NOBODY
         before = pages.crawled_at.item(page)
-        if LOOPS.compiled:
-            columns = pages.state, pages.host.low, pages.host.high, pages.crawled_at
-            counts = pages.n_crawls.low, pages.n_changes.low
-            visit = float(before), float(now), bool(changed), float(fresh)
-            count = LOOPS.heard_of(page, pages.n, *visit, self.contest.best, *columns, *counts, self.heard, self._told)
-            told = self._told[:count]
-        else:
-            told = self._tell(page, before, now, changed, fresh)
+        told = self._tell(page, before, now, changed, fresh)
         if told.size:
             self._has_told = True
         return told
 
     def _tell(self, page: int, before: float, now: float, changed: bool, surprise: float) -> npt.NDArray[np.int64]:
-        """Do what `neighbour_loops.heard_of` does: over plain numbers, as sixteen pages are too few for numpy."""
-        pages, low = self._pages, max(page - NEIGHBOURS, 0)
-        part = slice(low, min(page + NEIGHBOURS + 1, pages.n))
+        """Let the neighbours hear of a visit; return those whose evidence it changed.
+
+        Over plain numbers: sixteen pages are too few for numpy.
+        """
+        pages, low = self._pages, max(page - _NEIGHBOURS, 0)
+        part = slice(low, min(page + _NEIGHBOURS + 1, pages.n))
         # Written to where they stand.
         heard = self.heard[part].data.cast("B")
         worthless = not (self._has_told or self.contest.best.any())
@@ -178,24 +163,24 @@ class Neighbours(Hint):
             if changed:
                 # A change some time between the two visits came after the other page's crawl with this probability.
                 share = (now - max(last, before)) / (now - before)
-                found = int(surprise * share * STRENGTHS + 0.5)
-                if found < LEAST_STRENGTH:
+                found = int(surprise * share * _STRENGTHS + 0.5)
+                if found < _LEAST_STRENGTH:
                     continue
                 n_changed += 1
                 if found > strength:
                     heard[at + STRENGTH] = strength = found
             else:
                 n_unchanged += 1
-            if n_changed == MOST or n_unchanged == MOST:
+            if n_changed == _MOST or n_unchanged == _MOST:
                 # Older ones count ever less.
                 n_changed, n_unchanged = (n_changed + 1) // 2, n_unchanged // 2
             heard[at], heard[at + UNCHANGED] = n_changed, n_unchanged
             if not worthless:
                 row = _HEIGHT_OF[n_changed][n_unchanged]
-                if is_quiet(counts[0].item(other), counts[1].item(other)):
-                    row += HEIGHTS
+                if _is_quiet(counts[0].item(other), counts[1].item(other)):
+                    row += _HEIGHTS
                 steps = steps_of[row][strength]
-                if abs(steps - heard[at + EVIDENCE]) >= WORTH_FILING:
+                if abs(steps - heard[at + EVIDENCE]) >= _WORTH_FILING:
                     heard[at + EVIDENCE] = steps
                     told.append(other)
         return np.array(told, np.int64) if told else NOBODY
@@ -204,13 +189,13 @@ class Neighbours(Hint):
 
     def evidence_one(self, page: int) -> float:
         """Return what a page's neighbours take off the log-probability that it is fresh, nats."""
-        return self.heard.item(page, EVIDENCE) / STEPS_PER_NAT if self._has_told else 0.0
+        return self.heard.item(page, EVIDENCE) / _STEPS_PER_NAT if self._has_told else 0.0
 
     def evidence(self, pages: IndexArray) -> FloatArray:
         """Return the same for several pages."""
         evidence = np.zeros(pages.size)
         if self._has_told:
-            np.divide(self.heard[pages, EVIDENCE], STEPS_PER_NAT, out=evidence)
+            np.divide(self.heard[pages, EVIDENCE], _STEPS_PER_NAT, out=evidence)
         return evidence
 
     def rate(self, pages: IndexArray) -> FloatArray:
@@ -236,10 +221,15 @@ class Neighbours(Hint):
         self._has_told = bool(heard[:, EVIDENCE].any())
 
 
+def _is_quiet(n_crawls: int, n_changes: int) -> bool:
+    """Return whether hardly any visit has found a page changed, which then seldom does what its neighbours do."""
+    return 8 * n_changes + 3 < n_crawls
+
+
 @lru_cache(maxsize=16)
 def _steps_of(worth: bytes) -> list[list[int]]:
     """Return by height and strength the evidence, in its steps, at some probabilities of a contest."""
-    strengths = np.arange(STRENGTHS + 1.0) / STRENGTHS
-    steps = -np.log1p(-np.multiply.outer(np.frombuffer(worth), strengths)) * STEPS_PER_NAT
+    strengths = np.arange(_STRENGTHS + 1.0) / _STRENGTHS
+    steps = -np.log1p(-np.multiply.outer(np.frombuffer(worth), strengths)) * _STEPS_PER_NAT
     by_height: list[list[int]] = steps.astype(np.intp).tolist()
     return by_height

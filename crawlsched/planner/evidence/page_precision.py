@@ -23,10 +23,10 @@ COLUMNS = ("true_signals", "false_signals")
 # announcements have become better or worse is noticed.
 _REMEMBERED = 200.0
 # No source is right or wrong so often that a page could not be otherwise.
-EXTREME = 1e-6
+_EXTREME = 1e-6
 # Steps of the square root of a count: one of them is a thousandth or less of what the count may be off by, however
-#: large it is, as the standard error of the root of a count is a half (Anscombe, 1948); and 256 still fits 16 bits.
-STEPS = 4096.0
+# large it is, as the standard error of the root of a count is a half (Anscombe, 1948); and 256 still fits 16 bits.
+_STEPS = 4096.0
 _MOST_STEPS = 65535.0
 
 
@@ -85,11 +85,11 @@ class OwnPrecision:
         """
         self._make_room(page + 1)
         counts = learned(prior, self._count_one(page), n_signals, known, fresh)
-        self.roots[page] = [int(min(math.sqrt(count) * STEPS + 0.5, _MOST_STEPS)) for count in counts]
+        self.roots[page] = [int(min(math.sqrt(count) * _STEPS + 0.5, _MOST_STEPS)) for count in counts]
 
     def _count_one(self, page: int) -> tuple[float, float]:
         true, false = self.roots[page].tolist()
-        return (true / STEPS) ** 2, (false / STEPS) ** 2
+        return (true / _STEPS) ** 2, (false / _STEPS) ** 2
 
     def free(self, pages: IndexArray) -> None:
         """Forget what was learned of pages."""
@@ -102,7 +102,7 @@ class OwnPrecision:
     def _counts(self, pages: IndexArray) -> FloatArray:
         found = np.zeros((len(COLUMNS), pages.size))
         there = np.flatnonzero(pages < self.roots.shape[0])
-        found[:, there] = np.square(self.roots[pages[there]].T / STEPS)
+        found[:, there] = np.square(self.roots[pages[there]].T / _STEPS)
         return found
 
     def load(self, pages: IndexArray, columns: Mapping[str, npt.NDArray[Any]]) -> None:
@@ -113,7 +113,7 @@ class OwnPrecision:
             self.free(pages)
             if rows.size:
                 self._make_room(int(pages[rows].max()) + 1)
-                steps = np.sqrt(counts[rows].astype(np.float64)) * STEPS + 0.5
+                steps = np.sqrt(counts[rows].astype(np.float64)) * _STEPS + 0.5
                 self.roots[pages[rows]] = np.minimum(steps, _MOST_STEPS)
 
     def restore(self, roots: npt.NDArray[np.uint16]) -> None:
@@ -143,7 +143,7 @@ class OwnPrecision:
         strength : ndarray, shape (n,)
             For how many announcements that counts.
         """
-        mean = np.clip(-np.expm1(-of_source), EXTREME, 1.0 - EXTREME)
+        mean = np.clip(-np.expm1(-of_source), _EXTREME, 1.0 - _EXTREME)
         true, false = self._counts(pages)
         return strength * mean + true, strength * (1.0 - mean) + false
 
@@ -178,5 +178,5 @@ def learned(
 
 def beta(weight: float, strength: float) -> tuple[float, float]:
     """Return the Beta distribution with a precision of 1 - exp(-weight) for its mean."""
-    mean = min(max(-float(np.expm1(-weight)), EXTREME), 1.0 - EXTREME)
+    mean = min(max(-float(np.expm1(-weight)), _EXTREME), 1.0 - _EXTREME)
     return strength * mean, strength * (1.0 - mean)

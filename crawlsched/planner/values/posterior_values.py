@@ -254,9 +254,11 @@ class PosteriorValues(CrawlValues):
         """Return what `many` returns, by compiled code."""
         columns, n = self._pages, pages.size
         importance = columns.importance[pages].astype(np.float64)
-        signals, together = self.announcements.gathered(pages), self.evidence_around(pages)
+        of_sources, together = self.signals_of(pages), self.evidence_around(pages)
+        signals = rate, weight, evidence = np.zeros((3, n))
+        rate[of_sources.rows], weight[of_sources.rows] = of_sources.rate, of_sources.weight
+        evidence[of_sources.rows] = of_sources.weight * of_sources.heard
         if together.any():
-            rate, weight, evidence = signals
             reached = together > 0.0
             evidence[reached] += together[reached]
             alone = np.flatnonzero(reached & ((rate <= 0.0) | (weight == 0.0)))

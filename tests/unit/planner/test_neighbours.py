@@ -8,8 +8,7 @@ import pytest
 from crawlsched.crawl_value import use_compiled
 from crawlsched.pages import LIVE, Pages
 from crawlsched.planner import Plan, Planner, plan, plan_in_force, planner_arrays, planner_facts, restore_planner
-from crawlsched.planner.evidence.neighbour_loops import CHANGED, EVIDENCE, STRENGTH, UNCHANGED, heard_of, height
-from crawlsched.planner.evidence.neighbours import Neighbours
+from crawlsched.planner.evidence.neighbours import CHANGED, STRENGTH, UNCHANGED, Neighbours
 from crawlsched.simulation import History, replay
 from tests.hosts import never_rests
 
@@ -94,7 +93,6 @@ def test_neighbours_found_unchanged_after_a_change_take_it_back() -> None:
     for page, changed in enumerate((False, True, False, False)):
         neighbours.hear(page, 10.0, 0.9, changed, expected=False)
     assert neighbours.heard[7].tolist()[:2] == [1, 2]
-    assert [height(1, n) for n in range(4)] == [2, 1, 1, 0]
     assert neighbours.evidence_one(7) == pytest.approx(-np.log(1 - 0.2 * 0.9), abs=1 / 64)
 
 
@@ -200,38 +198,6 @@ def test_compiled_or_not_the_same_pages_are_crawled() -> None:
         finally:
             use_compiled(None)
     assert np.array_equal(*visits)
-
-
-@pytest.mark.parametrize("other_host", [1, 65_536])
-def test_numpy_and_the_loop_that_is_compiled_tell_neighbours_the_same(other_host: int) -> None:
-    """Through 3000 visits to pages of two hosts, two of them gone, both leave the same bytes and tell the same."""
-    rng = np.random.default_rng(8)
-    pages = crawled_pages(np.zeros(30), (np.arange(30) // 20 * other_host).astype(np.int32))
-    pages.state[[4, 25]] = 3
-    by_numpy, by_rows, told = Neighbours(pages), Neighbours(pages), np.zeros(16, np.int64)
-    for visit in range(1, 3001):
-        if visit == 200:
-            by_numpy.contest.best[:] = [0.0, 0.05, 0.2, 0.3, 0.5, 0.8, 0.98, *(0.0, 0.0, 0.1, 0.0, 0.3, 0.4, 0.6)]
-        page, changed, fresh = int(rng.integers(30)), bool(rng.random() < 0.6), float(rng.random())
-        columns = pages.state, pages.host.low, pages.host.high, pages.crawled_at
-        columns += pages.n_crawls.low, pages.n_changes.low
-        before = pages.crawled_at.item(page)
-        by_rows.make_room(30)
-        visit_of = page, 30, before, float(visit), changed, fresh
-        says = fresh >= 5.5 / 255 if changed else bool(by_rows.heard[page, STRENGTH])
-        by_rows.heard[page] = 0
-        count = heard_of(*visit_of, by_numpy.contest.best, *columns, by_rows.heard, told) if says else 0
-        use_compiled(False)
-        found = by_numpy.hear(page, float(visit), fresh, changed, expected=False)
-        use_compiled(None)
-        assert found.tolist() == told[:count].tolist()
-        assert np.array_equal(by_numpy.heard, by_rows.heard)
-        if rng.random() < 0.5:
-            pages.crawled_at[page] = float(visit)
-            pages.n_crawls.count_one(page)
-            if changed and page % 3:
-                pages.n_changes.count_one(page)
-    assert by_rows.heard[:, EVIDENCE].any()
 
 
 def planner_with_sections(n_pages: int, bandwidth: float, rounds: int, check: bool = False) -> Planner:

@@ -2,7 +2,6 @@
 
 from collections import deque
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -22,7 +21,6 @@ from crawlsched.planner.evidence.page_precision import COLUMNS, OwnPrecision
 from crawlsched.planner.parameters.co_changes import CoChanges, HostCoChanges
 from crawlsched.planner.parameters.in_force import InForce
 from crawlsched.planner.parameters.parameters import Parameters
-from crawlsched.planner.parameters.signal_groups import WHOLE_SITE, SignalGroup, SignalGroups
 from crawlsched.planner.values.compiled_batch import GatheredValues
 from crawlsched.planner.values.plug_in_values import KnownRates, PointValues
 from crawlsched.planner.values.posterior_values import PosteriorValues
@@ -296,36 +294,6 @@ def assert_not_late(values: PosteriorValues, rows: np.ndarray, decades: float, l
         just_before = max(min(time, NOW + 1e12) * (1 - 1e-15), after)
         assert many.one(row).at(just_before) <= levels[row] * (1 + 1e-9)
         assert values.one(rows[row]).crossing(levels[row], NOW) >= NOW
-
-
-@given(seed=st.integers(0, 10_000))
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_compiled_code_knows_the_same_of_announcements(compiled, seed: int) -> None:
-    """Rates, weights and evidence by source, site and part, by old and new parameters, and by own precision."""
-    values, rows = collection(seed)
-    rng = np.random.default_rng(seed)
-    pages = values._pages
-    pages.part[rows] = rng.integers(0, 3, rows.size)
-    pages.n_signals_total[rows[::7]] = 0
-    pages.n_signals[rows[::5]] = rng.integers(0, 1000, rows[::5].size)
-    values.announcements._own.load(
-        rows[:50], {name: rng.exponential(5.0, 50) * (rng.random(50) < 0.5) for name in COLUMNS}
-    )
-    fine = [
-        SignalGroup(0, 1, 2, 0.4, 1e-5, 9),
-        SignalGroup(0, 1, WHOLE_SITE, 0.0, 1e-3, 9),
-        SignalGroup(1, 0, 1, 2.0, 0.0, 9),
-    ]
-    values.in_force.begin(replace(values.in_force.parameters, signal_groups=SignalGroups(fine)))
-    values.in_force.adopt_below(30)
-    values.announcements._further.cover(rows[:4], 2, NOW - 10.0)
-    compiled(True)
-    rates, weights = values.announcements.signals(rows)
-    found = values.announcements.gathered(rows)
-    np.testing.assert_allclose(found[0], rates, rtol=1e-14)
-    np.testing.assert_allclose(found[1], weights, rtol=1e-13)
-    np.testing.assert_allclose(found[2], weights * values.announcements.heard(rows), rtol=1e-12)
-    assert found.any(axis=1).all()
 
 
 @given(weights_of_rates, elapsed_times, importances, st.floats(1e-3, 0.999))
