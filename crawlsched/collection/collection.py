@@ -32,7 +32,7 @@ from crawlsched.pages import FREE, NEW
 from crawlsched.pages.marks import AWAITED, RECRAWL, RUN_ONLY
 from crawlsched.pages.page_index import PageIndex
 from crawlsched.pages.variants import Variants, variant_fingerprint
-from crawlsched.planner import Plan, plan_in_force, readable
+from crawlsched.planner import Plan, readable
 from crawlsched.settings import Settings
 from crawlsched.sources.sources import Sources
 from crawlsched.store import (
@@ -223,11 +223,9 @@ class Collection:
         drained = writer.close(_LAST_WRITES)
         try:
             # A database that does not take what was learned is not waited for any longer.
-            if drained:
-                self._leave_plan(now)
-                if not (writer.lost or writer.refused):
-                    self.store.save_neighbours(self.planner.neighbours.heard[: self.planner.pages.n])
-                    self._leave_snapshot()
+            if drained and not (writer.lost or writer.refused):
+                self.store.save_neighbours(self.planner.neighbours.heard[: self.planner.pages.n])
+                self._leave_snapshot()
             if not drained and writer.lost is None:
                 raise StoreError(writer.failure or "the database does not answer.")
             for last_word in self.before_release:
@@ -237,15 +235,6 @@ class Collection:
             logger.error("The lease is not given back, so the next start may have to wait for half a minute: %s", error)
         finally:
             self._close_store()
-
-    def _leave_plan(self, now: float) -> None:
-        """Keep the co-changes found since the last plan, which the next crawl would otherwise have to find again."""
-        plan, newest = plan_in_force(self.planner), self.store.newest_plan()
-        if plan is None or newest is None:
-            return
-        known = plan.to_dict(self.hosts.names)
-        if newest.data != known and newest.data == {**known, "co_changes": newest.data["co_changes"]}:
-            self.store.save_plan(known, now)
 
     def _leave_snapshot(self) -> None:
         snapshot = self._snapshot_file()

@@ -5,11 +5,10 @@ from __future__ import annotations
 from math import log
 
 import numpy as np
-import numpy.typing as npt
 
 from crawlsched.columns.array_types import FloatArray
 
-__all__ = ["expected_evidence", "expected_evidences", "fit_strength", "judged"]
+__all__ = ["expected_evidence", "expected_evidences", "judged"]
 
 
 # So many announcements are taken factor by factor, further ones by Stirling's series, good to 1e-10 from there on.
@@ -19,9 +18,6 @@ _FEW = 8
 # Nothing is known better than by so many announcements: beyond, a variance would be lost to rounding.
 _MOST = 1e6
 _LEAST_CHANCE = 1e-12
-# Strengths that are looked at, in announcements; before pages have shown anything their logarithm is normal.
-_STRENGTHS: FloatArray = np.geomspace(0.5, 512.0, 21)
-_USUAL_STRENGTH, _SPREAD_OF_STRENGTHS = 4.0, 1.5
 
 
 def expected_evidence(true: float, false: float, n_signals: float) -> float:
@@ -57,10 +53,11 @@ def expected_evidences(true: FloatArray, false: FloatArray, n_signals: FloatArra
     if true.size <= _FEW:
         columns = true.tolist(), false.tolist(), n_signals.tolist()
         return np.array([expected_evidence(*of_one) for of_one in zip(*columns, strict=True)])
-    both, fresh = true + false, np.ones(true.size)
-    for i in range(int(min(n_signals.max(initial=0.0), _FACTORS))):
-        np.multiply(fresh, (false + i) / (both + i), out=fresh, where=n_signals > i)
-    evidence: FloatArray = -np.log(fresh)
+    before = np.arange(min(n_signals.max(initial=0.0), _FACTORS))[:, np.newaxis]
+    factors = (false + before) / (true + false + before)
+    factors[before >= n_signals] = 1.0
+    # Row by row, in the order of one page.
+    evidence: FloatArray = -np.log(np.multiply.reduce(factors, axis=0))
     for row in np.flatnonzero(n_signals > _FACTORS).tolist():
         evidence[row] += _of_further(true.item(row), false.item(row), n_signals.item(row))
     return evidence
@@ -138,48 +135,3 @@ def judged(true: float, false: float, n_signals: float, known: float, fresh: flo
         return true, false
     both = min(mean * (1.0 - mean) / variance - 1.0, _MOST)
     return both * (1.0 - mean), both * mean
-
-
-def fit_strength(true: npt.ArrayLike, false: npt.ArrayLike, precision: npt.ArrayLike) -> float:
-    """Return for how many announcements what is known of a source counts when its pages' precision is estimated.
-
-    Parameters
-    ----------
-    true, false : array_like, shape (n,)
-        Announcements of each page that visits judged, as `judged` adds them up.
-    precision : array_like
-        Mean precision of pages like each of them; between 0 and 1, neither included.
-
-    Returns
-    -------
-    float
-        From 0.5 to 512: many where the pages are alike, few where they differ.
-
-    Notes
-    -----
-    With p ~ Beta(s m, s (1 - m)) the counts are beta-binomial, and the strength s is that of greatest posterior
-    probability, its logarithm being normal around that of 4 with a deviation of 1.5 (empirical Bayes). Biased upwards
-    where visits judged few announcements of each page: pages about which little is known look alike.
-
-    Examples
-    --------
-    >>> fit_strength([10, 0, 10, 0], [0, 10, 0, 10], 0.5) < 1 < 100 < fit_strength([50] * 99, [50] * 99, 0.5)
-    True
-    """
-    found, wrong = (np.asarray(column, np.float64)[np.newaxis] for column in (true, false))
-    mean, strength = np.asarray(precision, np.float64)[np.newaxis], _STRENGTHS[:, np.newaxis]
-    likelihood = log_gamma(found + strength * mean) - log_gamma(np.asarray(strength * mean))
-    likelihood += log_gamma(wrong + strength * (1 - mean)) - log_gamma(np.asarray(strength * (1 - mean)))
-    likelihood += log_gamma(strength) - log_gamma(found + wrong + strength)
-    prior = -0.5 * (np.log(_STRENGTHS / _USUAL_STRENGTH) / _SPREAD_OF_STRENGTHS) ** 2
-    return float(_STRENGTHS[int(np.argmax(likelihood.sum(axis=1) + prior))])
-
-
-def log_gamma(x: FloatArray) -> FloatArray:
-    """Return the logarithm of the Gamma function but for a constant, to about 1e-7; x above 0."""
-    # Γ(x) = Γ(x + 4)/(x (x + 1) (x + 2) (x + 3)), and Stirling's series from 4 on.
-    shifted = x + 4.0
-    series = (1.0 - 1.0 / (30.0 * shifted * shifted)) / (12.0 * shifted)
-    found: FloatArray = (shifted - 0.5) * np.log(shifted) - shifted + series
-    found -= np.log(x * (x + 1.0) * (x + 2.0) * (x + 3.0))
-    return found

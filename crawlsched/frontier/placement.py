@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import numpy.typing as npt
 
@@ -262,7 +260,7 @@ class Standing:
         """
         values = self.look_at(pages)
         holds = max(self.holds, self.now)
-        parabolas = values.parabolas(self.now, self.lasts, self.near_cutoff, holds)
+        parabolas = values.parabolas(self.now, self.lasts)
         if LOOPS.compiled and self._put_compiled(pages, values, parabolas, falling):
             return
         found = Found.of(pages, values, parabolas, (self.now, holds, self.lasts))
@@ -272,10 +270,10 @@ class Standing:
         if sleepers is not None:
             self.set_alarms(sleepers)
 
-    def look_at(self, pages: IndexArray, signals: Any = None) -> PageValues:
+    def look_at(self, pages: IndexArray) -> PageValues:
         """Return the crawl values of pages that are about to be put somewhere, as `CrawlValues.many`; O(n)."""
         self._n_looked_at += pages.size
-        return self.values.many(pages, signals)
+        return self.values.many(pages)
 
     def let_wake(self, waking: int, levels: LevelArray) -> None:
         """Let the cutoff come down a little further, if so many of some pages of these levels are awake then; O(n).
@@ -286,14 +284,6 @@ class Standing:
             lowest = int(np.partition(levels, -waking)[-waking])
             if lowest <= self.cutoff:
                 self.come_down(max(lowest - 1, self.cutoff - self._most_lower), -1)
-
-    @property
-    def near_cutoff(self) -> float:
-        """Of a crawl value that stays below this no more need be known: the cutoff, or less in case it comes down.
-
-        O(1).
-        """
-        return value_at(self.cutoff - self._most_lower)
 
     def settle(self, found: Found, rows: IndexArray, falling: bool) -> Sleepers | None:
         """Do what `put` does, in numpy, with some of the pages that were looked at, but for alarms; O(log n) a page.

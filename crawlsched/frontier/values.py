@@ -107,19 +107,11 @@ class PageValues(Protocol):
         """
         return None
 
-    def prepare(self, after: float, above: float, by: float) -> bool:
-        """Do a part of what `parabolas` with these arguments then goes on from, where that takes long in numpy.
-
-        Return whether to ask for another part before `parabolas`. O(K) a page.
-        """
-        return False
-
-    def parabolas(self, after: float, until: float, above: float = -np.inf, by: float = np.inf) -> FloatArray:
+    def parabolas(self, after: float, until: float) -> FloatArray:
         """Return value v, slope s and half curvature c of parabolas that hold until a time, shape (3, n); O(K) a page.
 
         No crawl value exceeds v + s d + c d² when d seconds have passed. For steady values v is the value itself, and
-        both others are 0. Where a crawl value is surely not above `above` until `by`, or until then, v may be higher
-        than need be, for speed.
+        both others are 0.
         """
 
     def shortfalls(self, rows: IndexArray) -> FloatArray | None:
@@ -143,18 +135,8 @@ class CrawlValues(Protocol):
     def one(self, page: int) -> PageValue:
         """Return the crawl value of a page as things stand; O(K)."""
 
-    def signals_of(self, pages: IndexArray) -> Any:
-        """Return what is known of the announcements of pages, or None, where `many` is not to find that itself; O(n).
-
-        Without compiled code it takes as long as to find all the rest.
-        """
-        return None
-
-    def many(self, pages: IndexArray, signals: Any = None) -> PageValues:
-        """Return the crawl values of pages as things stand, from `signals_of` if that was found just before.
-
-        O(K) a page.
-        """
+    def many(self, pages: IndexArray) -> PageValues:
+        """Return the crawl values of pages as things stand; O(K) a page."""
 
     def soon_at_most(self, page: int, until: float) -> float:
         """Return what the crawl value of a page does not exceed until a time, found without looking at its rates; O(1).

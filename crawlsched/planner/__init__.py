@@ -14,7 +14,7 @@ from crawlsched.planner.reports.explanation import Explanation
 from crawlsched.planner.reports.forecast import forecast
 from crawlsched.planner.reports.prospects import cost_of_staleness, prospects
 from crawlsched.planner.reports.readable import readable
-from crawlsched.planner.state import plan_in_force, planner_arrays, planner_facts, plans_in_turn, restore_planner
+from crawlsched.planner.state import planner_arrays, planner_facts, plans_in_turn, restore_planner
 
 __all__ = [
     "DEFAULT_GRID",
@@ -29,7 +29,6 @@ __all__ = [
     "extract",
     "forecast",
     "plan",
-    "plan_in_force",
     "planner_arrays",
     "planner_facts",
     "plans_in_turn",

@@ -16,7 +16,6 @@ from crawlsched.frontier import PICKS_PER_TICK, Frontier
 from crawlsched.pages import Pages, distinct
 from crawlsched.pages.intervals import Intervals
 from crawlsched.planner.evidence.announcements import Announcements
-from crawlsched.planner.evidence.co_changes import CoChangeHint
 from crawlsched.planner.evidence.further_sources import FurtherSources
 from crawlsched.planner.evidence.hint import Hint
 from crawlsched.planner.evidence.neighbours import Neighbours
@@ -77,14 +76,13 @@ class Knowledge:
         self.posterior = Posterior(0, rates, dtype=np.uint8, renewal=RENEWAL, counts_updates=False)
         self.work: Work = deque()
         grid = self.posterior.rates
-        self.in_force = InForce(_first_parameters(grid, discovery_horizon), self.pages, self.work, self._refile)
+        self.in_force = InForce(_first_parameters(grid, discovery_horizon), self.pages, self.work, self.refile)
         self.further = FurtherSources(self.pages)
         self.own_precision = OwnPrecision(self.pages)
         self.announcements = Announcements(self.pages, self.in_force, self.further, self.own_precision)
         self.neighbours = Neighbours(self.pages)
-        self.co_changes = CoChangeHint(self.pages, self.in_force, self.work, grid.item(0))
         #: All hints beside announcements, of which alone it is known how often they come to each page.
-        self.around: tuple[Hint, ...] = (self.neighbours, self.co_changes)
+        self.around: tuple[Hint, ...] = (self.neighbours,)
         self.values = PosteriorValues(self.pages, self.posterior, self.in_force, self.announcements, self.around)
         self.known_rates: KnownRates | None = None
         self.planned = PlannedValues(self.pages, self, rule) if rule in POLICIES else None
@@ -139,9 +137,6 @@ class Knowledge:
         raise ValueError(f"pages must hold row numbers from 0 to {self.pages.n - 1}, got {pages!r}.")
 
     # -- pages are placed anew
-
-    def _refile(self, rows: IndexArray, now: float) -> None:
-        self.frontier.refile(rows, now)
 
     def refile(self, rows: IndexArray, now: float) -> None:
         """Place pages anew, of which more is known than before."""

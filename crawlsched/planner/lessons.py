@@ -68,13 +68,13 @@ class Lessons:
             announced = known.announcements.evidence_one(page) if n_signals or further else 0.0
             was_announced = bool(n_signals or (further and any(n for _, n in further)))
             around = [hint.evidence_one(page) for hint in self._around]
-            parameters, host = known.in_force.of(page), columns.host.item(page)
-            prior, power = parameters.priors[parameters.group(host)], parameters.learning_rate
+            parameters = known.in_force.of(page)
+            prior, power = parameters.priors[parameters.group(columns.host.item(page))], parameters.learning_rate
             unchanged = nan
             if was_announced or around:
                 unchanged = known.posterior.unchanged_one(page, elapsed, prior, power)
             together, is_planned = sum(around), parameters.even_rate < inf
-            of_page = page, host, crawled_at, now, changed, doubt, unchanged, announced, together, is_planned
+            of_page = page, now, changed, doubt, unchanged, announced, together, is_planned
             visit: Visit = _make(Visit, of_page)
             for hint, evidence in zip(self._around, around, strict=True):
                 heard = hint.visited(visit, evidence)

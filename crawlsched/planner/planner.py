@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
-from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
@@ -22,7 +21,6 @@ from crawlsched.planner.options import check_intervals, check_policy, positive
 from crawlsched.planner.plans.plan import Plan
 from crawlsched.planner.plans.snapshot import Snapshot
 from crawlsched.planner.sampling import snapshot_in_parts
-from crawlsched.planner.slices import done_at_once
 from crawlsched.planner.starvation import Rounds
 from crawlsched.planner.threshold import Threshold
 from crawlsched.planner.told import Told
@@ -317,7 +315,13 @@ class Planner:
 
     def snapshot(self) -> Snapshot:
         """Copy what `plan` needs: `snapshot_in_parts` at once."""
-        return done_at_once(self.snapshot_in_parts())
+        parts = self.snapshot_in_parts()
+        while True:
+            try:
+                next(parts)
+            except StopIteration as end:
+                found: Snapshot = end.value
+                return found
 
     def snapshot_in_parts(self) -> Generator[None, None, Snapshot]:
         """Return a generator that yields between parts of a few milliseconds, and returns the snapshot."""
@@ -344,9 +348,6 @@ class Planner:
         """
         parameters = plan.parameters(self.posterior.rates, self.discovery_horizon)
         self.at(now)
-        if self.known.co_changes.watch.n_visits:
-            # What this planner knows is newer; only one that has just begun takes what a plan remembers.
-            parameters = replace(parameters, co_changes=self.known.in_force.newest.co_changes)
         self.known.in_force.plan = plan
         contest = self.known.neighbours.contest
         if not contest.n_visits and plan.neighbour_losses is not None:

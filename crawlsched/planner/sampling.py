@@ -46,12 +46,6 @@ def snapshot_in_parts(known: Knowledge) -> Generator[None, None, Snapshot]:
     since = np.concatenate([columns.signalled_since[sources], further.signalled_since[others]])
     n_total = np.concatenate([columns.n_signals_total[sources], further.n_signals_total[others]])
     yield
-    own = known.own_precision.columns(sources)
-    judged = {
-        name: np.concatenate([column, getattr(further, name)[others]]).astype(np.float64)
-        for name, column in own.items()
-    }
-    yield
     contest = known.neighbours.contest
     time = known.now if np.isfinite(known.now) else 0.0
     return Snapshot(
@@ -68,10 +62,8 @@ def snapshot_in_parts(known: Knowledge) -> Generator[None, None, Snapshot]:
         signalled_parts=columns.part[covered],
         n_signals_total=n_total.astype(np.float64),
         signalled_for=np.maximum(known.now - since, 0.0),
-        co_changes=known.in_force.newest.co_changes,
         neighbour_losses=contest.losses.copy() if contest.n_visits else None,
         objective=known.objective,
-        **judged,
     )
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,14 +13,7 @@ from crawlsched.pages import FREE
 from crawlsched.planner.planner import Planner
 from crawlsched.planner.plans.plan import Plan
 
-__all__ = ["plan_in_force", "planner_arrays", "planner_facts", "plans_in_turn", "restore_planner"]
-
-
-def plan_in_force(planner: Planner) -> Plan | None:
-    """Return the plan adopted last, with the co-changes found since; None if there was none."""
-    if planner.plan is None:
-        return None
-    return replace(planner.plan, co_changes=planner.in_force.newest.co_changes)
+__all__ = ["planner_arrays", "planner_facts", "plans_in_turn", "restore_planner"]
 
 
 def plans_in_turn(planner: Planner) -> tuple[Plan | None, ...]:
@@ -32,10 +24,8 @@ def plans_in_turn(planner: Planner) -> tuple[Plan | None, ...]:
     in_force = planner.in_force
     before, coming = in_force.plan_before, in_force.plan_coming
     if planner.rule != "posterior" or coming is None or in_force.adopted_below is None:
-        return (plan_in_force(planner),)
-    if before is not None:
-        before = replace(before, co_changes=in_force.before.co_changes)
-    return before, replace(coming, co_changes=in_force.parameters.co_changes)
+        return (planner.plan,)
+    return before, coming
 
 
 def planner_facts(planner: Planner) -> dict[str, Any]:
@@ -52,7 +42,8 @@ def planner_facts(planner: Planner) -> dict[str, Any]:
     if frontier is not None:
         where = filed(frontier, 0)  # of no page: the arrays are large, and `planner_arrays` has them
         facts |= {
-            "n_filed": _n_filed(planner),
+            # By the papers' rules no page counts as filed by a plan.
+            "n_filed": planner.pages.n if planner.rule == "posterior" else 0,
             "n_adopted": planner.in_force.adopted_below,
             **{name: getattr(where, name) for name in Filed._fields[2:]},
         }
@@ -111,16 +102,6 @@ def _rules(planner: Planner) -> list[Any]:
     longest, horizon = planner.max_crawl_interval, planner.discovery_horizon
     rules = [list(limits) for limits in planner.intervals.rules]
     return [planner.rule, planner.objective, planner.min_crawl_interval, longest, horizon, *([rules] if rules else [])]
-
-
-def _n_filed(planner: Planner) -> int:
-    """Return how many pages are filed by `plans_in_turn`: all or none; by the papers' rules none count as such."""
-    if planner.rule != "posterior":
-        return 0
-    in_force, in_turn = planner.in_force, plans_in_turn(planner)
-    # Co-changes found before the first plan are in no plan, and go with the crawl.
-    oldest = in_force.parameters if len(in_turn) == 1 else in_force.before
-    return 0 if in_turn[0] is None and oldest.co_changes else planner.pages.n
 
 
 def _named(prefix: str, arrays: Mapping[str, npt.NDArray[Any]]) -> dict[str, npt.NDArray[Any]]:

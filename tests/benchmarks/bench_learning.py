@@ -250,7 +250,7 @@ def visits_until_planner_follows(
         expected[page], visited_at[page] = 0.0, now
         if is_after and page % 10 == 0:
             visits[page] += 1
-            way = planner.values.weights_one(page) @ log_rates - np.log(1 / DAY)
+            way = planner.values.weights(np.array([page]))[0] @ log_rates - np.log(1 / DAY)
             if way / np.log(change) > 0.5:
                 followed[page] = min(followed[page], visits[page])
         if slot >= next_plan:

@@ -77,16 +77,11 @@ class Look:
         self._pages = pages
         if not pages.size:
             return
-        signals = standing.values.signals_of(pages)
+        values = standing.look_at(pages)
         yield
-        values = standing.look_at(pages, signals)
-        yield
-        after, above = standing.now, standing.near_cutoff
+        after = standing.now
         until, lasts = max(standing.holds, after), max(standing.lasts, after)
-        while values.prepare(after, above, until):
-            yield
-        yield
-        found = Found.of(pages, values, values.parabolas(after, lasts, above, until), (after, until, lasts))
+        found = Found.of(pages, values, values.parabolas(after, lasts), (after, until, lasts))
         if waking:
             standing.let_wake(waking, found.levels)
         wakes = found.levels > standing.cutoff

@@ -9,20 +9,23 @@ import numpy as np
 import numpy.typing as npt
 
 from crawlsched.columns.array_types import FloatArray, IndexArray
+from crawlsched.compiling import Compilable
 from crawlsched.crawl_value.sources import merge_sources
+from crawlsched.estimators import page_precision
 from crawlsched.estimators.page_precision import expected_evidence, expected_evidences
 from crawlsched.pages import Pages
+from crawlsched.planner.evidence import announcement_loops
+from crawlsched.planner.evidence.announcement_loops import LEAST_WEIGHT, SIGNALS_OF_A_RATE
 from crawlsched.planner.evidence.further_sources import FurtherSources
 from crawlsched.planner.evidence.hint import NOBODY, Hint, Visit
 from crawlsched.planner.evidence.page_precision import OwnPrecision, beta, learned
 from crawlsched.planner.parameters.in_force import InForce
 
-__all__ = ["Announcements"]
+__all__ = ["LOOPS", "Announcements"]
 
-# A page's signal rate is its own count of signals with so many added at the rate of its source.
-_SIGNALS_OF_A_RATE = 2.0
-# With less than this a signal tells nothing, and its page is treated as one without signals.
-_LEAST_WEIGHT = 1e-4
+
+#: `crawlsched.planner.evidence.announcement_loops`.
+LOOPS = Compilable(announcement_loops, uses=(page_precision,), keeps_lock=True)
 
 
 class Announcements(Hint):
@@ -60,11 +63,6 @@ class Announcements(Hint):
         """Return the same for one page."""
         return self.signals_one(page)[1] * self.heard_one(page)
 
-    def rate(self, pages: IndexArray) -> FloatArray:
-        """Return how much evidence is to be expected, nats per second."""
-        rate, weight = self.signals(pages)
-        return rate * weight
-
     def visited(self, visit: Visit, evidence: float) -> npt.NDArray[np.int64]:
         """Learn from a visit after announcements how far those of its page can be trusted."""
         page, in_all = visit.page, visit.announced + visit.around
@@ -75,15 +73,15 @@ class Announcements(Hint):
             return (1.0, -fresh) if visit.changed else (visit.doubt, (1.0 - visit.doubt) * fresh)
 
         if n_signals := self._pages.n_signals.item(page):
-            prior = self.precision_one(page)
-            told = self._own.evidence_one(page, *prior, float(n_signals))
-            self._own.learn(page, prior, float(n_signals), *found(told))
+            of_source = self.source_quality_one(page, self._pages.source.item(page))[0]
+            told = self._own.evidence_one(page, of_source, float(n_signals))
+            self._own.learn(page, of_source, float(n_signals), *found(told))
         for one in self._further.of(page)[1:]:
             if one.n_signals:
-                prior, before = self.precision_of(page, one.source), (one.true_signals, one.false_signals)
-                of_source, against = beta(*prior)
-                told = expected_evidence(of_source + before[0], against + before[1], one.n_signals)
-                self._further.judge(one.row, *learned(prior, before, one.n_signals, *found(told)))
+                of_source, before = self.source_quality_one(page, one.source)[0], (one.true_signals, one.false_signals)
+                right, wrong = beta(of_source)
+                told = expected_evidence(right + before[0], wrong + before[1], one.n_signals)
+                self._further.judge(one.row, *learned(of_source, before, one.n_signals, *found(told)))
         return NOBODY
 
     def forget(self, page: int) -> None:
@@ -110,20 +108,19 @@ class Announcements(Hint):
         return rate, weight
 
     def known(self, pages: IndexArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return what `signals` and `heard` return."""
+        """Return what `signals` returns, and `heard_one` of each page."""
         columns = self._pages
         rate, weight = np.zeros((2, pages.size))
         sources, further = columns.source[pages], columns.further[pages]
         heard: FloatArray = columns.n_signals[pages].astype(np.float64)
         if sources.max(initial=-1) >= 0:
-            places = columns.host[pages], columns.part[pages]
             total = columns.n_signals_total[pages].astype(np.float64)
             time = columns.crawled_at[pages] - columns.signalled_since[pages]
             counted = np.maximum(total - heard, 0.0)
             for parameters, part in self._in_force.by_parameters(pages):
                 rows = (sources >= 0 if part is None else (sources >= 0) & part).nonzero()[0]
-                of_group, towards = parameters.signal_quality(sources[rows], *(place[rows] for place in places))
-                true, false = self._own.betas(pages[rows], of_group, parameters.signal_strength(sources[rows]))
+                of_group, towards = parameters.signal_quality(columns, pages[rows], sources[rows])
+                true, false = self._own.betas(pages[rows], of_group)
                 # As `OwnPrecision.weight_one`.
                 weights = -np.log(false / (true + false))
                 several = ((heard[rows] > 1.0) & (further[rows] == 0)).nonzero()[0]
@@ -131,20 +128,45 @@ class Announcements(Hint):
                     chosen = rows[several]
                     evidence = expected_evidences(true[several], false[several], heard[chosen])
                     heard[chosen] = evidence / weights[several]
-                weights[weights < _LEAST_WEIGHT] = 0.0
+                weights[weights < LEAST_WEIGHT] = 0.0
                 weight[rows] = weights
                 live = ((weights > 0.0) & (towards > 0.0) & (total[rows] > 0.0)).nonzero()[0]
                 chosen = rows[live]
                 # Counted up to the last crawl: what has come since is evidence, and the rate must not change between
                 # events.
-                counts, since = counted[chosen] + _SIGNALS_OF_A_RATE, np.maximum(time[chosen], 0.0)
+                counts, since = counted[chosen] + SIGNALS_OF_A_RATE, np.maximum(time[chosen], 0.0)
                 since[~np.isfinite(since)] = 0.0
-                rate[chosen] = counts / (since + _SIGNALS_OF_A_RATE / towards[live])
+                rate[chosen] = counts / (since + SIGNALS_OF_A_RATE / towards[live])
         for row in further.nonzero()[0].tolist():
             page = pages.item(row)
             rate[row], weight[row], _ = self._of_several(page)
             heard[row] = self.counted_one(page)
         return rate, weight, heard
+
+    def gathered(self, pages: IndexArray) -> FloatArray:
+        """Return rates and weights as `signals`, and evidence since the last crawl, nats; shape (3, n)."""
+        columns, found = self._pages, np.zeros((3, pages.size))
+        if not LOOPS.compiled:
+            # Few pages have ever been announced; of the others nothing counts but their changes.
+            rows = ((columns.n_signals_total[pages] > 0) | (columns.further[pages] > 0)).nonzero()[0]
+            if rows.size:
+                rate, weight, heard = self.known(pages[rows])
+                found[:, rows] = rate, weight, weight * heard
+            return found
+        if not pages.size or columns.source[pages].max() < 0:
+            return found
+        numbers = columns.source, columns.host, columns.n_signals_total, columns.rare
+        halves = [half for number in numbers for half in (number.low, number.high)]
+        of_pages = *halves, columns.part, columns.n_signals, columns.crawled_at
+        since = (columns.rare_facts.columns["signalled_since"],)
+        for parameters, part in self._in_force.by_parameters(pages):
+            chosen = np.arange(pages.size) if part is None else np.flatnonzero(part)
+            known = parameters.signal_weights, parameters.signal_rates
+            groups = parameters.signal_groups.columns
+            LOOPS.signals_known(pages, chosen, *of_pages, *since, self._own.roots, *known, *groups, found)
+        for row in np.flatnonzero(columns.further[pages]).tolist():
+            found[:, row] = self._of_several(int(pages[row]))
+        return found
 
     def deciding(self, pages: IndexArray) -> list[npt.NDArray[np.float32]]:
         """Return what is known of the announcements of pages beside the columns of `Pages`; see `CrawlValues`."""
@@ -159,8 +181,8 @@ class Announcements(Hint):
         if source < 0:
             return 0.0, 0.0
         of_group, rate = self.source_quality_one(page, source)
-        weight = self._own.weight_one(page, of_group, self._strength_one(page, source))
-        if weight < _LEAST_WEIGHT:
+        weight = self._own.weight_one(page, of_group)
+        if weight < LEAST_WEIGHT:
             return 0.0, 0.0
         total = columns.n_signals_total.item(page)
         if total == 0 or rate <= 0:
@@ -169,27 +191,23 @@ class Announcements(Hint):
         counted = max(float(total) - columns.n_signals.item(page), 0.0)
         if not time < np.inf:
             time = 0.0
-        return (counted + _SIGNALS_OF_A_RATE) / (time + _SIGNALS_OF_A_RATE / rate), weight
+        return (counted + SIGNALS_OF_A_RATE) / (time + SIGNALS_OF_A_RATE / rate), weight
 
     def source_quality_one(self, page: int, source: int) -> tuple[float, float]:
         """Return what `Parameters.signal_quality` knows of a source and a page."""
         columns = self._pages
         return self._in_force.of(page).signal_quality_one(source, columns.host.item(page), columns.part.item(page))
 
-    def heard(self, pages: IndexArray) -> FloatArray:
-        """Return how many announcements, of the weight that `signals` gives, there were since the last crawl.
+    def heard_one(self, page: int) -> float:
+        """Return how many announcements, of the weight that `signals` gives, there were since a page's last crawl.
 
         Their evidence by the weight of one: of several that is less than their number, since how far they can be
         trusted is not known for certain.
         """
-        return self.known(pages)[2]
-
-    def heard_one(self, page: int) -> float:
-        """Return what `heard` returns for one page."""
         n = self.counted_one(page)
         if n <= 1.0 or self._pages.source.item(page) < 0 or self._pages.further.item(page):
             return n
-        own = page, *self.precision_one(page)
+        own = page, self.source_quality_one(page, self._pages.source.item(page))[0]
         return self._own.evidence_one(*own, n) / self._own.weight_one(*own)
 
     def is_silent(self, page: int) -> bool:
@@ -213,36 +231,24 @@ class Announcements(Hint):
         _, weight, evidence = self._of_several(page)
         return evidence / weight if weight > 0 else 0.0
 
-    def precision_one(self, page: int) -> tuple[float, float]:
-        """Return what is known of a page's first source: nats an announcement, and for how many of them that counts."""
-        return self.precision_of(page, self._pages.source.item(page))
-
-    def precision_of(self, page: int, source: int) -> tuple[float, float]:
-        """Return the same of any source of a page."""
-        return self.source_quality_one(page, source)[0], self._strength_one(page, source)
-
-    def _strength_one(self, page: int, source: int) -> float:
-        return self._in_force.of(page).signal_strength_one(source)
-
     def _of_several(self, page: int) -> tuple[float, float, float]:
         """Return signal rate, signal weight and evidence of a page that several sources cover."""
         crawled_at = self._pages.crawled_at.item(page)
         rates, weights, evidence = [], [], 0.0
         for place, one in enumerate(self._further.of(page)):
             weight, rate = self.source_quality_one(page, one.source)
-            known = weight, self._strength_one(page, one.source)
             if place == 0:
-                weight = self._own.weight_one(page, *known)
-                told = self._own.evidence_one(page, *known, one.n_signals)
+                told = self._own.evidence_one(page, weight, one.n_signals)
+                weight = self._own.weight_one(page, weight)
             else:
-                true, false = beta(*known)
+                true, false = beta(weight)
                 true, false = true + one.true_signals, false + one.false_signals
                 weight, told = -float(np.log(false / (true + false))), expected_evidence(true, false, one.n_signals)
-            if weight < _LEAST_WEIGHT or one.n_signals_total == 0:
+            if weight < LEAST_WEIGHT or one.n_signals_total == 0:
                 continue
             time = max(crawled_at - one.signalled_since, 0.0) if crawled_at > -np.inf else 0.0
-            counted = max(one.n_signals_total - one.n_signals, 0) + _SIGNALS_OF_A_RATE
-            rates.append(counted / (time + _SIGNALS_OF_A_RATE / rate))
+            counted = max(one.n_signals_total - one.n_signals, 0) + SIGNALS_OF_A_RATE
+            rates.append(counted / (time + SIGNALS_OF_A_RATE / rate))
             weights.append(weight)
             evidence += told
         if len(rates) <= 1:

@@ -125,9 +125,9 @@ class FurtherSources:
         new: IndexArray = pages[absent & (length < MOST_SOURCES) & (self._pages.source[pages] != source)]
         for page in new.tolist():
             if not self._pages.further.item(page):
-                head = self._put(self._pages.source.item(page), 0, 0, now, 0, _NEVER)
+                head = self._put(self._pages.source.item(page), 0, 0, now, 0, _NEVER, 0.0, 0.0)
                 self._pages.further[page] = head + 1
-            self._insert(page, self._put(source, 0, 0, now, 0, _NEVER))
+            self._insert(page, self._put(source, 0, 0, now, 0, _NEVER, 0.0, 0.0))
         return new
 
     def load(
@@ -176,17 +176,8 @@ class FurtherSources:
         self._next[row] = self._next[head]
         self._next[head] = row
 
-    def _put(
-        self,
-        source: int,
-        n_signals: int,
-        n_total: int,
-        since: float,
-        n_heard: int,
-        at: float,
-        true: float = 0.0,
-        false: float = 0.0,
-    ) -> int:
+    def _put(self, *values: float) -> int:
+        """Write the values of `COLUMNS` into a row that is free, and return it."""
         row = self._free.pop() if self._free else self._n
         if row == self._n:
             self._n += 1
@@ -195,7 +186,6 @@ class FurtherSources:
             self._next = grown(self._next, size)
             for name, _ in COLUMNS:
                 setattr(self, name, grown(getattr(self, name), size))
-        values = source, n_signals, n_total, since, n_heard, at, true, false
         for (name, _), value in zip(COLUMNS, values, strict=True):
             getattr(self, name)[row] = value
         self._next[row] = -1

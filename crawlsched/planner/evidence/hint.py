@@ -20,9 +20,9 @@ class Visit(NamedTuple):
 
     Attributes
     ----------
-    page, host : int
-    crawled_at, now : float
-        The visit before and this one, POSIX seconds.
+    page : int
+    now : float
+        POSIX seconds.
     changed : bool
     doubt : float
         Probability that a change was not noticed; as for `Posterior.update_one`.
@@ -35,8 +35,6 @@ class Visit(NamedTuple):
     """
 
     page: int
-    host: int
-    crawled_at: float
     now: float
     changed: bool
     doubt: float
@@ -47,7 +45,7 @@ class Visit(NamedTuple):
 
 
 class Hint(Protocol):
-    """One source of evidence: announcements, co-changes, neighbours. Evidence is in nats: hints add up.
+    """One source of evidence: announcements, neighbours. Evidence is in nats: hints add up.
 
     A copy of age τ is fresh with probability exp(-r τ - Σ evidence). Each idea has its own file, and a line of the list
     in `crawlsched.planner.knowledge`.
@@ -58,9 +56,6 @@ class Hint(Protocol):
 
     def evidence_one(self, page: int) -> float:
         """Return the same for one page."""
-
-    def rate(self, pages: IndexArray) -> FloatArray:
-        """Return how much evidence is to be expected, nats per second."""
 
     def visited(self, visit: Visit, evidence: float) -> npt.NDArray[np.int64]:
         """Learn from a visit, of whose page there was so much evidence; return pages whose evidence it changed."""

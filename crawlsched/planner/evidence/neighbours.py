@@ -37,10 +37,10 @@ _STRENGTHS, _STEPS_PER_NAT = 255.0, 64.0
 # A change that is less likely than this to be news of a page is none; and a page is filed again when its evidence
 # changes by so many steps.
 _LEAST_STRENGTH, _WORTH_FILING = 6, 3
-# Probabilities that are compared; any but the first has to be better by so many nats, and chance gives as much once
-# in e^3 times.
+# Probabilities that are compared; any but the first has to be better by so many nats: chance gives as much
+# to one row in e^10, or to some where what is believed is what brings it about.
 _WORTH: FloatArray = np.array([0.0, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.65, 0.8, 0.9, 0.98])
-_LEAD = 3.0
+_LEAD = 10.0
 # By how much more often pages may be found changed than was expected of them, whatever their neighbours do.
 _MORE_OFTEN: FloatArray = np.array([0.0, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4])
 
@@ -71,7 +71,7 @@ class Neighbours(Hint):
     any time between the two visits that show it, and was not what that neighbour does anyway. At height h and strength
     f a page is unchanged with the probability (1 - w_h f) times that by its own rate.
 
-    The w_h are learned from the visits themselves (`Contest`). Each w_h is 0 until another one is better by 3 nats.
+    The w_h are learned from the visits themselves (`Contest`). Each w_h is 0 until another one is better by 10 nats.
     Where pages change on their own, or are numbered in no order, it stays 0 and all is as if there were no neighbours.
     A page is *quiet* that hardly any visit found changed. Beside pages that change by the clock it never does what they
     do, and on a site that is rebuilt it does: of such pages the w_h are learned apart.
@@ -197,10 +197,6 @@ class Neighbours(Hint):
         if self._has_told:
             np.divide(self.heard[pages, EVIDENCE], _STEPS_PER_NAT, out=evidence)
         return evidence
-
-    def rate(self, pages: IndexArray) -> FloatArray:
-        """Return 0: how often neighbours are found changed is not known."""
-        return np.zeros(pages.size)
 
     def forget(self, page: int) -> None:
         """A page was crawled, or is gone: what was heard before says nothing of it any more."""

@@ -22,11 +22,13 @@ COLUMNS = ("true_signals", "false_signals")
 # So many announcements of a page are remembered: from then on older ones count ever less, so that a page whose
 # announcements have become better or worse is noticed.
 _REMEMBERED = 200.0
-# No source is right or wrong so often that a page could not be otherwise.
-_EXTREME = 1e-6
-# Steps of the square root of a count: one of them is a thousandth or less of what the count may be off by, however
-# large it is, as the standard error of the root of a count is a half (Anscombe, 1948); and 256 still fits 16 bits.
-_STEPS = 4096.0
+#: For how many announcements what is known of a source counts beside a page's own.
+OF_THE_SOURCE = 4.0
+#: No source is right or wrong so often that a page could not be otherwise.
+EXTREME = 1e-6
+#: Steps of the square root of a count: one of them is a thousandth or less of what the count may be off by, however
+#: large it is, as the standard error of the root of a count is a half (Anscombe, 1948); and 256 still fits 16 bits.
+STEPS = 4096.0
 _MOST_STEPS = 65535.0
 
 
@@ -47,16 +49,17 @@ class OwnPrecision:
     Notes
     -----
     The precision of a page is drawn from what its source, or the group of pages that it is in, is known to have:
-    Beta(s m, s (1 - m)) for a mean m and a strength s. Visits make it Beta(s m + true, s (1 - m) + false), as `judged`
-    does. Kept without m and s, so that what is newly learned of the source applies to all its pages at once.
+    Beta(4 m, 4 (1 - m)) for a mean m, which so counts for four announcements. Visits make it Beta(4 m + true,
+    4 (1 - m) + false), as `judged` does. Kept without m, so that what is newly learned of the source applies to all its
+    pages at once.
 
     Examples
     --------
-    A source is right half of the time, which counts for four announcements. Of one page it never is:
+    A source is right half of the time. Of one page it never is:
 
     >>> own, half = OwnPrecision(Pages()), float(np.log(2.0))
-    >>> own.learn(0, (half, 4.0), n_signals=4.0, known=0.0, fresh=0.5)
-    >>> [(-np.expm1(-own.weight_one(page, half, 4.0))).round(3).item() for page in (0, 1)]
+    >>> own.learn(0, half, n_signals=4.0, known=0.0, fresh=0.5)
+    >>> [(-np.expm1(-own.weight_one(page, half))).round(3).item() for page in (0, 1)]
     [0.25, 0.5]
     """
 
@@ -72,24 +75,24 @@ class OwnPrecision:
 
     # -- what is learned, stored and forgotten
 
-    def learn(self, page: int, prior: tuple[float, float], n_signals: float, known: float, fresh: float) -> None:
+    def learn(self, page: int, of_source: float, n_signals: float, known: float, fresh: float) -> None:
         """Take in a visit after announcements.
 
         Parameters
         ----------
         page : int
-        prior : tuple of float
-            Weight of an announcement of its source, nats, and the strength of that.
+        of_source : float
+            Weight of an announcement of its source, nats.
         n_signals, known, fresh : float
             As for `judged`.
         """
         self._make_room(page + 1)
-        counts = learned(prior, self._count_one(page), n_signals, known, fresh)
-        self.roots[page] = [int(min(math.sqrt(count) * _STEPS + 0.5, _MOST_STEPS)) for count in counts]
+        counts = learned(of_source, self._count_one(page), n_signals, known, fresh)
+        self.roots[page] = [int(min(math.sqrt(count) * STEPS + 0.5, _MOST_STEPS)) for count in counts]
 
     def _count_one(self, page: int) -> tuple[float, float]:
         true, false = self.roots[page].tolist()
-        return (true / _STEPS) ** 2, (false / _STEPS) ** 2
+        return (true / STEPS) ** 2, (false / STEPS) ** 2
 
     def free(self, pages: IndexArray) -> None:
         """Forget what was learned of pages."""
@@ -102,7 +105,7 @@ class OwnPrecision:
     def _counts(self, pages: IndexArray) -> FloatArray:
         found = np.zeros((len(COLUMNS), pages.size))
         there = np.flatnonzero(pages < self.roots.shape[0])
-        found[:, there] = np.square(self.roots[pages[there]].T / _STEPS)
+        found[:, there] = np.square(self.roots[pages[there]].T / STEPS)
         return found
 
     def load(self, pages: IndexArray, columns: Mapping[str, npt.NDArray[Any]]) -> None:
@@ -113,7 +116,7 @@ class OwnPrecision:
             self.free(pages)
             if rows.size:
                 self._make_room(int(pages[rows].max()) + 1)
-                steps = np.sqrt(counts[rows].astype(np.float64)) * _STEPS + 0.5
+                steps = np.sqrt(counts[rows].astype(np.float64)) * STEPS + 0.5
                 self.roots[pages[rows]] = np.minimum(steps, _MOST_STEPS)
 
     def restore(self, roots: npt.NDArray[np.uint16]) -> None:
@@ -122,16 +125,16 @@ class OwnPrecision:
 
     # -- what announcements are worth
 
-    def weight_one(self, page: int, of_source: float, strength: float) -> float:
+    def weight_one(self, page: int, of_source: float) -> float:
         """Return what one announcement of a page takes off the log-probability that it is fresh, nats."""
-        true, false = self._beta_one(page, of_source, strength)
+        true, false = self._beta_one(page, of_source)
         return -float(np.log(false / (true + false)))
 
-    def evidence_one(self, page: int, of_source: float, strength: float, n_signals: float) -> float:
+    def evidence_one(self, page: int, of_source: float, n_signals: float) -> float:
         """Return what so many announcements of a page take off it, nats."""
-        return expected_evidence(*self._beta_one(page, of_source, strength), n_signals)
+        return expected_evidence(*self._beta_one(page, of_source), n_signals)
 
-    def betas(self, pages: IndexArray, of_source: FloatArray, strength: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def betas(self, pages: IndexArray, of_source: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return for how many true and false announcements all counts that is known of each page's next one.
 
         Parameters
@@ -140,15 +143,13 @@ class OwnPrecision:
         of_source : ndarray, shape (n,)
             What one announcement of their sources takes off the log-probability of freshness, on average over their
             pages, nats.
-        strength : ndarray, shape (n,)
-            For how many announcements that counts.
         """
-        mean = np.clip(-np.expm1(-of_source), _EXTREME, 1.0 - _EXTREME)
+        mean = np.clip(-np.expm1(-of_source), EXTREME, 1.0 - EXTREME)
         true, false = self._counts(pages)
-        return strength * mean + true, strength * (1.0 - mean) + false
+        return OF_THE_SOURCE * mean + true, OF_THE_SOURCE * (1.0 - mean) + false
 
-    def _beta_one(self, page: int, of_source: float, strength: float) -> tuple[float, float]:
-        true, false = beta(of_source, strength)
+    def _beta_one(self, page: int, of_source: float) -> tuple[float, float]:
+        true, false = beta(of_source)
         if page < self.roots.shape[0]:
             own = self._count_one(page)
             true, false = true + own[0], false + own[1]
@@ -156,27 +157,27 @@ class OwnPrecision:
 
 
 def learned(
-    prior: tuple[float, float], before: tuple[float, float], n_signals: float, known: float, fresh: float
+    of_source: float, before: tuple[float, float], n_signals: float, known: float, fresh: float
 ) -> tuple[float, float]:
     """Return how many announcements of a page visits have found true and false, with one more visit.
 
     Parameters
     ----------
-    prior : tuple of float
-        Weight of an announcement of the source, nats, and the strength of that.
+    of_source : float
+        Weight of an announcement of the source, nats.
     before : tuple of float
         True and false ones until then.
     n_signals, known, fresh : float
         As for `judged`.
     """
-    of_source, against = beta(*prior)
-    true, false = judged(of_source + before[0], against + before[1], n_signals, known, fresh)
-    true, false = max(true - of_source, 0.0), max(false - against, 0.0)
+    right, wrong = beta(of_source)
+    true, false = judged(right + before[0], wrong + before[1], n_signals, known, fresh)
+    true, false = max(true - right, 0.0), max(false - wrong, 0.0)
     share = _REMEMBERED / max(true + false, _REMEMBERED)
     return true * share, false * share
 
 
-def beta(weight: float, strength: float) -> tuple[float, float]:
+def beta(weight: float) -> tuple[float, float]:
     """Return the Beta distribution with a precision of 1 - exp(-weight) for its mean."""
-    mean = min(max(-float(np.expm1(-weight)), _EXTREME), 1.0 - _EXTREME)
-    return strength * mean, strength * (1.0 - mean)
+    mean = min(max(-float(np.expm1(-weight)), EXTREME), 1.0 - EXTREME)
+    return OF_THE_SOURCE * mean, OF_THE_SOURCE * (1.0 - mean)

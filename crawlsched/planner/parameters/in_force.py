@@ -79,11 +79,6 @@ class InForce:
             found[pages >= self.adopted_below] = self.before.even_rate
         return found
 
-    @property
-    def newest(self) -> Parameters:
-        """Those put in force last, which may have to wait for others."""
-        return self._next or self.parameters
-
     def begin(self, parameters: Parameters) -> None:
         """Let new parameters be in force for no page yet."""
         self.before, self.parameters, self.adopted_below = self.parameters, parameters, 0

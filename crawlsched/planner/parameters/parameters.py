@@ -10,14 +10,12 @@ import numpy.typing as npt
 
 from crawlsched.columns.array_types import FloatArray, IndexArray
 from crawlsched.crawl_value import undiscovered_value
-from crawlsched.planner.parameters.co_changes import CoChanges
+from crawlsched.pages import Pages
 from crawlsched.planner.parameters.signal_groups import SignalGroups
 
-__all__ = ["DOUBT", "FIRST_STRENGTH", "LIKELIHOOD_POWER", "Parameters", "value_priors"]
+__all__ = ["DOUBT", "LIKELIHOOD_POWER", "Parameters", "value_priors"]
 
 
-#: For how many announcements a source's precision counts beside a page's own, before pages have shown how they differ.
-FIRST_STRENGTH = 4.0
 #: How much fast rates are doubted in crawl values: their weight is divided by this power of rate / even rate.
 DOUBT = 0.5
 #: Power to which the likelihood of a page's own visits is taken. Real pages change in bursts: one that was found
@@ -44,12 +42,8 @@ class Parameters:
         The grid, changes per second.
     discovery_horizon : float
         Seconds.
-    co_changes : CoChanges
-        When pages of a host changed together; none by default.
     even_rate : float
         Crawls per second and page if all got the same; inf: not known.
-    signal_strengths : ndarray, shape (S + 1,)
-        For how many announcements these weights count where a page has evidence of its own; 4 by default.
     signal_groups : SignalGroups
         Sites, and parts of sites, whose announcements are worth something else than those of their source elsewhere.
     learning_rate : float
@@ -72,18 +66,13 @@ class Parameters:
     signal_rates: FloatArray
     rates: FloatArray
     discovery_horizon: float
-    co_changes: CoChanges = field(default_factory=CoChanges)
     even_rate: float = np.inf
     signal_groups: SignalGroups = field(default_factory=SignalGroups)
-    signal_strengths: FloatArray = None  # type: ignore[assignment]
     learning_rate: float = 1.0
 
     def __post_init__(self) -> None:
-        if self.signal_strengths is None:
-            object.__setattr__(self, "signal_strengths", np.full(self.signal_weights.size, FIRST_STRENGTH))
         # Of a page never crawled nothing but its group is known: one value for all of a group.
         object.__setattr__(self, "new_values", undiscovered_value(self.priors, self.rates, self.discovery_horizon))
-
         object.__setattr__(self, "value_priors", value_priors(self.priors, self.rates, self.even_rate))
 
     new_values: FloatArray = None  # type: ignore[assignment]
@@ -101,7 +90,7 @@ class Parameters:
         return np.where(known, self.group_of_host[np.where(known, hosts, 0)], 0)
 
     def signal_quality(
-        self, sources: npt.NDArray[Any], hosts: npt.NDArray[Any], parts: npt.NDArray[Any]
+        self, columns: Pages, pages: IndexArray, sources: npt.NDArray[Any]
     ) -> tuple[FloatArray, FloatArray]:
         """Return what announcements of pages by sources (0 or more) are worth, by the finest group with evidence.
 
@@ -119,7 +108,7 @@ class Parameters:
         weights, rates = self.signal_weights[at], self.signal_rates[at]
         groups = self.signal_groups
         if len(groups):
-            rows = groups.rows(sources, hosts, parts)
+            rows = groups.rows(sources, columns.host[pages], columns.part[pages])
             own = rows >= 0
             weights[own], rates[own] = groups.signal_weights[rows[own]], groups.signal_rates[rows[own]]
         return weights, rates
@@ -131,15 +120,6 @@ class Parameters:
             return group.signal_weight, group.signal_rate
         at = min(source, self.signal_weights.size - 1)
         return self.signal_weights.item(at), self.signal_rates.item(at)
-
-    def signal_strength(self, sources: npt.NDArray[Any]) -> FloatArray:
-        """Return for how many announcements what `signal_quality` returns counts beside a page's own."""
-        strengths: FloatArray = self.signal_strengths[np.minimum(sources, self.signal_strengths.size - 1)]
-        return strengths
-
-    def signal_strength_one(self, source: int) -> float:
-        """Return what `signal_strength` returns for one page."""
-        return self.signal_strengths.item(min(source, self.signal_strengths.size - 1))
 
 
 def value_priors(priors: FloatArray, rates: FloatArray, even_rate: float) -> FloatArray:

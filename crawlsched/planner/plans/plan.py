@@ -13,11 +13,9 @@ from crawlsched.columns.array_types import FloatArray
 from crawlsched.crawl_value.objectives import OBJECTIVES, value_of_rate
 from crawlsched.estimators import grid_id, learn_prior
 from crawlsched.estimators.log_weights import relative_likelihoods
-from crawlsched.planner.parameters.co_changes import CoChanges
-from crawlsched.planner.parameters.parameters import FIRST_STRENGTH, LIKELIHOOD_POWER, Parameters, value_priors
+from crawlsched.planner.parameters.parameters import LIKELIHOOD_POWER, Parameters, value_priors
 from crawlsched.planner.parameters.signal_groups import SignalGroups
 from crawlsched.planner.plans.signal_learning import learn_signals
-from crawlsched.planner.plans.signal_strengths import learn_strengths
 from crawlsched.planner.plans.snapshot import Snapshot
 from crawlsched.planner.values.signalled import Grid
 from crawlsched.sharing import MOST_ROWS, Extract, evenly
@@ -64,10 +62,6 @@ class Plan:
         Crawl value at which the bandwidth would be used up.
     demand : ndarray, shape (D, 2)
         Rows (threshold, crawls per second wanted at it).
-    co_changes : CoChanges
-        When pages of a host changed together.
-    signal_strengths : ndarray, shape (S + 1,)
-        For how many announcements what is known of each source counts beside what is known of a page.
     signal_groups : SignalGroups
         What announcements are worth on sites, and in parts of sites, that have evidence of their own.
     neighbour_losses : ndarray, shape (15, 8, 12), optional
@@ -89,16 +83,10 @@ class Plan:
     precision_intervals: FloatArray
     threshold: float
     demand: FloatArray
-    co_changes: CoChanges = field(default_factory=CoChanges)
     signal_groups: SignalGroups = field(default_factory=SignalGroups)
-    signal_strengths: FloatArray = None  # type: ignore[assignment]
     neighbour_losses: FloatArray | None = None
     objective: str = "freshness"
     announcements: tuple[float, float] = (0.0, 0.0)
-
-    def __post_init__(self) -> None:
-        if self.signal_strengths is None:
-            object.__setattr__(self, "signal_strengths", np.full(self.signal_weights.size, FIRST_STRENGTH))
 
     def parameters(self, rates: FloatArray, discovery_horizon: float) -> Parameters:
         """Return the plan as crawl values need it.
@@ -127,9 +115,8 @@ class Plan:
         weights, signal_rates = self.signal_weights, self.signal_rates
         even_rate = self.bandwidth / max(self.n_pages, 1)
         columns = self.priors, group_of_host, weights, signal_rates
-        signals = self.signal_groups, self.signal_strengths
-        known = *columns, rates, max(discovery_horizon, 1.0 / even_rate), self.co_changes, even_rate
-        return Parameters(*known, *signals, learning_rate=LIKELIHOOD_POWER)
+        known = *columns, rates, max(discovery_horizon, 1.0 / even_rate), even_rate
+        return Parameters(*known, self.signal_groups, learning_rate=LIKELIHOOD_POWER)
 
     def to_dict(self, host_names: Sequence[str] | None = None) -> dict[str, Any]:
         """Return the plan as plain numbers, lists and texts, as JSON can hold them.
@@ -142,7 +129,6 @@ class Plan:
         data = {field.name: getattr(self, field.name) for field in fields(self)}
         plain = {name: value.tolist() if isinstance(value, np.ndarray) else value for name, value in data.items()}
         hosts: list[Any] = list(self.group_hosts)
-        plain["co_changes"] = self.co_changes.to_list(host_names)
         plain["signal_groups"] = self.signal_groups.to_list(host_names)
         plain["group_hosts"] = hosts if host_names is None else [host_names[host] for host in hosts]
         return plain
@@ -163,23 +149,25 @@ class Plan:
         ValueError
             If something is missing.
         """
-        # Plans of earlier versions know no groups, no strengths and no losses; what they know beside it is not needed.
-        usual = [FIRST_STRENGTH] * len(data.get("signal_weights", ()))
-        data = {"signal_groups": [], "signal_strengths": usual, "neighbour_losses": None, **data}
-        data.setdefault("objective", "freshness")
-        data.setdefault("announcements", (0.0, 0.0))
+        # Plans of earlier versions know no groups and no losses; what they know beside it is not needed.
+        later: dict[str, Any] = {
+            "signal_groups": [],
+            "neighbour_losses": None,
+            "objective": "freshness",
+            "announcements": (0.0, 0.0),
+        }
+        data = {**later, **data}
         missing = [field.name for field in fields(cls) if field.name not in data]
         if missing:
             raise ValueError(f"data must hold what Plan.to_dict() returned, but {', '.join(missing)} is missing.")
         given = {field.name: data[field.name] for field in fields(cls)}
-        arrays = "priors", "signal_weights", "signal_rates", "signal_strengths", "precision_intervals", "demand"
+        arrays = "priors", "signal_weights", "signal_rates", "precision_intervals", "demand"
         for name in arrays:
             given[name] = np.asarray(given[name], dtype=np.float64)
         if given["neighbour_losses"] is not None:
             given["neighbour_losses"] = np.asarray(given["neighbour_losses"], dtype=np.float64)
         given["demand"] = given["demand"].reshape(-1, 2)
         given["announcements"] = tuple(given["announcements"])
-        given["co_changes"] = CoChanges.from_list(given["co_changes"], host_number)
         given["signal_groups"] = SignalGroups.from_list(given["signal_groups"], host_number)
         priors, hosts = given["priors"], given["group_hosts"]
         if any(isinstance(host, str) for host in hosts):
@@ -250,9 +238,7 @@ def plan(
         precision_intervals=learned.precision_intervals,
         threshold=threshold,
         demand=demand,
-        co_changes=snapshot.co_changes,
         signal_groups=learned.groups,
-        signal_strengths=learn_strengths(snapshot, learned),
         neighbour_losses=nearby,
         objective=snapshot.objective,
         announcements=learned.announcements,

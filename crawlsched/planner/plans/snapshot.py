@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from crawlsched.columns.array_types import FloatArray, IndexArray
-from crawlsched.planner.parameters.co_changes import CoChanges
 
 __all__ = ["Snapshot"]
 
@@ -38,10 +37,6 @@ class Snapshot:
     sources, signalled_hosts, signalled_parts, n_signals_total, signalled_for : ndarray, shape (s,)
         Of pages that a source covers, all or an even sample: the source, the page's host and part of it, the
         announcements that the source made, and in how many seconds.
-    true_signals, false_signals : ndarray, shape (s,)
-        Of the same pages: how many announcements visits found true and false, as `OwnPrecision` counts them.
-    co_changes : CoChanges
-        When pages of a host changed together, as known until then.
     neighbour_losses : ndarray, shape (15, 8, 12), optional
         What decides how far neighbours are trusted: `Neighbours.losses`; none were seen by default.
     objective : str
@@ -61,8 +56,5 @@ class Snapshot:
     signalled_parts: npt.NDArray[np.uint16]
     n_signals_total: FloatArray
     signalled_for: FloatArray
-    true_signals: FloatArray
-    false_signals: FloatArray
-    co_changes: CoChanges = field(default_factory=CoChanges)
     neighbour_losses: FloatArray | None = None
     objective: str = "freshness"

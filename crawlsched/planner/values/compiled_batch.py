@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import inf
 
 import numpy as np
 import numpy.typing as npt
 
 from crawlsched.columns.array_types import BoolArray, FloatArray, IndexArray
 from crawlsched.compiling import Compilable
-from crawlsched.crawl_value import bounds
 from crawlsched.crawl_value.evaluation import ELEMENTS
 from crawlsched.frontier import PageValue, PageValues
 from crawlsched.frontier.candidates.candidates import LOOPS as CANDIDATE_LOOPS
@@ -26,7 +24,7 @@ ByteArray = npt.NDArray[np.uint8]
 #: `crawlsched.planner.values.compiled_batch_loops`.
 LOOPS = Compilable(
     compiled_batch_loops,
-    uses=(ELEMENTS, CANDIDATE_LOOPS, plug_in_loops, bounds, POSTERIOR_LOOPS),
+    uses=(ELEMENTS, CANDIDATE_LOOPS, plug_in_loops, POSTERIOR_LOOPS),
     keeps_lock=True,
 )
 
@@ -73,7 +71,7 @@ class GatheredValues(PageValues):
 
     def at(self, now: float) -> FloatArray:
         """Return the crawl values at a time."""
-        values: FloatArray = self._terms(now, now, -inf)[0][0]
+        values: FloatArray = self._terms(now, now)[0][0]
         return values
 
     def one(self, row: int) -> PageValue:
@@ -97,16 +95,16 @@ class GatheredValues(PageValues):
         found: tuple[int, float, float, float, float] = LOOPS.best(*self._columns, bounds, rows, now)
         return found
 
-    def parabolas(self, after: float, until: float, above: float = -inf, by: float = inf) -> FloatArray:
+    def parabolas(self, after: float, until: float) -> FloatArray:
         """Return value, slope and half curvature of parabolas that no crawl value exceeds, shape (3, n)."""
-        terms, found = self._terms(after, until, above)
+        terms, found = self._terms(after, until)
         self._known = after, terms
         return found
 
     def crossings(self, values: FloatArray, after: float, where: BoolArray) -> FloatArray:
         """Return times before which the crawl values of the pages in `where` are below `values`; O(K log T) a page."""
         if self._known is None or self._known[0] > after:
-            self._known = after, self._terms(after, after, -inf)[0]
+            self._known = after, self._terms(after, after)[0]
         at, terms = self._known
         kinds, _, *columns = self._columns
         chosen, grid = np.flatnonzero(where), self._grid
@@ -115,7 +113,7 @@ class GatheredValues(PageValues):
         LOOPS.crossings(kinds, *columns, *known, values, chosen, after, found)
         return found
 
-    def _terms(self, after: float, until: float, above: float) -> tuple[FloatArray, FloatArray]:
+    def _terms(self, after: float, until: float) -> tuple[FloatArray, FloatArray]:
         terms, found = np.empty((2, 3, self._pages.size))
-        LOOPS.parabolas(*self._columns, after, until, above, terms, found)
+        LOOPS.parabolas(*self._columns, after, until, terms, found)
         return terms, found

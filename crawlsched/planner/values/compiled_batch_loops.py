@@ -14,7 +14,7 @@ import numpy as np
 
 from crawlsched.frontier.candidates.candidate_loops import highest
 from crawlsched.planner.values.plug_in_loops import tangent_wait
-from crawlsched.planner.values.posterior_loops import growing_crossing, growing_terms, signalled_bounds, signalled_terms
+from crawlsched.planner.values.posterior_loops import growing_crossing, growing_terms, signalled_terms
 from crawlsched.planner.values.signalled import DOUBT, SLACK, SLACK_PER_SECOND
 
 __all__ = [
@@ -123,29 +123,15 @@ def parabolas(
     signals: Any,
     after: float,
     until: float,
-    above: float,
     terms: Any,
     found: Any,
 ) -> None:
-    """Set `terms_of_one` at a time, shape (3, n), and value, slope and half curvature of parabolas above the values.
-
-    Where a value is surely not above `above` until then, the first two may be higher than need be.
-    """
-    left = until - after
+    """Set `terms_of_one` at a time, shape (3, n), and value, slope and half curvature of parabolas above the values."""
     for n in range(len(kinds)):
         elapsed = max(after - crawled_at[n], 0.0)
-        value = slope = curvature = 0.0
-        is_needed = kinds[n] != SIGNALLED or above <= 0.0
-        if not is_needed:
-            value, slope, curvature = signalled_bounds(
-                weights[n], rates, elapsed, signals[2, n], signals[0, n], signals[1, n]
-            )
-            value, slope, curvature = value * importance[n], slope * importance[n], curvature * importance[n]
-            is_needed = value + left * (slope + 0.5 * left * curvature) > above
-        if is_needed:
-            value, slope, curvature = terms_of_one(
-                kinds[n], steady[n], weights[n], rates, elapsed, importance[n], signals, n
-            )
+        value, slope, curvature = terms_of_one(
+            kinds[n], steady[n], weights[n], rates, elapsed, importance[n], signals, n
+        )
         terms[0, n], terms[1, n], terms[2, n] = value, slope, curvature
         if kinds[n] != STEADY:
             value = value * SLACK + importance[n] * (until - crawled_at[n]) * SLACK_PER_SECOND
@@ -220,6 +206,6 @@ EXAMPLES = {
     "kinds_of": (_INT, _ROW, _ROW, _THREE, _ROW.copy(), _KINDS.copy()),
     "value_of_one": (*_KNOWN, 0, 1.0),
     "best": (*_KNOWN, np.zeros((5, 2)), np.zeros(2, np.int32), 1.0),
-    "parabolas": (*_KNOWN, 1.0, 2.0, 0.0, _THREE.copy(), _THREE.copy()),
+    "parabolas": (*_KNOWN, 1.0, 2.0, _THREE.copy(), _THREE.copy()),
     "crossings": (_KINDS, *_KNOWN[2:], _THREE, 1.0, _ROW, _ROWS, _ROWS, _ROW, _INT, 1.0, _ROW.copy()),
 }

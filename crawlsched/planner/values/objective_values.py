@@ -52,7 +52,7 @@ class ObjectiveValues(CrawlValues):
         self._objective = objective
         self._point = point
 
-    def many(self, pages: IndexArray, signals: None = None) -> Staleness:
+    def many(self, pages: IndexArray) -> Staleness:
         """Return the crawl values of pages as things stand; O(K) a page."""
         estimates, crawled_at = self._estimates, self._pages.crawled_at[pages]
         if self._point is not None:
@@ -187,7 +187,7 @@ class Staleness(PageValues):
         rates = weights, unsignalled, change_rate
         return Staleness(self._objective, *rates, crawled_at, importance, stale, self.steady[rows])
 
-    def parabolas(self, after: float, until: float, above: float = -inf, by: float = inf) -> FloatArray:
+    def parabolas(self, after: float, until: float) -> FloatArray:
         """Return value, slope and half curvature of parabolas that no crawl value exceeds, shape (3, n)."""
         found = np.empty((3, self.steady.size))
         found[0], found[1] = self.at(after), self._slope(after)

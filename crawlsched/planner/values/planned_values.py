@@ -184,7 +184,7 @@ class PlannedValues(CrawlValues):
             ramps[:, rows] = np.array([[-inf], [value], [value], [0.0]])
         return ramps
 
-    def many(self, pages: IndexArray, signals: None = None) -> RampValues:
+    def many(self, pages: IndexArray) -> RampValues:
         """Return the crawl values of pages as things stand."""
         return RampValues(self.ramps(pages, self._pages.crawled_at[pages]))
 
@@ -252,7 +252,7 @@ class RampValues(PageValues):
         """Return the crawl values of some of the pages."""
         return RampValues(self._ramps[:, rows])
 
-    def parabolas(self, after: float, until: float, above: float = -inf, by: float = inf) -> FloatArray:
+    def parabolas(self, after: float, until: float) -> FloatArray:
         """Return value, slope and half curvature of lines that no crawl value exceeds, shape (3, n)."""
         release, _, _, slope = self._ramps
         found = np.zeros((3, release.size))

@@ -19,7 +19,7 @@ from crawlsched.planner.values import plug_in_loops
 from crawlsched.planner.values.plug_in_loops import HIGHEST, N_ROWS
 from crawlsched.planner.values.posterior_values import PosteriorValues
 from crawlsched.planner.values.rules import RULES, Rule, rule_named
-from crawlsched.planner.values.signalled import SteadyValue, highest_gain, shortfalls
+from crawlsched.planner.values.signalled import SteadyValue, highest_gain
 
 __all__ = ["KnownRates", "PointValue", "PointValues", "RuleValues"]
 
@@ -183,7 +183,7 @@ class PointValues(CrawlValues):
             self._estimates.in_force.parameters.discovery_horizon,
         )
 
-    def many(self, pages: IndexArray, signals: None = None) -> RuleValues:
+    def many(self, pages: IndexArray) -> RuleValues:
         """Return the crawl values of pages as things stand."""
         if LOOPS.compiled:
             known, horizon = self._known.known_rates, self._estimates.in_force.parameters.discovery_horizon
@@ -257,7 +257,6 @@ class RuleValues(PageValues):
         self.steady: BoolArray = (columns[7] == -np.inf) | (columns[8] == 0.0)
         # Of the last parabolas without compiled code: when they begin, values, slopes and bounds on the slopes' slopes.
         self._known: tuple[float, tuple[FloatArray, FloatArray, FloatArray]] | None = None
-        self._until = -inf  # they hold
 
     def at(self, now: float) -> FloatArray:
         """Return the crawl values at a time."""
@@ -307,29 +306,19 @@ class RuleValues(PageValues):
         found = LOOPS.point_best(self._columns, self._max_terms, bounds, rows, now)
         return found
 
-    def parabolas(self, after: float, until: float, above: float = -inf, by: float = inf) -> FloatArray:
+    def parabolas(self, after: float, until: float) -> FloatArray:
         """Return value, slope and half curvature of parabolas that no crawl value exceeds, shape (3, n)."""
         if LOOPS.compiled:
             found = np.empty((3, self._columns.shape[1]))
             LOOPS.point_parabolas(self._columns, self._max_terms, after, _SLACK, found)
             return found
         self._known = after, self._terms(after)
-        self._until = until
         value, slope, curvature = self._known[1]
         found = np.empty((3, value.size))
         found[0] = np.where(self.steady, value, value * _SLACK)
         np.multiply(slope, _SLACK, out=found[1])
         np.multiply(curvature, 0.5 * _SLACK, out=found[2])
         return found
-
-    def shortfalls(self, rows: IndexArray) -> FloatArray | None:
-        """Return how far some crawl values may be below the last parabolas; None of compiled code."""
-        if self._known is None:
-            return None
-        after, terms = self._known
-        value, slope, curvature = (term[rows] for term in terms)
-        # ψ never falls (see `_terms`), so that the slope falls by no more than exp(-y) does.
-        return shortfalls(value, slope, curvature, slope * self._columns[3, rows], self._until - after)
 
     def crossings(self, values: FloatArray, after: float, where: BoolArray) -> FloatArray:
         """Return times before which the crawl values of the pages in `where` are below `values`."""

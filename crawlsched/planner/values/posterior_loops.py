@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 
-from crawlsched.crawl_value.bounds import element_bounds
 from crawlsched.crawl_value.elements import element_terms
 from crawlsched.crawl_value.integrals import LARGEST_EXPONENT
 
@@ -22,7 +21,6 @@ __all__ = [
     "growing_crossing",
     "growing_terms",
     "growing_value",
-    "signalled_bounds",
     "signalled_terms",
 ]
 
@@ -83,22 +81,6 @@ def signalled_terms(
             part = 1.0 / (rate - false_rate_less)
         value += weight * part
         curvature += decay
-    return value, slope, curvature
-
-
-def signalled_bounds(
-    weights: Row, rates: Row, elapsed: float, evidence: float, signal_rate: float, signal_weight: float
-) -> tuple[float, float, float]:
-    """Return what `signalled_terms` returns, the first two higher than need be: in a small part of the time."""
-    value = slope = curvature = 0.0
-    for weight, rate in zip(weights, rates):  # noqa: B905
-        if weight == 0.0:
-            continue
-        stale = rate * elapsed + evidence
-        part, rise = element_bounds(stale, rate, signal_rate, signal_weight)
-        value += weight * part
-        slope += weight * rate * rise
-        curvature += weight * rate * math.exp(-stale)
     return value, slope, curvature
 
 
@@ -166,7 +148,6 @@ _ROW, _ROWS, _TIMES = np.full(2, 0.5), np.full((2, 2), 0.5), np.array([0.5, 2.0]
 EXAMPLES = {
     "growing_value": (_ROW, _ROW, 1.0),
     "growing_terms": (_ROW, _ROW, 1.0),
-    "signalled_bounds": (_ROW, _ROW, 1.0, 1.0, 1.0, 1.0),
     "signalled_terms": (_ROW, _ROW, 1.0, 1.0, 1.0, 1.0),
     "growing_crossing": (_ROW, _ROW, _TIMES, _ROWS, _ROWS, 1.0, 1.0),
 }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import inf
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -30,7 +30,7 @@ from crawlsched.planner.values.signalled import (
     highest_gain,
 )
 
-__all__ = ["MixedValues", "PosteriorValues", "Signals"]
+__all__ = ["MixedValues", "PosteriorValues"]
 
 
 # Evidence that a further hint is taken to bring where no source tells: it only says how often there are such.
@@ -43,23 +43,6 @@ _FEW_COMPILED = 3
 _PORTION, _PORTION_COMPILED, _COSTS_MORE = 96, 256, 5.0
 # How many of the pages looked at have announcements is known from so many calls.
 _CALLS = 8
-
-
-class Signals(NamedTuple):
-    """What is known of the announcements of some pages.
-
-    Attributes
-    ----------
-    rows : ndarray of int, shape (m,)
-        Those of them that were ever announced.
-    rate, weight, heard : ndarray, shape (m,)
-        Of these, as `Announcements.known`.
-    """
-
-    rows: IndexArray
-    rate: FloatArray
-    weight: FloatArray
-    heard: FloatArray
 
 
 class PosteriorValues(CrawlValues):
@@ -90,6 +73,8 @@ class PosteriorValues(CrawlValues):
         self._around = tuple(around)
         self._posterior = posterior
         self._grid = Grid(posterior.rates)
+        # How often hints beside announcements reach a page, per second, is not known: hardly ever.
+        self._rate_around = posterior.rates.item(0)
         self._signalled_share = 0.0  # of the pages looked at in the last calls, those with announcements
 
     # -- what is known of a page
@@ -112,16 +97,6 @@ class PosteriorValues(CrawlValues):
                 return found
             weights[part] = found
         return weights
-
-    def prior_one(self, page: int) -> FloatArray:
-        """Return the prior probabilities of the rates for one page, shape (K,)."""
-        parameters = self.in_force.of(page)
-        prior: FloatArray = parameters.priors[parameters.group(self._pages.host.item(page))]
-        return prior
-
-    def weights_one(self, page: int) -> FloatArray:
-        """Return the posterior probabilities of the rates for one page, shape (K,)."""
-        return self._posterior.weights_one(page, self.prior_one(page), self.in_force.of(page).learning_rate)
 
     def value_weights_one(self, page: int) -> FloatArray:
         """Return what each rate counts for in the crawl value of one page, shape (K,)."""
@@ -156,13 +131,6 @@ class PosteriorValues(CrawlValues):
         by_age = np.vecdot(self.weights(pages), np.exp(-self._grid.rates * elapsed[:, np.newaxis]))
         found: FloatArray = by_age * np.exp(-self.evidence(pages))
         return found
-
-    def _rate_around(self, pages: IndexArray) -> FloatArray:
-        """Return how often hints beside announcements reach pages, per second: what a fresh copy has to expect."""
-        rates = np.zeros(pages.size)
-        for hint in self._around:
-            rates += hint.rate(pages)
-        return rates
 
     # -- what a page is worth
 
@@ -226,43 +194,32 @@ class PosteriorValues(CrawlValues):
         if together > 0.0 or (weight > 0 and rate > 0):
             evidence = weight * self.announcements.heard_one(page) + together
             if not (weight > 0 and rate > 0):
-                rate, weight = self._rate_around(np.array([page])).item(0), _WEIGHT_AROUND
+                rate, weight = self._rate_around, _WEIGHT_AROUND
             return SignalledValue(self._grid, weights, crawled_at, importance, evidence, rate, weight)
         return GrowingValue(self._grid, weights, crawled_at, importance)
 
-    def signals_of(self, pages: IndexArray) -> Signals:
-        """Return what is known of the announcements of pages, for `many`."""
-        # Few pages have ever been announced; of the others nothing counts but their changes.
-        columns = self._pages
-        rows: IndexArray = ((columns.n_signals_total[pages] > 0) | (columns.further[pages] > 0)).nonzero()[0]
-        if not rows.size:
-            return Signals(rows, *np.empty((3, 0)))
-        return Signals(rows, *self.announcements.known(pages[rows]))
-
-    def many(self, pages: IndexArray, signals: Signals | None = None) -> PageValues:
+    def many(self, pages: IndexArray) -> PageValues:
         """Return the crawl values of pages as things stand; O(K) a page."""
-        if GATHERED.compiled:
-            return self._gathered(pages)
-        if signals is None:
-            signals = self.signals_of(pages)
-        heard = np.zeros(pages.size)
-        heard[signals.rows] = signals.heard
+        rate, weight, evidence = signals = self.announcements.gathered(pages)
         together = self.evidence_around(pages)
-        return self.supposing(pages, self._pages.crawled_at[pages], heard, together, signals)
+        reached = together > 0.0
+        if reached.any():
+            evidence[reached] += together[reached]
+            alone = reached & ((rate <= 0.0) | (weight == 0.0))
+            rate[alone], weight[alone] = self._rate_around, _WEIGHT_AROUND
+        if GATHERED.compiled:
+            return self._compiled(pages, signals)
+        return self._by_numpy(pages, self._pages.crawled_at[pages], signals)
 
-    def _gathered(self, pages: IndexArray) -> PageValues:
-        """Return what `many` returns, by compiled code."""
+    def supposing(self, pages: IndexArray, crawled_at: FloatArray, n_signals: npt.NDArray[Any]) -> PageValues:
+        """Return the crawl values of pages if they had last been crawled then, and announced so often since."""
+        rate, weight = self.announcements.signals(pages)
+        return self._by_numpy(pages, crawled_at, np.stack([rate, weight, weight * n_signals]))
+
+    def _compiled(self, pages: IndexArray, signals: FloatArray) -> PageValues:
+        """Return crawl values by compiled code; signal rates, weights and evidence have the shape (3, n)."""
         columns, n = self._pages, pages.size
         importance = columns.importance[pages].astype(np.float64)
-        of_sources, together = self.signals_of(pages), self.evidence_around(pages)
-        signals = rate, weight, evidence = np.zeros((3, n))
-        rate[of_sources.rows], weight[of_sources.rows] = of_sources.rate, of_sources.weight
-        evidence[of_sources.rows] = of_sources.weight * of_sources.heard
-        if together.any():
-            reached = together > 0.0
-            evidence[reached] += together[reached]
-            alone = np.flatnonzero(reached & ((rate <= 0.0) | (weight == 0.0)))
-            rate[alone], weight[alone] = self._rate_around(pages[alone]), _WEIGHT_AROUND
         crawled_at, kinds = np.empty(n), np.empty(n, np.uint8)
         known = columns.crawled_at, importance, signals
         n_steady, n_silent = GATHERED.kinds_of(pages, *known, crawled_at, kinds)
@@ -273,47 +230,22 @@ class PosteriorValues(CrawlValues):
         weights = self.value_weights(pages)
         return GatheredValues(self.one, self._grid, pages, kinds, values, weights, crawled_at, importance, signals)
 
-    def supposing(
-        self,
-        pages: IndexArray,
-        crawled_at: FloatArray,
-        n_signals: npt.NDArray[Any],
-        together: FloatArray | None = None,
-        signals: Signals | None = None,
-    ) -> PageValues:
-        """Return the crawl values of pages if they had last been crawled then, and announced so often since.
-
-        `together` is the evidence of co-changes since, nats; none by default. `signals` is what `signals_of` returns,
-        if that is known already.
-        """
+    def _by_numpy(self, pages: IndexArray, crawled_at: FloatArray, signals: FloatArray) -> PageValues:
         importance = self._pages.importance[pages].astype(np.float64)
-        rate, weight = np.zeros((2, pages.size))
-        if signals is None:
-            signals = self.signals_of(pages)
-        rate[signals.rows], weight[signals.rows] = signals.rate, signals.weight
+        rate, weight, evidence = signals
         steady = (crawled_at == -np.inf) | (importance == 0.0)
-        reached = np.zeros(pages.size, bool) if together is None else together > 0.0
-        if not (steady.any() or weight.any() or reached.any()):
-            return GrowingValues(self._grid, self.value_weights(pages), crawled_at, importance)
-        silent = (rate <= 0) | (weight <= 0)
-        signalled = ~(silent & ~reached | steady)
-        growing = ~(steady | signalled)
-        weights = self.value_weights(pages)
+        signalled = (rate > 0.0) & (weight > 0.0) & ~steady
+        growing, weights = ~(steady | signalled), self.value_weights(pages)
+        if growing.all():
+            return GrowingValues(self._grid, weights, crawled_at, importance)
+        if signalled.all():
+            return SignalledValues(self._grid, weights, crawled_at, importance, evidence, rate, weight)
         parts: list[tuple[BoolArray, GrowingValues | SignalledValues]] = []
         if growing.any():
-            chosen = weights[growing], crawled_at[growing], importance[growing]
-            parts.append((growing, GrowingValues(self._grid, *chosen)))
+            parts.append((growing, GrowingValues(self._grid, *(c[growing] for c in (weights, crawled_at, importance)))))
         if signalled.any():
-            evidence = weight[signalled] * n_signals[signalled]
-            if together is not None:
-                evidence += together[signalled]
-                silent &= reached
-                rate[silent], weight[silent] = self._rate_around(pages[silent]), _WEIGHT_AROUND
-            if signalled.all():
-                return SignalledValues(self._grid, weights, crawled_at, importance, evidence, rate, weight)
-            chosen = weights[signalled], crawled_at[signalled], importance[signalled]
-            noisy = SignalledValues(self._grid, *chosen, evidence, rate[signalled], weight[signalled])
-            parts.append((signalled, noisy))
+            columns = weights, crawled_at, importance, evidence, rate, weight
+            parts.append((signalled, SignalledValues(self._grid, *(column[signalled] for column in columns))))
         return MixedValues(steady, self._steady_values(pages, steady, importance), parts)
 
     def _steady_values(self, pages: IndexArray, steady: BoolArray, importance: FloatArray) -> FloatArray:
@@ -375,16 +307,12 @@ class MixedValues(PageValues):
                 parts.append((chosen, members.some(_rows_within(part, rows[chosen]))))
         return MixedValues(self.steady[rows], self._values[rows], parts)
 
-    def prepare(self, after: float, above: float, by: float) -> bool:
-        """Do a part of what `parabolas` with these arguments then goes on from; return whether to do another one."""
-        return any(members.prepare(after, above, by) for _, members in self._parts)
-
-    def parabolas(self, after: float, until: float, above: float = -inf, by: float = inf) -> FloatArray:
+    def parabolas(self, after: float, until: float) -> FloatArray:
         """Return value, slope and half curvature of parabolas that no crawl value exceeds, shape (3, n)."""
         found = np.zeros((3, self._values.size))
         found[0] = self._values
         for part, members in self._parts:
-            found[:, part] = members.parabolas(after, until, above, by)
+            found[:, part] = members.parabolas(after, until)
         return found
 
     def shortfalls(self, rows: IndexArray) -> FloatArray | None:

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from functools import lru_cache
 from math import inf, sqrt
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from crawlsched.columns.array_types import BoolArray, FloatArray, IndexArray
 from crawlsched.compiling import Compilable
-from crawlsched.crawl_value import bounds
-from crawlsched.crawl_value.bounds import noisy_bounds
-from crawlsched.crawl_value.elements import element_terms
 from crawlsched.crawl_value.evaluation import COMPILED_FROM, ELEMENTS
 from crawlsched.crawl_value.terms import noisy_terms
 from crawlsched.frontier import PageValue, PageValues
@@ -36,12 +33,6 @@ __all__ = [
 SLACK = 1.0 + 1e-10
 SLACK_PER_SECOND = 1e-14
 _SLACK_BELOW = 4e-10
-# Rates that add less than this share to a crawl value are none the worse for bounds that are a sixth too high.
-_NOTHING = 1e-13
-# So many values are found with one pick.
-_SHARPENED = 12
-# Up to so many values plain Python is faster than numpy.
-_FEW_ELEMENTS = 40
 #: Compiled values with signals agree with numpy's to about 1e-14 of themselves.
 DOUBT = 1e-12
 
@@ -49,7 +40,7 @@ DOUBT = 1e-12
 _STEEPEST = 0.3
 
 #: `crawlsched.planner.values.posterior_loops`: what decides picks, and all that compiled code can do faster.
-LOOPS = Compilable(posterior_loops, uses=(ELEMENTS, bounds))
+LOOPS = Compilable(posterior_loops, uses=(ELEMENTS,))
 
 
 class Grid:
@@ -288,26 +279,16 @@ class GrowingValues(PageValues):
         """Return the crawl values of some of the pages."""
         return GrowingValues(self._grid, self._weights[rows], self._crawled_at[rows], self._importance[rows])
 
-    def prepare(self, after: float, above: float, by: float) -> bool:
-        """Do what `parabolas` with these arguments then goes on from; return whether that was still to be done."""
-        before = self._known
-        return self._know(after) is not before
-
-    def parabolas(self, after: float, until: float, above: float = -inf, by: float = inf) -> FloatArray:
+    def parabolas(self, after: float, until: float) -> FloatArray:
         """Return value, slope and half curvature of parabolas that no crawl value exceeds, shape (3, n)."""
         # The tangent of V as a function of τ²/2, in which it is concave.
         elapsed = np.maximum(after - self._crawled_at, 0.0)
-        (_, value, curvature, _), self._until = self._know(after), until
+        self._known, self._until = (after, *self._terms(after)), until
+        _, value, curvature, _ = self._known
         curvature = curvature * self._importance
         return _with_slack(
             value * self._importance, curvature * elapsed, curvature, self._importance * (until - self._crawled_at)
         )
-
-    def _know(self, after: float) -> tuple[float, FloatArray, FloatArray, FloatArray]:
-        """Return a time and `_terms` there, which are kept."""
-        if self._known is None or self._known[0] != after:
-            self._known = after, *self._terms(after)
-        return self._known
 
     def _terms(self, now: float) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return crawl values, and their slopes by τ²/2, per unit of importance; and r exp(-r τ)."""
@@ -364,7 +345,7 @@ class SignalledValue(PageValue):
         Nats, above 0.
     """
 
-    __slots__ = ("_bounds", "_crawled_at", "_importance", "_natural", "_of_time", "_plain", "_terms_of_time")
+    __slots__ = ("_crawled_at", "_importance", "_natural", "_of_time", "_plain", "_terms_of_time")
     steady = False
 
     def __init__(
@@ -384,7 +365,6 @@ class SignalledValue(PageValue):
         self._natural = evidence, signal_rate, signal_weight
         self._of_time = -inf
         self._terms_of_time = 0.0, 0.0, 0.0
-        self._bounds = -inf, (0.0, 0.0, 0.0)  # of a time
 
     @property
     def doubt(self) -> float:
@@ -420,19 +400,7 @@ class SignalledValue(PageValue):
         """Return what the crawl value does not exceed until then; a rough bound costs little."""
         if rough and not self._natural[0]:
             return self._plain.bound(until)
-        value = self._bounds_at(until)[0] if rough else self.at(until)
-        return value * SLACK + self._importance * max(until - self._crawled_at, 0.0) * SLACK_PER_SECOND
-
-    def _bounds_at(self, now: float) -> tuple[float, float, float]:
-        """Return `_terms`, or if they are not known what they do not exceed."""
-        if now == self._of_time:
-            return self._terms_of_time
-        if now != self._bounds[0]:
-            elapsed, scale = max(now - self._crawled_at, 0.0), self._importance
-            known = self._plain._grid.beside(self._plain._weights)
-            value, slope, curvature = LOOPS.signalled_bounds(*known, elapsed, *self._natural)
-            self._bounds = now, (value * scale, slope * scale, curvature * scale)
-        return self._bounds[1]
+        return self.at(until) * SLACK + self._importance * max(until - self._crawled_at, 0.0) * SLACK_PER_SECOND
 
     def parabola(self, after: float, until: float) -> tuple[float, float, float]:
         """Return value, slope and half curvature of a parabola that the crawl value does not exceed."""
@@ -444,7 +412,7 @@ class SignalledValue(PageValue):
         """Return a time before which the crawl value is below `value`; as `GrowingValue` before the first signal."""
         if not self._natural[0]:
             return self._plain.crossing(value, after)
-        return after + tangent_wait(value, *self._bounds_at(after))
+        return after + tangent_wait(value, *self._terms(after))
 
 
 @lru_cache(maxsize=256)
@@ -455,29 +423,6 @@ def _by_numpy(grid: Grid, weights: bytes, now: float, *columns: float) -> tuple[
     terms = one.terms(now)
     value, slope, curvature = (float(term) for term in terms[:3, 0])
     return value, slope, curvature
-
-
-class _Bounds(NamedTuple):
-    """What the terms of pages do not exceed for importance 1, and what that is made of where they are to be summed.
-
-    Attributes
-    ----------
-    found : ndarray, shape (4, n)
-        As of `SignalledValues.terms`.
-    rows : ndarray of int, shape (m,)
-        Which pages might be worth enough that more has to be known of them.
-    stale, value, slope : ndarray, shape (m, K)
-        Of these, by rate: minus the log-probability of freshness, and bounds of the value and its derivative by it.
-    loose : ndarray of int, shape (2, l)
-        In which of these rows, and for which rates, the bounds are not yet the value and its derivative themselves.
-    """
-
-    found: FloatArray
-    rows: IndexArray
-    stale: FloatArray
-    value: FloatArray
-    slope: FloatArray
-    loose: IndexArray
 
 
 class SignalledValues(PageValues):
@@ -504,8 +449,6 @@ class SignalledValues(PageValues):
         # Of the last parabolas: when they begin, `_terms` there, and until when they hold.
         self._known: tuple[float, FloatArray] | None = None
         self._until = -inf
-        # By the arguments of `prepare`.
-        self._prepared: tuple[tuple[float, ...], _Bounds] | None = None
 
     def at(self, now: float) -> FloatArray:
         """Return the crawl values."""
@@ -522,22 +465,9 @@ class SignalledValues(PageValues):
         columns = self._crawled_at, self._importance, self._evidence, self._signal_rate, self._signal_weight
         return SignalledValues(self._grid, self._weights[rows], *(column[rows] for column in columns))
 
-    def prepare(self, after: float, above: float, by: float) -> bool:
-        """Do a part of what `parabolas` with these arguments then goes on from; return whether to do another one."""
-        if above <= 0.0:
-            return False
-        bounds = self._prepared_for(after, above, by)
-        bounds = self._bounds_above(above, after, by) if bounds is None else self._sharpened(bounds, _SHARPENED)
-        self._prepared = (after, above, by), bounds
-        return bounds.loose.size > 0
-
-    def _prepared_for(self, *arguments: float) -> _Bounds | None:
-        """Return what `prepare` has left of the bounds for these arguments of it; None if that is nothing."""
-        return self._prepared[1] if self._prepared is not None and self._prepared[0] == arguments else None
-
-    def parabolas(self, after: float, until: float, above: float = -inf, by: float = inf) -> FloatArray:
+    def parabolas(self, after: float, until: float) -> FloatArray:
         """Return value, slope and half curvature of parabolas that no crawl value exceeds, shape (3, n)."""
-        terms = self._terms_above(above, after, min(until, by)) if above > 0.0 else self.terms(after)
+        terms = self.terms(after)
         self._known, self._until = (after, terms), until
         return _with_slack(terms[0], terms[1], terms[2], self._importance * (until - self._crawled_at))
 
@@ -552,70 +482,18 @@ class SignalledValues(PageValues):
 
     def crossings(self, values: FloatArray, after: float, where: BoolArray) -> FloatArray:
         """Return times before which the crawl values of some pages are below `values`; O(1) a page after parabolas."""
-        return self._tangents(values, after, np.flatnonzero(where))
-
-    def _tangents(self, values: FloatArray, after: float, rows: IndexArray) -> FloatArray:
         # The slope of V is μ Σ w α exp(-α ι) ψ(ι) (Lemma 4 of the noisy-signals paper), and ψ grows by at most one
         # second a second: after d seconds V has grown by at most slope d + curvature d²/2, curvature μ Σ w α exp(-α ι).
         # So it is from where they are known already, too.
-        start, terms = after, None
-        if self._known is not None and self._known[0] <= after:
-            start, terms = self._known
-        value, slope, curvature = (self.terms(after) if terms is None else terms)[:3, rows]
+        start, terms = self._known or (inf, None)
+        if terms is None or start > after:
+            start, terms = after, self.terms(after)
+        value, slope, curvature = terms[:3, where]
         missing = np.maximum(values - value, 0.0)
         with np.errstate(divide="ignore", invalid="ignore"):
             wait = 2.0 * missing / (slope + np.sqrt(slope * slope + 2.0 * curvature * missing))
         time: FloatArray = np.maximum(start + np.where(missing > 0, wait, 0.0) * (1 - 1e-9), after)
         return time
-
-    def _terms_above(self, above: float, now: float, by: float) -> FloatArray:
-        """Return `terms`, where crawl values are surely not above a value by then only what these do not exceed."""
-        bounds = self._prepared_for(now, above, by) or self._bounds_above(above, now, by)
-        self._prepared = None  # it is not kept any longer than it is of use
-        if bounds.rows.size:
-            self._sum(self._sharpened(bounds, bounds.loose.size))
-        found = bounds.found
-        found *= self._importance
-        return found
-
-    def _bounds_above(self, above: float, now: float, by: float) -> _Bounds:
-        """Return bounds of `terms`, and in which rows they might be above a value by then."""
-        rates, found = self._grid.rates, np.empty((4, self._crawled_at.size))
-        stale = np.maximum(now - self._crawled_at, 0.0)[:, np.newaxis] * rates
-        stale += self._evidence[:, np.newaxis]
-        natural = self._signal_rate[:, np.newaxis], self._signal_weight[:, np.newaxis]
-        value, slope, loose = noisy_bounds(stale, rates, *natural)
-        found[0], found[1] = np.vecdot(self._weights, value), np.vecdot(self._weights, slope * rates)
-        found[2], found[3] = np.vecdot(self._weights, np.exp(-stale) * rates), inf
-        left, scale = by - now, self._importance
-        rows = ((found[0] + left * (found[1] + 0.5 * left * found[2])) * scale > above).nonzero()[0]
-        value, slope, weights = value[rows], slope[rows], self._weights[rows]
-        count = loose[rows] & (weights * value > _NOTHING * found[0, rows, np.newaxis])
-        return _Bounds(found, rows, stale[rows], value, slope, np.array(count.nonzero()))
-
-    def _sharpened(self, bounds: _Bounds, most: int) -> _Bounds:
-        """Return the same, with the exact values of up to so many rates that count in the place of loose bounds."""
-        rows, rates = bounds.loose[:, :most]
-        of_page = bounds.rows[rows]
-        elements = bounds.stale[rows, rates], self._grid.rates[rates], self._signal_rate[of_page]
-        columns = *elements, self._signal_weight[of_page]
-        if rows.size > _FEW_ELEMENTS:
-            bounds.value[rows, rates], bounds.slope[rows, rates] = noisy_terms(*columns)
-        elif rows.size:
-            each = zip(*(column.tolist() for column in columns), strict=True)
-            terms = [element_terms(y, a, g, k, inf) for y, a, g, k in each]
-            bounds.value[rows, rates], bounds.slope[rows, rates] = np.array(terms).T
-        return bounds._replace(loose=bounds.loose[:, most:])
-
-    def _sum(self, bounds: _Bounds) -> None:
-        """Make what is found of pages tight, in the rows of which all that counts is known by rate."""
-        found, rows, slope = bounds.found, bounds.rows, bounds.slope
-        rates, weights = self._grid.rates, self._weights[rows]
-        slope *= rates
-        found[0, rows], found[1, rows] = np.vecdot(weights, bounds.value), np.vecdot(weights, slope)
-        # ψ never falls, so that after d seconds w α exp(-α ι) ψ(ι) is at least 1 - α d times what it was.
-        slope *= rates
-        found[3, rows] = np.vecdot(weights, slope)
 
     def terms(self, now: float) -> FloatArray:
         """Return crawl values, slopes, bounds on the slopes' slopes, and how fast the slopes may fall; shape (4, n)."""

@@ -6,7 +6,6 @@ import os
 import shutil
 import subprocess
 import sys
-from dataclasses import replace
 from pathlib import Path
 from random import Random
 
@@ -16,7 +15,6 @@ import pytest
 from crawlsched.collection.collection import Collection, FoundPage
 from crawlsched.columns.array_file import read_arrays, read_facts, write_arrays
 from crawlsched.planner import plan
-from crawlsched.planner.parameters.co_changes import CoChanges, HostCoChanges
 from crawlsched.planner.parameters.in_force import SLICE
 from crawlsched.settings import Settings
 from crawlsched.store import Batch, Source, Store
@@ -402,23 +400,6 @@ def test_the_first_plan_goes_on_being_adopted_where_the_crawl_ended(tmp_path):
         collection.store.close()
     assert found[0] == found[1]
     assert found[0][0] == SLICE
-
-
-def test_pages_are_filed_anew_where_co_changes_were_found_before_the_first_plan(tmp_path):
-    """Nothing keeps these for the next crawl, so where pages stood with them says nothing."""
-    collection = opened(tmp_path, START)
-    urls = [f"http://h.example/{n}" for n in range(N)]
-    collection.add_pages([FoundPage(url, fingerprint(url), "h.example") for url in urls], START)
-    crawl(collection, START, 2_000)
-    of_host = HostCoChanges(START, START + 1_000, np.array([START + 500]), np.array([1.1]))
-    planner = collection.planner
-    planner.in_force.put(replace(planner.in_force.newest, co_changes=CoChanges({0: of_host})))
-    crawl(collection, START + 1_000, 3)  # too few visits for a search that would find there were none
-    collection.close(START + 1_010)
-    assert read_facts(snapshot_in(tmp_path))["planner"]["n_filed"] == 0
-    used, first, second = picks_with_and_without(tmp_path, START + 1_020)
-    assert used == ""
-    assert [pick[:2] for pick in first] == [pick[:2] for pick in second]
 
 
 KILLED = """

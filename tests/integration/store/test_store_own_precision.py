@@ -75,5 +75,5 @@ def test_pages_of_a_store_from_before_have_no_evidence_of_their_own(database_url
     planner = reloaded(store, 20 / HOUR, NOW)
     store.close()
     assert planner.own_precision.roots.size == 0
-    weights, strengths = planner.in_force.parameters.signal_weights, planner.in_force.parameters.signal_strengths
-    assert planner.announcements.precision_one(0) == (weights[0], strengths[0])
+    source_quality = planner.announcements.source_quality_one(0, planner.pages.source.item(0))
+    assert source_quality[0] == planner.in_force.parameters.signal_weights[0]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-from dataclasses import replace
 
 import numpy as np
 from hypothesis import HealthCheck, settings
@@ -20,8 +19,7 @@ from crawlsched.frontier.timers import timing_wheel
 from crawlsched.pages import FREE
 from crawlsched.pages.intervals import Limits
 from crawlsched.planner import Planner, plan
-from crawlsched.planner.parameters.co_changes import CoChanges, HostCoChanges
-from crawlsched.planner.values import posterior_values, signalled
+from crawlsched.planner.values import posterior_values
 
 N_HOSTS = 4
 N_SOURCES = 2
@@ -232,12 +230,10 @@ class Histories(RuleBasedStateMachine):
         self.planner.adopt(plan(self.planner.snapshot(), self.planner.bandwidth, observations), self.now)
 
     @precondition(lambda self: self.crawl_value == "posterior")
-    @rule(host=st.integers(0, N_HOSTS - 1), seconds=st.sampled_from([0.0, 5.0, 300.0]), evidence=st.floats(0.01, 3.0))
-    def co_change(self, host: int, seconds: float, evidence: float) -> None:
-        # As the watch over its visits puts it in force once it is found.
-        edit = HostCoChanges(0.0, self.now, np.array([self.now - seconds]), np.array([evidence]))
-        found = self.planner.in_force.newest.co_changes.with_host(host, edit)
-        self.planner.in_force.put(replace(self.planner.in_force.newest, co_changes=CoChanges(found.hosts)))
+    @rule(worth=st.sampled_from([0.0, 0.5, 0.98]))
+    def believe_neighbours(self, worth: float) -> None:
+        # As the contest does once visits have shown it.
+        self.planner.neighbours.contest.best[:] = worth
 
     @rule(bandwidth=st.sampled_from([0.5, 5.0]))
     def set_bandwidth(self, bandwidth: float) -> None:
@@ -278,7 +274,6 @@ class SmallLimits(Histories):
         (placement, "_LEAST_RUN", 4),
         (crowded_levels, "_CROWD", 2),
         (posterior_values, "_PORTION", 3),
-        (signalled, "_SHARPENED", 1),
         (evaluation, "_PUT", 2),
         (evaluation_queue, "SOON", 1),
         (deadlines, "_MANY_OVERDUE", 1),

@@ -22,8 +22,8 @@ from tests.unit.frontier.test_frontier_crowds import crowded, pick_the_best
 
 pytestmark = pytest.mark.statistics
 
-# At least so many make a look; more, where many terms are to be summed.
-PARTS = 6
+# At least so many make a look.
+PARTS = 4
 
 
 @pytest.fixture(autouse=True)

@@ -7,7 +7,7 @@ import pytest
 
 from crawlsched.crawl_value import use_compiled
 from crawlsched.pages import LIVE, Pages
-from crawlsched.planner import Plan, Planner, plan, plan_in_force, planner_arrays, planner_facts, restore_planner
+from crawlsched.planner import Plan, Planner, plan, planner_arrays, planner_facts, restore_planner
 from crawlsched.planner.evidence.neighbours import CHANGED, STRENGTH, UNCHANGED, Neighbours
 from crawlsched.simulation import History, replay
 from tests.hosts import never_rests
@@ -126,13 +126,13 @@ def test_worth_is_the_maximum_of_the_likelihood() -> None:
     neighbours, likelihood = Neighbours(Pages()), np.zeros((8, 12))
     worth = np.array([0.0, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.65, 0.8, 0.9, 0.98])
     more_often = np.array([0.0, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4])
-    for _ in range(640):
+    for _ in range(1280):
         fresh, strength = rng.uniform(0.5, 1.0), rng.uniform()
         changed = bool(rng.random() > fresh * 0.9 * (1 - 0.4 * strength))
         neighbours.contest.foretold(3, strength, fresh, changed)
         unchanged = fresh * (1 - more_often[:, None]) * (1 - worth * strength)
         likelihood += np.log(1 - unchanged if changed else unchanged)
-    likelihood[:, 1:] -= 3.0
+    likelihood[:, 1:] -= 10.0
     best = np.unravel_index(likelihood.argmax(), likelihood.shape)
     assert neighbours.contest.best[3] == worth[best[1]] in (0.3, 0.4, 0.5)
     assert not np.delete(neighbours.contest.best, 3).any()
@@ -238,7 +238,7 @@ def test_a_restart_remembers_what_neighbours_are_worth_and_what_they_said() -> N
     pages = np.arange(48)
     evidence = planner.neighbours.evidence(pages)
     assert evidence.any()
-    data = json.loads(json.dumps(plan_in_force(planner).to_dict()))
+    data = json.loads(json.dumps(planner.plan.to_dict()))
     restored, read = Planner(0.01), Planner(0.01)
     for again in (restored, read):
         again.adopt(Plan.from_dict(data), 0.0)

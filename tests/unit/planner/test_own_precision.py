@@ -7,9 +7,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from crawlsched.estimators.page_precision import expected_evidence, expected_evidences, fit_strength, judged, log_gamma
+from crawlsched.estimators.page_precision import expected_evidence, expected_evidences, judged
 from crawlsched.pages import Pages
-from crawlsched.planner import Planner, explain, plan
+from crawlsched.planner import Planner, explain
 from crawlsched.planner.evidence.page_precision import COLUMNS, OwnPrecision
 from tests.hosts import never_rests
 
@@ -70,23 +70,6 @@ def test_every_visit_leaves_numbers_that_can_go_on(
     assert expected_evidence(*after, n_signals) >= 0
 
 
-def test_the_logarithm_of_the_gamma_function_is_right_up_to_its_constant() -> None:
-    """Against factorials, and by Γ(x + 1) = x Γ(x)."""
-    x = np.geomspace(1e-6, 1e5, 60)
-    assert log_gamma(x + 1) - log_gamma(x) == pytest.approx(np.log(x), abs=1e-6)
-    factorials = np.log(np.cumprod(np.arange(1.0, 20.0)))
-    assert log_gamma(np.arange(2.0, 21.0)) - log_gamma(np.array(1.0)) == pytest.approx(factorials, abs=1e-6)
-
-
-@pytest.mark.parametrize(("strength", "low", "high"), [(1.0, 0.5, 2.0), (10.0, 6.0, 18.0), (np.inf, 60.0, 512.0)])
-def test_the_spread_between_pages_decides_how_much_the_source_counts(strength: float, low: float, high: float) -> None:
-    """The strength is found again; for pages that are all alike it is so great that the source decides."""
-    rng = np.random.default_rng(1)
-    precision = np.full(300, 0.3) if strength == np.inf else rng.beta(0.3 * strength, 0.7 * strength, 300)
-    true = rng.binomial(40, precision)
-    assert low <= fit_strength(true, 40 - true, 0.3) <= high
-
-
 def visited(planner: Planner, page: int, now: float, changed: bool, announced: bool = True) -> None:
     """Let a page be visited and found changed or not, after an announcement or without."""
     if announced:
@@ -126,26 +109,6 @@ def test_pages_of_one_source_are_told_apart() -> None:
     fresh = [explain(planner, page, 50_001.0).expected_freshness for page in (0, 1)]
     assert fresh[0] < 0.3
     assert fresh[1] > 0.7
-
-
-def test_a_plan_learns_how_much_pages_of_a_source_differ() -> None:
-    """It counts for little beside a page's own evidence where they differ, for much where they are alike."""
-    rng = np.random.default_rng(4)
-
-    def planned(precision: np.ndarray) -> float:
-        planner = Planner(1.0)
-        rows = planner.add(0, 0.0, n=precision.size)
-        planner.load({"page": rows, "state": np.full(rows.size, 2), "crawled_at": np.zeros(rows.size)}, None, 0.0)
-        planner.covered(rows, 0, 0.0)
-        for visit in range(1, 21):
-            for page in rows.tolist():
-                visited(planner, page, 100.0 * visit + page, bool(rng.random() < precision[page]))
-        made = plan(planner.snapshot(), 1.0)
-        planner.adopt(made, 3000.0)
-        return float(made.signal_strengths[0])
-
-    assert planned(np.tile([0.05, 0.95], 20)) < 3.0
-    assert planned(np.full(40, 0.5)) > 12.0
 
 
 def test_without_announcements_nothing_is_kept() -> None:
@@ -232,11 +195,11 @@ def test_however_long_a_page_was_wrong_it_is_believed_again_after_as_many_visits
     for n_useless in (200, 10_000):
         own, half = OwnPrecision(Pages()), float(np.log(2.0))
         for _ in range(n_useless):
-            own.learn(0, (half, 4.0), n_signals=1.0, known=0.0, fresh=1.0)
-        assert own.weight_one(0, half, 4.0) < 0.02
+            own.learn(0, half, n_signals=1.0, known=0.0, fresh=1.0)
+        assert own.weight_one(0, half) < 0.02
         visits = 0
-        while -np.expm1(-own.weight_one(0, half, 4.0)) < 0.5:
-            own.learn(0, (half, 4.0), n_signals=1.0, known=1.0, fresh=-1.0)
+        while -np.expm1(-own.weight_one(0, half)) < 0.5:
+            own.learn(0, half, n_signals=1.0, known=1.0, fresh=-1.0)
             visits += 1
         needed.append(visits)
     assert needed[0] == pytest.approx(needed[1], abs=2)
@@ -282,8 +245,8 @@ def test_each_source_of_a_page_is_judged_by_itself() -> None:
     assert found[0, 1] > 0.8
 
 
-def test_what_visits_found_of_a_second_source_is_stored_and_learned_from() -> None:
-    """Its rows come back as they were, and the plan learns from them how much its pages differ."""
+def test_what_visits_found_of_a_second_source_is_stored() -> None:
+    """Its rows come back as they were, and go with their page."""
     planner = Planner(1.0)
     planner.add(0, 0.0, n=12)
     for page in range(12):
@@ -307,8 +270,6 @@ def test_what_visits_found_of_a_second_source_is_stored_and_learned_from() -> No
     again.covered(np.arange(12), 0, 0.0)
     again.load_further([(page, source, *row) for (page, source), row in rows.items()], 20_000.0)
     assert again.further.stored(np.arange(12)) == rows
-    snapshot = planner.snapshot()
-    assert plan(snapshot, 1.0).signal_strengths[1] < 2.0
     planner.remove([0])
     planner.add(0, 20_000.0)
     assert not any(page == 0 for page, _ in planner.further.stored(np.arange(12)))

@@ -2,6 +2,7 @@
 
 from collections import deque
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -14,13 +15,12 @@ from crawlsched.frontier import PageValues
 from crawlsched.pages import Pages
 from crawlsched.planner import DEFAULT_GRID, Planner
 from crawlsched.planner.evidence.announcements import Announcements
-from crawlsched.planner.evidence.co_changes import CoChangeHint
 from crawlsched.planner.evidence.further_sources import FurtherSources
-from crawlsched.planner.evidence.neighbours import Neighbours
+from crawlsched.planner.evidence.neighbours import EVIDENCE, Neighbours
 from crawlsched.planner.evidence.page_precision import COLUMNS, OwnPrecision
-from crawlsched.planner.parameters.co_changes import CoChanges, HostCoChanges
 from crawlsched.planner.parameters.in_force import InForce
 from crawlsched.planner.parameters.parameters import Parameters
+from crawlsched.planner.parameters.signal_groups import WHOLE_SITE, SignalGroup, SignalGroups
 from crawlsched.planner.values.compiled_batch import GatheredValues
 from crawlsched.planner.values.plug_in_values import KnownRates, PointValues
 from crawlsched.planner.values.posterior_values import PosteriorValues
@@ -56,14 +56,13 @@ def collection(seed: int, n: int = 60) -> tuple[PosteriorValues, np.ndarray]:
         pages.host[rows[pages.host[rows] == 2]] = pages.source[rows[pages.source[rows] == 2]] = 70_002
     priors = rng.dirichlet(np.ones(32), 3)
     weights, rates = np.array([1.0, 0.2, 0.0]), np.array([1e-4, 1e-3, 1e-3])
-    edits = HostCoChanges(NOW - 1e7, NOW, np.array([NOW - 1e4, NOW - 1e2]), np.array([0.7, 0.4]))
-    together = CoChanges({1: edits})
-    known = priors, np.array([1, 2, 0]), weights, rates, DEFAULT_GRID, 86_400.0, together
-    parameters = Parameters(*known)
+    parameters = Parameters(priors, np.array([1, 2, 0]), weights, rates, DEFAULT_GRID, 86_400.0)
     in_force = InForce(parameters, pages, deque(), lambda *_: None)
     announcements = Announcements(pages, in_force, FurtherSources(pages), OwnPrecision(pages))
-    around = Neighbours(pages), CoChangeHint(pages, in_force, deque(), DEFAULT_GRID.item(0))
-    return PosteriorValues(pages, posterior, in_force, announcements, around), rows
+    neighbours, heard = Neighbours(pages), np.zeros((n, 4), np.uint8)
+    heard[live[pages.host[live] == 1], EVIDENCE] = 45
+    neighbours.restore(heard)
+    return PosteriorValues(pages, posterior, in_force, announcements, (neighbours,)), rows
 
 
 @given(weights_of_rates, elapsed_times, importances)
@@ -114,6 +113,8 @@ def test_no_page_is_worth_more_soon_after_its_crawl_than_can_be_said_without_its
         for until in (NOW - 1e5, NOW, NOW + 1e3):
             assert value.at(until) <= asked.soon_at_most(page, until)
     values._pages.crawled_at[rows], values._pages.n_signals[rows] = NOW, 0
+    for hint in values._around:
+        hint.free(rows)
     assert max(asked.soon_at_most(page, NOW) for page in rows.tolist()) == 0.0
 
 
@@ -127,9 +128,9 @@ def test_one_page_has_the_same_signals_alone_as_among_others(seed: int) -> None:
     values._pages.n_signals[rows[::5]] = rng.integers(0, 1000, rows[::5].size)
     judged = {name: rng.exponential(5.0, rows.size) * (rng.random(rows.size) < 0.5) for name in COLUMNS}
     values.announcements._own.load(rows, judged)
-    rates, weights = values.announcements.signals(rows)
+    rates, weights, heard = values.announcements.known(rows)
     assert [values.announcements.signals_one(page) for page in rows.tolist()] == list(zip(rates, weights, strict=True))
-    assert [values.announcements.heard_one(page) for page in rows.tolist()] == values.announcements.heard(rows).tolist()
+    assert [values.announcements.heard_one(page) for page in rows.tolist()] == heard.tolist()
 
 
 @pytest.fixture
@@ -207,7 +208,6 @@ def assert_bounds_hold(values: PosteriorValues, rows: np.ndarray, ahead: float) 
         assert (many.at(NOW + since) <= value + since * (slope + since * curve)).all()
     if not isinstance(many, GatheredValues):
         assert_near_parabolas(many, ahead)
-    assert_bounds_hold_below(many, float(np.median(many.at(NOW))), ahead)
     for page in rows.tolist()[:20]:
         one = values.one(page)
         value, slope, curve = one.parabola(NOW, NOW + ahead)
@@ -215,27 +215,6 @@ def assert_bounds_hold(values: PosteriorValues, rows: np.ndarray, ahead: float) 
         assert (slope == curve == 0.0) or not one.steady
         for rough in (False, True):
             assert one.at(NOW + ahead) <= one.bound(NOW + ahead, rough)
-
-
-def assert_bounds_hold_below(many: PageValues, above: float, ahead: float) -> None:
-    """Raise `AssertionError` if rough parabolas do not hold, or are not the others where they come up to `above`."""
-    exact, by = many.parabolas(NOW, NOW + ahead), 0.5 * ahead
-    rough = many.parabolas(NOW, NOW + ahead, above, NOW + by)
-    ends = rough[0] + by * (rough[1] + by * rough[2])
-    assert rough[:, ends > above * (1 + 1e-8)] == pytest.approx(exact[:, ends > above * (1 + 1e-8)], rel=3e-10)
-    rough = many.parabolas(NOW, NOW + ahead, above)
-    ends = rough[0] + ahead * (rough[1] + ahead * rough[2])
-    assert rough[:, ends > above * (1 + 1e-8)] == pytest.approx(exact[:, ends > above * (1 + 1e-8)], rel=3e-10)
-    assert rough[2] == pytest.approx(exact[2], rel=1e-9)
-    for share in (0.0, 0.1, 0.5, 0.9, 1.0):
-        since = (NOW + share * ahead) - NOW
-        values, parabolas = many.at(NOW + since), rough[0] + since * (rough[1] + since * rough[2])
-        assert (values <= parabolas).all()
-        shortfalls = many.shortfalls(np.arange(values.size))
-        if shortfalls is not None:
-            gap, growing = shortfalls
-            known = np.isfinite(growing)
-            assert (values[known] + gap[known] + growing[known] * since * since >= parabolas[known]).all()
 
 
 def assert_near_parabolas(many: PageValues, ahead: float) -> None:
@@ -248,20 +227,6 @@ def assert_near_parabolas(many: PageValues, ahead: float) -> None:
         since = (NOW + share * ahead) - NOW
         assert (many.at(NOW + since) >= value + since * (slope + since * curve) - (gap + growing * since * since)).all()
     assert (gap <= 1e-9 * (value + slope * ahead) + 1e-12 * NOW).all()
-
-
-@given(st.integers(0, 10_000), st.sampled_from(list(RULES)), st.floats(-2, 6).map(lambda x: 10.0**x))
-@settings(max_examples=40, deadline=None)
-def test_no_value_by_a_rule_is_further_below_its_parabola_than_is_said(seed: int, rule: str, ahead: float) -> None:
-    """Nor above it: what shows without another look which page is the best."""
-    values, rows = collection(seed)
-    planner, rng = Planner(1.0), np.random.default_rng(seed)
-    planner.known.known_rates = KnownRates(RULES[rule])
-    rates = rng.lognormal(-5, 3, rows.size), rng.choice([0, 0.5, 1], rows.size), rng.lognormal(-5, 3, rows.size)
-    planner.known.known_rates.set(rows, *rates)
-    many = PointValues(values._pages, values, rule, planner.known).many(rows)
-    assert many.shortfalls(np.arange(rows.size)) is None  # before there are any parabolas
-    assert_near_parabolas(many, ahead)
 
 
 @given(st.integers(0, 10_000), st.floats(0.0, 3.0), st.floats(0.0, 300.0))
@@ -294,6 +259,36 @@ def assert_not_late(values: PosteriorValues, rows: np.ndarray, decades: float, l
         just_before = max(min(time, NOW + 1e12) * (1 - 1e-15), after)
         assert many.one(row).at(just_before) <= levels[row] * (1 + 1e-9)
         assert values.one(rows[row]).crossing(levels[row], NOW) >= NOW
+
+
+@given(seed=st.integers(0, 10_000))
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_compiled_code_knows_the_same_of_announcements(compiled, seed: int) -> None:
+    """Rates, weights and evidence by source, site and part, by old and new parameters, and by own precision."""
+    values, rows = collection(seed)
+    rng = np.random.default_rng(seed)
+    pages = values._pages
+    pages.part[rows] = rng.integers(0, 3, rows.size)
+    pages.n_signals_total[rows[::7]] = 0
+    pages.n_signals[rows[::5]] = rng.integers(0, 1000, rows[::5].size)
+    values.announcements._own.load(
+        rows[:50], {name: rng.exponential(5.0, 50) * (rng.random(50) < 0.5) for name in COLUMNS}
+    )
+    fine = [
+        SignalGroup(0, 1, 2, 0.4, 1e-5, 9),
+        SignalGroup(0, 1, WHOLE_SITE, 0.0, 1e-3, 9),
+        SignalGroup(1, 0, 1, 2.0, 0.0, 9),
+    ]
+    values.in_force.begin(replace(values.in_force.parameters, signal_groups=SignalGroups(fine)))
+    values.in_force.adopt_below(30)
+    values.announcements._further.cover(rows[:4], 2, NOW - 10.0)
+    compiled(True)
+    rates, weights, heard = values.announcements.known(rows)
+    found = values.announcements.gathered(rows)
+    np.testing.assert_allclose(found[0], rates, rtol=1e-14)
+    np.testing.assert_allclose(found[1], weights, rtol=1e-13)
+    np.testing.assert_allclose(found[2], weights * heard, rtol=1e-12)
+    assert found.any(axis=1).all()
 
 
 @given(weights_of_rates, elapsed_times, importances, st.floats(1e-3, 0.999))
