@@ -55,31 +55,27 @@ class SharedTexts:
     def saw(self, page: int, trace: Sequence[int], blocks: PageBlocks) -> None:
         """A page is seen for the first time."""
         seen = {self._key(entry) for entry in trace}
-        self._counts.update(seen)
-        self._pages.update({key >> _TEXT_BITS for key in seen})
+        self._count(seen, set())
         for key, path in blocks.path_of.items():
             if self._is_sampled(path, blocks) and key in blocks.texts:
                 self._sample(page, path & _TEXT_MASK, blocks.texts[key])
-        if len(self._counts) > _MOST_COUNTS:
-            self._counts = Counter({key: n for key, n in self._counts.items() if n > 1})
         self.n_learned += 1
 
     def changed(self, page: int, given: Sequence[int], trace: Sequence[int], blocks: PageBlocks) -> None:
         """A page that was known says something else."""
         before, now = {self._key(entry) for entry in given}, {self._key(entry) for entry in trace}
-        for key in before - now:
-            self._counts[key] = max(self._counts[key] - 1, 0)
-        self._counts.update(now - before)
-        places_before, places = ({key >> _TEXT_BITS for key in keys} for keys in (before, now))
-        for place in places_before - places:
-            self._pages[place] = max(self._pages[place] - 1, 0)
-        self._pages.update(places - places_before)
         new = now - before
+        self._count(now, before)
         for key, path in blocks.path_of.items():
             text = blocks.texts.get(key)
             if text and (path & _TEXT_MASK) << _TEXT_BITS | text_of(text) in new and self._is_sampled(path, blocks):
                 self._sample(page, path & _TEXT_MASK, text)
         self.n_learned += 1
+
+    def _count(self, now: set[int], before: set[int]) -> None:
+        """Count what a page says and has places for, and no longer what it did before."""
+        _count(self._counts, now, before)
+        _count(self._pages, *({key >> _TEXT_BITS for key in keys} for keys in (now, before)))
 
     def look_at(self, blocks: PageBlocks, trace: Sequence[int], found: Iterable[Difference]) -> None:
         """Take over where blocks stand that no page had before, and what a menu has twice."""
@@ -90,6 +86,8 @@ class SharedTexts:
             elif one.kind == Kind.REMOVED:
                 says = says or {self._key(entry) for entry in trace}
                 if one.place << _TEXT_BITS | one.old in says:
+                    if len(self._repeated) >= _MOST_WAYS:
+                        self._repeated.clear()
                     self._repeated.add((one.place, one.old))
 
     def seen_again(self, page: int, trace: Sequence[int], found: Iterable[Difference]) -> None:
@@ -268,6 +266,20 @@ class SharedTexts:
             made._without[place, old, new] = without
         made._word_edits = {(tuple(old), tuple(new)): pages for old, new, pages in data["word_edits"]}
         return made
+
+
+def _count(counts: Counter[int], now: set[int], before: set[int]) -> None:
+    """Count what is new once more, and what is gone once less; what nobody says any more is forgotten."""
+    counts.update(now - before)
+    for key in before - now:
+        if counts[key] > 1:
+            counts[key] -= 1
+        else:
+            counts.pop(key, None)
+    if len(counts) > _MOST_COUNTS:
+        most = counts.most_common(_MOST_COUNTS // 2)
+        counts.clear()
+        counts.update(dict(most))
 
 
 def _replaced(before: _Words, after: _Words) -> Iterator[tuple[_Words, _Words]]:

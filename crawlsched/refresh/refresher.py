@@ -770,6 +770,7 @@ class Refresher:
         for name, step in (
             ("the flush", lambda: self.collection.flush(now)),
             ("what follows on work in the other thread", self.collection.aside.collect),
+            ("which first visits have ended", self._delivering.look_at_ended),
             ("reading ahead", lambda: self.collection.read_ahead(now)),
         ):
             self.guard.run(name, step)

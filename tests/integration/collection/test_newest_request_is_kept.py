@@ -18,6 +18,7 @@ from crawlsched.refresh.pings import known_pages
 from crawlsched.refresh.refresher import Refresher
 from crawlsched.refresh.requested import Admitted, Asked
 from crawlsched.settings import Settings
+from crawlsched.store import Outcome
 from crawlsched.visits.calls import Call
 
 URL = "http://a.example/page"
@@ -204,4 +205,22 @@ def test_what_is_owed_is_given_once(opened: Open) -> None:
     assert owing.of(page, 1_000.0 + 86_400.0) == UNTRACKED
     refresher.planner.pages.crawled_at[page] = 999.0  # in an earlier run
     assert owing.of(page, 1_000.0) == UNTRACKED
+    _close(refresher)
+
+
+def test_pages_whose_visits_have_ended_are_not_remembered(opened: Open) -> None:
+    """Nobody asks a crawl that goes on for ever whether it is quiet: it forgets by itself what that would need."""
+    refresher = opened()
+    for number in range(20):
+        _ask(refresher, url=f"{URL}/{number}")
+    n_visits = 0
+    for slot in range(400):
+        now = 1_000.0 + 10_000.0 * slot
+        found = refresher.next_page(now, lambda host, now: now)
+        if found is not None:  # what fails is left alone for ever longer
+            refresher.resolve(found[0], Outcome.DROPPED, now)
+            n_visits += 1
+        refresher.flush(now)
+    assert n_visits > 60
+    assert len(refresher._delivering.ended_pages) <= 1
     _close(refresher)

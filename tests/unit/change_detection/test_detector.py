@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from random import Random
 
 import pytest
@@ -299,3 +300,25 @@ def test_pages_that_are_edited_every_few_seconds_are_no_noise(seed: int) -> None
             if is_fast and rng.random() < 0.3:
                 site.detector.learn_at_once(first, shop(number, later), given, 0.0)
     assert hidden <= 3
+
+
+def things_in(thing: object) -> int:
+    """Count all that hangs on an object: what is in its attributes, dictionaries, lists, sets and tuples."""
+    if isinstance(thing, dict):
+        return len(thing) + sum(things_in(part) for pair in thing.items() for part in pair)
+    if isinstance(thing, (list, tuple, set, frozenset, deque)):
+        return len(thing) + sum(map(things_in, thing))
+    slots = {name: getattr(thing, name, None) for name in getattr(type(thing), "__slots__", ())}
+    return things_in({**slots, **getattr(thing, "__dict__", {})}) if slots or hasattr(thing, "__dict__") else 0
+
+
+def test_what_is_learned_of_a_site_does_not_grow_with_its_edits() -> None:
+    """Pages that say something new at every visit, for ever, teach no more than the last of it."""
+    site, rng, sizes = Site(), Random(1), []
+    for visit in range(16 * 600):
+        news = " ".join(rng.choices(WORDS, k=8)) + f" {rng.randrange(10**9)}"
+        menu = f"<p class=menu>{rng.choice(WORDS)} {rng.randrange(10**6)}</p>" * rng.randrange(3)
+        site.visit(page(visit % 16, news, more=f"<p>{rng.choice(WORDS)}</p>", foot=menu), now=float(visit))
+        if visit % 2_400 == 2_399:
+            sizes.append(things_in([site.detector.noise, site.detector.shared]))
+    assert sizes[-1] <= 1.1 * sizes[0], sizes
