@@ -34,6 +34,13 @@ from tests.benchmarks.frontier_collection import learned_rows
 from tests.benchmarks.ratios import keep
 
 _BODY = b"<html><body><p>" + b"some text of a page " * 100 + b"</p></body></html>"
+# Paths that begin so are answered with a page of 100 KB, as real ones are marked up.
+_LARGE = b"/large/"
+_LARGE_BODY = b"<html><body>%b</body></html>" % b"".join(
+    b'<div class="entry" id="e%d"><h3><a href="/%d">Title %d</a></h3><p>%b</p></div>'
+    % (n, n, n, b"some more text " * 12)
+    for n in range(400)
+)
 _SITEMAP_ENTRIES = 50_000
 _LARGE_RATE = 200.0
 # Further pages are copies of the first ones: SQLite makes these thirty times as fast.
@@ -127,7 +134,8 @@ class Bench(scrapy.Spider):
     async def start(self):
         for number in range(int(self.n)):
             host = 1 + number % 20
-            yield scrapy.Request(f"http://127.0.0.{host}:{self.port}/{number}", dont_filter=self.refetch == "yes")
+            url = f"http://127.0.0.{host}:{self.port}/{getattr(self, 'folder', '')}{number}"
+            yield scrapy.Request(url, dont_filter=self.refetch == "yes")
 
     def parse(self, response):
         pass
@@ -150,7 +158,8 @@ class _Server(asyncio.Protocol):
             _Server.asked_for_sitemap += 1
         else:
             # Pages of one host that are all the same would be taken for what it serves in the place of pages.
-            body = data.split(b" ", 2)[1] + body
+            path = data.split(b" ", 2)[1]
+            body = path + (_LARGE_BODY if path.startswith(_LARGE) else body)
         head = b"HTTP/1.1 200 OK\r\nContent-Type: %b\r\nContent-Length: %d\r\n\r\n" % (kind, len(body))
         self._transport.write(head + body)  # type: ignore[attr-defined]
 
@@ -408,6 +417,30 @@ def parts(seconds: int) -> None:
         print(f"{'Scrapy, and whatever it calls':44} {scrapys:6.3f}")
 
 
+def bodies(seconds: int) -> None:
+    """Requests a second of large pages with R above the ceiling, judged by their text, and who is busy meanwhile."""
+    print(f"\nPages of {len(_LARGE_BODY) // 1000} kB with R above the ceiling")
+    limits = {"CONCURRENT_REQUESTS": 160, "CLOSESPIDER_TIMEOUT": seconds}
+    for kind in ("plain", "ours"):
+        with _server() as port, tempfile.TemporaryDirectory() as name:
+            ours = _ours(Path(name), "5000/s", seconds, CRAWLSCHED_FINGERPRINT="visible_text")
+            arguments = {
+                "n": 1000 * seconds if kind == "plain" else 400,
+                "port": port,
+                "refetch": "no",
+                "folder": "large/",
+            }
+            settings = limits if kind == "plain" else {**ours, **limits}
+            record = _crawl(Path(name), arguments, settings, BENCH_PARTS="1")
+        took = record["times"][-1] - record["times"][0]
+        waiting = sum(n for part, n in record["parts"].items() if part.startswith("waits"))
+        threads = "".join(f", {name} {cpu / took:.0%}" for name, cpu in sorted(record["threads"].items()))
+        print(
+            f"{kind:6} {len(record['times']) / took:6.0f}/s   {record['cpu'] / took:.0%} of a core: the crawl's thread "
+            f"works {1 - waiting / sum(record['parts'].values()):.0%} of the time{threads}"
+        )
+
+
 def opening(n_pages: int) -> None:
     """Time and memory from the start of the process to the first dispatch, over stores of two sizes."""
     print("\nOpening a store")
@@ -459,7 +492,7 @@ def main() -> None:
     """Run all, but `large`, which takes half an hour and 10 GB of disk: ``--only large``."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=int, default=60)
-    parser.add_argument("--only", choices=["rate", "ceiling", "parts", "opening", "large"])
+    parser.add_argument("--only", choices=["rate", "ceiling", "parts", "bodies", "opening", "large"])
     parser.add_argument("--pages", type=int, default=10_000_000, help="for large")
     parser.add_argument("--folder", type=Path, help="for large: where the store stays for the next time")
     arguments, _ = parser.parse_known_args()
@@ -469,6 +502,8 @@ def main() -> None:
         ceiling(max(8, arguments.seconds // 4))
     if arguments.only in (None, "parts"):
         parts(max(8, arguments.seconds // 4))
+    if arguments.only in (None, "bodies"):
+        bodies(max(8, arguments.seconds // 4))
     if arguments.only in (None, "opening"):
         opening(1_000_000)
     if arguments.only == "large":
