@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from crawlsched.feed import Feed
@@ -10,6 +11,7 @@ from crawlsched.web.chart import Line, chart, spark
 from crawlsched.web.html import Html, tag
 from crawlsched.web.views.changes import change_line
 from crawlsched.web.views.context import Context, card, empty, section
+from crawlsched.web.views.sources import trust_bar
 from crawlsched.web.vitals import Vitals, checks, vitals
 
 __all__ = ["overview"]
@@ -17,6 +19,7 @@ __all__ = ["overview"]
 _SPANS = {"1h": 3600.0, "24h": 86_400.0, "7d": 7 * 86_400.0, "90d": 90 * 86_400.0}
 _MOST_POINTS = 360
 _NEWEST = 12
+_SHOWN_SOURCES = 6
 # Between two samples of one crawl; and the least time in which counts say what they come to in an hour.
 _LONGEST_GAP, _SHORTEST = 300.0, 30.0
 
@@ -35,7 +38,14 @@ def overview(context: Context) -> Html:
         tag(
             "div",
             tag("div", _freshness(rows, span), _budget(rows), _work(rows), class_="wide-column"),
-            tag("div", _changes(context), _resting(context, seen), _withheld(seen), class_="side-column"),
+            tag(
+                "div",
+                _changes(context),
+                _sources(context),
+                _resting(context, seen),
+                _withheld(seen),
+                class_="side-column",
+            ),
             class_="columns",
         ),
     )
@@ -181,6 +191,29 @@ def _changes(context: Context) -> Html:
     )
     lines = [change_line(change, context.now) for change in changes]
     return section("Newest changes", tag("ul", *lines, class_="lines") if lines else empty("None yet."), more=links)
+
+
+def _sources(context: Context) -> Html | None:
+    """Show the sources that are believed most, as the newest plan has learned them: to fit them anew takes seconds."""
+    from crawlsched.planner import Plan
+
+    stored = context.store.newest_plan()
+    if stored is None:
+        return None
+    plan = Plan.from_dict(stored.data)
+    weights, intervals = plan.signal_weights.tolist()[:-1], plan.precision_intervals.tolist()
+    known = [
+        (weights[source.source], intervals[source.source], source)
+        for source in context.store.sources()
+        if source.source < len(weights) and intervals[source.source] != [0.0, 1.0]
+    ]
+    known.sort(key=lambda one: one[0], reverse=True)
+    lines = [
+        tag("li", tag("b", source.kind), f" {source.url} ", trust_bar(-math.expm1(-weight), interval))
+        for weight, interval, source in known[:_SHOWN_SOURCES]
+    ]
+    more = tag("nav", tag("a", f"all {words.number(len(known))}", href="sources"), class_="choice")
+    return section("Sources, most believed", tag("ul", *lines, class_="lines"), more=more) if lines else None
 
 
 def _resting(context: Context, seen: Vitals) -> Html | None:

@@ -8,7 +8,7 @@ from crawlsched.web import words
 from crawlsched.web.html import Html, Node, link_to, tag
 from crawlsched.web.views.context import Context, empty, section, table
 
-__all__ = ["sources"]
+__all__ = ["sources", "trust_bar"]
 
 _SHOWN = 200
 
@@ -20,8 +20,8 @@ def sources(context: Context) -> Html:
     rows: list[list[Node]] = [
         [
             [tag("span", source["kind"], class_="badge"), " ", link_to(source["url"])],
-            _bar(source["precision"], source["precision_interval"]),
-            _bar(source["recall"], source["recall_interval"]),
+            trust_bar(source["precision"], source["precision_interval"]),
+            trust_bar(source["recall"], source["recall_interval"]),
             f"{source['true']:,}/{source['heard']:,}",
             words.duration(source["median_delay"]),
             words.moment(source["polled_at"], now),
@@ -37,7 +37,8 @@ def sources(context: Context) -> Html:
     return tag("main", section("Sources of announcements", tag("p", told, class_="faint"), table(headings, rows)))
 
 
-def _bar(share: float | None, interval: Any) -> Html:
+def trust_bar(share: float | None, interval: Any) -> Html:
+    """Return a share as a bar with its interval."""
     if share is None or interval is None:
         return tag("span", "not known yet", class_="faint")
     low, high = interval

@@ -10,9 +10,11 @@ from hashlib import sha1
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
 import pytest
 
 from crawlsched.content.kept_texts import packed
+from crawlsched.planner import Planner, plan
 from crawlsched.store import Batch, ChangeRow, Host, KeptText, NewPage, ObservationRow, Source, Store
 from tests import children
 
@@ -63,6 +65,11 @@ def fill(database: str) -> None:
     store.put_first_pages(
         [("changing", [0, 5, 7], [8.0, 3.0, 1.0]), ("uncertain", [7], [1.5]), ("oldest", [5], [now - 9e4])]
     )
+    planner = Planner(1.0)
+    planner.add(host=0, now=0.0)
+    heard = {"source": [0] * 40, "elapsed": [600.0] * 40, "n_signals": [1, 0] * 20, "changed": [1, 0] * 20}
+    told = {name: np.array(column) for name, column in heard.items()}
+    store.save_plan(plan(planner.snapshot(), 1.0, signal_observations=told).to_dict(), now)
     store.close()
 
 
