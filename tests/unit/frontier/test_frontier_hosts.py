@@ -76,9 +76,9 @@ def test_where_all_hosts_rest_no_page_goes_until_the_first_of_them_returns(compi
     assert sorted(frontier._ladders.of_host) == [0, 1, 2]
     looked_at, put = [], placement.Standing.look_at
 
-    def counted(self: placement.Standing, pages: np.ndarray, signals: object = None) -> object:
+    def counted(self: placement.Standing, pages: np.ndarray) -> object:
         looked_at.append(pages.size)
-        return put(self, pages, signals)
+        return put(self, pages)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(placement.Standing, "look_at", counted)
