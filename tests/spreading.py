@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 #: Folders whose tests start crawls, commands or sites and wait for them. A new test there counts without a word.
 CRAWLS = ("tests/acceptance/", "tests/integration/")
-#: Folders of integration whose tests need databases and no crawl; they share one PostgreSQL server.
+#: Folders of integration whose tests need databases and no crawl: they compute, and wait for no clock.
 DATABASES = ("tests/migrations/", "tests/integration/store/", "tests/integration/collection/")
 #: Folders whose tests measure over many seeded runs.
 STATISTICS = ("tests/papers/", "tests/unit/simulation/")
@@ -26,6 +26,7 @@ STATISTICS = ("tests/papers/", "tests/unit/simulation/")
 # What computes longest, so that it is not begun last.
 _LONG = (
     *STATISTICS,
+    *DATABASES,
     "tests/unit/planner/",
     "tests/unit/frontier/",
     "tests/unit/change_detection/test_kinds_of_change.py",
@@ -66,8 +67,7 @@ class SideBySide(LoadScopeScheduling):
     """Crawls in one half of the processes, a file at a time; in the other what computes, longest first."""
 
     def _split_scope(self, nodeid: str) -> str:
-        path = nodeid.partition("::")[0]
-        return "databases" if kind_of(path) == "databases" else path
+        return nodeid.partition("::")[0]
 
     def _assign_work_unit(self, node: WorkerController) -> None:
         wanted = takes_crawls(node.gateway.id)
@@ -75,7 +75,7 @@ class SideBySide(LoadScopeScheduling):
         super()._assign_work_unit(node)
 
     @staticmethod
-    def _rank(scope: str, crawls_wanted: bool) -> tuple[bool, bool]:
+    def _rank(path: str, crawls_wanted: bool) -> tuple[bool, bool]:
         """Rank what waits: first what is wanted; of what computes, what takes long. Equals keep their order."""
-        is_crawl = scope != "databases" and kind_of(scope) == "crawls"
-        return is_crawl is not crawls_wanted, scope != "databases" and not scope.startswith(_LONG)
+        is_crawl = kind_of(path) == "crawls"
+        return is_crawl is not crawls_wanted, not path.startswith(_LONG)
