@@ -102,6 +102,7 @@ _WORDS = (
     ("read-only transaction", "the database is read-only"),
     ("file is not a database", "the file is not a database"),
     ("malformed", "the database is damaged"),
+    ("string or blob too big", "the database is damaged"),
     ("unable to open database file", "the file cannot be opened"),
     ("password authentication failed", "the user or the password is wrong"),
     ("connection refused", "no server answers there"),
@@ -206,7 +207,7 @@ class Database:
 
     @contextmanager
     def explained(self, what: str) -> Iterator[None]:
-        """Turn the driver's failures into a `StoreError` of one sentence, except those that lie in a row.
+        """Turn the driver's failures into a `StoreError` of one sentence, except those that lie in a row to write.
 
         Parameters
         ----------
@@ -218,7 +219,7 @@ class Database:
         try:
             yield
         except (DBAPIError, sqlite3.Error, OSError) as error:
-            if is_row_error(error):
+            if what == "written" and is_row_error(error):
                 raise
             why = without_secrets(reason(error), *self._secrets())
             # The driver's own words may repeat what it was given, so they do not come along.
