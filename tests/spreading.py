@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 CRAWLS = ("tests/acceptance/", "tests/integration/")
 #: Folders of integration whose tests need databases and no crawl: they compute, and wait for no clock.
 DATABASES = ("tests/migrations/", "tests/integration/store/", "tests/integration/collection/")
-#: Folders whose tests measure over many seeded runs.
-STATISTICS = ("tests/papers/", "tests/unit/simulation/")
+#: Folders whose tests measure over many seeded runs, or try many inputs.
+STATISTICS = ("tests/papers/", "tests/unit/simulation/", "tests/fuzz/")
 
 # What computes longest, so that it is not begun last.
 _LONG = (

@@ -133,6 +133,7 @@ def picks_with_and_without(folder, now, **more):
     return used, first, second
 
 
+@pytest.mark.statistics
 @pytest.mark.parametrize("pause", [0.0, 30.0, 86_400.0])
 @pytest.mark.parametrize("longest", [None, "15m"])
 def test_the_same_pages_are_picked_with_a_snapshot_and_without(left, tmp_path, pause, longest):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from crawlsched.planner import Plan, Planner, explain
 from crawlsched.store import Store, schema
@@ -37,6 +38,7 @@ def simulated(database_url: str, days: float) -> Simulated:
     return crawl(Store.open(database_url, "simulated", upgrade=True), NOW, days=days)
 
 
+@pytest.mark.statistics
 def test_a_planner_that_begins_anew_knows_and_picks_the_same(database_url: str) -> None:
     """Every page is explained as before, and the next 300 slots go to the same pages."""
     made = simulated(database_url, 3.0)

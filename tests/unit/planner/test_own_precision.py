@@ -150,6 +150,7 @@ def test_what_is_known_is_kept_a_hundred_times_closer_than_it_is_known(counts: l
     assert own.roots.nbytes == 4 * own.roots.shape[0]
 
 
+@pytest.mark.statistics
 def test_announcements_of_long_ago_count_less() -> None:
     """A page whose announcements were true 400 times and are false from then on is not believed after 300 visits."""
     planner = Planner(1.0)
