@@ -21,6 +21,7 @@ from crawlsched.addon.downloadermiddlewares import RefreshMiddleware
 from crawlsched.addon.extensions import Refresh
 from crawlsched.addon.scheduler import Scheduler
 from crawlsched.addon.spidermiddlewares import DeliveryMiddleware
+from crawlsched.collection.heap import share_one_heap
 from crawlsched.collection.project import named_collection
 from crawlsched.exceptions import require_posix
 from crawlsched.settings import Settings, without_effect
@@ -76,6 +77,7 @@ class Addon:
             logger.warning("%s", sentence)
         if spider is not None and checked.collection is not None:
             named_collection(checked.collection, spider.name, vars(spider))
+        share_one_heap()
         self._install_scheduler(settings)
         settings.setdefault_in_component_priority_dict(
             "DOWNLOADER_MIDDLEWARES", RefreshMiddleware, _DOWNLOADER_MIDDLEWARE_ORDER

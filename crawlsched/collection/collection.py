@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 from crawlsched.change_signals import part_number
 from crawlsched.collection.credentials import Credentials, without_credentials
 from crawlsched.collection.facts_cache import FactsCache
+from crawlsched.collection.heap import give_memory_back
 from crawlsched.collection.hosts import Hosts
-from crawlsched.collection.loading import give_memory_back, load_pages, planner_for
+from crawlsched.collection.loading import load_pages, planner_for
 from crawlsched.collection.page_rules import PageRules
 from crawlsched.collection.request_templates import RequestDigest, RequestTemplate
 from crawlsched.collection.shard import Shard

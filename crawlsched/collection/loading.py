@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import logging
 from collections.abc import Iterator
 from typing import Any
@@ -16,19 +15,11 @@ from crawlsched.planner import Planner
 from crawlsched.settings import Settings
 from crawlsched.store import Store, sound_pages
 
-__all__ = ["give_memory_back", "load_pages", "planner_for"]
+__all__ = ["load_pages", "planner_for"]
 
 logger = logging.getLogger(__name__)
 
 _LOADED_AT_ONCE = 5_000
-
-
-def give_memory_back() -> None:
-    """Give memory back to the machine that was needed for a moment and is kept by the C library for later."""
-    # Reading the rows needs 30 bytes a page, and a plan 27 MB; glibc can be told to let go of them, which takes a ms.
-    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
-    if trim is not None:
-        trim(0)
 
 
 def planner_for(settings: Settings) -> Planner:

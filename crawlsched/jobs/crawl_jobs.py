@@ -25,8 +25,9 @@ from numpy.typing import NDArray
 from scrapy.utils.asyncio import is_asyncio_available, run_in_thread
 
 from crawlsched.change_signals import newest_of_each
+from crawlsched.collection.heap import give_memory_back
 from crawlsched.collection.hosts import Hosts
-from crawlsched.collection.loading import give_memory_back, load_pages, planner_for
+from crawlsched.collection.loading import load_pages, planner_for
 from crawlsched.crawl_value import load_compiled
 from crawlsched.estimators import grid_id
 from crawlsched.exceptions import CrawlschedError

@@ -16,8 +16,8 @@ from weakref import WeakKeyDictionary
 
 from scrapy.crawler import Crawler
 
+from crawlsched.collection.heap import give_memory_back
 from crawlsched.collection.hosts import Hosts
-from crawlsched.collection.loading import give_memory_back
 from crawlsched.collection.shard import Shard
 from crawlsched.collection.side_thread import Aside
 from crawlsched.exceptions import StoreError

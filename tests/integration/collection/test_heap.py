@@ -1,0 +1,37 @@
+"""Threads of a crawl share one heap, so that none keeps for itself what it needed once."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+from tests import children
+
+# Threads allocate what is too large for Python's own small blocks; glibc puts a heap of their own at a multiple of
+# 64 MB, and says so in the map of the process.
+THREADS = """
+import sys, threading
+from crawlsched.collection.heap import give_memory_back, share_one_heap
+if sys.argv[1] == "one":
+    share_one_heap()
+kept = []
+threads = [threading.Thread(target=lambda: kept.append([bytes(5_000) for _ in range(200)])) for _ in range(3)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+kept.clear()
+give_memory_back()
+starts = [int(line.split("-")[0], 16) for line in open("/proc/self/maps") if line.split()[4] == "0"]
+print(sum(start % (64 << 20) == 0 for start in starts))
+"""
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="Only Linux shows the map of a process so.")
+def test_threads_that_begin_afterwards_have_no_heap_of_their_own() -> None:
+    """By default glibc makes one for each of them."""
+    heaps = {how: int(children.output_of(sys.executable, "-c", THREADS, how)) for how in ("one", "each")}
+    if not heaps["each"]:
+        pytest.skip("This C library has one heap anyway.")
+    assert heaps["one"] == 0
