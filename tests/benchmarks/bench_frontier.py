@@ -30,7 +30,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from crawlsched.collection.loading import give_memory_back
+from crawlsched.collection.heap import give_memory_back
 from crawlsched.crawl_value import prepare_compiled, use_compiled
 from crawlsched.pages.page_index import PageIndex
 from crawlsched.planner import Planner, plan
