@@ -74,8 +74,8 @@ class SharedTexts:
 
     def _count(self, now: set[int], before: set[int]) -> None:
         """Count what a page says and has places for, and no longer what it did before."""
-        _count(self._counts, now, before)
-        _count(self._pages, *({key >> _TEXT_BITS for key in keys} for keys in (now, before)))
+        _recount(self._counts, now, before)
+        _recount(self._pages, *({key >> _TEXT_BITS for key in keys} for keys in (now, before)))
 
     def look_at(self, blocks: PageBlocks, trace: Sequence[int], found: Iterable[Difference]) -> None:
         """Take over where blocks stand that no page had before, and what a menu has twice."""
@@ -268,7 +268,7 @@ class SharedTexts:
         return made
 
 
-def _count(counts: Counter[int], now: set[int], before: set[int]) -> None:
+def _recount(counts: Counter[int], now: set[int], before: set[int]) -> None:
     """Count what is new once more, and what is gone once less; what nobody says any more is forgotten."""
     counts.update(now - before)
     for key in before - now:

@@ -48,8 +48,8 @@ def recall_interval(
     whether one came, while a crawl that goes by announcements sees pages that change often only after one. λ of each
     page has a distribution by the Poisson number of its announcements, true and false, whose prior is that of the
     source's pages (expectation-maximisation over a grid). False ones come at one rate, that which the precision leaves
-    [1]_. The interval is that of the likelihood of φ, of the number of announcements,
-    and of their precision.
+    [1]_. The interval is that of the likelihood of φ, widened by the errors of the number of announcements and
+    of their precision.
 
     References
     ----------

@@ -98,8 +98,7 @@ class PageIndex:
     100,000. An index that was empty at first implies 8 until the next start, and then it is 7 in 10,000.
 
     Lookups cost O(log n), from other threads, too, while pages are added. `add` costs O(log n) and copies some ten
-    thousand bytes; nothing goes through all pages but the first `len` after some were
-    forgotten.
+    thousand bytes; nothing goes through all pages but the first `len` after some were forgotten.
 
     Examples
     --------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from io import BytesIO
 
 import numpy as np
@@ -12,6 +13,8 @@ from crawlsched.store import models
 from crawlsched.store.lease import shards_of
 
 __all__ = ["of_others", "put"]
+
+logger = logging.getLogger(__name__)
 
 Key = tuple[int, int]
 
@@ -39,19 +42,32 @@ def put(connection: Connection, key: Key, grid: str, extract: Extract, now: floa
 
 
 def of_others(connection: Connection, key: Key, grid: str, n_rates: int) -> list[Extract] | None:
-    """Give what the other shards know; None: the collection has no shards."""
+    """Give what the other shards know; None: the collection has no shards. What is damaged is left out, and said."""
     n_shards = shards_of(connection, key[1])
     if n_shards is None:
         return None
     table, width = models.extracts, n_rates * _ROW_TYPE.itemsize
     n_rows = min(MOST_ROWS, max(_MOST_READ // n_shards, 1))
     part = func.substr(table.c.log_likelihood, 1, n_rows * width, type_=LargeBinary)
-    columns = table.c.n_pages, part.label("rows"), table.c.n_true, table.c.n_judged, table.c.neighbour_losses
+    columns = (
+        table.c.shard,
+        table.c.n_pages,
+        part.label("rows"),
+        table.c.n_true,
+        table.c.n_judged,
+        table.c.neighbour_losses,
+    )
     wanted = select(*columns).where(table.c.collection == key[1], table.c.shard != key[0], table.c.grid == grid)
     found = []
     for row in connection.execute(wanted.order_by(table.c.shard)):
-        rows = np.frombuffer(row.rows, _ROW_TYPE).reshape(-1, n_rates)
-        losses = None if row.neighbour_losses is None else np.load(BytesIO(row.neighbour_losses))
+        try:
+            rows = np.frombuffer(row.rows, _ROW_TYPE).reshape(-1, n_rates)
+            losses = None if row.neighbour_losses is None else np.load(BytesIO(row.neighbour_losses))
+        except (ValueError, EOFError, OSError) as error:
+            logger.error(
+                "What shard %d has learned is left out: its row in the database is damaged (%s).", row.shard, error
+            )
+            continue
         found.append(Extract(row.n_pages, rows, (row.n_true, row.n_judged), losses))
     return found
 

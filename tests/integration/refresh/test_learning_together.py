@@ -4,12 +4,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from sqlalchemy import update
 
 from crawlsched.jobs.crawl_jobs import make_plan
 from crawlsched.planner import Planner
 from crawlsched.planner.plans.plan import extract, plan
 from crawlsched.sharing import MOST_ROWS, Extract
-from crawlsched.store import Store
+from crawlsched.store import Store, models
 
 NOW, DAY = 1_700_000_000.0, 86_400.0
 NOTHING = {name: np.empty(0) for name in ("page", "elapsed", "n_signals", "source", "changed", "host", "part")}
@@ -98,6 +99,21 @@ def test_a_shard_of_five_pages_begins_with_what_the_others_know(shared) -> None:
     # And the first one hears of the five at its next plan.
     again = make_plan(first, snapshot, visits, ["a", "b"], 1.0, NOW + 300.0)
     assert 0.0 < np.abs(again.priors[0] - of_first.priors[0]).sum() < 0.05
+
+
+@pytest.mark.parametrize("column", ["log_likelihood", "neighbour_losses"])
+def test_a_damaged_extract_costs_what_that_shard_knows(shared, caplog, column: str) -> None:
+    """No plan fails by it, and a sentence says which shard it is."""
+    first, second = (shared.store(shard) for shard in (0, 1))
+    known = crawled(population(40, 8), 9, 2)
+    make_plan(second, known.snapshot(), NOTHING, ["a", "b"], 1.0, NOW)
+    assert [other.n_pages for other in first.extracts(known.grid, 32)] == [40]
+    with second.database.writing() as connection:
+        damaged = update(models.extracts).where(models.extracts.c.collection == second.key[1])
+        connection.execute(damaged.values({column: b"no array"}))
+    assert first.extracts(known.grid, 32) == []
+    assert "What shard 1 has learned is left out: its row in the database is damaged" in caplog.text
+    make_plan(first, known.snapshot(), NOTHING, ["a", "b"], 1.0, NOW)
 
 
 def test_a_collection_of_one_process_leaves_no_extract(database_url) -> None:
