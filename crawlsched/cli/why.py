@@ -6,8 +6,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from crawlsched.change_signals import part_of_site
-from crawlsched.cli.planning import before, planner_of_page, settings_of
-from crawlsched.cli.sources import VISITS
+from crawlsched.cli.planning import before, newest_plan, planner_of_page, settings_of
 from crawlsched.cli.stores import open_stores
 from crawlsched.cli.target import Target, common_options, find_target, owner_now
 from crawlsched.cli.wording import say_count, say_duration, say_interval, say_moment, say_past, say_share, say_table
@@ -137,8 +136,8 @@ def _host_notes(store: "Store", url: str) -> dict[str, Any]:
     from crawlsched.content.validators import standings
     from crawlsched.store import host_of
 
-    counts = next((host.counts for host in store.host_rows() if host.host == host_of(url)), {})
-    return {"validators": standings(counts.get("validators", {}))}
+    host = store.host(host_of(url))
+    return {"validators": standings({} if host is None else host.counts.get("validators", {}))}
 
 
 def _rules(settings: Settings, url: str) -> dict[str, Any]:
@@ -157,7 +156,8 @@ def _rules(settings: Settings, url: str) -> dict[str, Any]:
 def _rest_until(store: "Store", url: str) -> float:
     from crawlsched.store import host_of
 
-    return next((host.rest_until for host in store.host_rows() if host.host == host_of(url)), 0.0)
+    host = store.host(host_of(url))
+    return 0.0 if host is None else host.rest_until
 
 
 def _patience(store: "Store", settings: Settings) -> float:
@@ -207,10 +207,12 @@ def _visit(row: "ObservationRow") -> dict[str, Any]:
 
 
 def _trust(store: "Store", source: int) -> dict[str, None]:
-    """Return what takes the place of a trust that nothing was learned of: the source was not heard before any visit."""
-    visits = store.signal_observations(0.0, VISITS)
-    is_heard = bool(((visits["source"] == source) & (visits["n_signals"] > 0)).any())
-    return {} if is_heard else {"precision": None, "recall": None}
+    """Return what takes the place of a trust of which the newest plan had learned nothing."""
+    plan = newest_plan(store)
+    # The last interval is that of pages without a source.
+    intervals = [] if plan is None else plan.precision_intervals.tolist()[:-1]
+    is_learned = 0 <= source < len(intervals) and intervals[source] != [0.0, 1.0]
+    return {} if is_learned else {"precision": None, "recall": None}
 
 
 def _announced_by(store: "Store", page: int) -> list[dict[str, Any]]:

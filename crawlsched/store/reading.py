@@ -191,8 +191,9 @@ def find(connection: Connection, key: Key, what: str | bytes) -> int | None:
         condition = page.c.request_fingerprint == what
     else:
         condition = (page.c.url_digest == url_digest(what)) & (page.c.url == what)
-    found = connection.execute(select(func.min(page.c.page)).where(*_own(page, key), condition)).scalar_one()
-    return None if found is None else int(found)
+    # Not min() in SQL: for that SQLite goes through all pages in their order, until one fits.
+    found = connection.execute(select(page.c.page).where(*_own(page, key), condition)).scalars()
+    return min(map(int, found), default=None)
 
 
 def variants(connection: Connection, key: Key) -> list[tuple[int, str]]:
@@ -206,7 +207,7 @@ def pages_of(connection: Connection, key: Key, url: str) -> list[int]:
     """Give all pages with a URL, exactly as stored."""
     page = models.pages
     wanted = select(page.c.page).where(*_own(page, key), page.c.url_digest == url_digest(url), page.c.url == url)
-    return list(connection.execute(wanted.order_by(page.c.page)).scalars())
+    return sorted(connection.execute(wanted).scalars())  # for the same reason not in SQL
 
 
 def undelivered(connection: Connection, key: Key) -> list[int]:
@@ -385,11 +386,13 @@ def sources(connection: Connection, key: Key) -> list[Source]:
     return [source if source.parent in numbers else replace(source, parent=None) for source in found]
 
 
-def hosts(connection: Connection, key: Key) -> list[Host]:
-    """Give what the hosts told us."""
+def hosts(connection: Connection, key: Key, name: str | None = None) -> list[Host]:
+    """Give what the hosts told us, or what one of them did."""
+    only = () if name is None else (models.hosts.c.host == name,)
+    rows = _whole_rows(connection, models.hosts, key, models.hosts.c.host, *only)
     return [
         Host(**{**values, "counts": json_like(values["counts"], {}, f"the host {values['host']}")})
-        for values in only_sound(_whole_rows(connection, models.hosts, key, models.hosts.c.host), _HOST, "host", "host")
+        for values in only_sound(rows, _HOST, "host", "host")
     ]
 
 
@@ -416,9 +419,10 @@ def _largest(connection: Connection, key: Key, column: Any, gap: int) -> int:
     return -1 if found is None else found
 
 
-def _whole_rows(connection: Connection, table: Any, key: Key, order: Any) -> list[dict[str, Any]]:
+def _whole_rows(connection: Connection, table: Any, key: Key, order: Any, *only: Any) -> list[dict[str, Any]]:
     wanted = [column for column in table.c if column.name not in ("shard", "collection")]
-    return [row._asdict() for row in connection.execute(select(*wanted).where(*_own(table, key)).order_by(order))]
+    rows = connection.execute(select(*wanted).where(*_own(table, key), *only).order_by(order))
+    return [row._asdict() for row in rows]
 
 
 def _own(table: Any, key: Key) -> tuple[Any, Any]:

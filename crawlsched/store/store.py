@@ -328,6 +328,10 @@ class Store:
         """Give what hosts told us; written back by `Batch.hosts`."""
         return self._read(reading.hosts)
 
+    def host(self, name: str) -> Host | None:
+        """Give what one host told us; None: nothing is known of it."""
+        return next(iter(self._read(reading.hosts, name)), None)
+
     # --- writing
 
     def save(self, batch: Batch) -> Saved:
