@@ -38,7 +38,7 @@ class WebProcess:
         self._told = {
             "database": settings.database_url,
             "collection": collection,
-            "shard": 0,
+            "shard": None,  # of a collection that processes share, all
             "settings": {
                 "CRAWLSCHED_WEB": f"[{host}]:{port}" if ":" in host else f"{host}:{port}",
                 "CRAWLSCHED_WEB_TOKEN": str(settings.web_token),

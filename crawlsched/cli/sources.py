@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from crawlsched.store import Source, Store
 from crawlsched.cli.parsing import examples
 
-__all__ = ["VISITS", "add_parser", "quality", "report", "say", "worth"]
+__all__ = ["VISITS", "add_parser", "newest_report", "quality", "report", "say", "worth"]
 
 #: Visits, the newest, that quality is fitted from.
 VISITS = 200_000
@@ -49,8 +49,20 @@ def report(arguments: argparse.Namespace) -> dict[str, Any]:
     finally:
         stores.close()
     together = {name: [row for one in found for row in one[name]] for name in ("sources", "sites", "parts")}
-    together["sources"].sort(key=lambda source: (*worth(source), source["visits"]), reverse=True)
+    together["sources"].sort(key=_best_first)
     return {"collection": stores.name, "time": time.time(), **together}
+
+
+def newest_report(store: Store, n_visits: int) -> dict[str, Any]:
+    """Fit the sources alone, without sites and parts of sites, from fewer visits: in a moment."""
+    visits = store.signal_observations(0.0, n_visits)
+    sources = [_described(source, visits, []) for source in store.sources() if source.kind != "robots"]
+    return {"sources": sorted(sources, key=_best_first)}
+
+
+def _best_first(source: dict[str, Any]) -> tuple[bool, float, int]:
+    is_known, share = worth(source)
+    return not is_known, -share, -source["visits"]
 
 
 def _of_store(store: Store, is_one_of: int) -> dict[str, list[dict[str, Any]]]:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from crawlsched.store import Store
     from crawlsched.store.members import SharedCollection
 
-__all__ = ["Stores", "not_one_shard", "open_stores"]
+__all__ = ["Stores", "not_one_shard", "open_all", "open_stores"]
 
 
 class Stores:
@@ -117,10 +117,29 @@ def not_one_shard(store: "Store", command: str) -> "Store":
 
 def open_stores(target: Target, *, read_only: bool = True) -> Stores:
     """Open a collection, which has to be there, with all its shards; or the one that ``--shard`` names."""
+    return _with_shards(open_shard(target, target.shard or 0, read_only=read_only), target)
+
+
+def open_all(targets: Sequence[Target]) -> list[Stores]:
+    """Open several collections of one database, to look at them, over the same connections."""
+    from crawlsched.store import Store
+    from crawlsched.store.changes import keys_of
+
+    first = open_stores(targets[0])
+    found = [first]
+    for target in targets[1:]:
+        with first.database.reading() as connection:
+            keys = {shard: (shard, number) for shard, number in keys_of(connection, target.collection)}
+        if (target.shard or 0) in keys:
+            found.append(_with_shards(Store(first.database, target.collection, keys[target.shard or 0]), target))
+    return found
+
+
+def _with_shards(first: "Store", target: Target) -> Stores:
+    """Add the other shards, where there are any and none was named."""
     from crawlsched.store import Store
     from crawlsched.store.members import SharedCollection
 
-    first = open_shard(target, target.shard or 0, read_only=read_only)
     try:
         n_shards = n_shards_of(first)
         if n_shards is None or target.shard is not None:

@@ -28,6 +28,7 @@ __all__ = [
     "database_of",
     "find_or_make_target",
     "find_target",
+    "find_targets",
     "n_shards_of",
     "open_shard",
     "open_store",
@@ -109,10 +110,30 @@ def find_target(arguments: argparse.Namespace) -> Target:
         If there is no such database or collection, or several collections and none is named.
     """
     database, settings, is_project = database_of(arguments)
-    collection = arguments.collection or settings.collection
-    if collection is None or (arguments.collection is None and is_named_by_arguments(collection)):
-        collection = _only_collection(database)
+    collection = _named(arguments, settings) or _only_collection(database)
     return Target(database, collection, arguments.shard, settings, is_project)
+
+
+def find_targets(arguments: argparse.Namespace) -> list[Target]:
+    """Find out what a command is about that looks at the collection that is named, or else at all there are.
+
+    Raises
+    ------
+    StoreError
+        If there is no such database, or no collection in it.
+    """
+    database, settings, is_project = database_of(arguments)
+    named = _named(arguments, settings)
+    names = [named] if named is not None else _collections_there(database)
+    return [Target(database, name, arguments.shard, settings, is_project) for name in names]
+
+
+def _named(arguments: argparse.Namespace, settings: Settings) -> str | None:
+    """Return the collection that is named; None: none is, or one for each way to start the spider."""
+    collection: str | None = arguments.collection or settings.collection
+    if collection is not None and arguments.collection is None and is_named_by_arguments(collection):
+        return None
+    return collection
 
 
 def find_or_make_target(arguments: argparse.Namespace) -> Target:
@@ -126,8 +147,8 @@ def find_or_make_target(arguments: argparse.Namespace) -> Target:
     from crawlsched.store.database import database_url
 
     database, settings, is_project = database_of(arguments)
-    collection = arguments.collection or settings.collection
-    if collection is None or (arguments.collection is None and is_named_by_arguments(collection)):
+    collection = _named(arguments, settings)
+    if collection is None:
         url = database_url(database)
         is_there = url.get_backend_name() != "sqlite" or Path(str(url.database)).exists()
         names = _collections(database) if is_there else []
@@ -252,16 +273,25 @@ def _collections(database: str) -> list[str]:
         opened.close()
 
 
-def _only_collection(database: str) -> str:
+def _collections_there(database: str) -> list[str]:
+    """Return the names of the collections, of which there has to be one."""
     from crawlsched.store.database import Database
 
     _refuse_missing_file(database)
     names = _collections(database)
+    if not names:
+        name = Database(database, read_only=True).name
+        raise StoreError(f"The database {name!r} holds no collection yet; it gets one when a crawl starts.")
+    return names
+
+
+def _only_collection(database: str) -> str:
+    from crawlsched.store.database import Database
+
+    names = _collections_there(database)
     if len(names) == 1:
         return names[0]
     name = Database(database, read_only=True).name
-    if not names:
-        raise StoreError(f"The database {name!r} holds no collection yet; it gets one when a crawl starts.")
     raise StoreError(
         f"The database {name!r} holds several collections; name one with --collection: "
         f"{', '.join(repr(name) for name in names)}."

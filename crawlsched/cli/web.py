@@ -8,12 +8,18 @@ import secrets
 import sys
 import threading
 from collections.abc import Callable, Mapping
-from typing import Any
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 from crawlsched.cli.parsing import CommandParser, command_parsers, examples
-from crawlsched.cli.target import Target, common_options, find_target, open_store
+from crawlsched.cli.stores import open_all
+from crawlsched.cli.target import Target, common_options, find_targets, open_store
 from crawlsched.exceptions import CrawlschedError
 from crawlsched.settings import Settings
+
+if TYPE_CHECKING:
+    from crawlsched.store import Store
+    from crawlsched.web.views import Reports
 
 __all__ = ["add_parser", "report", "say"]
 
@@ -22,7 +28,7 @@ def add_parser(commands: Any) -> None:
     """Add the command."""
     parser = commands.add_parser(
         "web",
-        help="a page about the collection in your browser, with metrics and the change feed",
+        help="a page about your collections in your browser, with metrics and the change feed",
         parents=[common_options()],
         epilog=examples("crawlsched web --database sqlite:///crawlsched.db"),
     )
@@ -43,9 +49,9 @@ def report(arguments: argparse.Namespace) -> dict[str, Any]:
         )
         arguments.set_here = [f"{name}={value}" for name, value in given["settings"].items()]
         arguments.project_settings = {}
-    target = find_target(arguments)
+    targets = find_targets(arguments)
     try:
-        asyncio.run(_serve(target, arguments))
+        asyncio.run(_serve(targets, arguments))
     except KeyboardInterrupt:
         return {}
     return {}
@@ -56,12 +62,11 @@ def say(report: dict[str, Any]) -> str:
     return ""
 
 
-async def _serve(target: Target, arguments: argparse.Namespace) -> None:
+async def _serve(targets: list[Target], arguments: argparse.Namespace) -> None:
     from crawlsched.settings.values import is_loopback, read_address
-    from crawlsched.web.server import Page, serve
-    from crawlsched.web.views import Reports
+    from crawlsched.web.server import Page, Watched, serve
 
-    settings = target.settings
+    settings = targets[0].settings
     try:
         host, port = read_address(arguments.address) if arguments.address else settings.web or ("127.0.0.1", 8765)
     except ValueError as error:
@@ -69,14 +74,18 @@ async def _serve(target: Target, arguments: argparse.Namespace) -> None:
     token = _token(settings)
     if token is None and not is_loopback(host):
         raise CrawlschedError("CRAWLSCHED_WEB_TOKEN must not be False where others reach the page.")
-    store = open_store(target)
-    reports = Reports(
-        why=lambda url, visits: _report(arguments, target, "why", "--visits", str(visits), "--", url),
-        sources=lambda: _report(arguments, target, "sources"),
-        whatif=lambda: _report(arguments, target, "whatif", "--bandwidths", *_BANDWIDTHS, "--freshness", *_FRESHNESS),
-        act=lambda name, form: _act(arguments, target, name, form),
-    )
-    page = Page(store=store, reports=reports, host=host, port=port, token=token, may_act=settings.web_actions)
+    opened = open_all(targets)
+    watched = [
+        Watched(
+            name=store.name if stores.shared is None else f"{store.name}/{store.key[0]}",
+            store=store,
+            reports=_reports(arguments, replace(targets[0], collection=store.name, shard=store.key[0]), store),
+        )
+        for stores in opened
+        for store in stores
+    ]
+    title = opened[0].name if len(opened) == 1 else opened[0].database.name
+    page = Page(title=title, watched=watched, host=host, port=port, token=token, may_act=settings.web_actions)
     ended = asyncio.Event()
     if arguments.from_stdin:
         loop = asyncio.get_running_loop()
@@ -90,12 +99,14 @@ async def _serve(target: Target, arguments: argparse.Namespace) -> None:
             await ended.wait()
     finally:
         await serving.aclose()  # type: ignore[attr-defined]
-        store.close()
+        opened[0].close()
 
 
 _BANDWIDTHS = [f"{2.0**n:g}x" for n in (-4, -3, -2, -1.5, -1, -0.5, 0, 0.5, 1, 1.5, 2, 3, 4)]
 _MUCH_MORE = 10.0
 _FRESHNESS = ["0.5", "0.8", "0.9", "0.95", "0.99"]
+# Visits that sources are judged by, and pages that curves are drawn from: a view is there within a second.
+_VISITS, _SAMPLE = 10_000, 768
 
 
 def _token(settings: Settings) -> str | None:
@@ -111,11 +122,25 @@ def _wait_for_end(end: Callable[[], object]) -> None:
     end()
 
 
+def _reports(arguments: argparse.Namespace, target: Target, store: "Store") -> "Reports":
+    from crawlsched.cli.sources import newest_report
+    from crawlsched.web.views import Reports
+
+    curve = ("--bandwidths", *_BANDWIDTHS, "--freshness", *_FRESHNESS, "--sample", str(_SAMPLE))
+
+    return Reports(
+        why=lambda url, visits: _report(arguments, target, "why", "--visits", str(visits), "--", url),
+        sources=lambda: newest_report(store, _VISITS),
+        whatif=lambda: _report(arguments, target, "whatif", *curve),
+        act=lambda name, form: _act(arguments, target, name, form),
+    )
+
+
 def _report(arguments: argparse.Namespace, target: Target, name: str, *given: str) -> dict[str, Any]:
     """Give what a command has to say; what is not given is what the command takes it for by itself."""
-    from crawlsched.cli import sources, whatif, why
+    from crawlsched.cli import whatif, why
 
-    commands: dict[str, Any] = {"why": why, "sources": sources, "whatif": whatif}
+    commands: dict[str, Any] = {"why": why, "whatif": whatif}
     parser = CommandParser()
     commands[name].add_parser(command_parsers(parser, "commands", "COMMAND"))
     options = vars(parser.parse_args([name, *given]))

@@ -24,9 +24,8 @@ from crawlsched.cli.parsing import examples
 
 __all__ = ["add_parser", "report", "say"]
 
-# As many pages as a plan takes for its demand curve; of those with announcements, which take 20 ms each, fewer.
-_SAMPLE = 4096
-_SIGNALLED_SAMPLE = 512
+# As many pages as a plan takes for its demand curve; of those with announcements, which take longer, an eighth.
+_SAMPLE, _OF_SIGNALLED = 4096, 8
 
 
 def add_parser(commands: Any) -> None:
@@ -65,6 +64,13 @@ def add_parser(commands: Any) -> None:
         type=_share,
         help="with --seen-within: which bandwidth lets this share be seen so soon? (default: 0.95)",
     )
+    parser.add_argument(
+        "--sample",
+        metavar="N",
+        type=_count,
+        default=_SAMPLE,
+        help=f"pages that are looked at, where there are more (default: {_SAMPLE})",
+    )
     parser.add_argument("--plot", metavar="OUT.png", help="draw freshness against bandwidth (.png, .svg, .pdf)")
     parser.set_defaults(report=report, say=say)
 
@@ -77,6 +83,12 @@ def _share(text: str) -> float:
     if not 0.0 < share < 1.0:
         raise argparse.ArgumentTypeError(f"must be a share between 0 and 1, such as 0.9 or 90%, got {text!r}.")
     return share
+
+
+def _count(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and _OF_SIGNALLED <= int(text) < 10**9):
+        raise argparse.ArgumentTypeError(f"must be a whole number, {_OF_SIGNALLED} or more, got {text!r}.")
+    return int(text)
 
 
 def _seconds(text: str) -> float:
@@ -100,7 +112,7 @@ def report(arguments: argparse.Namespace) -> dict[str, Any]:
         present = _present_bandwidth(stores, target)
         asked = [_read_bandwidth(text, present) for text in arguments.bandwidths]
         polls = sum(_polls(source) for store in stores for source in store.sources())
-        looked = _look(stores, target, now, present, within)
+        looked = _look(stores, target, now, present, within, arguments.sample)
         outlook: Outlook = looked.pop("outlook")
         result = {
             "collection": stores.name,
@@ -155,12 +167,14 @@ def _polls(source: "Source") -> float:
     return 1.0 / (following - polled) if polled is not None and following is not None and following > polled else 0.0
 
 
-def _look(stores: Stores, target: Target, now: float, bandwidth: float, within: float | None) -> dict[str, Any]:
+def _look(
+    stores: Stores, target: Target, now: float, bandwidth: float, within: float | None, most: int
+) -> dict[str, Any]:
     """Look at all pages of which a fresh copy is wanted, or at an even sample of them."""
     from crawlsched.planner.reports.outlook import Outlook
 
     last = {store: store.next_page() for store in stores}
-    every = max(1, -(-sum(last.values()) // _SAMPLE))
+    every = max(1, -(-sum(last.values()) // most))
     sampled = ((store, None if every == 1 else list(range(0, n, every))) for store, n in last.items())
     outlook, signalled_pages = None, 0
     totals = {"importance": 0.0, "fresh": 0.0, "pages": 0}
@@ -177,7 +191,7 @@ def _look(stores: Stores, target: Target, now: float, bandwidth: float, within: 
         _, weight = planner.announcements.signals(rows)
         signalled = rows[weight > 0]
         signalled_pages += signalled.size
-        of_these = max(1, -(-signalled.size // _SIGNALLED_SAMPLE))
+        of_these = max(1, -(-signalled.size // (most // _OF_SIGNALLED)))
         chosen = signalled[::of_these]
         outlook.add(planner, rows[weight == 0], now, every)
         if chosen.size:
@@ -190,7 +204,7 @@ def _look(stores: Stores, target: Target, now: float, bandwidth: float, within: 
         "outlook": outlook,
         "pages": totals["pages"] * every,
         "sample": totals["pages"],
-        "sample_with_signals": min(signalled_pages, _SIGNALLED_SAMPLE),
+        "sample_with_signals": min(signalled_pages, most // _OF_SIGNALLED),
         "pages_with_signals": signalled_pages * every,
         "fresh_now": totals["fresh"] / totals["importance"],
     }

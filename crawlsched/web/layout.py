@@ -17,34 +17,53 @@ _NAMES = {
 }
 
 
-def document(title: str, view: str | None, main: Html, collection: str, *, refresh: int = 0, base: str = "") -> str:
+def document(
+    title: str,
+    main: Html,
+    name: str,
+    *,
+    view: str | None = None,
+    refresh: int = 0,
+    base: str = "",
+    root: str = "",
+    is_one_of: bool = False,
+    has_views: bool = True,
+) -> str:
     """Return a whole page.
 
     Parameters
     ----------
     title : str
-    view : str or None
-        The name of the view that is shown.
     main : Html
         What stands in the middle.
-    collection : str
+    name : str
+        Of the collection, or of what holds several.
+    view : str, optional
+        The name of the view that is shown.
     refresh : int
         After how many seconds it asks for itself again; 0: never.
-    base : str
-        The way to where the views are.
+    base, root : str
+        The way to where the collection's views are, and to the top.
+    is_one_of : bool
+        Whether a page at the top leads to several collections.
+    has_views : bool
+        Whether what is shown belongs to one collection, whose views are named.
     """
     links = [
-        tag("a", name, href=f"{base}{path or './'}", class_="chosen" if path == view else None)
-        for path, name in _NAMES.items()
+        tag("a", called, href=f"{base}{path or './'}", class_="chosen" if path == view else None)
+        for path, called in _NAMES.items()
+        if has_views
     ]
+    if is_one_of:
+        links.insert(0, tag("a", "All", href=root or "./", class_=None if has_views else "chosen"))
     bar = tag(
         "header",
         tag(
             "a",
             tag("span", class_="logo"),
             tag("b", "crawlsched"),
-            tag("span", collection, class_="name"),
-            href=base or "./",
+            tag("span", name, class_="name"),
+            href=(base if has_views else root) or "./",
             class_="brand",
         ),
         tag("nav", *links),
@@ -55,11 +74,13 @@ def document(title: str, view: str | None, main: Html, collection: str, *, refre
         tag("meta", charset="utf-8"),
         tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
         tag("meta", name="color-scheme", content="light dark"),
-        tag("title", f"{title} · {collection} · crawlsched"),
-        tag("link", rel="icon", href=f"{base}static/icon.svg"),
-        tag("link", rel="stylesheet", href=f"{base}static/style.css"),
-        tag("link", rel="alternate", type="application/atom+xml", href=f"{base}changes.atom", title="Changes"),
-        tag("script", src=f"{base}static/page.js", defer=True),
+        tag("title", f"{title} · {name} · crawlsched"),
+        tag("link", rel="icon", href=f"{root}static/icon.svg"),
+        tag("link", rel="stylesheet", href=f"{root}static/style.css"),
+        tag("link", rel="alternate", type="application/atom+xml", href=f"{base}changes.atom", title="Changes")
+        if has_views
+        else None,
+        tag("script", src=f"{root}static/page.js", defer=True),
     )
     foot = tag("footer", f"crawlsched {__version__} · times are UTC · figures of the last minute")
     body = tag("body", bar, main, foot, data_refresh=refresh or None)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
 
 from crawlsched.exceptions import CrawlschedError
 from crawlsched.web.vitals import Vitals, checks
@@ -16,8 +16,13 @@ __all__ = ["CONTENT_TYPE", "metrics"]
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 
-def metrics(seen: Vitals, collection: str) -> bytes:
-    """Return what is known, one sample for each collection.
+def metrics(seen: Mapping[str, Vitals]) -> bytes:
+    """Return what is known of each collection.
+
+    Parameters
+    ----------
+    seen : mapping of str to Vitals
+        By the value of the label ``collection``.
 
     Raises
     ------
@@ -31,55 +36,78 @@ def metrics(seen: Vitals, collection: str) -> bytes:
         raise CrawlschedError("Metrics need prometheus-client: pip install 'crawlsched[metrics]'.") from None
 
     class Once(Collector):
-        def collect(self) -> Iterator[Metric]:
-            yield from _metrics(seen, collection)
+        def collect(self) -> Iterable[Metric]:
+            families = _Families()
+            for collection, of_one in seen.items():
+                _add(families, collection, of_one)
+            return families.all.values()
 
     registry = CollectorRegistry()
     registry.register(Once())
     return generate_latest(registry)
 
 
-def _metrics(seen: Vitals, collection: str) -> Iterator[Metric]:
-    from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+class _Families:
+    """The families by their names: each is told once, with the samples of all collections."""
 
-    status, sample = seen.status, seen.sample
+    def __init__(self) -> None:
+        self.all: dict[str, Any] = {}
 
-    def gauge(name: str, meaning: str, value: float | None) -> Iterator[Metric]:
+    def gauge(self, name: str, meaning: str, value: float | None, **labels: str) -> None:
+        """Add a sample of something that rises and falls; None: it is not known."""
+        from prometheus_client.core import GaugeMetricFamily
+
         if value is not None:
-            family = GaugeMetricFamily(f"crawlsched_{name}", meaning, labels=["collection"])
-            family.add_metric([collection], float(value))
-            yield family
+            self._add(GaugeMetricFamily, name, meaning, value, labels)
 
-    def counter(name: str, meaning: str, label: str, values: dict[str, float]) -> Metric:
-        family = CounterMetricFamily(f"crawlsched_{name}", meaning, labels=["collection", label])
-        for key, value in sorted(values.items()):
-            family.add_metric([collection, key], float(value))
-        return family
+    def counter(self, name: str, meaning: str, value: float, **labels: str) -> None:
+        """Add a sample of something that only rises."""
+        from prometheus_client.core import CounterMetricFamily
 
-    yield from gauge("up", "1 while a crawl owns the collection.", float(seen.is_running))
-    healthy = GaugeMetricFamily(
-        "crawlsched_healthy", "1 if so: leased, writing, dispatching.", labels=["collection", "check"]
-    )
-    for check in checks(seen):
-        healthy.add_metric([collection, check.name], float(check.is_well))
-    yield healthy
-    yield from gauge("paused", "1 while the crawl is paused by hand.", float(status.get("paused_since") is not None))
+        self._add(CounterMetricFamily, name, meaning, value, labels)
+
+    def _add(self, kind: Any, name: str, meaning: str, value: float, labels: dict[str, str]) -> None:
+        family = self.all.get(name)
+        if family is None:
+            family = self.all[name] = kind(f"crawlsched_{name}", meaning, labels=list(labels))
+        family.add_metric(list(labels.values()), float(value))
+
+
+def _add(families: _Families, collection: str, seen: Vitals) -> None:
+    status, sample = seen.status, seen.sample
     beat = None if seen.owner is None else seen.owner.heartbeat_at
-    yield from gauge("heartbeat_timestamp_seconds", "When the crawl was last heard of.", beat)
-    yield from gauge("last_request_timestamp_seconds", "When a request went out last.", status.get("last_sent_at"))
-    yield from gauge("bandwidth_requests_per_second", "The budget.", status.get("bandwidth"))
-    yield from gauge("threshold_crawl_value", "The crawl value at which pages go.", status.get("threshold"))
-    yield from gauge("pages", "Known pages.", status.get("pages"))
-    share, error = sample.get("expected_freshness"), sample.get("freshness_error")
-    yield from gauge("expected_freshness_ratio", "The share of the importance that is expected to be fresh.", share)
-    yield from gauge("expected_freshness_error_ratio", "Its standard error, as it comes from a sample.", error)
-    yield from gauge("undelivered_changes", "Changes that wait for callback and pipelines.", seen.undelivered)
-    yield from gauge("hosts_resting", "Hosts that asked to be left alone, and still are.", len(seen.resting))
     longest = max((host.rest_until - seen.time for host in seen.resting), default=0.0)
-    yield from gauge("host_rest_seconds", "How long the host that rests longest still wants to.", longest)
-    yield counter("slots", "What became of the slots of this crawl.", "result", status.get("slots") or {})
-    yield counter("visits", "Visits of this crawl that ended, by outcome.", "outcome", status.get("resolved") or {})
-    yield counter("withheld", "What was held back from the spider, by reason.", "reason", dict(seen.withheld))
-    delivered = CounterMetricFamily("crawlsched_delivered_changes", "Delivered changes.", labels=["collection"])
-    delivered.add_metric([collection], float(seen.delivered))
-    yield delivered
+    for name, meaning, value in (
+        ("up", "1 while a crawl owns the collection.", seen.is_running),
+        ("paused", "1 while the crawl is paused by hand.", status.get("paused_since") is not None),
+        ("heartbeat_timestamp_seconds", "When the crawl was last heard of.", beat),
+        ("last_request_timestamp_seconds", "When a request went out last.", status.get("last_sent_at")),
+        ("bandwidth_requests_per_second", "The budget.", status.get("bandwidth")),
+        ("threshold_crawl_value", "The crawl value at which pages go.", status.get("threshold")),
+        ("pages", "Known pages.", status.get("pages")),
+        (
+            "expected_freshness_ratio",
+            "The share of the importance that is expected to be fresh.",
+            sample.get("expected_freshness"),
+        ),
+        (
+            "expected_freshness_error_ratio",
+            "Its standard error, as it comes from a sample.",
+            sample.get("freshness_error"),
+        ),
+        ("undelivered_changes", "Changes that wait for callback and pipelines.", seen.undelivered),
+        ("hosts_resting", "Hosts that asked to be left alone, and still are.", len(seen.resting)),
+        ("host_rest_seconds", "How long the host that rests longest still wants to.", longest),
+    ):
+        families.gauge(name, meaning, value, collection=collection)
+    for check in checks(seen):
+        said = "1 if so: leased, writing, dispatching."
+        families.gauge("healthy", said, check.is_well, collection=collection, check=check.name)
+    for name, meaning, label, values in (
+        ("slots", "What became of the slots of this crawl.", "result", status.get("slots") or {}),
+        ("visits", "Visits of this crawl that ended, by outcome.", "outcome", status.get("resolved") or {}),
+        ("withheld", "What was held back from the spider, by reason.", "reason", seen.withheld),
+    ):
+        for key, value in sorted(values.items()):
+            families.counter(name, meaning, value, collection=collection, **{label: key})
+    families.counter("delivered_changes", "Delivered changes.", seen.delivered, collection=collection)

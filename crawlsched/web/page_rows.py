@@ -15,9 +15,10 @@ __all__ = ["by_number", "search"]
 
 _COLUMNS = ("page", "url", "state", "importance", "crawled_at", "changed_at", "first_seen", "n_crawls", "n_changes")
 _MORE = ("n_errors", "change_rate", "change_rate_low", "change_rate_high", "expected_freshness", "pending_fingerprint")
-# Rows that are looked at in one go, and seconds after which a search rests: the next page of it goes on.
+# Rows that are looked at in one go, and seconds after which a search rests: the next page of it goes on. Some ten
+# million URLs are read in five; whoever waits is told so.
 _AT_ONCE = 20_000
-_SEARCHED_FOR = 0.6
+_SEARCHED_FOR = 10.0
 
 
 def by_number(store: Store, pages: Sequence[int]) -> list[dict[str, Any]]:
@@ -38,7 +39,7 @@ def by_number(store: Store, pages: Sequence[int]) -> list[dict[str, Any]]:
 def search(store: Store, text: str, after: int, limit: int) -> tuple[list[dict[str, Any]], int | None]:
     """Give pages whose URL contains a text, in the order of their numbers, and where to go on (None: that is all).
 
-    It rests after half a second: no index is kept for this, which every new page would pay for.
+    No index is kept for this, which every new page would pay for; so it rests after some seconds.
     """
     table = models.pages
     if after < 0 and (page := store.find(text)) is not None:

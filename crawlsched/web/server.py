@@ -1,13 +1,11 @@
-"""The server: who is let in, which view answers, and how long anything may take."""
+"""The server: who is let in, who answers, and what is said of all collections together."""
 
 from __future__ import annotations
 
 import asyncio
 import hmac
-import json
 import logging
-import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,26 +15,16 @@ from urllib.parse import quote, urlsplit
 from aiohttp import web
 
 from crawlsched.exceptions import CrawlschedError
-from crawlsched.feed import Cursor, Feed
-from crawlsched.feed.atom import atom
-from crawlsched.feed.cursor import read_since
 from crawlsched.settings.values import is_loopback
 from crawlsched.showing import in_words, without_secrets
-from crawlsched.store import Store
-from crawlsched.web.html import Html, tag
+from crawlsched.web.collection_views import CollectionViews, Watched, html_answer, root_of
+from crawlsched.web.html import tag
 from crawlsched.web.layout import document
 from crawlsched.web.metrics import CONTENT_TYPE, metrics
-from crawlsched.web.views import Context, Reports
-from crawlsched.web.views.changes import changes
-from crawlsched.web.views.hosts import hosts
-from crawlsched.web.views.overview import overview
-from crawlsched.web.views.page import page
-from crawlsched.web.views.pages import pages
-from crawlsched.web.views.sources import sources
-from crawlsched.web.views.whatif import whatif
-from crawlsched.web.vitals import checks, vitals
+from crawlsched.web.views.collections import collections
+from crawlsched.web.vitals import Vitals, checks, vitals
 
-__all__ = ["Page", "serve"]
+__all__ = ["Page", "Watched", "serve"]
 
 logger = logging.getLogger(__name__)
 
@@ -55,21 +43,6 @@ _HEADERS = {
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cache-Control": "no-store",
 }
-# A view that takes longer is answered with a word, and what it becomes is shown as soon as it is there.
-_PATIENCE = 0.8
-# For how long a view is shown again before it is made anew: seconds, and for what takes long.
-_VIEWS: dict[str, tuple[str, Callable[[Context], Html], float]] = {
-    "": ("Overview", overview, 1.0),
-    "pages": ("Pages", pages, 1.0),
-    "changes": ("Changes", changes, 1.0),
-    "hosts": ("Hosts", hosts, 5.0),
-    "sources": ("Sources", sources, 300.0),
-    "whatif": ("What if", whatif, 300.0),
-    "page": ("Page", page, 1.0),
-}
-_MOST_KEPT = 64
-_MOST_CHANGES = 10_000
-_ATOM_ENTRIES = 100
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,8 +51,10 @@ class Page:
 
     Attributes
     ----------
-    store : Store
-    reports : Reports
+    title : str
+        Of the page that leads to all, where there are several.
+    watched : sequence of Watched
+        One has its views at the top; several have them below ``/c/``.
     host, port
         Where it listens; port 0 is any free one.
     token : str or None
@@ -87,19 +62,12 @@ class Page:
     may_act : bool
     """
 
-    store: Store
-    reports: Reports
+    title: str
+    watched: Sequence[Watched]
     host: str
     port: int
     token: str | None
     may_act: bool = False
-
-
-class _Made:
-    """A view that was made, or is being made."""
-
-    def __init__(self, future: asyncio.Future[Html]) -> None:
-        self.future, self.at = future, time.monotonic()
 
 
 class _Server:
@@ -107,18 +75,18 @@ class _Server:
         self._page = page
         # Two: a view that takes long keeps no other from being looked at.
         self._threads = ThreadPoolExecutor(2, thread_name_prefix="crawlsched-web")
-        self._made: dict[str, _Made] = {}
 
     def app(self) -> web.Application:
         app = web.Application(middlewares=[self._guard], client_max_size=64 * 1024)
-        for name in _VIEWS:
-            app.router.add_get(f"/{name}", self._view)
-        app.router.add_get("/changes.jsonl", self._jsonl)
-        app.router.add_get("/changes.atom", self._atom)
+        is_one_of = len(self._page.watched) > 1
+        for watched in self._page.watched:
+            views = CollectionViews(watched, self._threads, may_act=self._page.may_act, is_one_of=is_one_of)
+            views.add_to(app.router)
+        if is_one_of:
+            app.router.add_get("/", self._all)
         app.router.add_get("/metrics", self._metrics)
         app.router.add_get("/healthz", self._healthz)
         app.router.add_get("/static/{name}", self._static)
-        app.router.add_post("/act/{name}", self._act)
         return app
 
     # -- who is let in
@@ -157,11 +125,12 @@ class _Server:
             return None
         given = request.query.get("token")
         if given is not None and self._knows(given):
-            if request.method != "GET" or request.path in ("/changes.jsonl", "/changes.atom", "/metrics"):
+            if request.method != "GET" or request.path.endswith(("/changes.jsonl", "/changes.atom", "/metrics")):
                 return None
             # Out of the address, which is kept in histories, into a cookie that no script and no other site gets.
             rest = "&".join(f"{quote(k)}={quote(v)}" for k, v in request.query.items() if k != "token")
-            where = f"{quote(request.path)}{'?' if rest else ''}{rest}"
+            # With two slashes at its beginning it would be another site's.
+            where = f"/{request.rel_url.raw_path.lstrip('/')}{'?' if rest else ''}{rest}"
             response = web.Response(status=303, headers={"Location": where})
             response.set_cookie(_COOKIE, given, httponly=True, samesite="Strict", max_age=30 * 86_400)
             return response
@@ -178,101 +147,49 @@ class _Server:
             return web.json_response({"error": sentence}, status=status)
         main = tag("main", tag("section", tag("h2", str(status)), tag("p", sentence), class_="panel"))
         title = "Not found" if status == 404 else "No"
-        return _html(document(title, None, main, self._page.store.name), status)
+        root, is_one_of = root_of(request), len(self._page.watched) > 1
+        name = self._page.title
+        page = document(title, main, name, base=root, root=root, is_one_of=is_one_of, has_views=not is_one_of)
+        return html_answer(page, status)
 
-    # -- the views
+    # -- what is said of all together
 
-    async def _view(self, request: web.Request) -> web.Response:
-        name = request.path.strip("/")
-        title, view, fresh_for = _VIEWS[name]
-        key = request.path_qs
-        made = self._made.get(key)
-        if made is None or (made.future.done() and time.monotonic() - made.at > fresh_for):
-            made = self._made[key] = _Made(self._begin(view, dict(request.query)))
-            for old in list(self._made)[:-_MOST_KEPT]:
-                del self._made[old]
-        done, _ = await asyncio.wait([made.future], timeout=_PATIENCE)
-        if not done:
-            # Nothing is shown twice as long as it takes: the page asks again by itself.
-            waiting = tag("main", tag("section", tag("p", "This is being computed …"), class_="panel waiting"))
-            return _html(document(title, name, waiting, self._page.store.name, refresh=1), 200)
-        try:
-            main = made.future.result()
-        except CrawlschedError as error:
-            self._made.pop(key, None)
-            return self._say(request, 404, str(error))
-        except Exception:
-            self._made.pop(key, None)
-            raise
-        refresh = 0 if name in ("page", "whatif", "sources") else 10
-        return _html(document(title, name, main, self._page.store.name, refresh=refresh), 200)
+    async def _all(self, request: web.Request) -> web.Response:
+        watched = [(one.name, one.path, one.store) for one in self._page.watched]
+        main = await self._aside(lambda: collections(watched))
+        return html_answer(document("Collections", main, self._page.title, is_one_of=True, has_views=False, refresh=10))
 
-    def _begin(self, view: Callable[[Context], Html], query: dict[str, str]) -> asyncio.Future[Html]:
-        page = self._page
-
-        def make() -> Html:
-            context = Context(
-                store=page.store, reports=page.reports, query=query, now=page.store.clock(), may_act=page.may_act
-            )
-            return view(context)
-
-        return asyncio.get_running_loop().run_in_executor(self._threads, make)
-
-    async def _aside(self, function: Callable[[], Any]) -> Any:
-        return await asyncio.get_running_loop().run_in_executor(self._threads, function)
-
-    async def _act(self, request: web.Request) -> web.Response:
-        if not self._page.may_act:
-            return self._say(request, 403, "Nothing can be done from here; CRAWLSCHED_WEB_ACTIONS = True allows it.")
-        form = {name: str(value) for name, value in (await request.post()).items()}
-        said = await self._aside(lambda: self._page.reports.act(request.match_info["name"], form))
-        main = tag("main", tag("section", tag("p", said), tag("a", "back to the overview", href="./"), class_="panel"))
-        return _html(document("Done", None, main, self._page.store.name, base="../"), 200)
-
-    # -- the feed, and what machines ask
-
-    async def _jsonl(self, request: web.Request) -> web.StreamResponse:
-        feed = Feed(self._page.store)
-        since = request.query.get("since")
-        diff, limit = request.query.get("diff") in ("1", "true"), request.query.get("limit", "1000")
-        if not (limit.isascii() and limit.isdigit() and 1 <= int(limit) <= _MOST_CHANGES):
-            raise CrawlschedError(f"limit must be a whole number from 1 to {_MOST_CHANGES}, got {limit!r:.40}.")
-
-        def read() -> tuple[bytes, str]:
-            asked = feed.start() if since is None else read_since(since, self._page.store.clock())
-            cursor = asked if isinstance(asked, Cursor) else feed.at(asked)
-            found = feed.after(cursor, int(limit), diff=diff)
-            lines = "".join(f"{json.dumps(change.to_dict())}\n" for change in found)
-            return lines.encode(), found[-1].cursor if found else str(cursor)
-
-        body, cursor = await self._aside(read)
-        return web.Response(body=body, content_type="application/x-ndjson", headers={"X-Crawlsched-Cursor": cursor})
-
-    async def _atom(self, request: web.Request) -> web.Response:
-        store = self._page.store
-        address = str(request.url.with_query(None))
-        make = lambda: atom(Feed(store).newest(_ATOM_ENTRIES, diff=True), store.name, address, store.clock())  # noqa: E731
-        return web.Response(body=await self._aside(make), content_type="application/atom+xml", charset="utf-8")
+    def _seen(self, request: web.Request) -> dict[str, Vitals]:
+        """Look at all that are watched, or at the one that is asked for."""
+        asked = request.query.get("collection")
+        watched = [one for one in self._page.watched if asked in (None, one.name)]
+        if not watched:
+            raise CrawlschedError(f"There is no collection {asked!r:.100} here.")
+        return {one.name: vitals(one.store) for one in watched}
 
     async def _metrics(self, request: web.Request) -> web.Response:
-        body = await self._aside(lambda: metrics(vitals(self._page.store), self._page.store.name))
+        body = await self._aside(lambda: metrics(self._seen(request)))
         return web.Response(body=body, headers={"Content-Type": CONTENT_TYPE})
 
     async def _healthz(self, request: web.Request) -> web.Response:
-        found = await self._aside(lambda: checks(vitals(self._page.store)))
-        is_well = all(check.is_well for check in found)
-        said = {check.name: {"ok": check.is_well, "says": check.sentence} for check in found}
-        return web.json_response({"ok": is_well, "checks": said}, status=200 if is_well else 503)
+        seen = await self._aside(lambda: self._seen(request))
+        found = {name: checks(of_one) for name, of_one in seen.items()}
+        is_well = all(check.is_well for of_one in found.values() for check in of_one)
+        said: dict[str, Any] = {
+            name: {check.name: {"ok": check.is_well, "says": check.sentence} for check in of_one}
+            for name, of_one in found.items()
+        }
+        told = {"collections": said} if len(self._page.watched) > 1 else {"checks": said[self._page.watched[0].name]}
+        return web.json_response({"ok": is_well, **told}, status=200 if is_well else 503)
+
+    async def _aside(self, function: Callable[[], Any]) -> Any:
+        return await asyncio.get_running_loop().run_in_executor(self._threads, function)
 
     async def _static(self, request: web.Request) -> web.Response:
         file = _STATIC / Path(request.match_info["name"]).name
         if file.suffix not in _TYPES or not file.is_file():
             raise web.HTTPNotFound
         return web.Response(body=file.read_bytes(), content_type=_TYPES[file.suffix], charset="utf-8")
-
-
-def _html(text: str, status: int) -> web.Response:
-    return web.Response(text=text, status=status, content_type="text/html")
 
 
 def _is_same_origin(request: web.Request) -> bool:

@@ -77,7 +77,7 @@ def vitals(store: Store) -> Vitals:
         status={} if owner is None else owner.status,
         sample=samples[-1] if samples else {},
         undelivered=undelivered,
-        delivered=sum(Feed(store).end().positions.values()),
+        delivered=sum(Feed(store, own_shard=True).end().positions.values()),
         resting=[host for host in hosts if host.rest_until > now],
         withheld=withheld,
     )

@@ -19,7 +19,9 @@ class Reports(NamedTuple):
     ----------
     why : callable
         Of a URL, and of how many visits.
-    sources, whatif : callable
+    sources : callable
+        Of the newest visits, without sites and parts of sites.
+    whatif : callable
     act : callable
         ``act(name, form)`` does one of the actions and says so in a sentence.
     """

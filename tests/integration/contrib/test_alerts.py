@@ -38,7 +38,7 @@ def given() -> str:
         resting=[Host("a.example", 99.0)],
         withheld={"noise": 7},
     )
-    return metrics(seen, 'quotes " and \\ backslashes\n').decode()
+    return metrics({'quotes " and \\ backslashes\n': seen, "news/3": seen}).decode()
 
 
 def test_dashboard_and_rules_name_metrics_that_there_are() -> None:

@@ -40,6 +40,7 @@ def test_the_page_wants_its_token_and_hands_it_over_as_a_cookie(served: Served) 
         assert Answer(served, f"/{wrong}").status == 401
     given = Answer(served, f"/pages?order=oldest&token={TOKEN}")
     assert (given.status, given.headers["Location"]) == (303, "/pages?order=oldest")
+    assert Answer(served, f"//evil.example/?token={TOKEN}").headers["Location"] == "/evil.example/"
     assert "HttpOnly" in given.headers["Set-Cookie"]
     assert "SameSite=Strict" in given.headers["Set-Cookie"]
     assert Answer(served, "/pages", **COOKIE).status == 200

@@ -1,0 +1,61 @@
+"""Collections: one line for each, where a database holds several or processes share one; each leads to its views."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from crawlsched.store import Store
+from crawlsched.web import words
+from crawlsched.web.chart import spark
+from crawlsched.web.html import Html, Node, tag
+from crawlsched.web.views.context import section, table
+from crawlsched.web.vitals import checks, vitals
+
+__all__ = ["collections"]
+
+_HEADINGS = [
+    ("collection", ""),
+    ("is it well?", ""),
+    ("expected to be fresh", ""),
+    ("pages", "r"),
+    ("bandwidth", "r w"),
+    ("budget used", "r"),
+    ("changes found", "r"),
+    ("not delivered", "r w"),
+    ("hosts resting", "r w"),
+]
+
+
+def collections(watched: Sequence[tuple[str, str, Store]]) -> Html:
+    """Return the middle of the page.
+
+    Parameters
+    ----------
+    watched : sequence of (str, str, Store)
+        Name, path of the views, and store of each.
+    """
+    rows = [_row(name, path, store) for name, path, store in watched]
+    note = tag("p", "Budget and changes are those of the last hour.", class_="faint")
+    return tag("main", section("Collections", note, table(_HEADINGS, rows)))
+
+
+def _row(name: str, path: str, store: Store) -> list[Node]:
+    seen = vitals(store)
+    ill = [check.sentence for check in checks(seen) if not check.is_well]
+    hour = store.samples(seen.time - 3600.0)
+    used = sum(row["used"] or 0 for row in hour)
+    slots = used + sum(row[what] or 0 for row in hour for what in ("idle", "no_free_host", "missed"))
+    share = seen.sample.get("expected_freshness")
+    drawn = tag("div", spark([row["expected_freshness"] for row in hour], "c1"), class_="in-row") if hour else None
+    bandwidth = seen.status.get("bandwidth")
+    return [
+        tag("a", tag("b", name), href=f"{path}/"),
+        tag("span", "; ".join(ill) or "crawling", class_="ill" if ill else "well"),
+        [words.share(share), drawn],
+        words.short(seen.status.get("pages")),
+        f"{words.short(bandwidth)}/s" if bandwidth else "–",
+        words.share(used / slots if slots else None),
+        words.number(sum(row["changes"] or 0 for row in hour)),
+        words.number(seen.undelivered),
+        words.number(len(seen.resting)),
+    ]
