@@ -1,0 +1,179 @@
+"""The recipes of docs/how-to/import_history.md, word for word, each on a small input of its kind."""
+
+from __future__ import annotations
+
+import csv
+import dbm
+import gzip
+import json
+import os
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from scrapy import Request
+from scrapy.utils.request import fingerprint
+
+from crawlsched.store import Store
+from tests import children
+from tests.site import Site
+
+GUIDE = (children.ROOT / "docs/how-to/import_history.md").read_text()
+SECTION = re.compile(r"^## (.*?)\n(.*?)(?=^## |\Z)", re.MULTILINE | re.DOTALL)
+BLOCK = re.compile(r"^```bash\n(.*?)^```", re.MULTILINE | re.DOTALL)
+RECIPES = {title: BLOCK.findall(text) for title, text in SECTION.findall(GUIDE)}
+BIN = Path(sys.executable).parent
+DATABASE = "sqlite:///crawlsched.db"
+
+WARC = (
+    "WARC/1.0\r\nWARC-Type: response\r\nWARC-Record-ID: <urn:uuid:{n}0000000-0000-0000-0000-000000000000>\r\n"
+    "WARC-Target-URI: http://a.example/1\r\nWARC-Date: 2026-01-0{n}T00:00:00Z\r\nWARC-Payload-Digest: sha1:{digest}\r\n"
+    "Content-Type: application/http; msgtype=response\r\nContent-Length: {length}\r\n\r\n{http}\r\n\r\n"
+)
+HTTP = "HTTP/1.1 {status} OK\r\nContent-Type: text/html\r\nContent-Length: 2\r\n\r\nhi"
+
+
+def follow(folder: Path, recipe: str) -> None:
+    """Run a recipe in a folder that is no project: there, only the database has to be named."""
+    recipe = re.sub(r"crawlsched (import|export)", rf"crawlsched \1 --database {DATABASE}", recipe)
+    environment = {"PATH": f"{BIN}{os.pathsep}{os.environ['PATH']}", "SCRAPY_SETTINGS_MODULE": None}
+    done = children.run("bash", "-euo", "pipefail", "-c", recipe, cwd=folder, environment=environment)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "left out" not in done.stdout, done.stdout
+
+
+def pages(folder: Path, collection: str = "news") -> dict[str, tuple[float, float, float, float]]:
+    """Return of each URL: visits, changes, time of the last visit, importance."""
+    store = Store.open(f"sqlite:///{folder}/crawlsched.db", collection, read_only=True)
+    try:
+        block = next(store.load())
+        urls = [facts.url for facts in store.facts(block["page"]) if facts is not None]
+        columns = [block[name].tolist() for name in ("n_crawls", "n_changes", "crawled_at", "importance")]
+        return dict(zip(urls, zip(*columns, strict=True), strict=True))
+    finally:
+        store.close()
+
+
+def test_a_feed_of_scrapy_tells_of_visits(tmp_path: Path) -> None:
+    """A price that is another one is a change."""
+    items = [("2026-01-01T00:00:00Z", 5), ("2026-01-02T00:00:00Z", 5), ("2026-01-03T00:00:00Z", 6)]
+    lines = [json.dumps({"url": "http://a.example/1", "scraped_at": at, "price": price}) for at, price in items]
+    (tmp_path / "items.jsonl").write_text("\n".join(lines))
+    follow(tmp_path, *RECIPES["From Scrapy's feeds"])
+    assert pages(tmp_path) == {"http://a.example/1": (3, 1, 1767398400.0, 1)}
+
+
+@pytest.fixture
+def cached(tmp_path: Path) -> Iterator[list[str]]:
+    """Crawl a site with Scrapy's own HTTP cache."""
+    with Site() as site:
+        urls = [site.page(f"/{n}", f"<p>{n}</p>") for n in range(3)]
+        spider = f"import scrapy\nclass S(scrapy.Spider):\n    name = 'SPIDER'\n    start_urls = {urls}\n"
+        (tmp_path / "spider.py").write_text(f"{spider}    def parse(self, response): pass\n")
+        (tmp_path / "scrapy.cfg").write_text("")
+        settings = "HTTPCACHE_ENABLED=True", "TELNETCONSOLE_ENABLED=False", "LOG_LEVEL=ERROR"
+        options = [f"-s{setting}" for setting in settings]
+        children.output_of(sys.executable, "-m", "scrapy", "runspider", "spider.py", *options, cwd=tmp_path)
+        (tmp_path / "scrapy.cfg").unlink()
+        yield urls
+
+
+def test_the_cache_of_scrapy_tells_of_one_visit_a_page(cached: list[str], tmp_path: Path) -> None:
+    """As Scrapy itself has written it."""
+    follow(tmp_path, *RECIPES["From Scrapy's HTTP cache"])
+    found = pages(tmp_path)
+    assert set(found) == set(cached)
+    assert {visits for visits, *_ in found.values()} == {1}
+
+
+@pytest.mark.parametrize("key", [lambda digest: digest, lambda digest: digest.hex()], ids=["bytes", "digits"])
+def test_deltafetch_tells_when_pages_were_seen(key: object, tmp_path: Path) -> None:
+    """It keeps fingerprints, as bytes or (before 2.1) as digits; a URL that it does not know is no page."""
+    (tmp_path / ".scrapy/deltafetch").mkdir(parents=True)
+    with dbm.open(str(tmp_path / ".scrapy/deltafetch/SPIDER.db"), "c") as seen:
+        seen[key(fingerprint(Request("http://a.example/1")))] = "1700000000.25"  # type: ignore[operator]
+    (tmp_path / "urls.txt").write_text("http://a.example/1\nhttp://a.example/2\n")
+    follow(tmp_path, *RECIPES["From deltafetch"])
+    assert pages(tmp_path) == {"http://a.example/1": (1, 0, 1700000000.25, 1)}
+
+
+def test_an_index_of_an_archive_tells_of_visits(tmp_path: Path) -> None:
+    """Commas in URLs are no separators; an answer that is none is left out."""
+    lines = [" CDX N b a m s k r M S V g"]
+    for day, status, digest in ((1, 200, "AAA"), (2, 200, "BBB"), (3, 404, "CCC")):
+        lines.append(f"example,a)/q 2026010{day}000000 http://a.example/q?x=1,2 text/html {status} {digest} - - 9 9 x")
+    (tmp_path / "index.cdx").write_text("\n".join(lines) + "\n")
+    follow(tmp_path, RECIPES["From CDX or WARC"][0])
+    assert pages(tmp_path, "archive") == {"http://a.example/q?x=1,2": (2, 1, 1767312000.0, 1)}
+
+
+def test_an_archive_tells_of_visits(tmp_path: Path) -> None:
+    """Record by record, as `warcio` and others write them."""
+    with gzip.open(tmp_path / "a.warc.gz", "wb") as file:
+        for n, (status, digest) in enumerate(((200, "AAA"), (200, "AAA"), (200, "BBB"), (500, "CCC")), 1):
+            http = HTTP.format(status=status)
+            file.write(WARC.format(n=n, digest=digest, http=http, length=len(http)).encode())
+    follow(tmp_path, RECIPES["From CDX or WARC"][1])
+    assert pages(tmp_path, "archive") == {"http://a.example/1": (3, 1, 1767398400.0, 1)}
+
+
+def test_a_dump_of_nutch_tells_of_the_last_visit(tmp_path: Path) -> None:
+    """The time to come back, less the interval; a page that was never fetched was not visited."""
+    heading = "Url,Status code,Status name,Fetch Time,Modified Time,Retries since fetch,Retry interval seconds"
+    never = "Thu Jan 01 00:00:00 UTC 1970"
+    rows = [
+        f"{heading},Retry interval days,Score,Signature,Metadata",
+        f'"http://a.example/1",2,"db_fetched",Sat Jan 31 00:00:00 UTC 2026,{never},0,2592000.0,30.0,1.0,"ab12",""',
+        f'"http://a.example/2",1,"db_unfetched",Thu Jan 01 00:00:00 UTC 2026,{never},0,2592000.0,30.0,1.0,"null",""',
+    ]
+    (tmp_path / "crawldb.csv").write_text("\n".join(rows) + "\n")
+    follow(tmp_path, *RECIPES["From Nutch"])
+    assert pages(tmp_path) == {"http://a.example/1": (1, 0, 1767225600.0, 1)}
+
+
+def test_a_log_of_a_server_tells_what_pages_are_worth(tmp_path: Path) -> None:
+    """How often each was asked for, and found."""
+    line = '127.0.0.1 - - [25/Nov/2026:10:00:00 +0000] "{} {} HTTP/1.1" {} 99 "-" "curl"\n'
+    asked = [("GET", "/a,b", 200), ("GET", "/a,b", 200), ("GET", "/c", 404), ("POST", "/d", 200), ("GET", "/e", 200)]
+    (tmp_path / "access.log").write_text("".join(line.format(*each) for each in asked))
+    follow(tmp_path, *RECIPES["Importance from a server's log"])
+    worth = {url: importance for url, (*_, importance) in pages(tmp_path).items()}
+    assert worth == {"https://example.com/a,b": 2, "https://example.com/e": 1}
+
+
+def test_a_search_console_tells_what_pages_are_worth(tmp_path: Path) -> None:
+    """Clicks and one."""
+    rows = [["Top pages", "Clicks", "Impressions", "CTR", "Position"], ["https://a.example/x,y", 7, 90, "7.8%", 3.1]]
+    with (tmp_path / "Pages.csv").open("w", newline="") as file:
+        csv.writer(file).writerows([*rows, ["https://a.example/z", 0, 5, "0%", 9.0]])
+    follow(tmp_path, *RECIPES["Importance from a search console"])
+    assert {url: row[3] for url, row in pages(tmp_path).items()} == {
+        "https://a.example/x,y": 8,
+        "https://a.example/z": 1,
+    }
+
+
+def test_what_goes_out_comes_in_again(tmp_path: Path) -> None:
+    """The visits of an export make the same pages."""
+    (tmp_path / "visits.csv").write_text(
+        "url,time,changed\nhttp://a.example/1,1790000000,\nhttp://a.example/1,1790000900,1\n"
+    )
+    follow(tmp_path, "crawlsched import visits.csv --collection news")
+    follow(tmp_path, *RECIPES["Out again"])
+    assert pages(tmp_path, "copy") == pages(tmp_path) == {"http://a.example/1": (2, 1, 1790000900.0, 1)}
+
+
+def test_every_recipe_is_followed() -> None:
+    """A recipe more in the guide needs a test here."""
+    assert {title: len(recipes) for title, recipes in RECIPES.items()} == {
+        "From Scrapy's feeds": 1,
+        "From Scrapy's HTTP cache": 1,
+        "From deltafetch": 1,
+        "From CDX or WARC": 2,
+        "From Nutch": 1,
+        "Importance from a server's log": 1,
+        "Importance from a search console": 1,
+        "Out again": 1,
+    }
