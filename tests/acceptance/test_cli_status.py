@@ -167,6 +167,7 @@ def test_the_trust_in_a_source_is_not_known_yet_before_it_was_heard(
     with sqlite3.connect(database.removeprefix("sqlite:///")) as source, sqlite3.connect(tmp_path / "c.db") as copy:
         source.backup(copy)
         copy.execute("DELETE FROM observations")
+        copy.execute("DELETE FROM plans")
         copy.commit()
     url = f"sqlite:///{tmp_path}/c.db"
     for name in ("status", "sources"):
