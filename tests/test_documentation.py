@@ -92,12 +92,8 @@ FOR_STRANGERS = [
     ROOT / "README.md",
     *sorted((ROOT / "docs").glob("*.md")),
     *sorted((ROOT / "docs/how-to").glob("*.md")),
-    ROOT / "docs/tutorial/first_crawl.md",
-    ROOT / "docs/tutorial/reading_why.md",
-    ROOT / "docs/reference/glossary.md",
-    ROOT / "docs/reference/settings.md",
-    ROOT / "docs/reference/commands.md",
-    ROOT / "docs/reference/meta_keys.md",
+    *sorted((ROOT / "docs/tutorial").glob("*.md")),
+    *sorted((ROOT / "docs/reference").glob("*.md")),
 ]
 
 

@@ -179,7 +179,7 @@ def _visits(visits: list[dict[str, Any]], now: float) -> Html:
         ("announced", "r"),
         ("other text", "r w"),
     ]
-    return section(f"Last {len(rows)} visits", table(headings, rows))
+    return section("Last visit" if len(rows) == 1 else f"Last {len(rows)} visits", table(headings, rows))
 
 
 def _difference(context: Context, report: dict[str, Any]) -> Html | None:

@@ -1,4 +1,4 @@
-"""Pages: the first of several orders, or those whose URL contains something; each leads to its why."""
+"""Pages: the first of several orders, those of all whose URL contains something, or both; each leads to its why."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from crawlsched.web.views.context import Context, empty, section, table
 
 __all__ = ["pages"]
 
-_AT_ONCE = 50
+# As many as there are of an order (`crawlsched.refresh.figures`), and as are shown at once.
+_MOST, _AT_ONCE = 1_000, 50
 #: The orders, and the word for what their value is.
 ORDERS = {
     "changing": ("most changing", "changes found"),
@@ -28,8 +29,8 @@ ORDERS = {
 def pages(context: Context) -> Html:
     """Return the middle of the page."""
     query = context.query.get("q", "").strip()
-    order = context.query.get("order", "changing")
-    order = order if order in ORDERS else "changing"
+    order = context.query.get("order", "" if query else "changing")
+    order = order if order in ORDERS or (query and not order) else "changing"
     form = tag(
         "form",
         tag(
@@ -45,35 +46,47 @@ def pages(context: Context) -> Html:
         action="pages",
         class_="search",
     )
+    # What is searched for among all pages can be looked for among the first of an order, too.
+    shown = [("", "all")] if query else []
+    shown += [(name, said) for name, (said, _) in ORDERS.items()]
     tabs = tag(
         "nav",
         *[
-            tag("a", words_[0], href=f"pages?order={name}", class_="chosen" if name == order and not query else None)
-            for name, words_ in ORDERS.items()
+            tag("a", said, href=f"pages?{_query(name, query)}", class_="chosen" if name == order else None)
+            for name, said in shown
         ],
         class_="choice tabs",
     )
-    body = _searched(context, query) if query else _ordered(context, order)
+    body = _ordered(context, order, query) if order else _searched(context, query)
     return tag("main", section("Pages", form, tabs, *body))
 
 
-def _ordered(context: Context, order: str) -> list[Node]:
+def _query(order: str, text: str) -> str:
+    return urlencode({name: value for name, value in (("order", order), ("q", text)) if value})
+
+
+def _ordered(context: Context, order: str, text: str) -> list[Node]:
     offset = _number(context.query.get("from", "0"))
     store = context.store
     if order == "withheld":
-        return _withheld(context, offset)
+        return _withheld(context, offset, text)
+    # To be looked through for a text, they all have to be read.
+    start, most = (0, _MOST) if text else (offset, _AT_ONCE)
     if order == "undelivered":
-        numbers = store.undelivered()
-        ranked: list[tuple[int, float]] = [(page, 0.0) for page in numbers[offset : offset + _AT_ONCE]]
+        ranked: list[tuple[int, float]] = [(page, 0.0) for page in store.undelivered()[start : start + most]]
     else:
-        ranked = store.first_pages(order, offset, _AT_ONCE)
+        ranked = store.first_pages(order, start, most)
     values = dict(ranked)
     rows = page_rows.by_number(store, [page for page, _ in ranked])
-    if not rows:
-        return [empty("None as of the last plan." if order != "undelivered" else "Every change was delivered.")]
-    said = {page: _value(order, value, context.now) for page, value in values.items()}
     more = len(ranked) == _AT_ONCE
-    return [_table(rows, context.now, ORDERS[order][1], said), _pager(f"order={order}", offset, more=more)]
+    if text:
+        rows = [row for row in rows if text in row["url"]][offset:]
+        rows, more = rows[:_AT_ONCE], len(rows) > _AT_ONCE
+    if not rows:
+        none = "None as of the last plan." if order != "undelivered" else "Every change was delivered."
+        return [empty(f"None of the first {_MOST:,} is like this." if text else none)]
+    said = {page: _value(order, value, context.now) for page, value in values.items()}
+    return [_table(rows, context.now, ORDERS[order][1], said), _pager(_query(order, text), offset, more=more)]
 
 
 def _value(order: str, value: float, now: float) -> Node:
@@ -96,12 +109,13 @@ def _searched(context: Context, text: str) -> list[Node]:
     return [_table(rows, context.now, None, {}), more]
 
 
-def _withheld(context: Context, offset: int) -> list[Node]:
+def _withheld(context: Context, offset: int, text: str) -> list[Node]:
     rows = [
         (at, url, reason)
         for host in context.store.host_rows()
         for reason, row in host.counts.get("withheld", {}).items()
         for url, at in row.get("urls", ())
+        if text in url
     ]
     rows.sort(reverse=True)
     shown = rows[offset : offset + _AT_ONCE]
@@ -109,7 +123,10 @@ def _withheld(context: Context, offset: int) -> list[Node]:
         return [empty("Nothing was held back.")]
     cells: list[list[Node]] = [[_link(url), reason, words.moment(at, context.now)] for at, url, reason in shown]
     more = len(rows) > offset + _AT_ONCE
-    return [table([("page", ""), ("why", ""), ("when", "r")], cells), _pager("order=withheld", offset, more=more)]
+    return [
+        table([("page", ""), ("why", ""), ("when", "r")], cells),
+        _pager(_query("withheld", text), offset, more=more),
+    ]
 
 
 def _table(rows: list[dict[str, Any]], now: float, value: str | None, said: dict[int, Node]) -> Html:

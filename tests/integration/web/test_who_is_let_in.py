@@ -113,6 +113,19 @@ def test_strange_questions_are_answered_with_a_sentence(served: Served) -> None:
     assert "http://a.example/p/8" not in found
 
 
+def test_an_order_is_looked_through_for_a_part_of_a_url(served: Served) -> None:
+    """Only pages of that order are shown, and what is looked for stays in the links; what was held back, too."""
+    found = Answer(served, "/pages?order=changing&q=p/5", **COOKIE).text
+    assert "http://a.example/p/5<" in found
+    assert "http://a.example/p/7<" not in found
+    assert "http://a.example/p/50<" not in found  # like it, but it never changed
+    assert 'href="pages?order=oldest&amp;q=p%2F5"' in found
+    assert "http://a.example/p/50<" in Answer(served, "/pages?q=p/5", **COOKIE).text
+    assert "None of the first 1,000" in Answer(served, "/pages?order=changing&q=nothing", **COOKIE).text
+    assert "wrong_page" in Answer(served, "/pages?order=withheld&q=alert", **COOKIE).text
+    assert "wrong_page" not in Answer(served, "/pages?order=withheld&q=nothing", **COOKIE).text
+
+
 def test_changes_are_given_to_programs(served: Served) -> None:
     """A line for each, with a cursor that leads on; Atom that feedparser reads without complaint, with the lines."""
     first = Answer(served, "/changes.jsonl?since=0:0&limit=5", **COOKIE)
