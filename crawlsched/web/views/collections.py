@@ -15,7 +15,6 @@ __all__ = ["collections"]
 
 _HEADINGS = [
     ("collection", ""),
-    ("is it well?", ""),
     ("expected to be fresh", ""),
     ("pages", "r"),
     ("bandwidth", "r w"),
@@ -49,8 +48,10 @@ def _row(name: str, path: str, store: Store) -> list[Node]:
     drawn = tag("div", spark([row["expected_freshness"] for row in hour], "c1"), class_="in-row") if hour else None
     bandwidth = seen.status.get("bandwidth")
     return [
-        tag("a", tag("b", name), href=f"{path}/"),
-        tag("span", "; ".join(ill) or "crawling", class_="ill" if ill else "well"),
+        [
+            tag("a", tag("b", name), href=f"{path}/"),
+            tag("div", "; ".join(ill) or "crawling", class_=f"standing {'ill' if ill else 'well'}"),
+        ],
         [words.share(share), drawn],
         words.short(seen.status.get("pages")),
         f"{words.short(bandwidth)}/s" if bandwidth else "–",

@@ -8,8 +8,9 @@ from urllib.parse import quote, urlsplit
 
 import pytest
 
+from crawlsched.store import Store
 from tests.browser import CHROMIUM, browser
-from tests.integration.web.conftest import EVIL, TOKEN, Served
+from tests.integration.web.conftest import EVIL, TOKEN, Served, fill, serve
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="There is no chromium here (apt-get install chromium).")
 
@@ -66,3 +67,28 @@ def test_every_view_fits_and_runs_nothing_that_a_site_chose(served: Served, tmp_
             assert {urlsplit(url).netloc for url in tab.requests} == {urlsplit(served.address).netloc}
 
     asyncio.run(look())
+
+
+def test_the_lines_of_all_collections_fit_and_lead_to_their_views(tmp_path: Path) -> None:
+    """At both widths; a link goes to the collection, whose own links go on from there, and one goes back."""
+    database = f"sqlite:///{tmp_path}/crawl.db"
+    fill(database)
+    Store.open(database, "<script>alert(7)</script> with a long name").close()
+
+    async def look(served: Served) -> None:
+        async with browser() as tab:
+            for width, dark in ((1400, False), (400, True)):
+                await tab.open(f"{served.address}?token={TOKEN}", width, dark=dark)
+                await tab.wait_for("document.querySelectorAll('main tbody a').length == 2")
+                assert await tab.value("document.documentElement.scrollWidth") <= width
+                await tab.picture(tmp_path / f"collections-{width}.png")
+            await tab.value("[...document.querySelectorAll('main a')].find((a) => a.textContent == 'shop').click()")
+            await tab.wait_for("document.querySelector('.bar .name').textContent == 'shop'")
+            await tab.value("[...document.querySelectorAll('.bar a')].find((a) => a.textContent == 'Pages').click()")
+            await tab.wait_for("document.querySelector('input[name=q]') !== null")
+            await tab.value("[...document.querySelectorAll('.bar a')].find((a) => a.textContent == 'All').click()")
+            await tab.wait_for("document.querySelectorAll('main tbody a').length == 2")
+            assert tab.complaints == []
+
+    for served in serve(tmp_path, database):
+        asyncio.run(look(served))
