@@ -10,12 +10,13 @@ import numpy.typing as npt
 
 from crawlsched.columns.array_types import BoolArray, FloatArray, IndexArray
 from crawlsched.crawl_value.objectives import Objective
-from crawlsched.frontier import CrawlValues, PageValue, PageValues
+from crawlsched.frontier import CrawlValues, PageValues
 from crawlsched.pages import Pages
 from crawlsched.planner.values.plug_in_values import PointValues
 from crawlsched.planner.values.posterior_values import PosteriorValues
+from crawlsched.planner.values.value_alone import ValueAlone
 
-__all__ = ["ObjectiveValue", "ObjectiveValues", "Staleness"]
+__all__ = ["ObjectiveValues", "Staleness"]
 
 # Values are right to 1e-13 or so; bounds stay clear of that.
 _SLACK = 1.0 + 1e-10
@@ -105,7 +106,7 @@ class ObjectiveValues(CrawlValues):
             since, stale = np.where(never, -horizon, crawled_at), np.where(never, 0.0, stale)
         return Staleness(self._objective, weights, unsignalled, change_rate, since, importance, stale, steady)
 
-    def one(self, page: int) -> ObjectiveValue:
+    def one(self, page: int) -> ValueAlone:
         """Return the crawl value of a page as things stand; O(K)."""
         return self.many(np.array([page])).one(0)
 
@@ -176,9 +177,9 @@ class Staleness(PageValues):
         slope: FloatArray = np.where(self.steady, 0.0, np.vecdot(rise, self._objective.slope(self._expected(now))))
         return slope
 
-    def one(self, row: int) -> ObjectiveValue:
+    def one(self, row: int) -> ValueAlone:
         """Return the crawl value of one of the pages."""
-        return ObjectiveValue(self.some(np.array([row])))
+        return ValueAlone(self.some(np.array([row])))
 
     def some(self, rows: IndexArray) -> Staleness:
         """Return the crawl values of some of the pages."""
@@ -215,30 +216,3 @@ class Staleness(PageValues):
         found = np.where(np.isfinite(found), np.maximum(found, wait), wait)
         times: FloatArray = np.where(part.steady, inf, after + found * (1.0 - 1e-9))
         return times
-
-
-class ObjectiveValue(PageValue):
-    """`Staleness` of one page; see `crawlsched.frontier.PageValue`."""
-
-    __slots__ = ("_values", "steady")
-
-    def __init__(self, values: Staleness) -> None:
-        self._values = values
-        self.steady = values.steady.item(0)
-
-    def at(self, now: float) -> float:
-        """Return the crawl value at a time."""
-        return self._values.at(now).item(0)
-
-    def bound(self, until: float, rough: bool = False) -> float:
-        """Return what the crawl value does not exceed until a time."""
-        return self.at(until) * (1.0 if self.steady else _SLACK)
-
-    def parabola(self, after: float, until: float) -> tuple[float, float, float]:
-        """Return value, slope and half curvature of a parabola that the crawl value does not exceed until a time."""
-        value, slope, curvature = self._values.parabolas(after, until)[:, 0].tolist()
-        return value, slope, curvature
-
-    def crossing(self, value: float, after: float) -> float:
-        """Return a time before which the crawl value is below `value`, at least `after`; inf if it is for ever."""
-        return self._values.crossings(np.array([value]), after, np.ones(1, bool)).item(0)

@@ -17,10 +17,11 @@ from crawlsched.bandwidth.even import EvenGain, refresh_rates
 from crawlsched.bandwidth.harmonic import HarmonicGain, harmonic_rates
 from crawlsched.bandwidth.poisson import PoissonGain, poisson_crawl_rates
 from crawlsched.columns.array_types import BoolArray, FloatArray, IndexArray
-from crawlsched.frontier import CrawlValues, PageValue, PageValues
+from crawlsched.frontier import CrawlValues, PageValues
 from crawlsched.pages import Pages
+from crawlsched.planner.values.value_alone import ValueAlone
 
-__all__ = ["POLICIES", "PlannedValues", "RampValue", "RampValues"]
+__all__ = ["POLICIES", "PlannedValues", "RampValues"]
 
 Rates = Callable[[FloatArray, FloatArray, float], FloatArray]
 Threshold = Callable[[FloatArray, FloatArray, float], float]
@@ -192,7 +193,7 @@ class PlannedValues(CrawlValues):
         """Return the crawl values of pages if they had last been crawled then; announcements do not count."""
         return RampValues(self.ramps(pages, crawled_at))
 
-    def one(self, page: int) -> RampValue:
+    def one(self, page: int) -> ValueAlone:
         """Return the crawl value of a page as things stand."""
         return self.many(np.array([page])).one(0)
 
@@ -244,9 +245,9 @@ class RampValues(PageValues):
         values: FloatArray = np.where(now < release, early, late)
         return values
 
-    def one(self, row: int) -> RampValue:
+    def one(self, row: int) -> ValueAlone:
         """Return the crawl value of one of the pages."""
-        return RampValue(*self._ramps[:, row].tolist())
+        return ValueAlone(RampValues(self._ramps[:, row : row + 1]))
 
     def some(self, rows: IndexArray) -> RampValues:
         """Return the crawl values of some of the pages."""
@@ -264,41 +265,13 @@ class RampValues(PageValues):
 
     def crossings(self, values: FloatArray, after: float, where: BoolArray) -> FloatArray:
         """Return times before which the crawl values of the pages in `where` are below `values`."""
-        rows = np.flatnonzero(where).tolist()
-        return np.array([self.one(row).crossing(value, after) for row, value in zip(rows, values, strict=True)])
-
-
-class RampValue(PageValue):
-    """`RampValues` for one page; see `crawlsched.frontier.PageValue`."""
-
-    def __init__(self, release: float, early: float, base: float, slope: float) -> None:
-        self.release, self.early, self.base, self.slope = release, early, base, slope
-        self.steady = slope == 0.0 and (release == -inf or early == base)
-
-    def at(self, now: float) -> float:
-        """Return the crawl value at a time."""
-        if now < self.release:
-            return self.early
-        return self.base + self.slope * (now - self.release) if self.slope > 0.0 else self.base
-
-    def bound(self, until: float, rough: bool = False) -> float:
-        """Return what the crawl value does not exceed until a time."""
-        return self.at(until) * (_SLACK if self.slope > 0.0 else 1.0)
-
-    def parabola(self, after: float, until: float) -> tuple[float, float, float]:
-        """Return value, slope and half curvature of a line that the crawl value does not exceed until a time."""
-        if after < self.release <= until:
-            return self.bound(until), 0.0, 0.0
-        rises = self.slope > 0.0 and self.release <= after
-        return self.bound(after), self.slope * _SLACK if rises else 0.0, 0.0
-
-    def crossing(self, value: float, after: float) -> float:
-        """Return a time before which the crawl value is below `value`, at least `after`; inf if it is for ever."""
-        if self.at(after) >= value:
-            return after
-        at = max(after, self.release)
-        if self.at(at) >= value:
-            return at
-        if self.slope <= 0.0:
-            return inf
-        return max(at, self.release + (value - self.base) / self.slope * (1.0 - 1e-9))
+        release, _, base, slope = self._ramps[:, where]
+        reached = self.at(after)[where] >= values
+        at = np.maximum(after, release)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            rises = np.maximum(at, release + (values - base) / slope * (1.0 - 1e-9))
+            late = base + np.where(slope > 0.0, slope * (at - release), 0.0)
+        times = np.where(slope > 0.0, rises, inf)
+        times[late >= values] = at[late >= values]
+        times[reached] = after
+        return times

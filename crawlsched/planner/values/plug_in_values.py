@@ -13,10 +13,9 @@ from crawlsched.compiling import Compilable
 from crawlsched.crawl_value.evaluation import ELEMENTS, evaluate
 from crawlsched.estimators import LearnedRates
 from crawlsched.frontier import CrawlValues, PageValue, PageValues
-from crawlsched.frontier.candidates.candidates import LOOPS as CANDIDATE_LOOPS
 from crawlsched.pages import Pages
 from crawlsched.planner.values import plug_in_loops
-from crawlsched.planner.values.plug_in_loops import HIGHEST, N_ROWS
+from crawlsched.planner.values.plug_in_loops import HIGHEST
 from crawlsched.planner.values.posterior_values import PosteriorValues
 from crawlsched.planner.values.rules import RULES, Rule, rule_named
 from crawlsched.planner.values.signalled import SteadyValue, highest_gain
@@ -31,10 +30,8 @@ _FEW = 32
 # So many pages at once keep a pick below a millisecond: without announcements, with, and compiled.
 _PORTION_GREEDY, _PORTION, _PORTION_COMPILED = 288, 96, 512
 
-_NONE_KNOWN = np.empty((0, 6))
-
 #: `crawlsched.planner.values.plug_in_loops`: what compiled code can do faster.
-LOOPS = Compilable(plug_in_loops, uses=(ELEMENTS, CANDIDATE_LOOPS), keeps_lock=True)
+LOOPS = Compilable(plug_in_loops, uses=(ELEMENTS,), keeps_lock=True)
 
 
 class KnownRates:
@@ -185,33 +182,16 @@ class PointValues(CrawlValues):
 
     def many(self, pages: IndexArray) -> RuleValues:
         """Return the crawl values of pages as things stand."""
-        if LOOPS.compiled:
-            known, horizon = self._known.known_rates, self._estimates.in_force.parameters.discovery_horizon
-            of, columns = self._pages, np.empty((N_ROWS, pages.size))
-            rates = _NONE_KNOWN if known is None else known.columns
-            counts = of.crawled_at, of.n_signals, of.further
-            if LOOPS.gather_from(rates, of.importance, pages, *counts, horizon, columns) == 0:
-                return RuleValues(self._rule, columns, horizon)
         # By these rules an announcement is worth what it is, be it estimated or known; n of them n times that.
         return self.supposing(pages, self._pages.crawled_at[pages], self._estimates.announcements.counted(pages))
 
     def supposing(self, pages: IndexArray, crawled_at: FloatArray, n_signals: npt.NDArray[Any]) -> RuleValues:
         """Return the crawl values of pages if they had last been crawled then, and announced so often since."""
-        known, horizon = self._known.known_rates, self._estimates.in_force.parameters.discovery_horizon
-        columns = np.empty((N_ROWS, pages.size))
-        rates = _NONE_KNOWN if known is None else known.columns
-        if LOOPS.compiled:
-            since = n_signals.astype(np.float64)
-            unknown = LOOPS.gather(rates, self._pages.importance, pages, crawled_at, since, horizon, columns)
-        else:
-            columns[:6] = self.rates_of(pages)
-            columns[6], columns[7], columns[8] = n_signals, crawled_at, self._pages.importance[pages]
-            columns[9] = columns[8] / (columns[0] + 1 / horizon)
-            unknown = 0
-        if unknown:
-            rows = np.flatnonzero(np.isnan(columns[0]))
-            columns[:6, rows] = self.rates_of(pages[rows])
-            columns[9, rows] = columns[8, rows] / (columns[0, rows] + 1 / horizon)
+        horizon = self._estimates.in_force.parameters.discovery_horizon
+        columns = np.empty((10, pages.size))
+        columns[:6] = self.rates_of(pages)
+        columns[6], columns[7], columns[8] = n_signals, crawled_at, self._pages.importance[pages]
+        columns[9] = columns[8] / (columns[0] + 1 / horizon)
         return RuleValues(self._rule, columns, horizon)
 
     def rates_of(self, pages: IndexArray) -> FloatArray:
@@ -244,7 +224,9 @@ class RuleValues(PageValues):
     ----------
     rule : Rule
     columns : ndarray, shape (10, n)
-        All that values depend on, as in `plug_in_loops`.
+        All that values depend on: what `Rule.heard` returned (change rate, recall and false signal rate, then alpha,
+        gamma and kappa), announcements since the last crawl, when that was, importance, and what the page is worth if
+        it has never been crawled.
     horizon : float
         How far ahead a first crawl counts, seconds.
     """
@@ -264,10 +246,6 @@ class RuleValues(PageValues):
 
     def _terms(self, now: float) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return crawl value, its slope in time, and a bound on the slope's slope."""
-        if LOOPS.compiled:
-            found = np.empty((3, self._columns.shape[1]))
-            LOOPS.point_terms(self._columns, self._max_terms, now, found)
-            return found[0], found[1], found[2]
         # V rises by μ α exp(-y) ψ(y) a second, y = α τ + κ n (Lemma 4 of the noisy-signals paper; of the sums up to
         # term j too, where ψ is that of these terms), and ψ, the mean time until y is reached, by at most one second
         # a second: while no announcement comes the slope rises by at most μ α exp(-y) a second.
@@ -290,28 +268,8 @@ class RuleValues(PageValues):
         """Return the crawl values of some of the pages."""
         return RuleValues(self._rule, self._columns.take(rows, axis=1), self._horizon)
 
-    def one_at(self, row: int, now: float) -> tuple[float, float]:
-        """Return the crawl value of one of the pages, which leaves no doubt."""
-        if LOOPS.compiled:
-            return LOOPS.point_value(self._columns, self._max_terms, row, now), 0.0
-        return self.one(row).at(now), 0.0
-
-    def best(
-        self, bounds: FloatArray, rows: npt.NDArray[np.int32], now: float
-    ) -> tuple[int, float, float, float, float] | None:
-        """Return which bound is the highest, and the value of its page, by compiled code; None without it."""
-        if not LOOPS.compiled:
-            return None
-        found: tuple[int, float, float, float, float]
-        found = LOOPS.point_best(self._columns, self._max_terms, bounds, rows, now)
-        return found
-
     def parabolas(self, after: float, until: float) -> FloatArray:
         """Return value, slope and half curvature of parabolas that no crawl value exceeds, shape (3, n)."""
-        if LOOPS.compiled:
-            found = np.empty((3, self._columns.shape[1]))
-            LOOPS.point_parabolas(self._columns, self._max_terms, after, _SLACK, found)
-            return found
         self._known = after, self._terms(after)
         value, slope, curvature = self._known[1]
         found = np.empty((3, value.size))
@@ -322,10 +280,6 @@ class RuleValues(PageValues):
 
     def crossings(self, values: FloatArray, after: float, where: BoolArray) -> FloatArray:
         """Return times before which the crawl values of the pages in `where` are below `values`."""
-        if LOOPS.compiled:
-            found = np.empty(values.size)
-            LOOPS.point_crossings(self._columns, self._max_terms, np.flatnonzero(where), values, after, found)
-            return found
         times = np.full(where.size, np.inf)
         aims = np.ones(where.size)
         aims[where] = values
