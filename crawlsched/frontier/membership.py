@@ -136,11 +136,6 @@ class Filing:
         else:
             self.file(inside, now, falling=inside.size > _MANY)
 
-    def refile_one(self, page: int, now: float) -> None:
-        """Do what `refile` does for a single page; O(log n)."""
-        if self._is_in(page):
-            self.file_one(page, now)
-
     def file_one(self, page: int, now: float) -> None:
         """Do what `file` does for a single page that was filed before; O(log n)."""
         standing = self._standing

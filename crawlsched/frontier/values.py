@@ -134,6 +134,7 @@ class CrawlValues(Protocol):
 
     def one(self, page: int) -> PageValue:
         """Return the crawl value of a page as things stand; O(K)."""
+        return self.many(np.array([page])).one(0)
 
     def many(self, pages: IndexArray) -> PageValues:
         """Return the crawl values of pages as things stand; O(K) a page."""
@@ -144,9 +145,6 @@ class CrawlValues(Protocol):
         inf where that cannot be said: it serves pages that have just been crawled.
         """
         return self.one(page).bound(until)
-
-    def hears(self, page: int) -> bool:
-        """Whether one more ChangeSignal changes what a page is worth; O(1)."""
 
     def deciding(self, pages: IndexArray) -> list[npt.NDArray[Any]]:
         """Return all that crawl values depend on, in arrays of shape (n,) or (n, k); O(K) a page.

@@ -12,10 +12,6 @@ from crawlsched.planner.parameters.in_force import SLICE
 
 __all__ = ["Announced"]
 
-# Up to so many announcements at once are taken one by one.
-_FEW = 16
-_MOST = 0xFFFF
-
 
 class Announced:
     """Take announcements in, and place their pages anew.
@@ -62,10 +58,7 @@ class Announced:
         """
         now = self._known.at(now)
         columns, before = self._known.pages, (now if since is None else min(since, now)) - self.signal_delay
-        rows = np.asarray(pages, np.intp).reshape(-1)
-        if rows.size <= min(_FEW, self._known.frontier.values.few):
-            return self._take_few_signals(sorted(set(rows.tolist())), source, now, before)
-        rows = self._known.rows(rows)
+        rows = self._known.rows(pages)
         if (columns.source[rows] != source).any():
             self._counts.cover(rows, source, now)
         if self.signal_delay:
@@ -75,29 +68,6 @@ class Announced:
         else:
             self._known.in_slices(rows, lambda part, _: self._take_signals(part, source, now, before))
         return int(rows.size)
-
-    def _take_few_signals(self, pages: list[int], source: int, now: float, since: float) -> int:
-        """Take announcements of a few distinct pages one by one, for which arrays would cost more than all the rest."""
-        columns, frontier = self._known.pages, self._known.frontier
-        if pages and not (pages[0] >= 0 and pages[-1] < columns.n):
-            self._known.complain(pages)
-        sources, further, n_signals, crawled_at = columns.source, columns.further, columns.n_signals, columns.crawled_at
-        if any(sources.item(page) != source for page in pages):
-            self._counts.cover(np.array(pages), source, now)
-        if self.signal_delay:
-            pages = [page for page in pages if now - crawled_at.item(page) >= self.signal_delay]
-        for page in pages:
-            heard = n_signals.item(page)
-            if sources.item(page) != source or further.item(page) or heard == _MOST:
-                self._take_signals(np.array([page]), source, now, since)
-            elif crawled_at.item(page) <= now:
-                changes = frontier.values.hears(page)
-                n_signals[page] = heard + 1
-                columns.n_signals_total.set_one(page, columns.n_signals_total.item(page) + 1)
-                # Of a page never crawled there is no copy that could go stale.
-                if changes and crawled_at.item(page) > -np.inf:
-                    frontier.refile_one(page, self._known.now)
-        return len(pages)
 
     def announced_by(self, page: int, source: int) -> bool:
         """Whether a source has announced a page since its last crawl."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import numpy.typing as npt
 
 from crawlsched.pages import ERROR, GONE, MOVED, REFUSED
@@ -41,7 +42,7 @@ class Endings:
         """Leave a page alone until a time."""
         now = self._known.at(now)
         self._known.pages.set_rare(page, not_before=until)
-        self._known.frontier.refile_one(page, now)
+        self._known.frontier.refile(np.array([page]), now)
 
     def take_back(self, columns: dict[str, npt.NDArray[Any]], now: float) -> None:
         """Forget what the last visit of a page taught: it was not that page. It backs off as after an error.
@@ -62,18 +63,18 @@ class Endings:
 
     def gone(self, page: int, now: float) -> None:
         """A visit was told that the page is gone: it is looked for ever more rarely."""
-        now = self._known.at(now)
-        self._probe_later(page, GONE, now)
-        self._known.pages.crawled_at[page] = now
-        self._forget(page)
-        self._known.end_visit(page, now)
+        self._left(page, GONE, now)
 
     def moved(self, page: int, now: float) -> None:
         """A visit was sent elsewhere for good: the page is looked for ever more rarely."""
+        self._left(page, MOVED, now)
+
+    def _left(self, page: int, state: int, now: float) -> None:
         now = self._known.at(now)
-        self._probe_later(page, MOVED, now)
+        self._probe_later(page, state, now)
         self._known.pages.crawled_at[page] = now
-        self._forget(page)
+        for hint in self._known.around:
+            hint.forget(page)
         self._known.end_visit(page, now)
 
     def refused(self, page: int, now: float) -> None:
@@ -85,10 +86,6 @@ class Endings:
     def release(self, page: int, now: float) -> None:
         """A visit was dropped: the page is as if it had not been picked."""
         self._known.end_visit(page, self._known.at(now))
-
-    def _forget(self, page: int) -> None:
-        for hint in self._known.around:
-            hint.forget(page)
 
     def _probe_later(self, page: int, state: int, now: float) -> None:
         again = self._again(page, state)

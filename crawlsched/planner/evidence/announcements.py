@@ -9,23 +9,20 @@ import numpy as np
 import numpy.typing as npt
 
 from crawlsched.columns.array_types import FloatArray, IndexArray
-from crawlsched.compiling import Compilable
 from crawlsched.crawl_value.sources import merge_sources
-from crawlsched.estimators import page_precision
 from crawlsched.estimators.page_precision import expected_evidence, expected_evidences
 from crawlsched.pages import Pages
-from crawlsched.planner.evidence import announcement_loops
-from crawlsched.planner.evidence.announcement_loops import LEAST_WEIGHT, SIGNALS_OF_A_RATE
 from crawlsched.planner.evidence.further_sources import FurtherSources
 from crawlsched.planner.evidence.hint import NOBODY, Hint, Visit
 from crawlsched.planner.evidence.page_precision import OwnPrecision, beta, learned
 from crawlsched.planner.parameters.in_force import InForce
 
-__all__ = ["LOOPS", "Announcements"]
+__all__ = ["Announcements"]
 
-
-#: `crawlsched.planner.evidence.announcement_loops`.
-LOOPS = Compilable(announcement_loops, uses=(page_precision,), keeps_lock=True)
+# A page's signal rate is its own count of signals with so many added at the rate of its source.
+_SIGNALS_OF_A_RATE = 2.0
+# With less than this a signal tells nothing, and its page is treated as one without signals.
+_LEAST_WEIGHT = 1e-4
 
 
 class Announcements(Hint):
@@ -128,15 +125,15 @@ class Announcements(Hint):
                     chosen = rows[several]
                     evidence = expected_evidences(true[several], false[several], heard[chosen])
                     heard[chosen] = evidence / weights[several]
-                weights[weights < LEAST_WEIGHT] = 0.0
+                weights[weights < _LEAST_WEIGHT] = 0.0
                 weight[rows] = weights
                 live = ((weights > 0.0) & (towards > 0.0) & (total[rows] > 0.0)).nonzero()[0]
                 chosen = rows[live]
                 # Counted up to the last crawl: what has come since is evidence, and the rate must not change between
                 # events.
-                counts, since = counted[chosen] + SIGNALS_OF_A_RATE, np.maximum(time[chosen], 0.0)
+                counts, since = counted[chosen] + _SIGNALS_OF_A_RATE, np.maximum(time[chosen], 0.0)
                 since[~np.isfinite(since)] = 0.0
-                rate[chosen] = counts / (since + SIGNALS_OF_A_RATE / towards[live])
+                rate[chosen] = counts / (since + _SIGNALS_OF_A_RATE / towards[live])
         for row in further.nonzero()[0].tolist():
             page = pages.item(row)
             rate[row], weight[row], _ = self._of_several(page)
@@ -146,26 +143,11 @@ class Announcements(Hint):
     def gathered(self, pages: IndexArray) -> FloatArray:
         """Return rates and weights as `signals`, and evidence since the last crawl, nats; shape (3, n)."""
         columns, found = self._pages, np.zeros((3, pages.size))
-        if not LOOPS.compiled:
-            # Few pages have ever been announced; of the others nothing counts but their changes.
-            rows = ((columns.n_signals_total[pages] > 0) | (columns.further[pages] > 0)).nonzero()[0]
-            if rows.size:
-                rate, weight, heard = self.known(pages[rows])
-                found[:, rows] = rate, weight, weight * heard
-            return found
-        if not pages.size or columns.source[pages].max() < 0:
-            return found
-        numbers = columns.source, columns.host, columns.n_signals_total, columns.rare
-        halves = [half for number in numbers for half in (number.low, number.high)]
-        of_pages = *halves, columns.part, columns.n_signals, columns.crawled_at
-        since = (columns.rare_facts.columns["signalled_since"],)
-        for parameters, part in self._in_force.by_parameters(pages):
-            chosen = np.arange(pages.size) if part is None else np.flatnonzero(part)
-            known = parameters.signal_weights, parameters.signal_rates
-            groups = parameters.signal_groups.columns
-            LOOPS.signals_known(pages, chosen, *of_pages, *since, self._own.roots, *known, *groups, found)
-        for row in np.flatnonzero(columns.further[pages]).tolist():
-            found[:, row] = self._of_several(int(pages[row]))
+        # Few pages have ever been announced; of the others nothing counts but their changes.
+        rows = ((columns.n_signals_total[pages] > 0) | (columns.further[pages] > 0)).nonzero()[0]
+        if rows.size:
+            rate, weight, heard = self.known(pages[rows])
+            found[:, rows] = rate, weight, weight * heard
         return found
 
     def deciding(self, pages: IndexArray) -> list[npt.NDArray[np.float32]]:
@@ -182,7 +164,7 @@ class Announcements(Hint):
             return 0.0, 0.0
         of_group, rate = self.source_quality_one(page, source)
         weight = self._own.weight_one(page, of_group)
-        if weight < LEAST_WEIGHT:
+        if weight < _LEAST_WEIGHT:
             return 0.0, 0.0
         total = columns.n_signals_total.item(page)
         if total == 0 or rate <= 0:
@@ -191,7 +173,7 @@ class Announcements(Hint):
         counted = max(float(total) - columns.n_signals.item(page), 0.0)
         if not time < np.inf:
             time = 0.0
-        return (counted + SIGNALS_OF_A_RATE) / (time + SIGNALS_OF_A_RATE / rate), weight
+        return (counted + _SIGNALS_OF_A_RATE) / (time + _SIGNALS_OF_A_RATE / rate), weight
 
     def source_quality_one(self, page: int, source: int) -> tuple[float, float]:
         """Return what `Parameters.signal_quality` knows of a source and a page."""
@@ -244,11 +226,11 @@ class Announcements(Hint):
                 true, false = beta(weight)
                 true, false = true + one.true_signals, false + one.false_signals
                 weight, told = -float(np.log(false / (true + false))), expected_evidence(true, false, one.n_signals)
-            if weight < LEAST_WEIGHT or one.n_signals_total == 0:
+            if weight < _LEAST_WEIGHT or one.n_signals_total == 0:
                 continue
             time = max(crawled_at - one.signalled_since, 0.0) if crawled_at > -np.inf else 0.0
-            counted = max(one.n_signals_total - one.n_signals, 0) + SIGNALS_OF_A_RATE
-            rates.append(counted / (time + SIGNALS_OF_A_RATE / rate))
+            counted = max(one.n_signals_total - one.n_signals, 0) + _SIGNALS_OF_A_RATE
+            rates.append(counted / (time + _SIGNALS_OF_A_RATE / rate))
             weights.append(weight)
             evidence += told
         if len(rates) <= 1:

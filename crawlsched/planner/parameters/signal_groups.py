@@ -15,7 +15,7 @@ __all__ = ["WHOLE_SITE", "SignalGroup", "SignalGroups"]
 
 #: The part of a group that stands for all parts of its site.
 WHOLE_SITE = -1
-PARTS = 0x10000 + 1
+_PARTS = 0x10000 + 1
 
 
 class SignalGroup(NamedTuple):
@@ -71,13 +71,8 @@ class SignalGroups:
     def _key(
         self, sources: npt.NDArray[Any], hosts: npt.NDArray[Any], parts: npt.NDArray[Any]
     ) -> npt.NDArray[np.int64]:
-        keys: npt.NDArray[np.int64] = (sources.astype(np.int64) * self._n_hosts + hosts) * PARTS + parts + 1
+        keys: npt.NDArray[np.int64] = (sources.astype(np.int64) * self._n_hosts + hosts) * _PARTS + parts + 1
         return keys
-
-    @property
-    def columns(self) -> tuple[npt.NDArray[np.int64], int, FloatArray, FloatArray]:
-        """All groups' keys, ascending, the number of hosts in them, weights and rates: for `compiled_batch_loops`."""
-        return self._keys, self._n_hosts, self.signal_weights, self.signal_rates
 
     def of(self, source: int, host: int, part: int) -> SignalGroup | None:
         """Return the finest group of a page; None if it has none, and what is known of the source counts."""

@@ -106,14 +106,6 @@ class ObjectiveValues(CrawlValues):
             since, stale = np.where(never, -horizon, crawled_at), np.where(never, 0.0, stale)
         return Staleness(self._objective, weights, unsignalled, change_rate, since, importance, stale, steady)
 
-    def one(self, page: int) -> ValueAlone:
-        """Return the crawl value of a page as things stand; O(K)."""
-        return self.many(np.array([page])).one(0)
-
-    def hears(self, page: int) -> bool:
-        """Whether one more ChangeSignal changes what a page is worth."""
-        return self._estimates.hears(page) if self._point is None else self._point.hears(page)
-
     def deciding(self, pages: IndexArray) -> list[npt.NDArray[Any]]:
         """Return all that the crawl values of pages depend on beside their host."""
         return self._estimates.deciding(pages) if self._point is None else self._point.deciding(pages)

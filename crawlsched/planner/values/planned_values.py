@@ -193,14 +193,6 @@ class PlannedValues(CrawlValues):
         """Return the crawl values of pages if they had last been crawled then; announcements do not count."""
         return RampValues(self.ramps(pages, crawled_at))
 
-    def one(self, page: int) -> ValueAlone:
-        """Return the crawl value of a page as things stand."""
-        return self.many(np.array([page])).one(0)
-
-    def hears(self, page: int) -> bool:
-        """Return False: announcements do not count."""
-        return False
-
     def deciding(self, pages: IndexArray) -> list[npt.NDArray[np.float64]]:
         """Return all that the crawl values of pages depend on beside their host."""
         return [np.ascontiguousarray(self.ramps(pages, self._pages.crawled_at[pages]).T)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import exp, inf, nan
+from math import exp, inf
 from typing import Any, Protocol
 
 import numpy as np
@@ -84,10 +84,6 @@ class KnownRates:
         found: list[float] = self.columns[page].tolist()
         return None if found[0] != found[0] else found
 
-    def weight_one(self, page: int) -> float:
-        """Return what an announcement of one page weighs, nats; nan if its rates are not known."""
-        return self.columns.item(page, 5) if page < self.columns.shape[0] else nan
-
 
 class _HasKnownRates(Protocol):
     known_rates: KnownRates | None
@@ -122,27 +118,10 @@ class PointValues(CrawlValues):
         """Return what the crawl value of a page does not exceed until a time, inf if it is not known; O(1)."""
         columns = self._pages
         crawled_at, importance = columns.crawled_at.item(page), columns.importance.item(page)
-        if crawled_at == -inf:
+        if crawled_at == -inf or (importance and (columns.n_signals.item(page) or columns.further.item(page))):
             return inf
-        if importance == 0.0 or not (columns.n_signals.item(page) or columns.further.item(page)):
-            at_most: float = importance * highest_gain(until - crawled_at)
-            return at_most
-        # Announced pages are worth something, but most of them not enough: to see so takes a single value.
-        known = self._known.known_rates
-        seen = None if known is None or columns.further.item(page) else known.one(page)
-        if seen is None:
-            return inf
-        _, _, _, alpha, gamma, kappa = seen
-        stale = alpha * max(until - crawled_at, 0.0) + kappa * columns.n_signals.item(page)
-        value: float = ELEMENTS.element_terms(stale, alpha, gamma, kappa, self._rule.max_terms)[0]
-        return float(value * importance * _SLACK)
-
-    def hears(self, page: int) -> bool:
-        """Whether one more ChangeSignal changes what a page is worth."""
-        known = self._known.known_rates
-        weight = nan if known is None else known.weight_one(page)
-        # After the first certain announcement no other adds anything.
-        return not (weight <= 0.0 or (weight == inf and self._pages.n_signals.item(page) > 0))
+        at_most: float = importance * highest_gain(until - crawled_at)
+        return at_most
 
     def deciding(self, pages: IndexArray) -> list[npt.NDArray[Any]]:
         """Return all that the crawl values of pages depend on beside their host; see `CrawlValues`."""
@@ -169,7 +148,7 @@ class PointValues(CrawlValues):
         known = self._known.known_rates
         seen = None if known is None else known.one(page)
         if seen is None:
-            return self.many(np.array([page])).one(0)
+            return super().one(page)
         columns = self._pages
         return _point_value(
             self._rule,

@@ -146,10 +146,6 @@ class PosteriorValues(CrawlValues):
         at_most: float = pages.importance.item(page) * highest_gain(until - crawled_at)
         return at_most
 
-    def hears(self, page: int) -> bool:
-        """Whether one more ChangeSignal changes what a page is worth."""
-        return self._pages.source.item(page) >= 0
-
     def deciding(self, pages: IndexArray) -> list[npt.NDArray[Any]]:
         """Return all that the crawl values of pages depend on beside their host; see `CrawlValues`."""
         columns = self._pages

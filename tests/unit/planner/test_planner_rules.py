@@ -85,19 +85,6 @@ def test_no_value_exceeds_its_parabola(rule: str, seed: int, decades: float) -> 
 @rules
 @given(seed=st.integers(0, 10**6))
 @settings(max_examples=20, deadline=None)
-def test_an_announcement_that_is_not_heard_changes_nothing(rule: str, seed: int) -> None:
-    """Where a rule says that one more announcement does not count, the page is worth the same with it."""
-    values, _ = pages_with_rates(rule, seed)
-    for page in range(N):
-        before = values.one(page).at(NOW)
-        hears = values.hears(page)
-        values._pages.n_signals[page] += 1
-        assert hears or values.one(page).at(NOW) == before
-
-
-@rules
-@given(seed=st.integers(0, 10**6))
-@settings(max_examples=20, deadline=None)
 def test_a_parabola_is_close_for_a_while(rule: str, seed: int) -> None:
     """In a thousandth of its time scale a page gains what its parabola says, to a twentieth of that."""
     values, (elapsed, _, rate, _, false, _) = pages_with_rates(rule, seed)

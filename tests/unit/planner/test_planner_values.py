@@ -262,8 +262,8 @@ def assert_not_late(values: PosteriorValues, rows: np.ndarray, decades: float, l
 
 
 @given(seed=st.integers(0, 10_000))
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_compiled_code_knows_the_same_of_announcements(compiled, seed: int) -> None:
+@settings(max_examples=25, deadline=None)
+def test_the_same_is_known_of_the_announcements_of_many_pages_as_of_each(seed: int) -> None:
     """Rates, weights and evidence by source, site and part, by old and new parameters, and by own precision."""
     values, rows = collection(seed)
     rng = np.random.default_rng(seed)
@@ -282,13 +282,12 @@ def test_compiled_code_knows_the_same_of_announcements(compiled, seed: int) -> N
     values.in_force.begin(replace(values.in_force.parameters, signal_groups=SignalGroups(fine)))
     values.in_force.adopt_below(30)
     values.announcements._further.cover(rows[:4], 2, NOW - 10.0)
-    compiled(True)
-    rates, weights, heard = values.announcements.known(rows)
-    found = values.announcements.gathered(rows)
-    np.testing.assert_allclose(found[0], rates, rtol=1e-14)
-    np.testing.assert_allclose(found[1], weights, rtol=1e-13)
-    np.testing.assert_allclose(found[2], weights * heard, rtol=1e-12)
-    assert found.any(axis=1).all()
+    known = values.announcements
+    alone = [(*known.signals_one(page), known.evidence_one(page)) for page in rows.tolist()]
+    found, announced = known.gathered(rows).T, (pages.n_signals_total[rows] > 0) | (pages.further[rows] > 0)
+    np.testing.assert_allclose(found[announced], np.array(alone)[announced], rtol=1e-12)
+    assert not found[~announced].any()
+    assert found.any(axis=0).all()
 
 
 @given(weights_of_rates, elapsed_times, importances, st.floats(1e-3, 0.999))
