@@ -6,6 +6,10 @@ import threading
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
+import numpy as np
+
+from crawlsched.columns.array_types import FloatArray
+
 __all__ = ["Hosts"]
 
 # A host whose last answers were so many errors, and nothing else, fails as a whole; it rests twice as long after each
@@ -71,6 +75,8 @@ class Hosts:
         self._shares = dict(shares or {})
         self._share: dict[int, float] = {}
         self._due: dict[int, float] = {}
+        #: Seconds between two requests to any host, which somebody else sees to: DOWNLOAD_DELAY.
+        self.least_delay = 0.0
         #: Crawls per second, of which the shares are shares.
         self.bandwidth = 0.0
         for name in names:
@@ -136,6 +142,18 @@ class Hosts:
             self.crawl_delay.pop(host, None)
             self._asked_at.pop(host, None)
         return True
+
+    def limits(self) -> FloatArray:
+        """Return by host the crawls per second for which it may be asked at most; inf: as many as anybody likes.
+
+        What they have asked for (Crawl-delay), `shares`, and `least_delay`; not for how long they answer.
+        """
+        limits = np.full(len(self.names), 1.0 / self.least_delay if self.least_delay else np.inf)
+        for host, seconds in self.crawl_delay.items():
+            limits[host] = min(limits[host], 1.0 / seconds)
+        for host, share in self._share.items():
+            limits[host] = min(limits[host], share * self.bandwidth)
+        return limits
 
     def asked(self, host: int, now: float) -> None:
         """A request goes to this host now; one that has failed is asked for one page, and for more when that came."""

@@ -160,6 +160,34 @@ class Frontier(Filing):
         """Let everything happen that was to happen until now; `pick` does so first. Amortised O(log n) per event."""
         self._advance(now)
 
+    def bound(self, now: float) -> float:
+        """Return what no page that `pick` could give now is worth more than; O(candidates).
+
+        It is inf if a page may go whatever it is worth, and -inf if none may go. Whether a host is free is not asked.
+        """
+        standing = self._standing
+        if now >= standing.until or self._soon or self._returning or self._deadlines.soon:
+            self._advance(now)
+        else:
+            standing.now = now
+        if self._forced.first() is not None or self._deadlines.overdue.first() is not None:
+            return np.inf
+        bounds, ladder = standing.awake.bounds(now), self._ladders.highest()
+        bound = float(bounds.max()) if bounds.size else -np.inf
+        if ladder is not None:
+            bound = max(bound, -ladder[0])
+        return max(bound, standing.fresh.at_most) if standing.fresh.pages else bound
+
+    def best_value(self, now: float, host_free_at: HostFreeAt) -> float:
+        """Return what the page is worth that `pick` would give; inf: whatever it is worth, -inf: there is none."""
+        self._advance(now)
+        for queues in (self._forced, self._deadlines.overdue):
+            while (entry := queues.first()) is not None:
+                if self._is_free(entry[2], now, host_free_at, set()):
+                    return np.inf
+        best = self._best(now, host_free_at, set())
+        return -np.inf if best is None else -best[0]
+
     def pick(self, now: float, host_free_at: HostFreeAt) -> Pick | None:
         """Take out the page to crawl now; amortised O(log n), plus a few crawl values.
 

@@ -292,6 +292,16 @@ class Planner:
         """Whether some page could go if its host did not rest."""
         return self.has_frontier and self.frontier.waits_for_host()
 
+    def bound(self, now: float) -> float:
+        """Return what no page that `pick` could give now is worth more than; see `Frontier.bound`."""
+        now = self.at(now)
+        return self.frontier.bound(now) if self.has_frontier else -np.inf
+
+    def best_value(self, now: float, host_free_at: Callable[[int, float], float]) -> float:
+        """Return what the page is worth that `pick` would give now; see `Frontier.best_value`."""
+        now = self.at(now)
+        return self.frontier.best_value(now, host_free_at) if self.has_frontier else -np.inf
+
     def peek(self, now: float, n: int) -> IndexArray:
         """Return up to about `n` pages that are likely to be picked next, likeliest first."""
         return self.frontier.peek(n) if self.has_frontier else np.empty(0, np.intp)
@@ -313,9 +323,9 @@ class Planner:
         """Crawl at another rate from now on: the threshold follows by itself."""
         self.known.bandwidth = positive("bandwidth", bandwidth, "crawls per second")
 
-    def snapshot(self) -> Snapshot:
+    def snapshot(self, host_limits: Callable[[], FloatArray] | None = None) -> Snapshot:
         """Copy what `plan` needs: `snapshot_in_parts` at once."""
-        parts = self.snapshot_in_parts()
+        parts = self.snapshot_in_parts(host_limits)
         while True:
             try:
                 next(parts)
@@ -323,9 +333,16 @@ class Planner:
                 found: Snapshot = end.value
                 return found
 
-    def snapshot_in_parts(self) -> Generator[None, None, Snapshot]:
-        """Return a generator that yields between parts of a few milliseconds, and returns the snapshot."""
-        return snapshot_in_parts(self.known)
+    def snapshot_in_parts(self, host_limits: Callable[[], FloatArray] | None = None) -> Generator[None, None, Snapshot]:
+        """Return a generator that yields between parts of a few milliseconds, and returns the snapshot.
+
+        Parameters
+        ----------
+        host_limits : callable, optional
+            Gives by host the crawls per second for which it lets itself be asked at most, as an array; inf: as many as
+            anybody likes, which is said of all hosts by default.
+        """
+        return snapshot_in_parts(self.known, host_limits)
 
     def adopt(self, plan: Plan, now: float, begin: int = 0) -> None:
         """Let a plan come into force, page by page in slices over the next picks.

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from crawlsched.columns.array_types import IndexArray
+from crawlsched.columns.array_types import FloatArray, IndexArray
 from crawlsched.columns.number_column import NumberColumn
 from crawlsched.planner.knowledge import Knowledge
 from crawlsched.planner.plans.snapshot import Snapshot
@@ -22,11 +22,20 @@ _LOOKED_AT = 2**19
 _GOLDEN = 0.6180339887498949
 
 
-def snapshot_in_parts(known: Knowledge) -> Generator[None, None, Snapshot]:
+def snapshot_in_parts(
+    known: Knowledge, host_limits: Callable[[], FloatArray] | None
+) -> Generator[None, None, Snapshot]:
     """Copy what `plan` needs, in parts of a few milliseconds, between which pages may be picked and crawled.
 
     The rows of about 100,000 pages at most, evenly chosen: two comparisons of all pages, half a nanosecond each, and
     the copies, about 30 ms for 10,000,000 pages.
+
+    Parameters
+    ----------
+    known : Knowledge
+    host_limits : callable, optional
+        Gives by host the crawls per second for which it lets itself be asked at most, when the hosts are copied; of all
+        hosts as many as anybody likes by default.
 
     Returns
     -------
@@ -57,6 +66,7 @@ def snapshot_in_parts(known: Knowledge) -> Generator[None, None, Snapshot]:
         log_likelihood=likelihood,
         hosts=hosts,
         importance=importance,
+        host_limits=np.full(hosts.size, np.inf) if host_limits is None else host_limits()[hosts],
         sources=source,
         signalled_hosts=columns.host[covered],
         signalled_parts=columns.part[covered],

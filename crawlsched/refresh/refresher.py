@@ -156,6 +156,7 @@ class Refresher:
         rng: Random,
         fingerprinter: str = "",
         obeys_robots: bool = True,
+        least_delay: float = 0.0,
         arguments: Mapping[str, str] | None = None,
         several: OneOfSeveral | None = None,
     ) -> None:
@@ -174,6 +175,8 @@ class Refresher:
         self.probes = Probes(rng, lambda: self.planner.makes_first_copies, enabled=settings.probes)
         self.slots = SlotClock(settings.bandwidth, clock())
         self.hosts.bandwidth = settings.bandwidth
+        if several is None:
+            self.hosts.least_delay = least_delay
         self.line: Line[Any] = Line(Pace(settings.bandwidth))
         self.on_rate: Callable[[], None] | None = None
         self.last_sent_at: float | None = None
@@ -301,6 +304,7 @@ class Refresher:
             "rng": Random(),
             "fingerprinter": global_object_name(type(crawler.request_fingerprinter)),
             "obeys_robots": crawler.settings.getbool("ROBOTSTXT_OBEY"),
+            "least_delay": crawler.settings.getfloat("DOWNLOAD_DELAY"),
         }
         return settings, name, others
 
@@ -671,7 +675,7 @@ class Refresher:
 
     def snapshot_in_parts(self) -> Generator[None, None, Snapshot]:
         """Copy what a plan needs; see `Planner.snapshot_in_parts`."""
-        return self.planner.snapshot_in_parts()
+        return self.planner.snapshot_in_parts(self.hosts.limits)
 
     def adopt(self, plan: Plan, now: float) -> None:
         """Decide by a new plan from the next slots on."""

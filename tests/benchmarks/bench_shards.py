@@ -70,8 +70,11 @@ def _curve(made: Plan | None, n_pages: int) -> np.ndarray | None:
     return None if packed is None else read_curve(packed)
 
 
-def crawl(world: World, n_shards: int, by_curves: bool) -> float:
-    """Let one planner, or one for each shard, crawl the world; return the share of time that copies were fresh."""
+def crawl(world: World, n_shards: int, n_processes: int, by_curves: bool) -> float:
+    """Let one planner, or one for each shard, crawl the world; return the share of time that copies were fresh.
+
+    Processes have their slots one after the other, as often as their shards' shares of the bandwidth say.
+    """
     shard_of_host = np.array(
         [shard_of(f"host{host}", n_shards) if n_shards > 1 else 0 for host in range(world.delay.size)]
     )
@@ -89,7 +92,10 @@ def crawl(world: World, n_shards: int, by_curves: bool) -> float:
     visits: list[list[tuple[float, int, bool]]] = [[] for _ in members]
     plans, extracts = [None] * n_shards, [None] * n_shards
     free = np.zeros(world.delay.size)
-    turns, fresh, last = Turns(), 0.0, np.full(world.n_pages, -1.0)
+    limits = np.divide(1.0, world.delay, out=np.full(world.delay.size, np.inf), where=world.delay > 0)
+    of_process = [range(process, n_shards, n_processes) for process in range(n_processes)]
+    turns, owed = [Turns() for _ in of_process], np.zeros(n_processes)
+    fresh, last = 0.0, np.full(world.n_pages, -1.0)
     heard, next_plan, n_plans = 0, world.end / 500, 0
 
     def host_free_at(host: int, now: float) -> float:
@@ -110,7 +116,7 @@ def crawl(world: World, n_shards: int, by_curves: bool) -> float:
                 columns = np.array(visits[shard][-20_000:]).reshape(-1, 3).T
                 known = {"elapsed": columns[0], "n_signals": columns[1].astype(int), "changed": columns[2] > 0}
                 known["source"] = np.zeros(columns[0].size, int)
-                snapshot = planner.snapshot()
+                snapshot = planner.snapshot(lambda: limits)
                 others = [other for at, other in enumerate(extracts) if at != shard and other is not None]
                 plans[shard] = plan(snapshot, planner.bandwidth, known, plans[shard], others)
                 extracts[shard] = extract(snapshot, plans[shard])
@@ -120,13 +126,24 @@ def crawl(world: World, n_shards: int, by_curves: bool) -> float:
                 shares = divided(world.bandwidth, curves, {s: pages.size for s, pages in enumerate(members)})
                 for shard, share in shares.items():
                     planners[shard].set_bandwidth(max(share, 1e-9), now)
-        for shard in turns.order(range(n_shards), shares) if n_shards > 1 else (0,):
-            pick = planners[shard].pick(now, host_free_at) if members[shard].size else None
+        owed += [sum(shares[shard] for shard in some) / world.bandwidth for some in of_process]
+        process = int(owed.argmax())
+        of_shards = {shard: shares[shard] for shard in of_process[process]}
+
+        def bound(shard: int, now: float = now) -> float:
+            return planners[shard].bound(now)
+
+        def value(shard: int, now: float = now) -> float:
+            return planners[shard].best_value(now, host_free_at)
+
+        for shard in turns[process].order(of_shards, bound, value):
+            pick = planners[shard].pick(now, host_free_at)
             if pick is not None:
                 break
         else:
             continue
-        turns.took(shard, shares[shard])
+        turns[process].took(shard, of_shards)
+        owed[process] -= 1.0
         page = members[shard][pick.page]
         free[world.host[page]] = now + world.delay[world.host[page]]
         changes = world.times[page]
@@ -152,15 +169,16 @@ def freshness() -> None:
     prepare_compiled()
     for has_delays in (False, True):
         world = World(has_delays)
-        one, what = crawl(world, 1, by_curves=True), "with" if has_delays else "without"
+        one, what = crawl(world, 1, 1, by_curves=True), "with" if has_delays else "without"
         print(f"{world.n_pages:,} pages, {what} Crawl-delay; one process: {one:.4f} of the time fresh")
-        for n_shards in (16, 64):
-            curves, equal = (crawl(world, n_shards, by_curves=by_curves) for by_curves in (True, False))
-            print(
-                f"  {n_shards} shards: {curves:.4f} ({curves / one - 1:+.2%}); "
-                f"equally {equal:.4f} ({equal / one - 1:+.2%})"
-            )
-            keep(f"shards: freshness of {n_shards} beside one process, {what} Crawl-delay", curves / one)
+        for n_shards, processes in ((16, (1, 4)), (64, (1, 4, 16))):
+            equal = crawl(world, n_shards, n_shards, by_curves=False)
+            print(f"  {n_shards} shards, each with an equal part: {equal:.4f} ({equal / one - 1:+.2%})")
+            for n_processes in processes:
+                curves = crawl(world, n_shards, n_processes, by_curves=True)
+                name = f"{n_shards} shards in {n_processes} process{'es' * (n_processes > 1)}"
+                print(f"  {name}: {curves:.4f} ({curves / one - 1:+.2%})", flush=True)
+                keep(f"shards: freshness of {name} beside one of its own, {what} Crawl-delay", curves / one)
 
 
 # -- the database's part, and handing over: processes with one PostgreSQL, whose visits are simulated

@@ -211,7 +211,8 @@ def plan(
     crawl. Priors are learned as by `learn_prior`, for the whole and then for hosts with at least 30 visited pages,
     shrunk towards the whole; a signal's weight is fitted per source and shrunk towards all sources together, then per
     site of a source and per part of a site, each shrunk towards the larger. The demand curve leaves signals out:
-    announced pages count as if nothing had been announced. Of several shards each learns the prior of the whole from
+    announced pages count as if nothing had been announced; pages of one host want together no more than it allows. Of
+    several shards each learns the prior of the whole from
     its own pages and a sample of the others', each row for as many pages as it stands for; sources that nothing is
     known of begin with what those of all shards are worth.
     """
@@ -308,13 +309,20 @@ def _demand(
     levels = np.geomspace(highest, highest * 10.0**-decades, decades * _DEMAND_POINTS_PER_DECADE)
     # How often each page is crawled is how soon it reaches the threshold; those that never do are not crawled.
     rate_of_cell = np.append(1 / grid.elapsed, 0.0)
-    wanted = np.zeros(levels.size)
+    # What pages of a host want that has no limit is added up in row 0; the others' pages want together what it allows.
+    limits = snapshot.host_limits[chosen]
+    is_limited = np.isfinite(limits)
+    _, first, number = np.unique(snapshot.hosts[chosen[is_limited]], return_index=True, return_inverse=True)
+    row_of = np.zeros(chosen.size, np.intp)
+    row_of[is_limited] = number + 1
+    most = np.append(np.inf, limits[is_limited][first])
+    wanted = np.zeros((most.size, levels.size))
     block = max(1, _LARGEST_PRODUCT // gain.size)
     for start in range(0, chosen.size, block):
         values = likelihood[start : start + block] @ gain.T
         thresholds = levels / importance[start : start + block, np.newaxis]
         cells = [row.searchsorted(aims) for row, aims in zip(values, thresholds, strict=True)]
-        wanted += rate_of_cell.take(cells).sum(axis=0)
-    wanted *= snapshot.n_pages / chosen.size
+        np.add.at(wanted, row_of[start : start + block], rate_of_cell.take(cells))
+    wanted = np.minimum(wanted * (snapshot.n_pages / chosen.size), most[:, np.newaxis]).sum(axis=0)
     threshold = float(levels[min(int(wanted.searchsorted(bandwidth)), levels.size - 1)])
     return threshold, np.column_stack([levels, wanted])

@@ -34,6 +34,8 @@ class Snapshot:
         Their hosts.
     importance : ndarray, shape (n,)
         Their weights.
+    host_limits : ndarray, shape (n,)
+        Crawls per second that the host of each lets itself be asked for at most; inf: as many as anybody likes.
     sources, signalled_hosts, signalled_parts, n_signals_total, signalled_for : ndarray, shape (s,)
         Of pages that a source covers, all or an even sample: the source, the page's host and part of it, the
         announcements that the source made, and in how many seconds.
@@ -51,6 +53,7 @@ class Snapshot:
     log_likelihood: npt.NDArray[np.uint8]
     hosts: npt.NDArray[np.int32]
     importance: FloatArray
+    host_limits: FloatArray
     sources: npt.NDArray[np.int32]
     signalled_hosts: npt.NDArray[np.int32]
     signalled_parts: npt.NDArray[np.uint16]

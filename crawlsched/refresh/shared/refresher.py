@@ -102,7 +102,8 @@ class SharedRefresher:
         self.settings = settings
         self.clock = clock
         self.count = count
-        self.hosts = Hosts()
+        self.hosts = Hosts(shares=dict(settings.host_shares))
+        self.hosts.least_delay = others.pop("least_delay", 0.0)
         self.guard = Guard(count, clock)
         self.slots = SlotClock(settings.bandwidth, clock())
         self.line: Line[Any] = Line(Pace(settings.bandwidth))
@@ -321,6 +322,8 @@ class SharedRefresher:
             return
         self._aside.collect()
         self._adopt_rate(now)
+        if self._membership.seen is not None:
+            self.hosts.bandwidth = self._membership.seen.rate
         owned = self._membership.mine()
         for shard in [shard for shard, epoch in self._epochs.items() if owned.get(shard) != epoch]:
             if shard in self._parts:
@@ -522,34 +525,39 @@ class SharedRefresher:
 
     # -- a slot ticks
 
-    def _order(self) -> Iterator[tuple[int, Refresher]]:
-        """Give the shards in the order in which they are asked at this slot."""
-        going = (shard for shard in self._parts if shard not in self._draining)
-        for shard in self._turns.order(going, self._membership.targets):
-            yield shard, self._parts[shard]
-
-    def _took(self, shard: int) -> None:
-        self._turns.took(shard, self._membership.targets.get(shard, 0.0))
+    def _going(self) -> Iterator[Refresher]:
+        """Give the shards that are not about to be given back."""
+        return (part for shard, part in self._parts.items() if shard not in self._draining)
 
     def next_page(self, now: float, host_free_at: Callable[[int, float], float]) -> tuple[Visit, PageFacts] | None:
-        """Return the page that is worth most in the shard whose turn it is, and begin its visit."""
-        for shard, part in self._order():
-            if not part.must_wait(now) and (begun := part.next_page(now, host_free_at)) is not None:
-                self._took(shard)
+        """Return the page that is worth most, of all shards, and begin its visit."""
+        targets, parts = self._membership.targets, self._parts
+        going = (shard for shard, part in parts.items() if shard not in self._draining and not part.must_wait(now))
+        shares = {shard: targets.get(shard, 0.0) for shard in going}
+
+        def bound(shard: int) -> float:
+            return parts[shard].planner.bound(now)
+
+        def value(shard: int) -> float:
+            return parts[shard].planner.best_value(now, host_free_at)
+
+        for shard in self._turns.order(shares, bound, value):
+            if (begun := parts[shard].next_page(now, host_free_at)) is not None:
+                self._turns.took(shard, shares)
                 return begun
         return None
 
     def next_start(self, now: float, host_free_at: Callable[[int, float], float]) -> tuple[Visit, PageFacts] | None:
         """Return the page of the next start request that goes before all others, and begin its visit."""
-        return next((begun for _, part in self._order() if (begun := part.next_start(now, host_free_at))), None)
+        return next((begun for part in self._going() if (begun := part.next_start(now, host_free_at))), None)
 
     def next_source(self, now: float, host_free_at: Callable[[int, float], float]) -> tuple[Visit, str] | None:
         """Return the URL of a sitemap that is due, and begin its visit."""
-        return next((begun for _, part in self._order() if (begun := part.next_source(now, host_free_at))), None)
+        return next((begun for part in self._going() if (begun := part.next_source(now, host_free_at))), None)
 
     def next_probe(self, now: float, host_free_at: Callable[[int, float], float]) -> tuple[Visit, PageFacts] | None:
         """Return what has to be fetched before a visit can be judged, and begin its visit."""
-        return next((begun for _, part in self._order() if (begun := part.next_probe(now, host_free_at))), None)
+        return next((begun for part in self._going() if (begun := part.next_probe(now, host_free_at))), None)
 
     def others_may_go(self, now: float) -> bool:
         """Whether the pages that wait for the first start requests may go."""

@@ -1,50 +1,92 @@
-"""Turns: which shard's turn it is at a slot, so that each gets its share of the rate."""
+"""Turns: which shard of a process is asked first at a slot."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from heapq import heapify, heappop, heapreplace
+from math import inf
 
 __all__ = ["Turns"]
 
+# At each slot so many shards are asked what their best page is worth, some microseconds each.
+_LOOKED_AT = 16
+# A shard that has left so many of its turns to others goes first, whatever its pages are worth.
+_MOST_OWED = 64.0
+
 
 class Turns:
-    """Stride scheduling (Waldspurger and Weihl, 1995): who has a share of a third gets every third slot.
+    """The shard whose best page is worth most goes first, as one process for all of them would let that page go.
 
-    A shard that had nothing to give at its turns does not get them back: it goes on where the others are.
+    By shares alone a shard would send what is worth little while its best host may not be asked, and would not have its
+    turn when that host may be asked again. What it leaves to others comes back to it later.
 
     Examples
     --------
-    >>> turns, given = Turns(), []
-    >>> for _ in range(6):
-    ...     shard = next(turns.order([1, 2], {1: 2.0, 2: 1.0}))
-    ...     turns.took(shard, 2.0 if shard == 1 else 1.0)
+    >>> turns, shares, worth = Turns(), {1: 2.0, 2: 1.0}, {1: 5.0, 2: 7.0}.__getitem__
+    >>> next(turns.order(shares, worth, worth))
+    2
+
+    In the long run each has its share:
+
+    >>> given = []
+    >>> for _ in range(600):
+    ...     shard = next(turns.order(shares, worth, worth))
+    ...     turns.took(shard, shares)
     ...     given.append(shard)
-    >>> sorted(given)
-    [1, 1, 1, 1, 2, 2]
+    >>> given[:90].count(1), given[-300:].count(1)
+    (0, 200)
     """
 
     def __init__(self) -> None:
-        self._passed: dict[int, float] = {}
-        self._now = 0.0
+        self._owed: dict[int, float] = {}
+        self._bounds: dict[int, float] = {}
+        # Those asked at the last slot, and who is looked at next.
+        self._asked: list[int] = []
+        self._next = 0
 
-    def order(self, shards: Iterable[int], shares: Mapping[int, float]) -> Iterator[int]:
-        """Give the shards in the order in which they are asked at this slot."""
-        at = {shard: self._place(shard, shares.get(shard, 0.0)) for shard in shards}
-        return iter(sorted(at, key=lambda shard: (at[shard], shard)))
+    def order(
+        self, shares: Mapping[int, float], bound: Callable[[int], float], value: Callable[[int], float]
+    ) -> Iterator[int]:
+        """Give the shards in the order in which they are asked at this slot.
 
-    def _place(self, shard: int, share: float) -> float:
-        step = 1.0 / max(share, 1e-9)
-        # Not further behind than one of its own steps: what it did not use is gone.
-        place = max(self._passed.get(shard, self._now), self._now - step)
-        self._passed[shard] = place
-        return place + step
+        Parameters
+        ----------
+        shares : mapping of int to float
+            By shard, what it gets of the rate.
+        bound : callable
+            ``bound(shard)`` gives what none of its pages that may go now is worth more than; -inf: none may go.
+        value : callable
+            ``value(shard)`` gives what the best of them is worth, which takes longer.
+        """
+        shards = sorted(shares)
+        turn = self._next % max(len(shards), 1)
+        self._next = turn + _LOOKED_AT
+        for shard in {*self._asked, *(shards[turn:] + shards[:turn])[:_LOOKED_AT]}.intersection(shards):
+            self._bounds[shard] = bound(shard)
+        self._asked = []
+        # The highest bound is replaced by the value until that is the highest: no other page can be worth more then.
+        known = [shard for shard in shards if shard in self._bounds]
+        waiting = [(self._owed.get(s, 0.0) < _MOST_OWED, -self._bounds[s], False, s) for s in known]
+        heapify(waiting)
+        while waiting:
+            is_owed_less, negative, is_value, shard = waiting[0]
+            if is_value:
+                heappop(waiting)
+                if negative < inf:
+                    yield shard
+                continue
+            self._asked.append(shard)
+            self._bounds[shard] = value(shard)
+            heapreplace(waiting, (is_owed_less, -self._bounds[shard], True, shard))
 
-    def took(self, shard: int, share: float) -> None:
+    def took(self, shard: int, shares: Mapping[int, float]) -> None:
         """A shard has used the slot."""
-        place = self._place(shard, share)
-        self._passed[shard] = place
-        self._now = max(self._now, min(self._passed.values()))
+        total = max(sum(shares.values()), 1e-9)
+        for each, share in shares.items():
+            owed = self._owed.get(each, 0.0) + share / total - (each == shard)
+            self._owed[each] = min(max(owed, -_MOST_OWED), _MOST_OWED + 1.0)
 
     def leave(self, shard: int) -> None:
         """A shard is gone."""
-        self._passed.pop(shard, None)
+        self._owed.pop(shard, None)
+        self._bounds.pop(shard, None)

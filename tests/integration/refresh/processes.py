@@ -26,10 +26,12 @@ HOSTS = [next(h for i in range(100) if shard_of(h := f"h{i}.example", N_SHARDS) 
 
 
 @contextmanager
-def process(shared: SharedCollection) -> Iterator[SharedRefresher]:
+def process(shared: SharedCollection, **given) -> Iterator[SharedRefresher]:
     """A process that crawls a shared collection, without Scrapy; it ends as one that is told to."""
     stats = Counter[str]()
-    settings = Settings(database_url=shared.database.text, collection=shared.name, shards=N_SHARDS, bandwidth=1000.0)
+    settings = Settings(
+        database_url=shared.database.text, collection=shared.name, shards=N_SHARDS, bandwidth=1000.0, **given
+    )
     refresher = SharedRefresher(
         settings,
         "spider",

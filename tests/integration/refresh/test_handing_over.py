@@ -262,3 +262,13 @@ def test_what_cannot_be_handed_over_yet_costs_no_grant(shared, caplog) -> None:
     membership.renew()
     assert inbox(shared) == [(0, 1)]
     shared.leave(membership.token)
+
+
+def test_a_host_has_its_share_of_the_bandwidth_of_all_shards(shared) -> None:
+    """CRAWLSCHED_HOST_SHARES counts in a shared collection too, of the rate of all processes together."""
+    with process(shared, host_shares=((HOSTS[0], 0.01),)) as refresher:
+        refresher.look(refresher.clock())
+        host, now = refresher.hosts.number(HOSTS[0]), refresher.clock()
+        refresher.hosts.asked(host, now)
+        rate = refresher.shared.look().rate
+        assert refresher.hosts.free_at(host, now) == pytest.approx(now + 100.0 / rate)

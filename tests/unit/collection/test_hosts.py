@@ -1,5 +1,7 @@
 """Hosts: what they ask for is kept."""
 
+import numpy as np
+
 from crawlsched.collection.hosts import Hosts
 
 
@@ -72,3 +74,15 @@ def test_a_host_has_its_share_of_the_bandwidth_and_no_more() -> None:
     assert 299 <= asked[0] <= 302
     assert 499 <= asked[1] <= 502
     assert Hosts(["a"], shares={"b": 0.3}).free_at(0, 5.0) == 5.0
+
+
+def test_a_host_is_asked_at_most_as_often_as_the_strictest_of_its_limits_allows() -> None:
+    """Crawl-delay, a share of the bandwidth and the delay of all hosts; others are asked as often as anybody likes."""
+    hosts = Hosts(["a", "b", "c"], shares={"b": 0.1})
+    hosts.bandwidth = 10.0
+    assert hosts.limits().tolist() == [np.inf, 1.0, np.inf]
+    hosts.set_crawl_delay(0, 5.0)
+    hosts.set_crawl_delay(1, 0.5)
+    assert hosts.limits().tolist() == [0.2, 1.0, np.inf]
+    hosts.least_delay = 2.0
+    assert hosts.limits().tolist() == [0.2, 0.5, 0.5]

@@ -147,7 +147,12 @@ class Histories(RuleBasedStateMachine):
                 while work:
                     work = self.planner.work(self.now)
             wanted = self.oracle.pick(self.now, self.busy)
+            # What it tells of its best page beforehand is so, and changes nothing.
+            bound = self.planner.bound(self.now)
+            value = self.planner.best_value(self.now, lambda host, now: self.busy.get(host, now))
             pick = self.planner.pick(self.now, lambda host, now: self.busy.get(host, now))
+            assert value <= bound * (1 + 1e-6)
+            assert value == (-np.inf if pick is None else pick.crawl_value if pick.reason == "value" else np.inf)
             assert (None if pick is None else (pick.page, pick.reason)) == wanted
             if pick is None:
                 return

@@ -288,6 +288,23 @@ def test_the_demand_falls_as_the_threshold_rises_and_meets_the_bandwidth() -> No
     assert np.interp(made.threshold, levels[::-1], wanted[::-1]) >= 0.5
 
 
+def test_pages_of_a_host_want_together_no_more_than_it_allows() -> None:
+    """Where they want less, and of hosts without a limit, the demand is what it is without one."""
+    planner = collection()
+    free, never = (
+        plan(planner.snapshot(lambda of=of: np.array(of)), 0.5).demand[:, 1] for of in ([np.inf] * 2, [0.0] * 2)
+    )
+    (of_first, of_second), limit = (
+        (plan(planner.snapshot(lambda of=of: np.array(of)), 0.5).demand[:, 1] for of in ([np.inf, 0.0], [0.0, np.inf])),
+        0.05,
+    )
+    assert not never.any()
+    assert of_first + of_second == pytest.approx(free)
+    assert of_first.min() < limit < of_first.max()
+    limited = plan(planner.snapshot(lambda: np.array([limit, np.inf])), 0.5).demand[:, 1]
+    assert limited == pytest.approx(np.minimum(of_first, limit) + of_second)
+
+
 def test_a_plan_takes_effect_page_by_page() -> None:
     """A page adopts it when its slice runs; the last slice ends the adoption."""
     planner = collection(1000)

@@ -1,0 +1,40 @@
+"""Which shard of a process goes first at a slot."""
+
+from itertools import islice
+
+from crawlsched.refresh.shared.turns import Turns
+
+
+def test_the_shard_goes_first_whose_best_page_is_worth_most_when_one_looks_closer() -> None:
+    """The bound of a page whose host may not be asked is passed by, and no shard is looked at closely without need."""
+    bounds, values, looked = {1: 9.0, 2: 5.0, 3: 4.0}, {1: 2.0, 2: 5.0, 3: 4.0}, []
+
+    def value(shard: int) -> float:
+        looked.append(shard)
+        return values[shard]
+
+    assert next(Turns().order(dict.fromkeys(bounds, 1.0), bounds.__getitem__, value)) == 2
+    assert looked == [1, 2]
+    assert list(Turns().order(dict.fromkeys(bounds, 1.0), bounds.__getitem__, value)) == [2, 3, 1]
+
+
+def test_a_shard_of_which_no_page_may_go_is_not_asked() -> None:
+    """Also if it is far behind its share."""
+    turns, shares = Turns(), {1: 9.0, 2: 1.0}
+    worth = {1: float("-inf"), 2: 1.0}.__getitem__
+    for _ in range(200):
+        assert list(turns.order(shares, worth, worth)) == [2]
+        turns.took(2, shares)
+
+
+def test_every_shard_is_looked_at_in_its_turn() -> None:
+    """However many there are, a page that has become worth much goes soon."""
+    turns, shares = Turns(), dict.fromkeys(range(100), 1.0)
+    worth = dict.fromkeys(range(100), 1.0)
+    for _ in range(7):
+        list(islice(turns.order(shares, worth.__getitem__, worth.__getitem__), 1))
+    for shard in (3, 99, 50):
+        worth[shard] = 100.0 + shard
+        firsts = [next(turns.order(shares, worth.__getitem__, worth.__getitem__)) for _ in range(7)]
+        assert shard in firsts
+        worth[shard] = 0.0
