@@ -179,7 +179,10 @@ class Frontier(Filing):
         return max(bound, standing.fresh.at_most) if standing.fresh.pages else bound
 
     def best_value(self, now: float, host_free_at: HostFreeAt) -> float:
-        """Return what the page is worth that `pick` would give; inf: whatever it is worth, -inf: there is none."""
+        """Return what the page is worth that `pick` would give; inf: whatever it is worth, -inf: there is none.
+
+        As much work as a pick: amortised O(log n), plus a few crawl values.
+        """
         self._advance(now)
         for queues in (self._forced, self._deadlines.overdue):
             while (entry := queues.first()) is not None:

@@ -45,6 +45,7 @@ def test_two_shards_of_five_hundred_pages_learn_what_one_of_a_thousand_does() ->
         log_likelihood=np.concatenate([snapshot.log_likelihood for snapshot in snapshots]),
         hosts=np.concatenate([snapshots[0].hosts, snapshots[1].hosts + 2]),
         importance=np.ones(1000),
+        host_limits=np.full(1000, np.inf),
     )
     whole = plan(one, 1.0)
     for snapshot, other, by_itself in zip(snapshots, reversed(extracts), alone, strict=True):
