@@ -94,6 +94,10 @@ FOR_STRANGERS = [
     *sorted((ROOT / "docs/how-to").glob("*.md")),
     *sorted((ROOT / "docs/tutorial").glob("*.md")),
     *sorted((ROOT / "docs/reference").glob("*.md")),
+    *(
+        ROOT / "docs/explanation" / f"{name}.md"
+        for name in ("how_it_decides", "change_detection", "whatif", "reliability", "papers")
+    ),
 ]
 
 
