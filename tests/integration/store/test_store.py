@@ -4,7 +4,7 @@ import hashlib
 
 import numpy as np
 import pytest
-from sqlalchemy import text
+from sqlalchemy import event, text
 
 from crawlsched.store import Batch, Host, NewPage, ObservationRow, Source, Store
 from crawlsched.store.models import STATE_COLUMNS
@@ -431,3 +431,22 @@ def test_a_url_that_had_to_be_cleaned_is_found_as_it_is_stored(store):
     saved = store.save(Batch(new_pages={0: new_page(0, "http://a.example/x")._replace(url="http://a.example/\0x")}))
     assert saved.cleaned == 1
     assert store.find("http://a.example/x") == 0
+
+
+def test_a_page_is_found_through_an_index(sqlite_url):
+    """By URL, by fingerprint, and all of a URL: SQLite must not go through the pages in the order of their numbers."""
+    store = Store.open(sqlite_url, "spider")
+    store.save(batch_of(3))
+    asked = []
+    event.listen(store.database.engine, "before_cursor_execute", lambda *told: asked.append(told[2:4]))
+    assert store.find("http://host1.example/1") == 1
+    assert store.find("http://host1.example/7") is None
+    assert store.find(hashlib.sha1(b"http://host2.example/2").digest()) == 2
+    assert store.pages_of("http://host1.example/1") == [1]
+    questions = [(sql, given) for sql, given in asked if "FROM pages" in sql]
+    assert len(questions) == 4
+    with store.database.reading() as connection:
+        for sql, given in questions:
+            (plan,) = connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {sql}", given)
+            assert "(url_digest=? AND" in plan.detail or "(request_fingerprint=? AND" in plan.detail
+    store.close()
