@@ -386,14 +386,29 @@ def sources(connection: Connection, key: Key) -> list[Source]:
     return [source if source.parent in numbers else replace(source, parent=None) for source in found]
 
 
-def hosts(connection: Connection, key: Key, name: str | None = None) -> list[Host]:
-    """Give what the hosts told us, or what one of them did."""
-    only = () if name is None else (models.hosts.c.host == name,)
-    rows = _whole_rows(connection, models.hosts, key, models.hosts.c.host, *only)
+def hosts(
+    connection: Connection,
+    key: Key,
+    name: str | None = None,
+    notable_at: float | None = None,
+    limit: int | None = None,
+) -> list[Host]:
+    """Give what the hosts told us: all, one, the first by name, or those that rest or have something withheld."""
+    table = models.hosts
+    only = [] if name is None else [table.c.host == name]
+    if notable_at is not None:
+        only.append((table.c.rest_until > notable_at) | table.c.counts.contains('"withheld"'))
+    rows = _whole_rows(connection, table, key, table.c.host, *only, limit=limit)
     return [
         Host(**{**values, "counts": json_like(values["counts"], {}, f"the host {values['host']}")})
         for values in only_sound(rows, _HOST, "host", "host")
     ]
+
+
+def count_hosts(connection: Connection, key: Key) -> int:
+    """Count the hosts that told us something."""
+    counted = select(func.count()).select_from(models.hosts).where(*_own(models.hosts, key))
+    return int(connection.execute(counted).scalar_one())
 
 
 def next_number(connection: Connection, key: Key, column: Any) -> int:
@@ -419,9 +434,11 @@ def _largest(connection: Connection, key: Key, column: Any, gap: int) -> int:
     return -1 if found is None else found
 
 
-def _whole_rows(connection: Connection, table: Any, key: Key, order: Any, *only: Any) -> list[dict[str, Any]]:
+def _whole_rows(
+    connection: Connection, table: Any, key: Key, order: Any, *only: Any, limit: int | None = None
+) -> list[dict[str, Any]]:
     wanted = [column for column in table.c if column.name not in ("shard", "collection")]
-    rows = connection.execute(select(*wanted).where(*_own(table, key), *only).order_by(order))
+    rows = connection.execute(select(*wanted).where(*_own(table, key), *only).order_by(order).limit(limit))
     return [row._asdict() for row in rows]
 
 

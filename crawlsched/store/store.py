@@ -328,6 +328,18 @@ class Store:
         """Give what hosts told us; written back by `Batch.hosts`."""
         return self._read(reading.hosts)
 
+    def first_hosts(self, limit: int) -> list[Host]:
+        """Give what the first hosts by name told us."""
+        return self._read(reading.hosts, limit=limit)
+
+    def notable_hosts(self, now: float) -> list[Host]:
+        """Give the hosts that want to be left alone now, and those of which something was withheld."""
+        return self._read(reading.hosts, notable_at=now)
+
+    def count_hosts(self) -> int:
+        """Say of how many hosts something is known."""
+        return self._read(reading.count_hosts)
+
     def host(self, name: str) -> Host | None:
         """Give what one host told us; None: nothing is known of it."""
         return next(iter(self._read(reading.hosts, name)), None)

@@ -65,7 +65,7 @@ def vitals(store: Store) -> Vitals:
     with store.database.reading() as connection:
         undelivered = int(connection.execute(pending).scalar_one())
     withheld: dict[str, int] = {}
-    hosts = store.host_rows()
+    hosts = store.notable_hosts(now)
     for host in hosts:
         for reason, row in host.counts.get("withheld", {}).items():
             withheld[reason] = withheld.get(reason, 0) + int(row.get("n", 0))

@@ -19,7 +19,7 @@ from urllib.parse import quote
 from tests.benchmarks.bench_crawl import _crawl, _ours, _rate_line, _server, fill_apart
 
 RATE = 50.0
-N_VISITS, N_CHANGES, N_HOSTS = 1_000_000, 100_000, 10_000
+N_VISITS, N_CHANGES, N_HOSTS = 1_000_000, 100_000, 100_000
 # With what a view says while it is not there yet, and seconds after which nobody waits any more.
 _NOT_YET, _LONGEST = "This is being computed", 120.0
 
@@ -48,7 +48,8 @@ def add_history(database: Path, n_pages: int) -> None:
         held = '{"withheld": {"wrong_page": {"n": 7, "last_at": 1.0, "urls": [["http://a.example/", 1.0]]}}}'
         connection.execute(
             "INSERT INTO hosts (shard, collection, host, rest_until, counts)"
-            " SELECT 0, 1, 'host' || n || '.example', 0, :held FROM numbers WHERE n < :most",
+            " SELECT 0, 1, 'host' || n || '.example', 0, CASE WHEN n % 10 = 0 THEN :held ELSE '{}' END FROM numbers"
+            " WHERE n < :most",
             {"held": held, "most": N_HOSTS},
         )
     connection.close()

@@ -15,9 +15,11 @@ _SHOWN = 200
 
 
 def hosts(context: Context) -> Html:
-    """Return the middle of the page: hosts that rest first, then those of which most was held back."""
-    now = context.now
-    known = context.store.host_rows()
+    """Return the middle of the page: hosts that rest first, then those of which most was held back, then the others."""
+    now, store = context.now, context.store
+    known = store.notable_hosts(now)
+    names = {host.host for host in known}
+    known += [host for host in store.first_hosts(_SHOWN) if host.host not in names]
 
     def held(host: object) -> int:
         rows = host.counts.get("withheld", {}).items()  # type: ignore[attr-defined]
@@ -43,7 +45,6 @@ def hosts(context: Context) -> Html:
         return tag("main", section("Hosts", empty("Nothing was learned of any host yet.")))
     headings = [("host", ""), ("rests until", ""), ("Crawl-delay", "r"), ("held back", "r"), ("wrong pages", "r w")]
     headings += [("lying headers", "w"), ("robots.txt", "r w")]
-    note = (
-        f"The first {_SHOWN} of {len(known):,} hosts of which something was learned." if len(known) > _SHOWN else None
-    )
+    n = store.count_hosts() if len(known) > _SHOWN else 0
+    note = f"The first {_SHOWN} of {n:,} hosts of which something was learned." if n else None
     return tag("main", section("Hosts", tag("p", note, class_="faint") if note else None, table(headings, rows)))

@@ -86,7 +86,9 @@ def _ordered(context: Context, order: str, text: str) -> list[Node]:
         none = "None as of the last plan." if order != "undelivered" else "Every change was delivered."
         return [empty(f"None of the first {_MOST:,} is like this." if text else none)]
     said = {page: _value(order, value, context.now) for page, value in values.items()}
-    return [_table(rows, context.now, ORDERS[order][1], said), _pager(_query(order, text), offset, more=more)]
+    # How many changes were found has a column of its own.
+    value = None if order == "changing" else ORDERS[order][1]
+    return [_table(rows, context.now, value, said), _pager(_query(order, text), offset, more=more)]
 
 
 def _value(order: str, value: float, now: float) -> Node:
@@ -112,7 +114,7 @@ def _searched(context: Context, text: str) -> list[Node]:
 def _withheld(context: Context, offset: int, text: str) -> list[Node]:
     rows = [
         (at, url, reason)
-        for host in context.store.host_rows()
+        for host in context.store.notable_hosts(context.now)
         for reason, row in host.counts.get("withheld", {}).items()
         for url, at in row.get("urls", ())
         if text in url

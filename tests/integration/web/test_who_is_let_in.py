@@ -113,6 +113,14 @@ def test_strange_questions_are_answered_with_a_sentence(served: Served) -> None:
     assert "http://a.example/p/8" not in found
 
 
+def test_hosts_that_rest_come_first_and_those_without_a_word_last(served: Served) -> None:
+    """Of a host of which nothing was withheld, and that does not rest, there is a line all the same."""
+    shown = Answer(served, "/hosts", **COOKIE).text
+    places = [shown.index(name) for name in (">a.example<", "script&gt;alert(5)<", ">0.quiet.example<")]
+    assert places == sorted(places)
+    assert 'crawlsched_hosts_resting{collection="shop"} ' in Answer(served, "/metrics").text
+
+
 def test_an_order_is_looked_through_for_a_part_of_a_url(served: Served) -> None:
     """Only pages of that order are shown, and what is looked for stays in the links; what was held back, too."""
     found = Answer(served, "/pages?order=changing&q=p/5", **COOKIE).text
