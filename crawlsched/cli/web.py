@@ -153,11 +153,13 @@ def _report(arguments: argparse.Namespace, target: Target, name: str, *given: st
 
 def _act(arguments: argparse.Namespace, target: Target, name: str, form: Mapping[str, str]) -> str:
     """Do what a button says, by the command of that name, and say so."""
-    from crawlsched.cli.target import owner_now, send
+    from crawlsched.cli.target import n_shards_of, owner_now, send
     from crawlsched.settings import parse_bandwidth
 
     store = open_store(target, read_only=False)
     try:
+        if name != "recrawl" and n_shards_of(store) is not None:
+            raise CrawlschedError(f"Processes share this collection: `crawlsched {name}` is about all together.")
         owner = owner_now(store)
         if owner is None:
             raise CrawlschedError("No crawl is running that could do it.")
