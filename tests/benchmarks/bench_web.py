@@ -19,38 +19,38 @@ from urllib.parse import quote
 from tests.benchmarks.bench_crawl import _crawl, _ours, _rate_line, _server, fill_apart
 
 RATE = 50.0
-N_VISITS, N_CHANGES, N_HOSTS = 1_000_000, 100_000, 100_000
+N_VISITS = 1_000_000
 # With what a view says while it is not there yet, and seconds after which nobody waits any more.
 _NOT_YET, _LONGEST = "This is being computed", 120.0
 
 
-def add_history(database: Path, n_pages: int) -> None:
-    """Add visits, announced and not, delivered changes, and hosts of which something was held back."""
-    now = time.time()
+def add_history(database: Path, n_pages: int, n_visits: int = N_VISITS) -> None:
+    """Add visits, announced and not, and a tenth as many changes and hosts; of some hosts something was held back."""
+    given = {"pages": n_pages, "now": time.time(), "visits": n_visits, "most": n_visits // 10}
     connection = sqlite3.connect(database)
     with connection:
         connection.execute("CREATE TEMP TABLE numbers (n INTEGER PRIMARY KEY)")
         counted = "WITH RECURSIVE c (n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM c WHERE n < :last) SELECT n FROM c"
-        connection.execute(f"INSERT INTO numbers {counted}", {"last": N_VISITS - 1})
+        connection.execute(f"INSERT INTO numbers {counted}", {"last": n_visits - 1})
         connection.execute(
             "INSERT INTO observations (shard, collection, id, page, time, elapsed, n_signals, source, changed, outcome,"
-            " status) SELECT 0, 1, n, (n * 7919) % :pages, :now - (1000000 - n), 86400, n % 3 = 0, 0,"
+            " status) SELECT 0, 1, n, (n * 7919) % :pages, :now - (:visits - n), 86400, n % 3 = 0, 0,"
             " n % 3 = 0 OR n % 11 = 0, CASE WHEN n % 3 = 0 OR n % 11 = 0 THEN 'changed' ELSE 'unchanged' END, 200"
             " FROM numbers",
-            {"pages": n_pages, "now": now},
+            given,
         )
         connection.execute(
             "INSERT INTO changes (shard, collection, id, page, time, is_new, observation)"
-            " SELECT 0, 1, n + 1, (n * 3 * 7919) % :pages, :now - (1000000 - 3 * n), 0, 3 * n FROM numbers"
+            " SELECT 0, 1, n + 1, (n * 3 * 7919) % :pages, :now - (:visits - 3 * n), 0, 3 * n FROM numbers"
             " WHERE n < :most",
-            {"pages": n_pages, "now": now, "most": N_CHANGES},
+            given,
         )
         held = '{"withheld": {"wrong_page": {"n": 7, "last_at": 1.0, "urls": [["http://a.example/", 1.0]]}}}'
         connection.execute(
             "INSERT INTO hosts (shard, collection, host, rest_until, counts)"
             " SELECT 0, 1, 'host' || n || '.example', 0, CASE WHEN n % 10 = 0 THEN :held ELSE '{}' END FROM numbers"
             " WHERE n < :most",
-            {"held": held, "most": N_HOSTS},
+            {**given, "held": held},
         )
     connection.close()
 
