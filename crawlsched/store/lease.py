@@ -220,6 +220,22 @@ class ShardLease(Lease):
         self._change(heartbeat_at=now, released_at=now, member=None)
 
 
+class NobodysShard(Lease):
+    """The right to write a shard while nobody has claimed it: the first claim ends it."""
+
+    @classmethod
+    def found(cls, database: Database, key: Key) -> "NobodysShard":
+        """Return it for a shard as it is found."""
+        with database.reading() as connection:
+            row = lease_row(connection, key)
+        return cls(database, key, "" if row is None else row.token)
+
+    def is_own(self, connection: Connection) -> bool:
+        """Say whether nobody has claimed the shard since, and keep it so until the end of the transaction."""
+        row = lease_row(connection, self._key, lock=True)
+        return row is None or (row.token == self.token and not row.is_held(self._database.clock(connection)))
+
+
 def shards_of(connection: Connection, collection: int) -> int | None:
     """Return how many shards a collection has; None: it is no shared one."""
     table = models.budgets

@@ -301,6 +301,19 @@ def visits_without_state(connection: Connection, key: Key, estimator: str) -> di
     return {name: np.array(column, dtype) for name, column, dtype in zip(names, columns, types, strict=True)}
 
 
+def visits(
+    connection: Connection, key: Key, first: int, last: int
+) -> Iterator[tuple[int, float | None, int | None, int, float | None, str]]:
+    """Give page, elapsed, changed, ChangeSignals, time since modified, and outcome, of each page in their order."""
+    table = models.observations
+    names = ("page", "elapsed", "changed", "n_signals", "time_since_modified", "outcome")
+    wanted = select(*[table.c[name] for name in names]).where(
+        *_own(table, key), table.c.page >= first, table.c.page <= last
+    )
+    for rows in connection.execute(wanted.order_by(table.c.page, table.c.time, table.c.id)).partitions(_ROWS_AT_ONCE):
+        yield from map(tuple, rows)
+
+
 def observations_of(connection: Connection, key: Key, page: int, limit: int) -> list[ObservationRow]:
     """Give a page's newest visits, newest first."""
     table = models.observations

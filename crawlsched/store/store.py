@@ -420,6 +420,18 @@ class Store:
         """
         return self._read(reading.visits_without_state, estimator)
 
+    def visits(self, first: int, last: int) -> Iterator[tuple[int, float | None, int | None, int, float | None, str]]:
+        """Give the kept visits of pages from `first` to `last`, page by page in their order.
+
+        Yields
+        ------
+        tuple
+            Page, seconds since the visit before (None: the first one), whether it had changed (None: nothing was
+            learned), ChangeSignals in between, seconds since its last modification (None: not known), and outcome.
+        """
+        with self.database.explained("read"), self.database.reading() as connection:
+            yield from reading.visits(connection, self.key, first, last)
+
     def save_grid(self, grid: str, rates: Sequence[float]) -> None:
         """Keep the change rates (per second) of a grid by its name, unless they are there."""
         table = models.rate_grids

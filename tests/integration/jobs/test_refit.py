@@ -1,0 +1,230 @@
+"""`crawlsched refit`: what is known of pages, learned again from their visits, in any processes."""
+
+import hashlib
+import json
+import multiprocessing
+import os
+import signal
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
+from random import Random
+
+import numpy as np
+import pytest
+from sqlalchemy import text
+
+from crawlsched.collection.collection import Collection, FoundPage
+from crawlsched.exceptions import CollectionInUse
+from crawlsched.jobs import refit as module
+from crawlsched.jobs.refit import refit
+from crawlsched.planner import Planner, plan
+from crawlsched.refresh.shared.membership import Membership
+from crawlsched.settings import Settings
+from crawlsched.store import Batch, Store, schema
+from crawlsched.store.database import Database
+from crawlsched.store.lease import NobodysShard
+from crawlsched.store.members import SharedCollection, about_me, new_token
+from tests.commands import run_here
+
+START, HOUR, N = 1_700_000_000.0, 3600.0, 60
+
+
+def fingerprint(url: str) -> bytes:
+    return hashlib.sha1(url.encode()).digest()
+
+
+def crawled(database_url: str, **more) -> Settings:
+    """A crawl of some pages, each on a host of its own, by one plan from its first second; and what it was set to."""
+    given = {"CRAWLSCHED_DATABASE_URL": database_url, "CRAWLSCHED_COLLECTION": "news", **more}
+    settings = Settings.from_scrapy(given, "spider")
+    schema.upgrade(database_url)
+    collection = Collection(settings, "spider", fingerprint, "sha1", Random(1))
+    collection.open(START)
+    planner, rng = collection.planner, np.random.default_rng(1)
+    other = Planner(1.0)
+    other.add(np.arange(40), START)
+    for day in range(9):
+        for page in range(40):
+            other.crawled(page, START + day * 24 * HOUR + 1, None if day == 0 else page % 3 == 0)
+    made = plan(other.snapshot(), 1.0)
+    collection.store.save_plan(made.to_dict([f"o{n}.example" for n in range(40)]), START)
+    planner.adopt(made, START)
+    urls = [f"http://h{number}.example/" for number in range(N)]
+    pages = collection.add_pages([FoundPage(url, fingerprint(url), url[7:-1]) for url in urls], START)
+    while planner.work(START + 1.0):
+        pass
+    for visit in range(12):
+        for page in pages:
+            now = START + visit * (HOUR + 7 * page) + page + 2.0
+            planner.hold(page)
+            if page % 7 == 3 and visit == 4:
+                planner.failed(page, now)
+                collection.unsaved.page(page, now)
+                row = {"elapsed": None, "changed": None, "n_signals": 0, "source": -1}
+                collection.unsaved.observation(now, page, outcome="error", status=500, **row)
+                continue
+            changed = None if visit == 0 else bool(rng.random() < (page % 5) / 5)
+            since = 40.0 + page if changed and page % 4 == 0 else None
+            found = planner.crawled(page, now, changed, time_since_modified=since)
+            collection.unsaved.page(page, now)
+            row = {"elapsed": None, "changed": None, "n_signals": 0, "source": -1, "time_since_modified": None}
+            if found is not None:
+                row |= {"elapsed": found.elapsed, "changed": found.changed, "time_since_modified": since}
+            outcome = "unchanged" if changed is False else "changed"
+            collection.unsaved.observation(now, page, outcome=outcome, status=200, **row)
+    collection.flush(START + 1e6)
+    collection.close(START + 1e6)
+    return settings
+
+
+_KNOWN = (
+    "SELECT page, log_likelihood, grid, estimator_state, change_rate, n_crawls, crawled_at FROM pages ORDER BY page"
+)
+
+
+def asked(database_url: str, query: str, **values) -> list[tuple]:
+    database = Database(database_url)
+    try:
+        with database.writing() as connection:
+            found = connection.execute(text(query), values)
+            return [tuple(row) for row in found] if found.returns_rows else []
+    finally:
+        database.close()
+
+
+def forgotten(database_url: str) -> list[tuple]:
+    """Return what is known of the pages, and forget what they have learned."""
+    known = asked(database_url, _KNOWN)
+    asked(database_url, "UPDATE pages SET log_likelihood = NULL, estimator_state = NULL, change_rate = NULL")
+    return known
+
+
+def close(known: list[tuple], again: list[tuple]) -> bool:
+    """Whether two say the same, rows of numbers to the byte; readable rates are of another time."""
+    return [row[:4] + row[5:] for row in known] == [row[:4] + row[5:] for row in again]
+
+
+def learned_again(settings: Settings, executor, after_first=lambda: None) -> list[module.Learned]:
+    store = Store.open(settings.database_url, "news")
+    try:
+        lease = store.take_lease("refit")
+        done = []
+        for learned in refit([store], settings, executor, START + 2e6):
+            done.append(learned)
+            if len(done) == 1:
+                after_first()
+        lease.release()
+        return done
+    finally:
+        store.close()
+
+
+@contextmanager
+def processes():
+    with ProcessPoolExecutor(2, multiprocessing.get_context("spawn")) as pool:
+        yield pool
+
+
+@pytest.fixture
+def small_parts(monkeypatch):
+    monkeypatch.setattr(module, "_PAGES", 7)
+
+
+@pytest.mark.parametrize("more", [{}, {"CRAWLSCHED_ESTIMATOR": "last_modified"}, {"CRAWLSCHED_ESTIMATOR": "naive"}])
+def test_what_was_learned_is_learned_again_to_the_byte(database_url, small_parts, more) -> None:
+    """From the visits alone, by other processes, in parts; the estimator of the papers that is set, too."""
+    settings = crawled(database_url, **more)
+    known = forgotten(database_url)
+    assert len({row[1] for row in known}) > 20
+    assert bool(more) == (known[0][3] is not None)
+    with processes() as pool:
+        done = learned_again(settings, pool)
+    assert sum(part.pages.size for part in done) == N
+    assert (
+        sum(part.n_visits for part in done)
+        == asked(database_url, "SELECT count(*) FROM observations WHERE changed IS NOT NULL").pop()[0]
+    )
+    again = asked(database_url, _KNOWN)
+    assert close(known, again)
+    assert all(row[4] > 0.0 for row in again)
+
+
+def test_pages_keep_what_visits_taught_that_were_pruned(sqlite_url, small_parts) -> None:
+    """Less would be known of them by the visits that are left; of which nothing is known, something is better."""
+    settings = crawled(sqlite_url)
+    asked(sqlite_url, "DELETE FROM observations WHERE page < 10 AND time < :time", time=START + 3 * HOUR)
+    asked(sqlite_url, "UPDATE pages SET log_likelihood = NULL WHERE page IN (4, 5)")
+    known = asked(sqlite_url, _KNOWN)
+    with processes() as pool:
+        done = learned_again(settings, pool)
+    again = asked(sqlite_url, _KNOWN)
+    assert sum(part.n_left for part in done) == 8
+    assert [row[0] for row, before in zip(again, known, strict=True) if row[1] != before[1]] == [4, 5]
+    assert again[4][1] is not None
+
+
+def test_the_workers_of_a_dask_cluster_do_it_and_one_may_be_killed(postgresql_url, small_parts) -> None:
+    """What the killed worker had under way is done by the other, and every page is known as before."""
+    distributed = pytest.importorskip("distributed")
+    settings = crawled(postgresql_url)
+    known = forgotten(postgresql_url)
+    quiet = {"processes": True, "threads_per_worker": 1, "dashboard_address": None, "silence_logs": 50}
+    with (
+        distributed.LocalCluster(n_workers=2, host="127.0.0.1", **quiet) as cluster,
+        distributed.Client(cluster) as client,
+        client.get_executor() as executor,
+    ):
+        workers = client.run(os.getpid)
+        assert os.getpid() not in workers.values()
+        done = learned_again(settings, executor, lambda: os.kill(min(workers.values()), signal.SIGKILL))
+    assert sum(part.pages.size for part in done) == N
+    assert close(known, asked(postgresql_url, _KNOWN))
+
+
+def test_the_command_learns_again_with_any_executor(tmp_path, sqlite_url, monkeypatch) -> None:
+    """By processes of its own, or what a function of the user's returns; the report counts pages and visits."""
+    crawled(sqlite_url)
+    (tmp_path / "mine.py").write_text(
+        "from concurrent.futures import ThreadPoolExecutor\ndef threads():\n    return ThreadPoolExecutor(1)\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    for option in (["--processes", "1"], ["--executor", "mine:threads"]):
+        known = forgotten(sqlite_url)
+        ran = run_here(tmp_path, "refit", "--database", sqlite_url, "--json", *option)
+        assert ran.returncode == 0, ran.stderr
+        assert json.loads(ran.stdout)["pages"] == N
+        assert close(known, asked(sqlite_url, _KNOWN))
+    for option, why in (
+        (["--executor", "mine:none"], "MODULE:NAME"),
+        (["--processes", "0"], "1 or more"),
+        (["--dask", "nonsense"], "No Dask scheduler answers"),
+    ):
+        ran = run_here(tmp_path, "refit", "--database", sqlite_url, *option)
+        assert (ran.returncode, why in ran.stderr) == (1, True), ran.stderr
+    store = Store.open(sqlite_url, "news")
+    lease = store.take_lease("spider")
+    ran = run_here(tmp_path, "refit", "--database", sqlite_url)
+    assert ran.returncode == 1
+    assert "running process" in ran.stderr
+    lease.release()
+    store.close()
+
+
+def test_who_joins_meanwhile_is_not_written_over(postgresql_url) -> None:
+    """As soon as a process has claimed a shard, nothing more of it is written from outside."""
+    database = Database(postgresql_url)
+
+    schema.upgrade(postgresql_url)
+    shared = SharedCollection.open(database, "news", 4, 10.0)
+    store = shared.store(1)
+    store.lease = NobodysShard.found(database, store.key)
+    store.save(Batch())
+    membership = Membership(shared, new_token(), about_me("spider"))
+    membership.renew()
+    assert 1 in membership.mine()
+    with pytest.raises(CollectionInUse):
+        store.save(Batch())
+    shared.leave(membership.token)
+    with pytest.raises(CollectionInUse):
+        store.save(Batch())
+    database.close()
