@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from math import log
 from typing import Any
 
 __all__ = ["OF_TIME", "PROTECTED", "RELATIVE", "SELF_MADE", "Evidence", "Ignores"]
@@ -36,9 +37,11 @@ _MOST_PAGES = 12
 _FORGETTING_ABOVE = 60.0
 # Two fetches at once of two pages; of a template of one page, two of that one.
 _LEAST_PROBES = 2
-# A block that has changed is noise if a second fetch at once shows it changed again as often as this.
-_SHARE_AT_ONCE = 0.4
-_SHARE_AT_FIRST = 0.6
+# Two fetches at once differ in half of the cases or more where it is noise, and in a tenth at most where it is edited: what
+# one that differs, and one that does not, say for noise (Wald 1945, "Sequential tests of statistical hypotheses").
+_DIFFERS, _SAYS_THE_SAME = log(0.5 / 0.1), log(0.5 / 0.9)
+# It is noise beyond these odds: where its name says nothing, and where it does. It is edited beyond those against it.
+_ODDS, _ODDS_HINTED, _ODDS_AGAINST = log(100.0), log(20.0), log(400.0)
 _SHARE_PROTECTED = 0.8
 _PAGES_BY_VISITS = 3
 # By how much is known of a place from its name: nothing, that it tells the time, that nobody writes it.
@@ -104,8 +107,6 @@ class Evidence:
     def is_noise_at_once(self) -> bool:
         """Whether it differs between fetches made at once, where an edit would not."""
         n = self.at_once + self.again
-        if n < _LEAST_PROBES or self.confirmed * _SHARE_AT_ONCE > self.again + self.at_once:
-            return False
         if len(self.probed_pages) < 2 and (n < 3 * _LEAST_PROBES or self.is_protected) and not self._is_of_one_page:
             return False
         if self._stands_still_elsewhere:
@@ -114,10 +115,14 @@ class Evidence:
             n < 2 * _LEAST_PROBES or n < _SHARE_PROTECTED * (n + self.same_at_once + self.confirmed)
         ):
             return False
-        tried = self.again + self.confirmed
-        if tried >= _LEAST_PROBES:
-            return self.again >= _SHARE_AT_ONCE * tried
-        return self.at_once + self.again >= _SHARE_AT_FIRST * (self.at_once + self.same_at_once + tried)
+        return self._log_odds >= (_ODDS_HINTED if self.hint else _ODDS)
+
+    @property
+    def _log_odds(self) -> float:
+        """How far fetches made at once speak for noise: of pages that had changed there, if there were some."""
+        if self.again + self.confirmed >= _LEAST_PROBES:
+            return self.again * _DIFFERS + self.confirmed * _SAYS_THE_SAME
+        return (self.at_once + self.again) * _DIFFERS + (self.same_at_once + self.confirmed) * _SAYS_THE_SAME
 
     @property
     def _stands_still_elsewhere(self) -> bool:
@@ -180,8 +185,9 @@ class Evidence:
 
     @property
     def is_suspect(self) -> bool:
-        """Whether it has differed at once, and nothing has shown yet that this was an edit."""
-        return bool(self.at_once or self.again) and self.confirmed <= 2.0 * (self.at_once + self.again)
+        """Whether it has differed at once, or at most visits of several pages, and may be no edit nevertheless."""
+        is_restless = len(self.changed_pages) >= _PAGES_BY_VISITS and self.differed >= self.still
+        return (self.at_once + self.again > 0.0 or is_restless) and self._log_odds > -_ODDS_AGAINST
 
     @property
     def may_be_noise(self) -> bool:
