@@ -115,7 +115,7 @@ def placed(visits: Mapping[str, NDArray[Any]], planner: Planner) -> dict[str, ND
 
 
 def _with_doubts(made: Plan, store: Store) -> Plan:
-    """Give little weight to dates that went back, until visits have shown what they are worth."""
+    """Give little weight to doubtful dates, until visits have shown what they are worth."""
     weights = made.signal_weights.copy()
     for source in store.sources():
         if source.kind == "backwards" and source.source < weights.size - 1:

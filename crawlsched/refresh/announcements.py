@@ -228,13 +228,17 @@ class Announcing:
         if announced.any():
             # The poll under way is noted at its end, so this is when the source was read before.
             since, backwards = self._sources[number].polled_at, read.backwards[part]
+            # What a page was changed to before its last visit, that visit has seen, if the date is right.
+            seen = announced & ~backwards & (read.until[part] <= self._planner.pages.crawled_at[pages])
+            doubtful = backwards | seen
             surplus, fresh = prospects(self._planner, pages[announced], now)
-            taken = self._planner.signalled(pages[announced & ~backwards], number, now, since)
-            if backwards.any():
+            taken = self._planner.signalled(pages[announced & ~doubtful], number, now, since)
+            if doubtful.any():
                 doubted = self._doubted(number, now)
-                self._planner.covered(pages[backwards], doubted, now)
-                taken += self._planner.signalled(pages[backwards], doubted, now, since)
+                self._planner.covered(pages[doubtful], doubted, now)
+                taken += self._planner.signalled(pages[doubtful], doubted, now, since)
                 self._count("crawlsched/change_signals/backwards", int(backwards.sum()))
+                self._count("crawlsched/change_signals/seen", int(seen.sum()))
             later, still_fresh = prospects(self._planner, pages[announced], now)
             # What does not lift a page above the threshold gains nothing, and loses nothing by being read later.
             lifted = later > surplus
@@ -251,7 +255,7 @@ class Announcing:
         self._collection.unsaved.pages(pages, now)
 
     def _doubted(self, number: int, now: float) -> int:
-        """Return the source that a sitemap's dates going back count for: what they are worth is learned by itself."""
+        """Return the source that doubtful dates of a sitemap count for: what they are worth is learned by itself."""
         url = self._sources[number].url
         self._admission.add_source("backwards", url, now, parent=number)
         doubted = self._sources.number("backwards", url)

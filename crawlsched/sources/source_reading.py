@@ -94,6 +94,8 @@ class SourceRead:
         Which of them it announces a change of: their lastmod differs from the stored one.
     backwards : ndarray of bool
         Those of the announced whose lastmod went back.
+    until : ndarray
+        The time that each page's lastmod names, or the end of the day, POSIX seconds; infinite where it names none.
     lastmod, priority : list of float or None
         As it states them now, by page; for a date that cannot be read, the `text_mark` of its text.
     n_announced : list of int
@@ -116,6 +118,7 @@ class SourceRead:
     pages: NDArray[np.intp] = field(default_factory=lambda: _NO_PAGES)
     announced: NDArray[np.bool_] = field(default_factory=lambda: np.empty(0, bool))
     backwards: NDArray[np.bool_] = field(default_factory=lambda: np.empty(0, bool))
+    until: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
     lastmod: list[float | None] = field(default_factory=list)
     priority: list[float | None] = field(default_factory=list)
     n_announced: list[int] = field(default_factory=list)
@@ -238,6 +241,9 @@ def _compare(read: SourceRead, entries: SitemapEntries, source: Source, store: S
     read.announced, read.backwards = np.zeros((2, len(entries)), bool)
     read.announced[found.changed] = True
     read.backwards[found.backwards] = True
+    dated = zip(entries.lastmod, entries.precision, strict=True)
+    ends = (np.inf if date is None else date + _DAY * (precision == "day") for date, precision in dated)
+    read.until = np.fromiter(ends, float, len(entries))
     read.n_announced = (counts + read.announced).tolist()
     columns = zip(entries.url, entries.lastmod, entries.precision, entries.lastmod_text, strict=True)
     read.lastmod = [_kept(previous.get(url), now, precision, text) for url, now, precision, text in columns]

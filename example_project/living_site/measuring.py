@@ -14,8 +14,8 @@ from typing import Any
 class SitemapTruth:
     """How far one host's sitemaps were to be believed, counted over the pages that the client had fetched before.
 
-    An announcement is heard when the sitemap that makes it is served. It is true if the page has changed since the
-    client fetched it or heard the announcement before: it tells the client something that happened.
+    An announcement is heard when the sitemap that makes it is served. It is true if a change has made it which the
+    client has neither fetched nor heard of before.
     """
 
     n_announcements: int = 0
@@ -55,7 +55,6 @@ class PageTruth:
     alive: bool
     version: int = 0
     held: int | None = None  # the version of the client's last 200; None: it has no copy
-    known: int | None = None  # the version which it had when it was last fetched (200 or 304) or announced
     n_told: int = 0  # changes since the last fetch that the sitemap tells of, and how many of these were announced
     n_heard: int = 0
     n_seen: int = 0  # changes that fetches saw: the version of the last one
@@ -164,7 +163,7 @@ class Truth:
     def _take_event(self, page: PageTruth, kind: str, line: dict[str, Any]) -> None:
         fresh, alive = page.fresh, page.alive
         page.version = line["version"]
-        if kind == "change" and page.known is not None and (counts := self.sitemaps.get(page.host)) is not None:
+        if kind == "change" and page.held is not None and (counts := self.sitemaps.get(page.host)) is not None:
             counts.n_changes += 1
             counts.n_told += line["told"]
             page.n_told += line["told"]
@@ -195,22 +194,22 @@ class Truth:
 
     def _take_announcements(self, counts: SitemapTruth, numbers: list[int]) -> None:
         for page in (self.pages[number] for number in numbers):
-            if page.known is not None:
+            if page.held is not None:
                 counts.n_announcements += 1
-                counts.n_true += page.known != page.version
+                counts.n_true += page.n_told > page.n_heard
                 counts.n_heard_first += page.n_told - page.n_heard
-                page.known, page.n_heard = page.version, page.n_told
+                page.n_heard = page.n_told
 
     def _take_visit(self, page: PageTruth, line: dict[str, Any]) -> None:
         """Take in an answer that showed the page as it is, or pretended to."""
         fresh = page.fresh
-        if page.known is not None and (counts := self.sitemaps.get(page.host)) is not None:
+        if page.held is not None and (counts := self.sitemaps.get(page.host)) is not None:
             counts.n_seen_first += line["version"] - page.n_seen - page.n_heard
         if line["before"] is None:
             self.first_visit_times.append(line["time"])
         elif line["held"] != line["before"]:
             self.change_times.append(line["time"])
-        page.held, page.known, page.n_seen = line["held"], line["version"], line["version"]
+        page.held, page.n_seen = line["held"], line["version"]
         page.n_told = page.n_heard = 0
         self._step(line["time"], page.fresh - fresh, 0)
 

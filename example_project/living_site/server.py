@@ -69,7 +69,7 @@ class Server:
         else:
             response, facts = self._sitemap(host, request, at)
         if page is not None:
-            facts = self._truth.visited(page.number, response.status, page.timeline.version(at))
+            facts = self._truth.visited(page.number, response.status, page.timeline.version(at), at)
         self._truth.request(arrived, at, host=host.address, path=request.path, status=response.status, **facts)
         return response
 

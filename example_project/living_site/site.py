@@ -37,9 +37,11 @@ class Page:
     moved_to: Page | None = None
 
     def is_told(self, change: float) -> bool:
-        """Whether the host's sitemap tells of the change at this time, be it late."""
-        sitemap = self.host.sitemap
-        return sitemap == "stamped now" or (sitemap in ("honest", "late", "partial") and change in self._stamps)
+        """Whether the host's sitemap tells of the change at this time, be it late.
+
+        One that stamps all pages at each request tells of none: what changes makes no difference to what it says.
+        """
+        return self.host.sitemap in ("honest", "late", "partial") and change in self._stamps
 
     @cached_property
     def _stamps(self) -> frozenset[float]:

@@ -9,7 +9,7 @@ Lines by their ``kind``:
 - ``request``: every request answered: ``arrived`` and ``time`` (answered), host, path, status; for a page also the
   ``version`` it has and the versions that the client held ``before`` and afterwards (``held``: that of its last 200; a
   304 changes nothing in it; null: no copy); for a sitemap the pages ``announced``: those whose ``lastmod`` differs from
-  what the client was told before.
+  what the client was told before, and dates no change that the client has fetched since.
 
 The site believes that it has one client.
 """
@@ -17,6 +17,7 @@ The site believes that it has one client.
 from __future__ import annotations
 
 import json
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,7 @@ class TruthLog:
         self._file = path.open("w", encoding="utf-8", buffering=1)  # flushed at every line
         self._site, self._epoch = site, epoch
         self._held: dict[int, int] = {}
+        self._fetched: dict[int, float] = {}
         self._told: dict[tuple[str, str], dict[int, float]] = {}
         self._events = sorted(
             (time, page.number, name, page.timeline.version(time))
@@ -58,19 +60,24 @@ class TruthLog:
         self.catch_up(at)
         self._write(kind="request", arrived=round(self._epoch + arrived, 4), time=round(self._epoch + at, 4), **facts)
 
-    def visited(self, number: int, status: int, version: int) -> dict[str, Any]:
+    def visited(self, number: int, status: int, version: int, at: float) -> dict[str, Any]:
         """Return the facts about an answer for a page, and remember what the client holds now."""
         before = self._held.get(number)
+        if status in (200, 304):
+            self._fetched[number] = at
         if status == 200:
             self._held[number] = version
         return {"page": number, "version": version, "before": before, "held": self._held.get(number)}
 
     def announced(self, address: str, path: str, said: dict[int, float]) -> list[int]:
-        """Return the pages whose lastmod differs from what this sitemap told before; first sight announces nothing."""
+        """Return the pages whose lastmod differs from what this sitemap told before; first sight announces nothing.
+
+        Nor does a date before the client's last fetch of the page.
+        """
         told = self._told.setdefault((address, path), {})
         differing = [number for number, stamp in said.items() if told.get(number, stamp) != stamp]
         told.update(said)
-        return differing
+        return [number for number in differing if said[number] > self._fetched.get(number, -inf)]
 
     def close(self) -> None:
         """End the log."""

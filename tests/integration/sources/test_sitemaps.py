@@ -129,10 +129,10 @@ def test_without_discovery_unknown_urls_stay_unknown(site: Site, tmp_path: Path)
 def test_a_lastmod_that_differs_is_a_change_signal(site: Site, tmp_path: Path) -> None:
     """First sight announces nothing, the same date nothing, another date one ChangeSignal."""
     url = site.page("/", "<p>start</p>")
-    dates = iter(["2026-11-01", "2026-11-01", "2026-11-02"])
+    dates = iter(["2099-11-01", "2099-11-01"])
 
     def answer(request: web.Request) -> web.Response:
-        return web.Response(text=_sitemap(f"<loc>{url}</loc><lastmod>{next(dates, '2026-11-02')}</lastmod>"))
+        return web.Response(text=_sitemap(f"<loc>{url}</loc><lastmod>{next(dates, '2099-11-02')}</lastmod>"))
 
     site.page("/sitemap.xml", answer)
     crawl = Project(
@@ -246,13 +246,22 @@ def test_an_index_spares_the_sitemaps_that_it_says_are_unchanged(site: Site, tmp
     assert len(site.visits("/still.xml")) == 1
 
 
-def test_a_date_that_goes_back_is_counted_and_worth_little(site: Site, tmp_path: Path) -> None:
-    """It counts for a source of its own, which has little weight until visits have shown that it deserves more."""
+@pytest.mark.parametrize(
+    ("before", "after", "counted"),
+    [("2099-11-03", "2099-11-02", "backwards"), ("2026-11-02", "2026-11-03", "seen")],
+)
+def test_a_doubtful_date_is_counted_and_worth_little(
+    site: Site, tmp_path: Path, before: str, after: str, counted: str
+) -> None:
+    """One that went back, or names a day before the last visit, counts for a source of its own.
+
+    That has little weight until visits have shown that it deserves more.
+    """
     url = site.page("/", "<p>start</p>")
-    dates = iter(["2026-11-03", "2026-11-02"])
+    dates = iter([before])
 
     def answer(request: web.Request) -> web.Response:
-        return web.Response(text=_sitemap(f"<loc>{url}</loc><lastmod>{next(dates, '2026-11-02')}</lastmod>"))
+        return web.Response(text=_sitemap(f"<loc>{url}</loc><lastmod>{next(dates, after)}</lastmod>"))
 
     site.page("/sitemap.xml", answer)
     crawl = Project(
@@ -265,7 +274,10 @@ def test_a_date_that_goes_back_is_counted_and_worth_little(site: Site, tmp_path:
         CRAWLSCHED_REPLAN_INTERVAL="1",
         CLOSESPIDER_TIMEOUT="5",
     ).run()
-    assert crawl.stats["crawlsched/change_signals/backwards"] == 1
+    assert [crawl.stats[f"crawlsched/change_signals/{kind}"] for kind in ("backwards", "seen")] == [
+        counted == "backwards",
+        counted == "seen",
+    ]
     assert crawl.stats["crawlsched/change_signals/received"] == 1
     store = crawl.store()
     kinds = {source.kind: source.source for source in store.sources()}
