@@ -37,8 +37,8 @@ _MOST_PAGES = 12
 _FORGETTING_ABOVE = 60.0
 # Two fetches at once of two pages; of a template of one page, two of that one.
 _LEAST_PROBES = 2
-# Two fetches at once differ in half of the cases or more where it is noise, in a tenth at most where it is edited: what one
-# that differs, and one that does not, say for noise (Wald 1945, "Sequential tests of statistical hypotheses").
+# Two fetches at once differ in half of the cases or more where it is noise, in a tenth at most where it is edited: what
+# one of them says for noise if they differ, and if not (Wald 1945, "Sequential tests of statistical hypotheses").
 _DIFFERS, _SAYS_THE_SAME = log(0.5 / 0.1), log(0.5 / 0.9)
 # It is noise beyond these odds: where its name says nothing, and where it does. It is edited beyond those against it.
 _ODDS, _ODDS_HINTED, _ODDS_AGAINST = log(100.0), log(20.0), log(400.0)

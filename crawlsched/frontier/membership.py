@@ -116,7 +116,10 @@ class Filing:
         if barred.any():
             self._bar_many(pages[barred], eligible[barred], now)
             pages = pages[~barred]
-        if pages.size:
+        if pages.size == 1 and not falling:
+            standing.put_one(pages.item(0))
+            standing.compare_awake()
+        elif pages.size:
             standing.put(pages, falling)
             if pages.size > _MANY and not falling:
                 standing.calm.suppose(standing.cutoff)

@@ -402,10 +402,10 @@ class Standing:
         level = level_above(bound)
         host = self._pages.host.item(page)
         cutoff = max(self.cutoff, LOWEST + self.resting.cutoffs.item(host))
-        if level > cutoff and (value.steady or host in self.resting):
+        if level > cutoff and host in self.resting:
             self.put(np.array([page]), falling=False)
             return
-        if level > cutoff:
+        if level > cutoff and not value.steady:
             level = level_above(value.bound(self.holds))
         if level > cutoff:
             self.place[page] = AWAKE

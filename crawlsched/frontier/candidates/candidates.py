@@ -160,7 +160,8 @@ class Awake:
         row = int(self.pages.searchsorted(page, side="right"))
         bounds = np.empty((_N_ROWS, self.pages.size + 1))
         bounds[:, :row], bounds[:, row + 1 :] = self._bounds[:, :row], self._bounds[:, row:]
-        bounds[:, row], self._bounds = (after, *parabola, 0.0, np.inf, 0.0, until), bounds
+        shortfall = 0.0 if value.steady else np.inf
+        bounds[:, row], self._bounds = (after, *parabola, 0.0, shortfall, 0.0, until), bounds
         self._batches, self._rows = inserted(self._batches, row, len(self._values)), inserted(self._rows, row, 0)
         self.pages, self.hosts = inserted(self.pages, row, page), inserted(self.hosts, row, host)
         self._values.append(_Single(value))

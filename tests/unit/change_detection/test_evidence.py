@@ -10,7 +10,7 @@ from crawlsched.change_detection.evidence import Evidence
 
 
 def _probed(share: float, n_probes: int, rng: Random, n_pages: int = 2) -> list[Evidence]:
-    """Return what is known of a place of pages that have changed, after each probe; it differs at once in this share."""
+    """Return what is known after each probe of pages that had changed at a place, which differs at once in a share."""
     evidence, after = Evidence(), []
     for number in range(n_probes):
         evidence.probed(number % n_pages, differed=rng.random() < share, had_changed=True)
