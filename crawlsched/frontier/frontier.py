@@ -109,7 +109,7 @@ class Frontier(Filing):
         """Whether some page could go if its host did not rest; O(resting hosts)."""
         self._looks.finish()
         self._standing.put_fresh()
-        if self._standing.awake.has_resting():
+        if self._standing.awake.has_resting() or (self._resting.are_all() and self._ladders.highest() is not None):
             return True
         for host in self._resting.until:
             ladder = self._ladders.of_host.get(host)
@@ -246,6 +246,8 @@ class Frontier(Filing):
             level = 0.0 if ladder is None else -ladder[0]
             row, bound, following, value, doubt = awake.best(now, level)
             if ladder is not None and bound < level:
+                if self._resting.are_all():
+                    return None
                 self._open(ladder[2])
                 continue
             least = value * (1.0 - doubt) if doubt else value
@@ -329,6 +331,8 @@ class Frontier(Filing):
                 standing.put_fresh()
                 bounds = awake.bounds(now)
                 continue
+            if best is None and self._resting.are_all():
+                return None  # all that sleeps would be looked at in vain: a minute for some millions of pages
             ladder = self._ladders.highest()
             if ladder is None or (limit is not None and limit < ladder[:2]):
                 return best

@@ -23,6 +23,8 @@ class RestingHosts:
         POSIX seconds, by host.
     rests : ndarray of bool
         By host.
+    has_pages : ndarray of bool
+        By host, whether it ever had a page.
     cutoffs : ndarray of int32
         What the cutoff of a host has above the lowest level: 0 but for those that rested with too many pages awake.
     have_cutoffs : bool
@@ -39,6 +41,8 @@ class RestingHosts:
     def __init__(self) -> None:
         self.until: dict[int, float] = {}
         self.rests: npt.NDArray[np.bool_] = np.zeros(0, np.bool_)
+        self.has_pages: npt.NDArray[np.bool_] = np.zeros(0, np.bool_)
+        self._n_with_pages = 0
         self.cutoffs: npt.NDArray[np.int32] = np.zeros(0, np.int32)
         self.stays: npt.NDArray[np.bool_] = np.zeros(0, np.bool_)
         self.have_cutoffs = False
@@ -60,7 +64,15 @@ class RestingHosts:
         if most > self.rests.size:
             self.cutoffs = grown(self.cutoffs, most + most // 2)
             self.rests = grown(self.rests, most + most // 2)
+            self.has_pages = grown(self.has_pages, most + most // 2)
             self.stays = grown(self.stays, most + most // 2)
+        if not self.has_pages[hosts].all():
+            self.has_pages[hosts] = True
+            self._n_with_pages = int(np.count_nonzero(self.has_pages))
+
+    def are_all(self) -> bool:
+        """Whether all hosts that ever had a page rest; O(1) while fewer do, else O(hosts)."""
+        return len(self.until) >= self._n_with_pages > 0 and not np.any(self.has_pages & ~self.rests)
 
     def rest(self, host: int, until: float, cutoff: int) -> None:
         """Let a host rest until a time, POSIX seconds, while the cutoff of all is at a level; O(log hosts)."""

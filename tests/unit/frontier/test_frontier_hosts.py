@@ -87,6 +87,33 @@ def test_where_all_hosts_rest_no_page_goes_until_the_first_of_them_returns(compi
 
 
 @pytest.mark.parametrize("compiled", CODES)
+def test_while_all_hosts_rest_what_sleeps_is_not_looked_at(compiled: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A slot at which each host is busy costs little, however many pages there are; then the best of all goes."""
+    use_compiled(compiled)
+    hosts = np.arange(20 * N_PAGES) % 20
+    planner, undisturbed = (collection(hosts, np.random.default_rng(13)) for _ in range(2))
+    for each in (planner, undisturbed):
+        assert each.pick(1.0, lambda host, now: now) is not None
+    looked_at, put = [], placement.Standing.look_at
+
+    def counted(self: placement.Standing, pages: np.ndarray) -> object:
+        looked_at.append(pages.size)
+        return put(self, pages)
+
+    monkeypatch.setattr(placement.Standing, "look_at", counted)
+    for slot in range(10):
+        assert planner.pick(1.01 + slot / 100, lambda host, now: 2.0) is None
+        assert planner.frontier.waits_for_host()
+    assert sum(looked_at) < hosts.size / 10
+    assert planner.frontier.next_event(1.5) <= 2.0
+    first, expected = (each.pick(2.0, lambda host, now: now) for each in (planner, undisturbed))
+    assert first is not None
+    assert expected is not None
+    assert first.page == expected.page
+    planner.frontier._check(2.0)
+
+
+@pytest.mark.parametrize("compiled", CODES)
 def test_of_very_many_hosts_that_rest_at_once_none_needs_a_ladder_of_its_own(compiled: bool) -> None:
     """Their pages that would be awake are set aside, and come back with them."""
     use_compiled(compiled)
