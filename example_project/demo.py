@@ -25,11 +25,8 @@ Both crawls count as begun when both sites have had their first request.
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
-import signal
-import subprocess
 import sys
 import time
 from pathlib import Path
@@ -44,13 +41,12 @@ except ModuleNotFoundError as missing:
 from demonstration.picture import Picture
 from demonstration.processes import Child, Children, Failure
 from demonstration.report import LEAST_SHARE, Report, Side
+from demonstration.running import PROJECT, START_TIMEOUT, clear, crawlsched, read_options, run_demo, start_site
 from example.settings import CRAWLSCHED_BANDWIDTH
 from living_site.measuring import Truth
 
-HERE = Path(__file__).resolve().parent
 SHORTEST = 10.0
 WARM_UP = 0.5  # share of the run in which nothing is measured: both crawls are still discovering the site
-START_TIMEOUT = 60.0
 STOP_TIMEOUT = 40.0
 PICTURE_INTERVAL = 0.5
 SLOWEST_ANSWER = 1.5
@@ -61,41 +57,13 @@ OURS, IN_TURN = "crawlsched", "in turn"
 
 def main() -> int:
     """Run the demo and return the exit code."""
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # both ways to end it end it alike
-    try:
-        options = read_options()
-        with Children() as children:
-            print(json.dumps(Demo(options.seconds, options.seed, options.output, children).run()))
-    except Failure as failure:
-        print(f"demo: {failure}", file=sys.stderr)
-        return 1
-    except KeyboardInterrupt:
-        print("demo: interrupted; everything it started has ended.", file=sys.stderr)
-        return 130
-    except BrokenPipeError:
-        # Whoever read our output (`head`) has seen enough. Python would complain once more when it flushes at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 1
-    return 0
+    return run_demo(run)
 
 
-def read_options() -> argparse.Namespace:
-    """Read the command line and DEMO_SECONDS."""
-    parser = argparse.ArgumentParser(prog="demo.py", description="crawlsched beside a crawl in turn on a living site.")
-    parser.add_argument("--seconds", help=f"how long, at least {SHORTEST:g} (default: DEMO_SECONDS, or 60)")
-    parser.add_argument("--seed", type=int, default=1, help="which site (default: 1)")
-    parser.add_argument(
-        "--output", type=Path, default=Path("demo-output"), help="folder for all files (default: %(default)s)"
-    )
-    options = parser.parse_args()
-    written = options.seconds or os.environ.get("DEMO_SECONDS") or "60"
-    try:
-        options.seconds = float(written)
-    except ValueError:
-        options.seconds = 0.0
-    if not SHORTEST <= options.seconds <= 3000.0:
-        raise Failure(f"DEMO_SECONDS must be a number of seconds from {SHORTEST:g} to 3000, got {written!r}.")
-    return options
+def run(children: Children) -> dict[str, object]:
+    """Read the options, and run the demo that they describe."""
+    options = read_options("demo.py", "crawlsched beside a crawl in turn on a living site.", SHORTEST, 60.0)
+    return Demo(options.seconds, options.seed, options.output, children).run()
 
 
 class Demo:
@@ -103,7 +71,7 @@ class Demo:
 
     def __init__(self, seconds: float, seed: int, output: Path, children: Children) -> None:
         self.seconds, self.seed, self.children = seconds, seed, children
-        self.output = output.resolve()
+        self.output = output
         self.bandwidth = parse_bandwidth(CRAWLSCHED_BANDWIDTH)
         self.database = f"sqlite:///{self.output / 'crawlsched.db'}"
         # Any CRAWLSCHED_CRAWL_VALUE, and any CRAWLSCHED_ESTIMATOR; None: as the project is set.
@@ -113,9 +81,9 @@ class Demo:
 
     def run(self) -> dict[str, object]:
         """Do everything and return what the last line says."""
-        self.clear_output()
+        clear(self.output)
         urls = self.start_sites()
-        self.crawlsched("db", "upgrade")
+        crawlsched(self.database, "db", "upgrade")
         self.start_crawls(urls)
         start = self.wait_for_first_requests()
         self.watch(start)
@@ -123,49 +91,14 @@ class Demo:
         self.stop_crawls()
         return self.report(start, end)
 
-    def clear_output(self) -> None:
-        """Make the output folder, or remove from it what an earlier demo wrote."""
-        try:
-            self.output.mkdir(parents=True, exist_ok=True)
-            for pattern in ("*.jsonl", "*.log", "*.json", "crawlsched.db*", "freshness.*"):
-                for path in self.output.glob(pattern):
-                    path.unlink()
-        except OSError as error:
-            raise Failure(f"the output folder {self.output} cannot be used: {error}") from error
-
     def start_sites(self) -> dict[str, str]:
         """Start a site for either crawl, with one seed and one epoch, and return the URLs of their front pages."""
-        epoch, sites = repr(time.time()), {}
+        epoch, sites = time.time(), {}
         for name in (OURS, IN_TURN):
-            truth = self.path(name, "truth.jsonl")
-            command = [
-                sys.executable,
-                "-m",
-                "living_site",
-                "--seed",
-                str(self.seed),
-                "--epoch",
-                epoch,
-                "--truth",
-                str(truth),
-            ]
-            sites[name] = self.children.start(
-                f"the site of {name}",
-                [*command, "--while-stdin-is-open"],
-                HERE,
-                self.path(name, "site.log"),
-                read_stdout=True,
-            )
+            truth, log = self.path(name, "truth.jsonl"), self.path(name, "site.log")
+            sites[name] = start_site(self.children, f"the site of {name}", self.seed, epoch, truth, log)
             self.truths[name] = Truth(truth)
         return {name: site.first_line(START_TIMEOUT) for name, site in sites.items()}
-
-    def crawlsched(self, *arguments: str) -> str:
-        """Run the command ``crawlsched`` on the demo's database and return what it prints."""
-        command = [sys.executable, "-m", "crawlsched", *arguments, "--database", self.database]
-        done = subprocess.run(command, cwd=HERE, capture_output=True, text=True, check=False)
-        if done.returncode:
-            raise Failure(f"crawlsched {' '.join(arguments)} --database {self.database} failed: {done.stderr.strip()}")
-        return done.stdout
 
     def start_crawls(self, urls: dict[str, str]) -> None:
         """Start both crawls at the same moment, as a user would."""
@@ -196,7 +129,7 @@ class Demo:
             ]
             command = [sys.executable, "-m", "scrapy", "crawl", *arguments[name], *files, "-s", "LOG_LEVEL=INFO"]
             command += ["-s", f"CLOSESPIDER_TIMEOUT={self.seconds + 120:g}"]  # should we be killed, they still end
-            self.crawls[name] = self.children.start(f"the crawl {name}", command, HERE, self.path(name, "crawl.log"))
+            self.crawls[name] = self.children.start(f"the crawl {name}", command, PROJECT, self.path(name, "crawl.log"))
 
     def wait_for_first_requests(self) -> float:
         """Return the time at which both crawls had begun."""
@@ -292,7 +225,7 @@ class Demo:
 
     def read_sources(self) -> dict[str, dict[str, Any]]:
         """Return what crawlsched learned of each host's sitemaps: precision and recall, with their intervals."""
-        status = json.loads(self.crawlsched("status", "--collection", "living", "--json"))
+        status = json.loads(crawlsched(self.database, "status", "--collection", "living", "--json"))
         learned: dict[str, dict[str, Any]] = {}
         for source in status["sources"]:
             if source["pages"]:  # an index of sitemaps names no page itself

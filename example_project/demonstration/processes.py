@@ -21,7 +21,7 @@ class Child:
     """One process whose output goes into a log file."""
 
     def __init__(self, name: str, command: list[str], folder: Path, log: Path, read_stdout: bool = False) -> None:
-        self.name, self.log = name, log
+        self.name, self.log, self.is_killed = name, log, False
         with log.open("wb") as file:
             self.process = subprocess.Popen(
                 command,
@@ -34,8 +34,8 @@ class Child:
             )
 
     def check(self) -> None:
-        """Raise Failure if the process has ended."""
-        if (code := self.process.poll()) is not None:
+        """Raise Failure if the process has ended by itself."""
+        if not self.is_killed and (code := self.process.poll()) is not None:
             raise Failure(f"{self.name} ended by itself with exit code {code}; {self.last_lines()}")
 
     def first_line(self, timeout: float) -> str:
@@ -51,10 +51,17 @@ class Child:
             self.check()
         return line.decode().strip()
 
+    def kill(self) -> None:
+        """Kill the process, as part of what the demo shows."""
+        self.is_killed = True
+        self.process.kill()
+        self.process.wait()
+
     def terminate(self) -> None:
-        """Ask the process to end."""
+        """Ask the process to end, even if it is stopped."""
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGTERM)
+            self.process.send_signal(signal.SIGCONT)
 
     def wait(self, timeout: float) -> int:
         """Return the exit code of a process that was asked to end; kill it, and say so, when it does not."""
@@ -90,12 +97,8 @@ class Children:
         for child in self._children:
             child.check()
 
-    def __enter__(self) -> Children:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def end(self) -> None:
+        """End those that still run."""
         for child in self._children:
             child.terminate()
         deadline = time.monotonic() + 10.0
@@ -108,3 +111,11 @@ class Children:
             for stream in (child.process.stdin, child.process.stdout):
                 if stream is not None:
                     stream.close()
+
+    def __enter__(self) -> Children:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.end()

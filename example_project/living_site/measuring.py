@@ -77,6 +77,8 @@ class Truth:
         Requests by what they asked for (``page``, ``sitemap``, ``robots``, ``other``) and by status.
     arrivals
         Times at which requests arrived, POSIX seconds.
+    asked
+        (arrived, answered, host, agent) of every request, in the order of the answers.
     change_times, first_visit_times
         Times of the fetches that brought a new version of a page fetched before, and of those that brought the first.
     """
@@ -87,6 +89,7 @@ class Truth:
     steps: list[tuple[float, int, int]] = field(default_factory=list)
     statuses: Counter[tuple[str, int]] = field(default_factory=Counter)
     arrivals: list[float] = field(default_factory=list)
+    asked: list[tuple[float, float, str, str]] = field(default_factory=list)
     change_times: list[float] = field(default_factory=list)
     first_visit_times: list[float] = field(default_factory=list)
     forbidden: int = 0
@@ -186,6 +189,7 @@ class Truth:
         )
         self.statuses[what, line["status"]] += 1
         self.arrivals.append(line["arrived"])
+        self.asked.append((line["arrived"], line["time"], line["host"], line["agent"]))
         self.forbidden += path.startswith("/private/")
         if "announced" in line:
             self._take_announcements(self.sitemaps.setdefault(line["host"], SitemapTruth()), line["announced"])

@@ -70,7 +70,9 @@ class Server:
             response, facts = self._sitemap(host, request, at)
         if page is not None:
             facts = self._truth.visited(page.number, response.status, page.timeline.version(at), at)
-        self._truth.request(arrived, at, host=host.address, path=request.path, status=response.status, **facts)
+        agent = request.headers.get("User-Agent", "")
+        said = {"host": host.address, "path": request.path, "status": response.status, "agent": agent}
+        self._truth.request(arrived, at, **said, **facts)
         return response
 
     def _in_a_spell(self, status: int, end: float, at: float) -> web.Response:

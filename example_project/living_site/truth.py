@@ -6,12 +6,13 @@ Lines by their ``kind``:
 - ``page``: one per address that can be fetched, with ``alive`` at the epoch.
 - ``change``, ``gone``, ``returned``, ``moved``, ``born``: what happens to a page, with the ``version`` it then has;
   with a change also whether the host's sitemap has ``told`` of it or will.
-- ``request``: every request answered: ``arrived`` and ``time`` (answered), host, path, status; for a page also the
-  ``version`` it has and the versions that the client held ``before`` and afterwards (``held``: that of its last 200; a
-  304 changes nothing in it; null: no copy); for a sitemap the pages ``announced``: those whose ``lastmod`` differs from
-  what the client was told before, and dates no change that the client has fetched since.
+- ``request``: every request answered: ``arrived`` and ``time`` (answered), host, path, status, and the ``agent`` that
+  the client says it is; for a page also the ``version`` it has and the versions that the client held ``before`` and
+  afterwards (``held``: that of its last 200; a 304 changes nothing in it; null: no copy); for a sitemap the pages
+  ``announced``: those whose ``lastmod`` differs from what the client was told before, and dates no change that the
+  client has fetched since.
 
-The site believes that it has one client.
+The site believes that it has one client, however many processes that is.
 """
 
 from __future__ import annotations

@@ -155,8 +155,65 @@ def test_a_machine_that_starves_a_side_makes_the_comparison_void(tmp_path: Path,
 
     sides = []
     for name, of_side in (("ours", 25.0), ("in turn", rate)):
-        requests = ({"kind": "request", "path": "/", "status": 200, "arrived": n / of_side} for n in range(2000))
+        what = {"kind": "request", "host": "127.0.0.11", "path": "/", "status": 200, "agent": name}
+        requests = ({**what, "arrived": n / of_side, "time": n / of_side} for n in range(2000))
         (tmp_path / name).write_text("".join(json.dumps(line) + "\n" for line in requests))
         sides.append(Side(Truth(tmp_path / name).read(), {}))
     report = Report(*sides, 25.0, 0.0, 30.0, 60.0, {}, "freshness.svg")
     assert report.void is is_void
+
+
+@pytest.fixture
+def shared(tmp_path):
+    """Two shards, a host each; three processes, 10 requests a second together, one killed at 20 s, one stopped at 30 s.
+
+    The first asks host 11 until it is killed; the third takes it 7 s later. The second asks host 12, stops from 30 s to
+    40 s, and the third takes that one after 6.5 s.
+    """
+    from demonstration.sharing import Shared
+    from living_site.measuring import Truth
+
+    said = [("crawl-1", "127.0.0.11", 0.0, 20.0), ("crawl-3", "127.0.0.11", 27.0, 60.0)]
+    said += [("crawl-2", "127.0.0.12", 0.0, 30.0), ("crawl-3", "127.0.0.12", 36.5, 60.0)]
+    lines = [{"kind": "page", "page": 1, "host": "127.0.0.11", "url": "http://127.0.0.11/", "alive": True}]
+    for agent, host, since, until in said:
+        times = [since + n / 5 for n in range(int((until - since) * 5))]
+        what = {"kind": "request", "path": "/", "status": 404, "agent": agent, "host": host}
+        lines += [{**what, "arrived": time, "time": time + 0.05} for time in times]
+    first, *requests = lines
+    first_visit = {"page": 1, "version": 0, "before": None, "held": 0, "status": 200}
+    requests.sort(key=lambda line: line["time"])
+    log = tmp_path / "site.truth.jsonl"
+    log.write_text("".join(json.dumps(line) + "\n" for line in (first, requests[0] | first_visit, *requests[1:])))
+    members = ("crawl-1", "crawl-2", "crawl-3")
+    return Shared(Truth(log).read(), members, 8, 10.0, "crawl-1", "crawl-2", 0.0, 20.0, 30.0, 40.0, 60.0)
+
+
+def test_the_log_of_the_site_says_how_long_the_shards_of_a_silent_process_waited(shared):
+    """From the signal to the first request of another: 7 s, and 6.5 s."""
+    assert shared.waits("crawl-1", 20.0) == [pytest.approx(7.0)]
+    assert shared.waits("crawl-2", 30.0) == [pytest.approx(6.5)]
+    assert shared.waits("crawl-3", 30.0) == []
+
+
+def test_the_most_requests_in_ten_seconds_count_all_processes(shared):
+    """Ten a second are a hundred, and one at either end; three processes may send 105."""
+    assert shared.most in (100, 101, 102)
+    assert shared.allowed == pytest.approx(105.0)
+    assert shared.rate("crawl-1", 0.0, 10.0) == pytest.approx(5.0)
+
+
+def test_a_host_that_two_processes_ask_at_once_is_counted(shared):
+    """Its second request arrives while the first process's is still being answered; after that it does not count."""
+    assert (shared.n_together, shared.n_moves) == (0, 2)
+    at = shared.truth.asked[0][0]
+    shared.truth.asked.append((at + 0.01, at + 0.02, "127.0.0.11", "crawl-3"))
+    assert (shared.n_together, shared.n_moves) == (1, 4)
+
+
+def test_the_picture_of_many_processes_and_their_table(shared, tmp_path):
+    """The table has a column for each part of the run, and says what held; the picture is a PNG."""
+    said = shared.table()
+    for words in ("0 to 20 s", "crawl-1 dead", "allowed: 10", "shards of crawl-1 waited, killed", " 7.0 s", " 6.5 s"):
+        assert words in said
+    assert shared.write_picture(tmp_path / "many.png").read_bytes().startswith(b"\x89PNG")
