@@ -95,8 +95,8 @@ def sitemap_path(host: Host) -> str:
 
 
 def w3c(epoch: float, at: float) -> str:
-    """Return a time as sitemaps write it, to the second."""
-    return datetime.fromtimestamp(int(epoch + at), UTC).isoformat()
+    """Return a time as sitemaps write it, to the millisecond."""
+    return datetime.fromtimestamp(epoch + at, UTC).isoformat(timespec="milliseconds")
 
 
 def child_sitemaps(host: Host) -> list[str]:
@@ -116,7 +116,7 @@ def lastmods(site: Site, host: Host, path: str, at: float) -> dict[int, float]:
     for page in pages:
         if page.timeline.is_alive(at):
             stamp = at if host.sitemap == "stamped now" else page.timeline.last_stamp(at)
-            said[page.number] = float(int(stamp)) if stamp is not None else -DAY * (1 + page.number % 90)
+            said[page.number] = stamp if stamp is not None else -DAY * (1 + page.number % 90)
     return said
 
 
