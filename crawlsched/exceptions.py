@@ -108,4 +108,15 @@ class DatabaseReplaced(StoreError):
 
 
 class CollectionInUse(StoreError):
-    """Another running process owns this collection."""
+    """Another running process owns this collection.
+
+    Parameters
+    ----------
+    message : str
+    owner : str, optional
+        The process whose end makes it free; None: waiting does not help, as where it is this process itself.
+    """
+
+    def __init__(self, message: str, owner: str | None = None) -> None:
+        super().__init__(message)
+        self.owner = owner

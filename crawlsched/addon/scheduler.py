@@ -33,7 +33,7 @@ from twisted.python.failure import Failure
 from crawlsched.addon.ending import exit_with_1
 from crawlsched.addon.sending import NotSent, PacedHandlers
 from crawlsched.collection.request_templates import RequestTemplate, build_request, template_of
-from crawlsched.exceptions import CrawlschedError
+from crawlsched.exceptions import CollectionInUse, CrawlschedError, StoreError
 from crawlsched.refresh.commands import obey_waiting
 from crawlsched.refresh.pings import announce, known_pages
 from crawlsched.refresh.refresher import NotForTheSpider
@@ -77,6 +77,8 @@ _LOST_LOOKED_AT = 2.0
 _LOOK_IN_A_PAUSE = 1.0
 # What went wrong at a slot is tried again after so many seconds.
 _AFTER_A_FAILURE = 0.25
+# A standby looks this often whether the collection is free, and whether it is to end, seconds.
+_STANDBY_LOOKS, _STANDBY_STEP = 2.0, 0.25
 
 
 class Scheduler(BaseScheduler):
@@ -106,6 +108,7 @@ class Scheduler(BaseScheduler):
         self._fallback_had_the_last_slot = self._source_had_the_last_slot = False
         self._engine_was_busy = False
         self._closed = False
+        self._waits_for: str | None = None  # of a standby
         self._run = getrandbits(48)  # tokens of another run, kept on disk by the fallback scheduler, are none of ours
         self._has_been_busy = True
         self._quiet_looked_at = self._lost_looked_at = 0.0
@@ -134,18 +137,52 @@ class Scheduler(BaseScheduler):
     # -- what the engine calls
 
     def open(self, spider: Spider) -> Deferred[None] | None:
-        """Open the store, load the pages, and open the fallback scheduler."""
+        """Open the store, load the pages, and open the fallback scheduler; as a standby, as soon as it is its turn."""
         self._spider = spider
+        if self._opens():
+            return self._fallback.open(spider)
+        return deferred_from_coro(self._stand_by())
+
+    def _opens(self) -> bool:
+        """Open the store and load the pages; return False if this is a standby that waits for another process."""
         try:
             self._refresher.open()
         except CrawlschedError as error:
+            if self._refresher.settings.standby and self._may_wait(error):
+                return False
             # The spider is closed as soon as all components are open (`_start`); closing it half open makes others of
             # Scrapy's components fail, and buries this sentence under their tracebacks.
             logger.error("crawlsched cannot start: %s", error)
             self._closed = True
         else:
             self._pace_requests()
-        return self._fallback.open(spider)
+        return True
+
+    def _may_wait(self, error: CrawlschedError) -> bool:
+        """Say whether what keeps a standby out passes: a process that ends, and then also a database that is away."""
+        if isinstance(error, CollectionInUse):
+            waits_for = error.owner and f"another process crawls this collection: {error.owner}."
+        else:
+            waits_for = str(error) if self._waits_for and type(error) is StoreError else None
+        if waits_for and waits_for != self._waits_for:
+            logger.info("This crawl stands by and waits: %s", waits_for)
+        self._waits_for = waits_for
+        return waits_for is not None
+
+    async def _stand_by(self) -> None:
+        """Wait until the collection is free; whoever ends the crawl meanwhile ends it at once."""
+        looked_at = monotonic()
+        # Scrapy has no engine to stop yet, and only notes that the crawl is to end.
+        while self._crawler.crawling:
+            await _wait(_STANDBY_STEP)
+            if monotonic() - looked_at >= _STANDBY_LOOKS:
+                if self._opens():
+                    break
+                looked_at = monotonic()
+        self._closed = self._closed or not self._refresher.is_open
+        opened = self._fallback.open(self._spider)
+        if opened is not None:
+            await maybe_deferred_to_future(opened)
 
     def _pace_requests(self) -> None:
         """Put the second gate before Scrapy's download handlers."""
@@ -180,7 +217,7 @@ class Scheduler(BaseScheduler):
 
     async def _write_down(self, reason: str) -> None:
         for waits in self._refresher.closing():
-            await (_others_go_first() if waits is None else run_in_thread(waits))
+            await (_wait(0.0) if waits is None else run_in_thread(waits))
         closed = self._fallback.close(reason)
         if closed is not None:
             await maybe_deferred_to_future(closed)
@@ -364,6 +401,8 @@ class Scheduler(BaseScheduler):
     # -- slots
 
     def _start(self) -> None:
+        if self._waits_for and not self._crawler.crawling:
+            raise CloseSpider("shutdown")
         if self._closed:
             exit_with_1(self._crawler)
             raise CloseSpider("crawlsched_cannot_start")
@@ -632,10 +671,10 @@ class Scheduler(BaseScheduler):
         )
 
 
-async def _others_go_first() -> None:
-    """Let whatever waits for the event loop go before this goes on."""
+async def _wait(seconds: float) -> None:
+    """Let others go on for so long; with 0, whatever waits for the event loop goes before this goes on."""
     gone: Deferred[None] = Deferred()
-    call_later(0, gone.callback, None)
+    call_later(seconds, gone.callback, None)
     await maybe_deferred_to_future(gone)
 
 

@@ -184,6 +184,12 @@ class Settings:
         "4096. The same command, started as often as you like, is then one crawl at one `CRAWLSCHED_BANDWIDTH`. "
         "PostgreSQL only. `None`: one process owns it.",
     )
+    standby: bool = _setting(
+        False,
+        read_truth,
+        "Where another process crawls the collection already, wait until it ends or dies, and then go on in its place. "
+        "`False`: refuse to start. Not with `CRAWLSCHED_SHARDS`, where a further process joins.",
+    )
     crawl_value: str = _setting(
         "posterior",
         _read_crawl_value,
@@ -596,6 +602,11 @@ def _not_with_shards(values: Mapping[str, Any]) -> list[str]:
         mistakes.append(
             "CRAWLSCHED_SHARDS needs PostgreSQL, for several processes cannot share an SQLite file; name a server with "
             "CRAWLSCHED_DATABASE_URL, or set CRAWLSCHED_SHARDS = None."
+        )
+    if values.get("standby"):
+        mistakes.append(
+            "CRAWLSCHED_STANDBY needs CRAWLSCHED_SHARDS = None: where several processes share a collection, one more "
+            "joins them at once."
         )
     mistakes += [
         f"CRAWLSCHED_{name.upper()} needs CRAWLSCHED_SHARDS = None: several processes that share a collection cannot "

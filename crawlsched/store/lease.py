@@ -145,7 +145,9 @@ class Lease:
                 if row is None:
                     connection.execute(insert(models.leases).values(shard=key[0], collection=key[1], **mine))
                 elif row.is_held(time, stale_after) and not force:
-                    raise CollectionInUse(_in_use(name, row, stale_after))
+                    is_us = all(getattr(row, name) == mine[name] for name in ("machine", "pid", "process_started"))
+                    owner = None if is_us else f"pid {row.pid} on host {row.host!r}"
+                    raise CollectionInUse(_in_use(name, row, stale_after), owner)
                 else:
                     connection.execute(_update(key).values(**mine))
         except IntegrityError:  # both found no row (PostgreSQL); the other was first
@@ -336,7 +338,7 @@ def _in_use(name: str, row: LeaseRow, stale_after: float) -> str:
     )
     return (
         f"The collection {name!r} is owned by another running process: pid {row.pid} on host {row.host!r} "
-        f"(spider {row.spider!r}, since {since}, last heartbeat {beat}); end that process, or give this crawl another "
-        f"collection with CRAWLSCHED_COLLECTION (a process that was killed is replaced at once on its own machine, "
-        f"after {stale_after:g} s on another)."
+        f"(spider {row.spider!r}, since {since}, last heartbeat {beat}); end that process, let this crawl wait for its "
+        "end with CRAWLSCHED_STANDBY, or give it another collection with CRAWLSCHED_COLLECTION (a process that was "
+        f"killed is replaced at once on its own machine, after {stale_after:g} s on another)."
     )

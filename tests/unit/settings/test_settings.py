@@ -488,3 +488,11 @@ def test_wrong_rules_are_named(name: str, value: object, complaint: str) -> None
     (said,) = mistakes(**{name: value})
     assert said.startswith(f"CRAWLSCHED_{name} must be ")
     assert complaint in said
+
+
+def test_a_standby_is_nothing_for_a_collection_that_several_processes_share() -> None:
+    """There a further process has its part at once."""
+    assert mistakes(SHARDS=16, STANDBY=True, DATABASE_URL="postgresql://db.example/crawls") == [
+        "CRAWLSCHED_STANDBY needs CRAWLSCHED_SHARDS = None: where several processes share a collection, one more joins "
+        "them at once."
+    ]
