@@ -19,13 +19,16 @@ Visits = Mapping[str, npt.NDArray[Any]]
 
 #: Precision of announcements before anything is known: as likely true as not.
 FIRST_PRECISION = 0.5
-#: Announcements a second and page before anything is known: one in a day.
-FIRST_SIGNAL_RATE = 1 / 86_400
+#: Announcements a second and page before the first plan: one in a year. A page is worth a visit for as long as
+#: its next change is away, so that a rate which is too high keeps visits from the pages that were announced.
+FIRST_SIGNAL_RATE = 1 / 31_557_600
 # How many announcements that what is known of the larger group counts for, when the precision of one within it is
 # fitted: a source among all, a site of a source, a part of a site.
 _ANNOUNCEMENTS_OF_THE_WHOLE = 10.0
-# What is known of a source's rate of announcements before the first, and of a group's, which is that of its source.
+# What is known of a source's rate of announcements before the first, in seconds; and of a group's, which is that of its
+# source.
 _ANNOUNCEMENTS_AT_FIRST = 0.01
+_TIME_AT_FIRST = 864.0
 _ANNOUNCEMENTS_OF_THE_SOURCE = 1.0
 # A site or a part has a quality of its own from so many visits after an announcement on, and so many have one at most:
 # those with most of these visits.
@@ -212,13 +215,11 @@ def _rate_of_group(snapshot: Snapshot, key: tuple[int, int, int], of_source: flo
 
 def _signal_rates(snapshot: Snapshot, n_sources: int) -> FloatArray:
     rates = np.full(n_sources + 1, FIRST_SIGNAL_RATE)
-    # A hundredth of an announcement, at the rate from which every source begins: that keeps a source which has never
-    # announced anything from a rate of 0, and is nothing beside the first real announcements, in a collection that is
-    # a minute old as in one that is years old.
+    # A hundredth of an announcement in some minutes keeps a source which has never announced anything from a rate of 0,
+    # and is nothing beside the first real announcements, in a collection that is a minute old as in one that is years
+    # old.
     counted = np.bincount(snapshot.sources, snapshot.n_signals_total, n_sources) + _ANNOUNCEMENTS_AT_FIRST
-    time = (
-        np.bincount(snapshot.sources, snapshot.signalled_for, n_sources) + _ANNOUNCEMENTS_AT_FIRST / FIRST_SIGNAL_RATE
-    )
+    time = np.bincount(snapshot.sources, snapshot.signalled_for, n_sources) + _TIME_AT_FIRST
     rates[:n_sources] = counted / time
     if n_sources:
         rates[-1] = np.median(rates[:n_sources])

@@ -91,13 +91,18 @@ def _run(seed: int, *, by_part: bool) -> tuple[float, Planner]:
 @pytest.mark.usefixtures("compiled_code")
 def test_a_sitemap_that_is_honest_for_news_and_lies_for_the_shop_is_believed_for_news_only() -> None:
     """The crawl goes by it: on the same histories pages are fresher than with one quality for the sitemap."""
-    as_one, _ = _run(1, by_part=False)
-    by_part, planner = _run(1, by_part=True)
-    _, weight = planner.announcements.signals(np.arange(2))
-    assert -np.expm1(-weight[0]) > 0.95
-    assert -np.expm1(-weight[1]) < 0.1
-    assert explain(planner, 0, END).precision_of == "part"
-    assert by_part > as_one  # by less than if pages were not told apart by their own visits, too
+    gained = []
+    for seed in range(1, 12):
+        as_one, _ = _run(seed, by_part=False)
+        by_part, planner = _run(seed, by_part=True)
+        gained.append(by_part - as_one)
+        _, weight = planner.announcements.signals(np.arange(N_PAGES))
+        precision = -np.expm1(-weight)
+        assert precision[::2].mean() > 0.95
+        assert precision[1::2].mean() < 0.1
+        assert explain(planner, 0, END).precision_of == "part"
+    # By less than if pages were not told apart by their own visits, too.
+    assert np.mean(gained) > 0.0
 
 
 # -- learning
