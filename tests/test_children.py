@@ -73,4 +73,5 @@ def test_a_command_that_hangs_is_ended() -> None:
     """The test that ran it fails, and it is gone."""
     with pytest.raises(subprocess.TimeoutExpired):
         children.run("sleep", "60", timeout=0.5)
-    assert children.running() == []
+    # What a fixture shares among the tests of this process may go on.
+    assert [child for child in children.running() if "sleep" in child.args] == []
