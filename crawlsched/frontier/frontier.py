@@ -107,6 +107,8 @@ class Frontier(Filing):
 
     def waits_for_host(self) -> bool:
         """Whether some page could go if its host did not rest; O(resting hosts)."""
+        if self._is_looking:
+            return True
         self._looks.finish()
         self._standing.put_fresh()
         if self._standing.awake.has_resting() or (self._resting.are_all() and self._ladders.highest() is not None):
@@ -123,9 +125,14 @@ class Frontier(Filing):
         return False
 
     def next_event(self, now: float) -> float:
-        """Return the earliest time at which `pick` could give something, if it gives nothing now; inf: never. O(1)."""
+        """Return the earliest time at which `pick` could give something, if it gives nothing now; inf: never. O(1).
+
+        It is `now` where the last pick has not looked at all that there is to look at.
+        """
         self._looks.finish()
         self._standing.put_fresh()
+        if self._is_looking:
+            return now
         times = self._standing.calendar.next_time(), self._deadlines.next_time(), self._resting.next_time()
         return max(now, min(*times, self._soon[0][0] if self._soon else np.inf))
 
@@ -183,6 +190,7 @@ class Frontier(Filing):
 
         As much work as a pick: amortised O(log n), plus a few crawl values.
         """
+        self._n_opened, self._is_looking = 0, False
         self._advance(now)
         for queues in (self._forced, self._deadlines.overdue):
             while (entry := queues.first()) is not None:
@@ -205,9 +213,11 @@ class Frontier(Filing):
         Returns
         -------
         Pick or None
-            The page is in flight then: out of the frontier until it is filed again. None if no page may go.
+            The page is in flight then: out of the frontier until it is filed again. None if no page may go; or if,
+            while hosts rest, some thousands of sleepers were looked at in vain: then the next pick goes on.
         """
         standing = self._standing
+        self._n_opened, self._is_looking = 0, False
         if now >= standing.until or self._soon or self._returning or self._deadlines.soon:
             self._advance(now, picking=True)
         else:  # nothing happens between most picks
@@ -246,7 +256,7 @@ class Frontier(Filing):
             level = 0.0 if ladder is None else -ladder[0]
             row, bound, following, value, doubt = awake.best(now, level)
             if ladder is not None and bound < level:
-                if self._resting.are_all():
+                if self._resting.are_all() or self._n_opened >= self._most_opened:
                     return None
                 self._open(ladder[2])
                 continue
@@ -336,6 +346,10 @@ class Frontier(Filing):
             ladder = self._ladders.highest()
             if ladder is None or (limit is not None and limit < ladder[:2]):
                 return best
+            if self._n_opened >= self._most_opened:
+                self._is_looking = True
+                standing.part_resting()  # not all at the end of the turn, and what comes next is put there at once
+                return None
             self._open(ladder[2])
             bounds = awake.bounds(now)
 

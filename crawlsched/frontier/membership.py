@@ -27,6 +27,8 @@ __all__ = ["PICKS_PER_TICK", "Filing"]
 PICKS_PER_TICK = 32
 # A bed with more sleepers than this is opened in parts with compiled code, so many with each pick.
 _CROWDED, _PART = 128, 96
+# While hosts rest, one pick looks at no more sleepers than so many portions: the next one goes on.
+_PORTIONS_OPENED = 8
 # Of more pages than this it is supposed that others will come whose values are lower.
 _MANY = 192
 
@@ -68,6 +70,9 @@ class Filing:
         self._looks = Looks(self._standing, self._crowds, self._bar_again)
         # With compiled code, the bed that is being opened in parts.
         self._opening: tuple[Ladder, int] | None = None
+        # How many sleepers the last pick has looked at, and whether it has to go on with the next one.
+        self._n_opened = 0
+        self._is_looking = False
 
     def __len__(self) -> int:
         """Count the pages in the frontier; O(n)."""
@@ -297,6 +302,7 @@ class Filing:
     def _open(self, ladder: Ladder) -> None:
         """Look at the pages of a ladder's highest beds, to which the cutoff comes down, or at the best of a run."""
         pages = self._opened(ladder)
+        self._n_opened += pages.size
         if pages.size:
             self._standing.put(pages, falling=True, waking=WOKEN if self._standing.at_once < np.inf else 0)
             self._has_looked = True
@@ -304,14 +310,25 @@ class Filing:
 
     def _opened(self, ladder: Ladder) -> IndexArray:
         """Take out the pages of a ladder's highest beds, to which the cutoff comes down, or the best of a run."""
-        standing = self._standing
-        pages, lowest = ladder.open(int(min(OPENED, standing.at_once)), standing.at_once)
+        standing, most = self._standing, self._most_opened
+        bed = ladder.next_bed() if most < np.inf else None
+        lowest: int | None
+        if bed is not None and bed[1] > most:
+            lowest = bed[0]
+            pages = ladder.take(lowest, int(most))
+        else:
+            pages, lowest = ladder.open(int(min(OPENED, standing.at_once)), standing.at_once)
         if lowest is not None:
             standing.come_down(lowest - 1, ladder.host)
         ladder.noted = None
         standing.place[pages] = IN_FLIGHT
         standing.calendar.clear(pages)
         return pages
+
+    @property
+    def _most_opened(self) -> float:
+        """How many sleepers a pick may look at: few of them may be of hosts that do not rest, or none. O(1)."""
+        return _PORTIONS_OPENED * self.values.portion if self._resting else np.inf
 
     def _open_soon(self) -> None:
         """Begin to open the highest bed in parts, if it is crowded and soon no page is awake that is worth more.

@@ -17,8 +17,8 @@ N_PAGES = 3000
 CODES = [False, True] if importlib.util.find_spec("numba") is not None else [False]
 
 
-def collection(hosts: np.ndarray, rng: np.random.Generator) -> Planner:
-    """Return a planner of pages on these hosts that were all crawled once, at some time."""
+def collection(hosts: np.ndarray, rng: np.random.Generator, alike: bool = False) -> Planner:
+    """Return a planner of pages on these hosts that were all crawled once, at some time, or `alike` in all else."""
     planner = Planner(100.0, signal_delay=0.0)
     crawled_at = np.round(-rng.uniform(0.0, 1000.0, hosts.size), 3)
     columns = {
@@ -31,6 +31,9 @@ def collection(hosts: np.ndarray, rng: np.random.Generator) -> Planner:
         "n_crawls": np.ones(hosts.size, int),
     }
     likelihoods = rng.integers(0, 900, (hosts.size, planner.posterior.rates.size)).astype(np.uint16)
+    if alike:
+        for column in (columns["importance"], crawled_at, likelihoods):
+            column[:] = column[0]
     planner.load(columns, likelihoods, 0.0)
     return planner
 
@@ -110,6 +113,49 @@ def test_while_all_hosts_rest_what_sleeps_is_not_looked_at(compiled: bool, monke
     assert expected is not None
     assert first.page == expected.page
     planner.frontier._check(2.0)
+
+
+@pytest.mark.parametrize("compiled", CODES)
+@pytest.mark.parametrize("given", ["crawled", "worth little", "alike", "new"])
+def test_where_the_only_free_host_has_hardly_a_page_it_is_found_after_some_picks_none_of_which_looks_at_much(
+    compiled: bool, given: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each pick looks at some portions of what sleeps, and what the hosts at work have is looked at once, or twice."""
+    use_compiled(compiled)
+    hosts = 1 + np.arange(20 * N_PAGES) % 19
+    rare = np.array([N_PAGES, 5 * N_PAGES])
+    hosts[rare] = 0
+    if given == "new":
+        planner = Planner(100.0, signal_delay=0.0)
+        planner.add(hosts, 0.0)
+    else:
+        planner = collection(hosts, np.random.default_rng(16), alike=given == "alike")
+    if given == "worth little":
+        planner.set_importance(rare, 1e-3, 0.0)
+    looked_at, put = [0], placement.Standing.look_at
+
+    def counted(self: placement.Standing, pages: np.ndarray) -> object:
+        looked_at[-1] += pages.size
+        return put(self, pages)
+
+    monkeypatch.setattr(placement.Standing, "look_at", counted)
+    found, now, frontier = [], 1.0, planner.frontier
+    for _ in range(1000):
+        looked_at.append(0)
+        values = frontier.values.many(rare).at(now)
+        pick = planner.pick(now, lambda host, at: at + 1e6 if host else at)
+        if pick is None:
+            assert frontier.waits_for_host()
+            if frontier.next_event(now) > now:
+                break
+        else:
+            assert pick.page == rare[np.argmax(np.where(np.isin(rare, found), -1.0, values))]
+            found.append(pick.page)
+        now += 0.01
+    assert sorted(found) == rare.tolist()
+    assert max(looked_at) <= 3 * 8 * frontier.values.portion
+    assert sum(looked_at) <= 3 * hosts.size
+    frontier._check(now)
 
 
 @pytest.mark.parametrize("compiled", CODES)
