@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from crawlsched.cli.members import owner_of_all, say_sharing, sharing, status_of_all
-from crawlsched.cli.planning import freshness, newest_plan
+from crawlsched.cli.planning import freshness
 from crawlsched.cli.recent import visits_since, visits_together
 from crawlsched.cli.sources import VISITS, quality, worth
 from crawlsched.cli.stores import open_stores
@@ -17,8 +17,9 @@ from crawlsched.settings import format_bandwidth
 
 if TYPE_CHECKING:
     from crawlsched.cli.planning import Freshness
+    from crawlsched.pages.counts import PageCounts
     from crawlsched.planner.reports.freshness_now import Estimate
-    from crawlsched.store import Host, LeaseRow, Source, Store
+    from crawlsched.store import Host, LeaseRow, Source, Store, StoredPlan
 from crawlsched.cli.parsing import examples
 
 __all__ = ["add_parser", "report", "say"]
@@ -26,6 +27,8 @@ __all__ = ["add_parser", "report", "say"]
 # So many of the best and of the worst sources are shown; --json has them all.
 _SHOWN_SOURCES = 5
 _SHOWN_HOSTS = 5
+# Of so many pages all are counted, which takes a second. Of more the counts are those of the newest plan.
+_ALL_COUNTED = 500_000
 
 
 def add_parser(commands: Any) -> None:
@@ -36,6 +39,11 @@ def add_parser(commands: Any) -> None:
         parents=[common_options()],
         epilog=examples("crawlsched status --database sqlite:///crawlsched.db"),
     )
+    parser.add_argument(
+        "--count",
+        action="store_true",
+        help="count the pages of a large collection now (2 s a million); otherwise they are those of the newest plan",
+    )
     parser.set_defaults(report=report, say=say)
 
 
@@ -45,7 +53,7 @@ def report(arguments: argparse.Namespace) -> dict[str, Any]:
     now = time.time()
     stores = open_stores(target)
     try:
-        parts = [_of_store(store, target, now, VISITS // len(stores.all)) for store in stores]
+        parts = [_of_store(store, target, now, VISITS // len(stores.all), arguments.count) for store in stores]
         shared = None if stores.shared is None else sharing(stores.shared)
     finally:
         stores.close()
@@ -63,6 +71,7 @@ def report(arguments: argparse.Namespace) -> dict[str, Any]:
         "owner": parts[0]["owner"] if shared is None else owner_of_all(shared, parts),
         "shared": shared,
         "pages": _pages([part["counts"] for part in parts]),
+        "pages_counted_at": min((at for part in parts if (at := part["counted_at"]) is not None), default=None),
         "expected_freshness": None if fresh is None else fresh.share,
         "freshness_error": None if fresh is None else fresh.error,
         "last_sent_at": status.get("last_sent_at"),
@@ -82,15 +91,12 @@ def report(arguments: argparse.Namespace) -> dict[str, Any]:
     }
 
 
-def _of_store(store: "Store", target: Target, now: float, most_visits: int) -> dict[str, Any]:
+def _of_store(store: "Store", target: Target, now: float, most_visits: int, count: bool) -> dict[str, Any]:
     """Gather what one store has."""
     owner = store.owner()
     sources = [source for source in store.sources() if source.kind != "robots"]
-    counts = store.counts()
-    pages_of: Counter[int] = Counter()
-    for _, _, source, n in counts:
-        pages_of[source] += n
-    plan = newest_plan(store)
+    plan = store.newest_plan()
+    counts, counted_at = _counted(store, None if count else plan)
     visits = store.signal_observations(0.0, most_visits)
     heard = set(visits["source"][visits["n_signals"] > 0].tolist())
     host_rows = list(store.host_rows())
@@ -99,15 +105,27 @@ def _of_store(store: "Store", target: Target, now: float, most_visits: int) -> d
         "owner": _owner(owner, store.clock()),
         "freshness": freshness(store, target, now),
         "counts": counts,
-        "replanned_at": None if plan is None else plan.time,
+        "counted_at": counted_at,
+        "replanned_at": None if plan is None else plan.data.get("time"),
         "last_hour": visits_since(store, now - 3600.0),
         "last_day": visits_since(store, now - 86_400.0),
         "host_rows": host_rows,
         "hosts": _hosts(host_rows),
         "sources": [
-            _source(source, pages_of[source.source], visits, is_heard=source.source in heard) for source in sources
+            _source(source, counts.sources.get(source.source, 0), visits, is_heard=source.source in heard)
+            for source in sources
         ],
     }
+
+
+def _counted(store: "Store", plan: "StoredPlan | None") -> "tuple[PageCounts, float | None]":
+    """Count the pages, as of now; of very many, say what was counted for a plan, if there is one, and when that was."""
+    from crawlsched.pages.counts import PageCounts
+
+    if plan is not None and "page_counts" in plan.data and store.end_of_pages() > _ALL_COUNTED:
+        found = plan.data["page_counts"]
+        return PageCounts(found["states"], dict(found["sources"]), found["hosts"]), plan.made_at
+    return _all_counted(store.counts()), None
 
 
 def _sums(counted: "Sequence[Mapping[str, int]]") -> dict[str, int]:
@@ -194,15 +212,20 @@ def _fresh(parts: "Sequence[Freshness]") -> "Estimate | None":
     return estimated(fresh, importance, sum(part.n_all for part in parts))
 
 
-def _pages(counted: "Sequence[Sequence[tuple[str, int, int, int]]]") -> dict[str, Any]:
+def _all_counted(rows: "Sequence[tuple[str, int, int, int]]") -> "PageCounts":
     from crawlsched.pages import STATE_NAMES
+    from crawlsched.pages.counts import PageCounts
 
-    states = dict.fromkeys(STATE_NAMES[1:], 0)
-    for counts in counted:
-        for _, state, _, n in counts:
-            states[STATE_NAMES[state]] += n
-    hosts = sum(len({host for host, *_ in counts}) for counts in counted)
-    return {"total": sum(states.values()), "hosts": hosts, "states": states}
+    states, sources = dict.fromkeys(STATE_NAMES[1:], 0), Counter[int]()
+    for _, state, source, n in rows:
+        states[STATE_NAMES[state]] += n
+        sources[source] += n
+    return PageCounts(states, sources, len({host for host, *_ in rows}))
+
+
+def _pages(counted: "Sequence[PageCounts]") -> dict[str, Any]:
+    states = _sums([counts.states for counts in counted])
+    return {"total": sum(states.values()), "hosts": sum(counts.hosts for counts in counted), "states": states}
 
 
 def say(report: dict[str, Any]) -> str:
@@ -211,7 +234,7 @@ def say(report: dict[str, Any]) -> str:
     lines = [f"{report['collection']}  ({report['database']})"]
     lines += [f"  {_say_owner(report['owner'], now)}"] if report["shared"] is None else say_sharing(report["shared"])
     lines += [*_say_sending(report, now), ""]
-    lines += [*_say_pages(report["pages"], report["expected_freshness"], report["freshness_error"]), ""]
+    lines += [*_say_pages(report, now), ""]
     lines += _say_budget(report)
     lines += _say_hosts(report)
     lines += _say_held_back(report)
@@ -244,13 +267,15 @@ def _say_sending(report: dict[str, Any], now: float) -> list[str]:
     return [f"  nothing goes out at this hour (CRAWLSCHED_HOURS); {sent}" if report["rests"] else f"  {sent}"]
 
 
-def _say_pages(pages: dict[str, Any], expected_freshness: float | None, error: float | None) -> list[str]:
+def _say_pages(report: dict[str, Any], now: float) -> list[str]:
+    pages, error, counted_at = report["pages"], report["freshness_error"], report["pages_counted_at"]
     rows = [[name, f"{n:,}", say_share(n / pages["total"])] for name, n in pages["states"].items() if n]
-    lines = [f"{say_count(pages['total'], 'page')} on {say_count(pages['hosts'], 'host')}"]
+    counted = "" if counted_at is None else f", counted {say_past(counted_at, now)}"
+    lines = [f"{say_count(pages['total'], 'page')} on {say_count(pages['hosts'], 'host')}{counted}"]
     if rows:
         lines += say_table(rows, right="lrr")
     sampled = f" ±{100 * error:.1f} (of a sample)" if error else ""
-    lines.append(f"  expected to be fresh, by importance: {say_share(expected_freshness)}{sampled}")
+    lines.append(f"  expected to be fresh, by importance: {say_share(report['expected_freshness'])}{sampled}")
     return lines
 
 

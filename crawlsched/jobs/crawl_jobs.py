@@ -17,7 +17,7 @@ import time
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, TypeVar
 
 from apscheduler.schedulers.base import BaseScheduler
 from apscheduler.schedulers.blocking import BlockingScheduler
@@ -31,6 +31,7 @@ from crawlsched.collection.loading import load_pages, planner_for
 from crawlsched.crawl_value import load_compiled
 from crawlsched.estimators import grid_id
 from crawlsched.exceptions import CrawlschedError
+from crawlsched.pages.counts import PageCounts, counted, counted_in_parts
 from crawlsched.planner import Plan, Planner, Snapshot, extract, plan
 from crawlsched.refresh.figures import Figures
 from crawlsched.refresh.refresher import Refresher
@@ -40,6 +41,8 @@ from crawlsched.store import Store
 __all__ = ["CrawlJobs", "JobsProcess", "check_store", "make_plan", "placed", "prune", "visits_of_sources"]
 
 logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 _EXECUTOR_LOGGER = logging.getLogger("apscheduler.executors.default")
 
@@ -76,6 +79,7 @@ def make_plan(
     bandwidth: float,
     now: float,
     previous: Plan | None = None,
+    counts: PageCounts | None = None,
 ) -> Plan:
     """Make a plan and keep it in the store; takes long, changes nothing in memory.
 
@@ -96,11 +100,16 @@ def make_plan(
         POSIX seconds.
     previous : Plan, optional
         The plan in force.
+    counts : PageCounts, optional
+        Of all pages; they are kept with the plan, for `crawlsched status`.
     """
     grid = grid_id(snapshot.rates), snapshot.rates.size
     others = store.extracts(*grid)
     made = _with_doubts(plan(snapshot, bandwidth, visits, previous, others or ()), store)
-    store.save_plan(made.to_dict(hosts), now)
+    data = made.to_dict(hosts)
+    if counts is not None:
+        data["page_counts"] = {**counts._asdict(), "sources": list(counts.sources.items())}
+    store.save_plan(data, now)
     if others is not None:
         store.save_extract(grid[0], extract(snapshot, made), now)
     return made
@@ -189,8 +198,9 @@ class CrawlJobs:
         try:
             visits = placed(await run_in_thread(visits_of_sources, store), refresher.planner)
             snapshot, names = await _between_slots(refresher.snapshot_in_parts()), refresher.hosts.names
+            counts = await _between_slots(counted_in_parts(refresher.planner.pages))
             made = await run_in_thread(
-                make_plan, store, snapshot, visits, names, bandwidth, refresher.clock(), self._plan
+                make_plan, store, snapshot, visits, names, bandwidth, refresher.clock(), self._plan, counts
             )
             self._plan = made
             refresher.adopt(made, refresher.clock())
@@ -304,7 +314,8 @@ class JobsProcess:
         owner = self._store.owner()
         bandwidth = owner.status.get("bandwidth", planner.bandwidth) if owner is not None else planner.bandwidth
         visits = placed(visits_of_sources(self._store), planner)
-        self._plan = make_plan(self._store, planner.snapshot(), visits, hosts.names, bandwidth, now, self._plan)
+        known = visits, hosts.names, bandwidth, now, self._plan, counted(planner.pages)
+        self._plan = make_plan(self._store, planner.snapshot(), *known)
         logger.info("A plan over %d pages was made.", len(planner.pages))
 
     def poll_sitemaps(self) -> None:
@@ -325,14 +336,14 @@ class JobsProcess:
         check_store(self._store)
 
 
-async def _between_slots(parts: Generator[None, None, Snapshot]) -> Snapshot:
-    """Take a snapshot part by part, so that slots in between are not late."""
+async def _between_slots(parts: Generator[None, None, T]) -> T:
+    """Take a snapshot, or count, part by part, so that slots in between are not late."""
     while True:
         try:
             next(parts)
         except StopIteration as end:
-            snapshot: Snapshot = end.value
-            return snapshot
+            taken: T = end.value
+            return taken
         # Waiting in a thread gives the event loop back with every reactor.
         await run_in_thread(time.sleep, _REST)
 

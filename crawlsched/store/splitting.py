@@ -294,7 +294,7 @@ def _divide_plans(division: _Division, n_visited: list[int]) -> None:
             share = n_visited[child] / all_visited if all_visited else 1.0
             # A shard whose pages were never crawled has a plan of none, and that of the whole for its pages to come.
             mine = {
-                **plan,
+                **{name: value for name, value in plan.items() if name != "page_counts"},
                 "n_pages": round(plan["n_pages"] * share),
                 "bandwidth": plan["bandwidth"] * (share or 1.0),
                 "demand": [[value, rate * share] for value, rate in plan["demand"]] if share else [],

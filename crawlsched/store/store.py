@@ -236,6 +236,10 @@ class Store:
         """Count the pages: host, state, source (-1: none announces them), how many."""
         return self._read(reading.counts)
 
+    def end_of_pages(self) -> int:
+        """Give the number after that of the last page: there are no more pages than that."""
+        return self._read(reading.next_number, models.pages.c.page)
+
     def recipes(self) -> dict[str, int]:
         """Count the pages by the recipe that they were last read by, but for those whose request names one."""
         return self._read(reading.recipes)

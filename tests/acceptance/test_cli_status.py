@@ -16,11 +16,13 @@ import numpy as np
 import pytest
 
 from crawlsched.cli import add_commands, main
+from crawlsched.cli import status as status_command
 from crawlsched.cli.planning import planners
 from crawlsched.cli.target import find_target
+from crawlsched.jobs.crawl_jobs import JobsProcess
 from crawlsched.planner import explain
-from crawlsched.store import Batch, Host, Store
-from tests.benchmarks.bench_store import fill
+from crawlsched.store import Batch, Host, NewPage, Store
+from tests.benchmarks.bench_store import GRID, columns, fill
 from tests.simulated import HOSTS, Simulated, crawl
 
 
@@ -105,6 +107,41 @@ def test_of_very_many_pages_some_are_looked_at_and_the_error_is_said(tmp_path: P
     why = report("why", median, "--database", url)
     assert why["n_before"] == pytest.approx(7_500, rel=0.1)
     assert f"after {why['n_before']:,} pages that are worth more" in run("why", median, "--database", url)
+
+
+def test_of_very_many_pages_the_counts_are_those_of_the_newest_plan_unless_all_are_to_be_counted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A new plan counts what the database would; pages that came later are in the next one, or found by `--count`."""
+    url = f"sqlite:///{tmp_path / 'large.db'}"
+    store = Store.open(url, "bench", upgrade=True)
+    fill(store, 3_000, np.random.default_rng(1))
+    parser = argparse.ArgumentParser()
+    add_commands(parser)
+    arguments = parser.parse_args(["status", "--database", url])
+    arguments.project_settings = None
+    jobs = JobsProcess(store, find_target(arguments).settings, time.time)
+    monkeypatch.setattr(status_command, "_ALL_COUNTED", 2_000)
+    assert report("status", "--database", url)["pages_counted_at"] is None  # no plan yet
+    before = time.time()
+    jobs.replan()
+    planned, counted = report("status", "--database", url), report("status", "--database", url, "--count")
+    assert before <= planned["pages_counted_at"] <= planned["time"]
+    assert planned["replanned_at"] == counted["replanned_at"] >= before
+    assert counted["pages_counted_at"] is None
+    for name in ("pages", "sources"):
+        assert planned[name] == counted[name]
+    assert planned["pages"]["total"] == 3_000
+    assert "3,000 pages on 1,000 hosts, counted " in run("status", "--database", url)
+    address = "https://another.example/"
+    batch = Batch(columns=columns(np.array([3_000]), np.random.default_rng(2)), grid=GRID)
+    batch.new_pages[3_000] = NewPage(3_000, address, "another.example", b"d" * 20, 1.7e9)
+    store.save(batch)
+    assert report("status", "--database", url)["pages"] == planned["pages"]
+    assert report("status", "--database", url, "--count")["pages"]["hosts"] == 1_001
+    jobs.replan()
+    assert report("status", "--database", url)["pages"]["hosts"] == 1_001
+    store.close()
 
 
 def test_status_tells_an_honest_source_from_a_babbling_one(simulated: Simulated, database: str) -> None:

@@ -11,6 +11,7 @@ from sqlalchemy import select, text
 from crawlsched.cli import main
 from crawlsched.collection.hosts import Hosts
 from crawlsched.exceptions import CollectionInUse, StoreError
+from crawlsched.pages.counts import counted
 from crawlsched.planner import Plan
 from crawlsched.sharing import Renewal, shard_of
 from crawlsched.store import Batch, Host, KeptText, NewPage, Source, Store, schema
@@ -62,6 +63,7 @@ def crawled_url(sqlite_url) -> str:
     )
     store.save_grid(done.planner.grid, done.planner.posterior.rates.tolist())
     store.forget("url", f"http://{HOSTS[5]}/page/5", NOW)
+    store.save_plan({**store.newest_plan().data, "page_counts": counted(done.planner.pages)._asdict()}, NOW)
     store.save_neighbours(heard)
     store.send("recrawl", {"urls": ["http://h1.example/page/1"]}, NOW)
     lease.heartbeat(NOW, {"bandwidth": 3.0, "recipes": {"html": "blocks/4"}})
@@ -150,6 +152,8 @@ def test_all_that_was_learned_goes_with_each_page(crawled_url, postgresql_url, c
         assert {row["status"] for row in after["leases"]} == {'{"recipes":{"html":"blocks/4"}}'}
         plans = [json.loads(row["data"]) for row in after["plans"]]
         assert all(one["priors"] == plan["priors"] for one in plans)
+        assert plan["page_counts"]["hosts"] == len(HOSTS)
+        assert not any("page_counts" in one for one in plans)  # of the whole: each shard counts its own
         assert sum(one["n_pages"] for one in plans) == pytest.approx(plan["n_pages"], abs=n_shards)
         demand = np.sum([one["demand"] for one in plans if one["n_pages"]], axis=0)
         assert demand[:, 1] == pytest.approx(np.array(plan["demand"])[:, 1])
