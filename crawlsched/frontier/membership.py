@@ -348,13 +348,15 @@ class Filing:
         """Look at some pages of the bed that is being opened."""
         assert self._opening is not None
         ladder, level = self._opening
+        bed = ladder.next_bed()
         # Where the cutoff has risen again they would all come back.
-        pages = ladder.take(level, _PART) if level > self._standing.cutoff else np.empty(0, np.intp)
-        if pages.size:
+        if bed is None or bed[0] != level or level <= self._standing.cutoff:
+            self._opening = None
+            return
+        pages = ladder.take(level, _PART)
+        if pages.size:  # else those were dead: the next part has others
             self._standing.calendar.clear(pages)
             self._standing.put(pages, falling=True)
-        else:
-            self._opening = None
 
     def _thin_out(self) -> None:
         """Look at some pages of a bed that the cutoff is coming down to, so that not all have to be looked at then."""
