@@ -79,6 +79,9 @@ class Recorder:
         if len(self.times) % 200 == 0:  # not when the crawl is closed, and copies stand beside what they are of
             pages = int(open("/proc/self/statm").read().split()[1])
             self.memory = max(self.memory, pages * resource.getpagesize())
+            for thread in threading.enumerate():
+                if thread.ident and thread.name.startswith("crawlsched"):
+                    self.threads[thread.name] = time.clock_gettime(time.pthread_getcpuclockid(thread.ident))
         if self.watch is None:
             self.watch = asyncio.ensure_future(self.watch_the_loop())
 
@@ -107,9 +110,6 @@ class Recorder:
 
     def closed(self, reason):
         signal.setitimer(signal.ITIMER_REAL, 0.0)
-        for thread in threading.enumerate():
-            if thread.ident and thread.name.startswith("crawlsched"):
-                self.threads[thread.name] = time.clock_gettime(time.pthread_getcpuclockid(thread.ident))
         if self.watch is not None:
             self.watch.cancel()
         stats = {k: v for k, v in self.crawler.stats.get_stats().items() if isinstance(v, (int, float, str))}
