@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from math import inf
-from typing import Any
+from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
 
 from scrapy.crawler import Crawler
@@ -40,7 +40,7 @@ from crawlsched.refresh.retry_after import retry_after
 from crawlsched.refresh.shared.inbox import SIGNAL, Inbox
 from crawlsched.refresh.shared.membership import Membership, Published
 from crawlsched.refresh.shared.routing import AllDeliveries, AllVisits, Tokens
-from crawlsched.refresh.shared.turns import Turns
+from crawlsched.refresh.shared.turns import RoundRobin, Turns
 from crawlsched.refresh.watchdog import Watchdog
 from crawlsched.settings import Settings
 from crawlsched.sharing import grown_curve, shard_of
@@ -56,6 +56,8 @@ from crawlsched.visits.visits import Visit
 __all__ = ["AnyRefresher", "SharedRefresher", "refresher_of"]
 
 logger = logging.getLogger(__name__)
+
+_Begun = TypeVar("_Begun")
 
 # A grant below this is none.
 _LEAST_RATE = 1e-6
@@ -132,6 +134,7 @@ class SharedRefresher:
         self.visits = AllVisits(self._tokens, self._parts, self.hosts, self._part_of_host)
         self.deliveries = AllDeliveries(self._tokens, self._parts)
         self._turns = Turns()
+        self._rounds: dict[str, RoundRobin] = {}
         self._aside = Aside()
         self._watchdog = Watchdog(clock())
         self._rate = 0.0
@@ -525,14 +528,23 @@ class SharedRefresher:
 
     # -- a slot ticks
 
-    def _going(self) -> Iterator[Refresher]:
+    def _going(self) -> Iterator[int]:
         """Give the shards that are not about to be given back."""
-        return (part for shard, part in self._parts.items() if shard not in self._draining)
+        return (shard for shard in self._parts if shard not in self._draining)
+
+    def _in_turn(self, what: str, begin: Callable[[Refresher], _Begun | None]) -> _Begun | None:
+        """Begin what the next shard that has such a thing has, and ask that shard last from now on."""
+        rounds = self._rounds.setdefault(what, RoundRobin())
+        for shard in rounds.order(self._going()):
+            if (begun := begin(self._parts[shard])) is not None:
+                rounds.took(shard)
+                return begun
+        return None
 
     def next_page(self, now: float, host_free_at: Callable[[int, float], float]) -> tuple[Visit, PageFacts] | None:
         """Return the page that is worth most, of all shards, and begin its visit."""
         targets, parts = self._membership.targets, self._parts
-        going = (shard for shard, part in parts.items() if shard not in self._draining and not part.must_wait(now))
+        going = (shard for shard in self._going() if not parts[shard].must_wait(now))
         shares = {shard: targets.get(shard, 0.0) for shard in going}
 
         def bound(shard: int) -> float:
@@ -549,15 +561,15 @@ class SharedRefresher:
 
     def next_start(self, now: float, host_free_at: Callable[[int, float], float]) -> tuple[Visit, PageFacts] | None:
         """Return the page of the next start request that goes before all others, and begin its visit."""
-        return next((begun for part in self._going() if (begun := part.next_start(now, host_free_at))), None)
+        return self._in_turn("start", lambda part: part.next_start(now, host_free_at))
 
     def next_source(self, now: float, host_free_at: Callable[[int, float], float]) -> tuple[Visit, str] | None:
         """Return the URL of a sitemap that is due, and begin its visit."""
-        return next((begun for part in self._going() if (begun := part.next_source(now, host_free_at))), None)
+        return self._in_turn("source", lambda part: part.next_source(now, host_free_at))
 
     def next_probe(self, now: float, host_free_at: Callable[[int, float], float]) -> tuple[Visit, PageFacts] | None:
         """Return what has to be fetched before a visit can be judged, and begin its visit."""
-        return next((begun for part in self._going() if (begun := part.next_probe(now, host_free_at))), None)
+        return self._in_turn("probe", lambda part: part.next_probe(now, host_free_at))
 
     def others_may_go(self, now: float) -> bool:
         """Whether the pages that wait for the first start requests may go."""

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from heapq import heapify, heappop, heapreplace
 from math import inf
 
-__all__ = ["Turns"]
+__all__ = ["RoundRobin", "Turns"]
 
 # At each slot so many shards are asked what their best page is worth, some microseconds each.
 _LOOKED_AT = 16
@@ -90,3 +91,28 @@ class Turns:
         """A shard is gone."""
         self._owed.pop(shard, None)
         self._bounds.pop(shard, None)
+
+
+class RoundRobin:
+    """The shards one after the other, where one is as good as another: who has had something is asked last.
+
+    Examples
+    --------
+    >>> rounds = RoundRobin()
+    >>> rounds.took(3)
+    >>> rounds.order([5, 3, 1])
+    [5, 1, 3]
+    """
+
+    def __init__(self) -> None:
+        self._last = -1
+
+    def order(self, shards: Iterable[int]) -> list[int]:
+        """Give the shards in the order in which they are asked."""
+        in_order = sorted(shards)
+        behind = bisect_right(in_order, self._last)
+        return in_order[behind:] + in_order[:behind]
+
+    def took(self, shard: int) -> None:
+        """A shard has had something."""
+        self._last = shard
