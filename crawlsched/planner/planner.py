@@ -369,6 +369,8 @@ class Planner:
         contest = self.known.neighbours.contest
         if not contest.n_visits and plan.neighbour_losses is not None:
             contest.recall(plan.neighbour_losses)
+        if plan.losses_elsewhere is not None:
+            contest.hear(plan.losses_elsewhere)
         if self.known.planned is not None:
             self.known.planned.divide(self.known.bandwidth)
         self.known.in_force.put(parameters, begin)

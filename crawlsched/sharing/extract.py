@@ -30,7 +30,7 @@ class Extract:
         Announcements that visits have judged, as the shard's sources show by themselves: how many were true, and how
         many there were.
     neighbour_losses : ndarray, optional
-        What decides how far neighbours are trusted; None: there was no visit to judge by.
+        What the shard's own visits say of how far neighbours are trusted; None: there was none to judge by.
     """
 
     n_pages: int

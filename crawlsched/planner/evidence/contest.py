@@ -33,8 +33,10 @@ class Contest:
     ----------
     losses : ndarray, shape (n_rows + 1, b, w)
         How much worse each has foretold visits than the best, nats: the whole state.
+    losses_elsewhere : ndarray, shape (n_rows + 1, b, w)
+        The same of visits that others have made, as `hear` was told.
     best : ndarray, shape (n_rows,)
-        By row the probability with the least loss, at the bias that is best for all.
+        By row the probability with the least loss in all visits, at the bias that is best for all.
 
     Notes
     -----
@@ -59,8 +61,9 @@ class Contest:
         self._rows = np.arange(n_rows + 1)
         self.n_visits = 0
         self._waiting: list[tuple[int, float, float, bool]] = []
+        self._lead = lead
         self.losses: FloatArray = np.zeros((n_rows + 1, biases.size, probabilities.size))
-        self.losses[:n_rows, :, 1:] = lead
+        self.losses_elsewhere: FloatArray = np.zeros_like(self.losses)
         self.best = self._find_best()
 
     def foretold(self, row: int, strength: float, unchanged: float, changed: bool) -> None:
@@ -102,12 +105,20 @@ class Contest:
         self.best = self._find_best()
 
     def _find_best(self) -> FloatArray:
-        bias = int(self.losses.min(axis=2).sum(axis=0).argmin())
-        best: FloatArray = self._probabilities[self.losses[: self._n_rows, bias].argmin(axis=1)]
+        losses = self.losses + self.losses_elsewhere
+        losses[: self._n_rows, :, 1:] += self._lead
+        bias = int(losses.min(axis=2).sum(axis=0).argmin())
+        best: FloatArray = self._probabilities[losses[: self._n_rows, bias].argmin(axis=1)]
         return best
 
     def recall(self, losses: FloatArray) -> None:
         """Go on from the `losses` of an earlier one; those of another shape say nothing."""
         if np.shape(losses) == self.losses.shape:
             self.losses = np.array(losses)
+            self.best = self._find_best()
+
+    def hear(self, losses: FloatArray) -> None:
+        """Take in the `losses` of others, in the place of what was heard before: all visits together decide."""
+        if np.shape(losses) == self.losses.shape:
+            self.losses_elsewhere = np.array(losses)
             self.best = self._find_best()

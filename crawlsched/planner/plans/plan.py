@@ -65,7 +65,9 @@ class Plan:
     signal_groups : SignalGroups
         What announcements are worth on sites, and in parts of sites, that have evidence of their own.
     neighbour_losses : ndarray, shape (15, 8, 12), optional
-        What decides how far neighbours are trusted: `Neighbours.losses`.
+        What decides how far neighbours are trusted: `Contest.losses`.
+    losses_elsewhere : ndarray, shape (15, 8, 12), optional
+        The same of all other shards together.
     objective : str
         The planner's, in whose units thresholds are.
     announcements : tuple of float
@@ -85,6 +87,7 @@ class Plan:
     demand: FloatArray
     signal_groups: SignalGroups = field(default_factory=SignalGroups)
     neighbour_losses: FloatArray | None = None
+    losses_elsewhere: FloatArray | None = None
     objective: str = "freshness"
     announcements: tuple[float, float] = (0.0, 0.0)
 
@@ -153,6 +156,7 @@ class Plan:
         later: dict[str, Any] = {
             "signal_groups": [],
             "neighbour_losses": None,
+            "losses_elsewhere": None,
             "objective": "freshness",
             "announcements": (0.0, 0.0),
         }
@@ -164,8 +168,9 @@ class Plan:
         arrays = "priors", "signal_weights", "signal_rates", "precision_intervals", "demand"
         for name in arrays:
             given[name] = np.asarray(given[name], dtype=np.float64)
-        if given["neighbour_losses"] is not None:
-            given["neighbour_losses"] = np.asarray(given["neighbour_losses"], dtype=np.float64)
+        for name in ("neighbour_losses", "losses_elsewhere"):
+            if given[name] is not None:
+                given[name] = np.asarray(given[name], dtype=np.float64)
         given["demand"] = given["demand"].reshape(-1, 2)
         given["announcements"] = tuple(given["announcements"])
         given["signal_groups"] = SignalGroups.from_list(given["signal_groups"], host_number)
@@ -221,8 +226,6 @@ def plan(
     nearby = snapshot.neighbour_losses
     if nearby is None and previous is not None:
         nearby = previous.neighbour_losses
-    if nearby is None:
-        nearby = _neighbour_losses(others)
     priors, group_hosts = _learn_priors(snapshot, others)
     known = None if previous is None else (previous.signal_weights, previous.precision_intervals)
     learned = learn_signals(snapshot, signal_observations, known, Extract.judged(others))
@@ -241,6 +244,7 @@ def plan(
         demand=demand,
         signal_groups=learned.groups,
         neighbour_losses=nearby,
+        losses_elsewhere=_losses_of(others),
         objective=snapshot.objective,
         announcements=learned.announcements,
     )
@@ -249,13 +253,13 @@ def plan(
 def extract(snapshot: Snapshot, made: Plan) -> Extract:
     """Return what the other shards need to know of the one that a plan was made for."""
     rows = snapshot.log_likelihood[evenly(snapshot.pages.size)[:MOST_ROWS]]
-    return Extract(snapshot.n_pages, rows, made.announcements, snapshot.neighbour_losses)
+    return Extract(snapshot.n_pages, rows, made.announcements, made.neighbour_losses)
 
 
-def _neighbour_losses(others: Sequence[Extract]) -> FloatArray | None:
-    """Return what a shard without visits begins with: what the others have seen, as if it were seen once."""
+def _losses_of(others: Sequence[Extract]) -> FloatArray | None:
+    """Add up what the visits of other shards say of neighbours."""
     seen = [other.neighbour_losses for other in others if other.neighbour_losses is not None]
-    return np.mean(seen, axis=0) if seen else None
+    return np.sum(seen, axis=0) if seen else None
 
 
 def _learn_priors(snapshot: Snapshot, others: Sequence[Extract]) -> tuple[FloatArray, tuple[int, ...]]:

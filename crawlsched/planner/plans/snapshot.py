@@ -40,7 +40,7 @@ class Snapshot:
         Of pages that a source covers, all or an even sample: the source, the page's host and part of it, the
         announcements that the source made, and in how many seconds.
     neighbour_losses : ndarray, shape (15, 8, 12), optional
-        What decides how far neighbours are trusted: `Neighbours.losses`; none were seen by default.
+        What decides how far neighbours are trusted: `Contest.losses`; none were seen by default.
     objective : str
         The planner's, in whose units crawl values are.
     """

@@ -8,6 +8,7 @@ from sqlalchemy import update
 
 from crawlsched.jobs.crawl_jobs import make_plan
 from crawlsched.planner import Planner
+from crawlsched.planner.evidence.contest import Contest
 from crawlsched.planner.plans.plan import extract, plan
 from crawlsched.sharing import MOST_ROWS, Extract
 from crawlsched.store import Store, models
@@ -96,7 +97,7 @@ def test_a_shard_of_five_pages_begins_with_what_the_others_know(shared) -> None:
     assert np.abs(alone.priors[0] - of_first.priors[0]).sum() > 0.5
     assert -np.expm1(-new.signal_weights[-1]) == pytest.approx(-np.expm1(-of_first.signal_weights[-1]), abs=0.01)
     assert -np.expm1(-new.signal_weights[-1]) > 0.7 > -np.expm1(-alone.signal_weights[-1])
-    assert new.neighbour_losses == pytest.approx(snapshot.neighbour_losses, rel=1e-6)
+    assert new.losses_elsewhere == pytest.approx(snapshot.neighbour_losses, rel=1e-6)
     # And the first one hears of the five at its next plan.
     again = make_plan(first, snapshot, visits, ["a", "b"], 1.0, NOW + 300.0)
     assert 0.0 < np.abs(again.priors[0] - of_first.priors[0]).sum() < 0.05
@@ -132,3 +133,41 @@ def test_announcements_of_all_shards_are_added_up() -> None:
     rows = np.zeros((0, 32), np.uint8)
     made = plan(snapshot, 1.0, others=[Extract(0, rows, (30.0, 40.0)), Extract(0, rows, (20.0, 60.0))])
     assert -np.expm1(-made.signal_weights[-1]) == pytest.approx(50.5 / 101.0)
+
+
+def contest_of(visits: np.ndarray) -> Contest:
+    """A contest about visits after hints that are true in three of ten cases, on pages that hardly change."""
+    contest = Contest(2, np.array([0.0, 0.3, 0.9]), 10.0, np.array([0.0, 0.1]))
+    for at, is_true in enumerate(visits):
+        contest.foretold(at % 2, 0.9, 0.98, bool(is_true))
+    return contest
+
+
+def test_eight_shards_find_what_hints_are_worth_as_soon_as_one_process_does() -> None:
+    """Sixty-four visits of each shard are too few for any, and enough for all: they are added up."""
+    visits = np.random.default_rng(3).random((8, 64)) < 0.27
+    whole = contest_of(visits.ravel())
+    parts = [contest_of(part) for part in visits[:, :64]]
+    assert whole.best.tolist() == [0.3, 0.3]
+    assert all(part.best.tolist() != [0.3, 0.3] for part in parts)
+    snapshots = [crawled(population(8, 1), 1, 1).snapshot() for _ in parts]
+    snapshots = [replace(s, neighbour_losses=p.losses) for s, p in zip(snapshots, parts, strict=True)]
+    extracts = [extract(snapshot, plan(snapshot, 1.0)) for snapshot in snapshots]
+    for at, part in enumerate(parts):
+        made = plan(snapshots[at], 1.0, others=extracts[:at] + extracts[at + 1 :])
+        part.hear(made.losses_elsewhere)
+        assert part.best.tolist() == whole.best.tolist()
+        # What is heard is not taken for its own, and not handed on.
+        assert extract(snapshots[at], made).neighbour_losses == pytest.approx(part.losses)
+
+
+def test_a_shard_that_has_moved_hands_on_what_it_knew(shared) -> None:
+    """Its new process has seen no visit yet, and goes on with the plan of the one before."""
+    store = shared.store(0)
+    losses = np.random.default_rng(0).random((15, 8, 12))
+    planner = crawled(population(40, 8), 9, 2)
+    snapshots = [replace(planner.snapshot(), neighbour_losses=its) for its in (losses, None)]
+    before = make_plan(store, snapshots[0], NOTHING, ["a", "b"], 1.0, NOW)
+    make_plan(store, snapshots[1], NOTHING, ["a", "b"], 1.0, NOW + 300.0, before)
+    (told,) = shared.store(1).extracts(planner.grid, 32)
+    assert told.neighbour_losses == pytest.approx(losses, rel=1e-6)
