@@ -122,7 +122,8 @@ class Database:
     Parameters
     ----------
     url : str
-        See `database_url`.
+        See `database_url`. ``?pgbouncer=true`` behind a PostgreSQL URL says that connections go through a pool that
+        gives each transaction another session: nothing is then left in a session, and nothing is expected there.
     read_only : bool
         Refuse every write; an SQLite file is then never created either.
     cache_size : int
@@ -153,7 +154,9 @@ class Database:
         application: str = "crawlsched",
     ) -> None:
         self.text = url
-        self.url = database_url(url)
+        url_of_pool = database_url(url)
+        self.url = url_of_pool.difference_update_query(["pgbouncer"])
+        self.is_pooled = url_of_pool.query.get("pgbouncer") == "true"
         self.read_only = read_only
         self.cache_size = cache_size
         self.busy_timeout = BUSY_TIMEOUT if busy_timeout is None else busy_timeout
@@ -311,10 +314,10 @@ class Database:
     def _postgresql_engine(self) -> Engine:
         # The server ends what waits or works for too long, the kernel what is not acknowledged; and where neither hears
         # (a server that is stopped, and holds its connections open) the connection itself gives up (`patience`).
-        limits = ""
+        limits: dict[str, Any] = {}
         if self.answer_within is not None:
             milliseconds = int(1000 * self.answer_within)
-            limits = f"-c lock_timeout={milliseconds} -c statement_timeout={milliseconds}"
+            limits = {"lock_timeout": milliseconds, "statement_timeout": milliseconds}
         options: dict[str, Any] = {
             "connect_timeout": 10,
             "application_name": self.application,
@@ -322,12 +325,20 @@ class Database:
             "keepalives_idle": 10,
             "keepalives_interval": 5,
             "keepalives_count": 2,
-            "options": limits + (" -c default_transaction_read_only=on" if self.read_only else ""),
         }
+        if self.is_pooled:
+            options["prepare_threshold"] = None  # what is prepared in one session is looked for in another
+            limits |= {"transaction_read_only": "on"} if self.read_only else {}
+        else:
+            limits |= {"default_transaction_read_only": "on"} if self.read_only else {}
+            options["options"] = " ".join(f"-c {name}={value}" for name, value in limits.items())
         try:
             # paramstyle: rows reach the driver as plain tuples. pre_ping: a server that was restarted is met again.
             engine = create_engine(self.url, paramstyle="format", pool_pre_ping=True, connect_args=options)
             event.listen(engine, "do_connect", self._connect_patiently)
+            if self.is_pooled and limits:
+                said = "; ".join(f"SET LOCAL {name} = {value}" for name, value in limits.items())
+                event.listen(engine, "begin", lambda connection: _limit(connection, said))
             return engine
         except (NoSuchModuleError, ImportError) as error:
             raise StoreError(_no_driver(self.name)) from error
@@ -351,6 +362,12 @@ def _text(value: bytes) -> str | bytes:
 def _begin_sqlite(connection: Connection) -> None:
     writes = connection.get_execution_options().get("crawlsched_writes", False)
     connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+
+
+def _limit(connection: Connection, limits: str) -> None:
+    """Set limits for one transaction; what is committed at once is none."""
+    if connection.get_execution_options().get("isolation_level") != "AUTOCOMMIT":
+        connection.exec_driver_sql(limits)
 
 
 def _no_driver(name: str) -> str:

@@ -215,6 +215,12 @@ def _locked(database: Database) -> Iterator[Connection]:
         with database.writing() as connection:
             yield connection
         return
+    if database.is_pooled:
+        raise StoreError(
+            f"The tables of {database.name!r} cannot be changed through a pool of connections, which loses the lock "
+            "that keeps other upgrades out; give `crawlsched db upgrade` the URL of PostgreSQL itself, without "
+            "?pgbouncer=true."
+        )
     with database.engine.connect() as connection:
         # A lock of the session, not of the transaction: a later migration may have to commit on its way.
         connection.execute(select(func.pg_advisory_lock(ADVISORY_LOCK)))

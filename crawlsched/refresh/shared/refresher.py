@@ -216,6 +216,8 @@ class SharedRefresher:
         while self.clock() < until:
             claimed = {shard: e for shard, e in membership.mine().items() if shard not in self._parts}
             for shard, epoch in sorted(claimed.items()):
+                if self.clock() >= until:
+                    break  # the rest is loaded beside the crawl, and others may have some of it
                 part = self._part(shard, epoch)
                 self._begun(shard, epoch, part, self._opened(shard, part))
             membership.renewed.clear()
