@@ -60,7 +60,8 @@ def say(report: dict[str, Any]) -> str:
     for number, page in enumerate(report["pages"], 1):
         crawled_at = page["crawled_at"]
         last = "never" if crawled_at is None or crawled_at == float("-inf") else say_past(crawled_at, report["time"])
-        rows.append([str(number), f"{page['crawl_value']:.3g}", last, page["url"]])
+        worth = f"{page['crawl_value']:.3g}" if page["sent_at"] is None else "under way"
+        rows.append([str(number), worth, last, page["url"]])
     note = "" if report["running"] else "\n\nNo crawl is running; these would go first if one started now."
     return "\n".join(say_table(rows)) + note
 
@@ -80,7 +81,7 @@ def _stored(store: "Store", target: Target, n: int, now: float) -> list[dict[str
         best = heapq.nlargest(n, [*best, *found])
     facts = store.facts([-page for _, page, _ in best])
     return [
-        {"url": fact.url, "crawl_value": value, "crawled_at": crawled_at}
+        {"url": fact.url, "crawl_value": value, "crawled_at": crawled_at, "sent_at": None}
         for fact, (value, _, crawled_at) in zip(facts, best, strict=True)
         if fact is not None
     ]

@@ -105,6 +105,17 @@ class Frontier(Filing):
         """Whether a host's pages are left out. O(1)."""
         return host in self._resting
 
+    def rests_until(self, host: int) -> float:
+        """Return until when a host's pages are left out, POSIX seconds; -inf: it does not rest. O(1)."""
+        return self._resting.until.get(host, -np.inf)
+
+    def returning(self, until: float) -> IndexArray:
+        """Return the pages that would be awake if their hosts did not rest, until then at most; O(hosts + A)."""
+        hosts = [host for host, end in self._resting.until.items() if end <= until]
+        aside = [page for host in hosts for page in self._resting.awake.get(host, ())]
+        awake = self._standing.awake.living()
+        return np.concatenate([np.array(aside, np.intp), awake[np.isin(self._pages.host[awake], hosts)]])
+
     def waits_for_host(self) -> bool:
         """Whether some page could go if its host did not rest; O(resting hosts)."""
         if self._is_looking:

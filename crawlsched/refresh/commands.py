@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Iterator
+from statistics import median_low
 from typing import Any
 
 import numpy as np
@@ -148,14 +149,37 @@ def _import(refresher: Refresher, arguments: dict[str, Any], command: int) -> No
 
 
 def _next(refresher: Refresher, arguments: dict[str, Any], now: float) -> dict[str, Any]:
-    planner, collection = refresher.planner, refresher.collection
-    pages = forecast(planner, now, int(arguments["n"]))
+    """Name the pages whose visits end next: those that have been asked for already, then those that will be."""
+    planner, collection, n = refresher.planner, refresher.collection, int(arguments["n"])
+    under_way = {visit.page: visit.opened_at for visit in refresher.visits if visit.page >= 0}
+    pages = np.array([*under_way, *forecast(planner, now, n, _pauses(refresher, now))][:n], np.intp)
     columns = planner.frontier.values.many(pages).at(now), planner.pages.crawled_at[pages]
     named = [
-        {"url": collection.facts_of(page).url, "crawl_value": value, "crawled_at": crawled_at}
+        {
+            "url": collection.facts_of(page).url,
+            "crawl_value": value,
+            "crawled_at": crawled_at,
+            "sent_at": under_way.get(page),
+        }
         for page, value, crawled_at in zip(pages.tolist(), *(column.tolist() for column in columns), strict=True)
     ]
     return {"pages": named, "threshold": planner.threshold, "time": now}
+
+
+def _pauses(refresher: Refresher, now: float) -> Callable[[int], float]:
+    """Return what gives the seconds between two requests to a host: it wants them, or takes so long to answer."""
+    ages: dict[int, list[float]] = {}
+    for visit in refresher.visits:
+        ages.setdefault(visit.host, []).append(now - visit.opened_at)
+    limits = refresher.hosts.limits()
+
+    def pause(host: int) -> float:
+        wanted = 1.0 / limits.item(host)
+        # Half of an answer's time has passed for half of what is open; of a single visit nothing can be said.
+        open_for = ages.get(host, [])
+        return max(wanted, 2.0 * median_low(open_for) / len(open_for)) if len(open_for) > 1 else wanted
+
+    return pause
 
 
 def _signal(refresher: Refresher, arguments: dict[str, Any], now: float) -> dict[str, Any]:

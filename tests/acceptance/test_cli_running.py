@@ -1,17 +1,21 @@
 """The command line talks to a running crawl: a real spider in a process of its own, on a real server."""
 
+import asyncio
 import json
 import os
 import signal
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import redirect_stderr, redirect_stdout
 from io import StringIO
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import pytest
+from aiohttp import web
 
 from crawlsched.cli import main
+from crawlsched.cli.next import say
 from tests.commands import run_here
 from tests.crawling import Project
 from tests.site import Site
@@ -140,6 +144,33 @@ def test_next_names_the_pages_that_go_next(running: Running) -> None:
         wait_until(lambda before=before: len(running.site.requests) >= before + 4)
         agreed.append(len(named & {path for path, _ in running.site.requests[before : before + 4]}))
     assert sum(agreed) >= 8
+
+
+def test_next_names_first_what_has_been_asked_for_and_not_answered(running: Running) -> None:
+    """Its visit ends before those that have not begun: the site keeps one page back while `next` is asked."""
+    path, may_answer = "/" + running.urls[0].rpartition("/")[2], threading.Event()
+    at_once = running.site.answers[path]
+
+    async def late(request: web.Request) -> web.StreamResponse:
+        while not may_answer.is_set():
+            await asyncio.sleep(0.02)
+        return cast("web.StreamResponse", at_once(request))
+
+    running.site.page(path, late)
+    try:
+        before = len(running.site.visits(path))
+        report(running, "recrawl", running.urls[0])
+        wait_until(lambda: len(running.site.visits(path)) > before)
+        answer = report(running, "next", "-n", "4")
+    finally:
+        may_answer.set()
+        running.site.answers[path] = at_once
+    first, *others = answer["pages"]
+    assert first["url"] == running.urls[0]
+    assert first["sent_at"] < answer["time"]
+    assert len(others) == 3
+    assert running.urls[0] not in [page["url"] for page in others]
+    assert "under way" in say(answer)
 
 
 def test_the_log_says_where_it_begins(running: Running) -> None:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections import deque
+from collections.abc import Callable
+from heapq import heapify, heappop, heappush
+
 import numpy as np
 
 from crawlsched.columns.array_types import IndexArray
@@ -13,8 +17,8 @@ __all__ = ["forecast"]
 _CANDIDATES = 8
 
 
-def forecast(planner: Planner, now: float, n: int) -> IndexArray:
-    """Return the pages that go next, in their order, if nothing is announced and no host is busy.
+def forecast(planner: Planner, now: float, n: int, pause: Callable[[int], float] = lambda host: 0.0) -> IndexArray:
+    """Return the pages that go next, in their order, if nothing is announced or found meanwhile.
 
     Parameters
     ----------
@@ -23,24 +27,51 @@ def forecast(planner: Planner, now: float, n: int) -> IndexArray:
         POSIX seconds.
     n : int
         How many pages at most.
+    pause : callable, optional
+        ``pause(host)`` returns how many seconds lie between two requests to a host, at least. By default none do.
 
     Returns
     -------
     ndarray of int
-        First those that go out of turn, then those that will be worth most when half of the others have gone.
+        First those that go out of turn, then those that will be worth most when half of the others have gone; each when
+        its host may be asked.
 
     Examples
     --------
     >>> planner = Planner(bandwidth=1.0)
-    >>> planner.add(host=0, now=0.0, importance=[1.0, 3.0, 2.0])
-    array([0, 1, 2])
-    >>> forecast(planner, 1.0, 2)
-    array([1, 2])
+    >>> planner.add(host=[0, 0, 0, 1], now=0.0, importance=[1.0, 4.0, 3.0, 2.0])
+    array([0, 1, 2, 3])
+    >>> forecast(planner, 1.0, 3), forecast(planner, 1.0, 3, pause=lambda host: 1.5)
+    (array([1, 2, 3]), array([1, 3, 2]))
     """
     now = planner.at(now)
+    until = now + n / planner.bandwidth
     first = planner.frontier.out_of_turn(n)[:n]
-    candidates = planner.peek(now, _CANDIDATES * n)
-    candidates = candidates[~np.isin(candidates, first)]
-    values = planner.frontier.values.many(candidates).at(now + 0.5 * n / planner.bandwidth)
-    order = np.lexsort((candidates, -values))
-    return np.array([*first, *candidates[order].tolist()][:n], np.intp)
+    found = np.concatenate([planner.peek(now, _CANDIDATES * n), planner.frontier.returning(until)])
+    candidates = np.setdiff1d(found[planner.pages.not_before[found] <= until], first)
+    values = planner.frontier.values.many(candidates).at(0.5 * (now + until))
+    in_order = [*first, *candidates[np.lexsort((candidates, -values))].tolist()]
+    return np.array(_by_turns(planner, in_order, now, n, pause), np.intp)
+
+
+def _by_turns(planner: Planner, pages: list[int], now: float, n: int, pause: Callable[[int], float]) -> list[int]:
+    """Go through slots, and take at each the first of the pages whose host may be asked by then."""
+    queues: dict[int, deque[tuple[int, int]]] = {}
+    for rank, (page, host) in enumerate(zip(pages, planner.pages.host[pages].tolist(), strict=True)):
+        queues.setdefault(host, deque()).append((rank, page))
+    busy = [(planner.frontier.rests_until(host), host) for host in queues]
+    free: list[tuple[int, int]] = []
+    heapify(busy)
+    slot, taken = now, list[int]()
+    while len(taken) < n and (free or busy):
+        if not free:
+            slot = max(slot, busy[0][0])
+        while busy and busy[0][0] <= slot:
+            _, host = heappop(busy)
+            heappush(free, (queues[host][0][0], host))
+        _, host = heappop(free)
+        taken.append(queues[host].popleft()[1])
+        if queues[host]:
+            heappush(busy, (slot + pause(host), host))
+        slot += 1.0 / planner.bandwidth
+    return taken

@@ -79,6 +79,38 @@ def test_the_forecast_names_most_of_the_pages_that_go_next() -> None:
     assert set(forecast(world.planner, world.now, 5)[:2].tolist()) == {3, 7}
 
 
+def test_the_forecast_gives_a_host_no_more_slots_than_it_lets_itself_be_asked_for() -> None:
+    """Of a host that may be asked once in four slots it names a page in four, and in that order they go."""
+    planner, free_at = Planner(10.0), {1: 0.0}
+    planner.add(np.arange(80) % 2, 0.0, np.where(np.arange(80) % 2, 5.0, 1.0))
+    pauses = {0: 0.0, 1: 0.4}
+    named = forecast(planner, 1.0, 20, pauses.__getitem__).tolist()
+    assert np.mean(np.array(named) % 2) == 0.25
+    picked, now = [], 1.0
+    for _ in range(20):
+        pick = planner.pick(now, lambda host, now: max(now, free_at.get(host, now)))
+        assert pick is not None
+        if pick.page % 2:
+            free_at[1] = now + 0.4 - 1e-9
+        picked.append(pick.page)
+        now += 0.1
+    assert named == picked
+
+
+def test_pages_of_a_host_that_rests_are_named_if_it_returns_in_time() -> None:
+    """It is left out of picks for half a second, and twenty visits take two; or for an hour."""
+    planner = Planner(10.0)
+    planner.add([0] * 20 + [1] * 20, 0.0, [1.0] * 20 + [5.0] * 20)
+    free_at = {1: 1.5}
+    assert planner.pick(1.0, lambda host, now: free_at.get(host, now)).page < 20  # type: ignore[union-attr]
+    named = forecast(planner, 1.0, 20)
+    assert (named[:5] < 20).all()
+    assert (named[5:] >= 20).all()
+    free_at[1] = 3600.0
+    planner.pick(1.6, lambda host, now: free_at.get(host, now))
+    assert (forecast(planner, 1.6, 20) < 20).all()
+
+
 def test_a_wait_that_is_foretold_is_within_three_times_of_what_comes() -> None:
     """Of more than a hundred pages asked about at random moments, in four fifths."""
     world, rng = World(200), np.random.default_rng(3)
