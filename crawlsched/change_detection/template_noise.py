@@ -18,6 +18,8 @@ _MANY = 3
 _MOST_PAGES = 12
 # What is not known yet is measured until so many visits of the template were probed.
 _ENOUGH_PROBES = 3
+# A text that is a time or a count, as "last seen on Monday at noon by 12 visitors", has no more words than this.
+_MOST_WORDS = 15
 
 
 class TemplateNoise:
@@ -134,11 +136,15 @@ class TemplateNoise:
         ]
         name = "/".join(names[-2:])
         evidence = Evidence(since=now)
-        if RELATIVE.search(text):
+        # What differs in a longer text is something else than the time that it mentions, unless it is digits.
+        speaks = one.is_digits or len(text.split(maxsplit=_MOST_WORDS)) <= _MOST_WORDS
+        if speaks and RELATIVE.search(text):
             evidence.hint = 3
         elif any(SELF_MADE.search(step) for step in names[-3:]):
             evidence.hint = 2
-        elif any(OF_TIME.search(step) for step in names[-3:]) or OF_TIME.search(text) or SELF_MADE.search(text[:200]):
+        elif any(OF_TIME.search(step) for step in names[-3:]) or (
+            speaks and (OF_TIME.search(text) or SELF_MADE.search(text[:200]))
+        ):
             evidence.hint = 1
         evidence.is_protected = any(PROTECTED.search(step) for step in way[-2:]) or bool(PROTECTED.search(text[:200]))
         self._places[key] = evidence

@@ -6,7 +6,10 @@ from random import Random
 
 import pytest
 
+from crawlsched.change_detection.blocks import page_blocks
 from crawlsched.change_detection.evidence import Evidence
+from crawlsched.change_detection.template_noise import TemplateNoise
+from crawlsched.change_detection.trace import differences, trace_of
 
 
 def _probed(share: float, n_probes: int, rng: Random, n_pages: int = 2) -> list[Evidence]:
@@ -42,3 +45,27 @@ def test_two_of_five_are_no_evidence_of_noise() -> None:
         evidence.probed(page % 2, differed=differed, had_changed=True)
     assert not evidence.is_noise_at_once
     assert evidence.is_suspect
+
+
+_POST = "We met {} by the harbour today and talked about the boats of the other villages, late by wind"
+_POST_WITH_DATE = "On day {} we met at the harbour and talked about the boats of other villages, late again"
+
+
+@pytest.mark.parametrize(
+    ("text", "fetched", "is_known"),
+    [
+        (_POST, [("here", "again"), ("once", "twice")], False),
+        (_POST_WITH_DATE + ", at 12:30", [("1", "2"), ("3", "4")], True),
+        ("It is {} at 12:30 now", [("sunny", "cold"), ("dry", "wet")], True),
+    ],
+    ids=["a post that mentions a time", "digits of a text that tells the time", "a line that tells the time"],
+)
+def test_a_text_that_mentions_a_time_is_no_clock(text: str, fetched: list[tuple[str, str]], is_known: bool) -> None:
+    """Two second fetches of two that differed are enough where what differs is a time, and not in a post about one."""
+    noise = TemplateNoise()
+    for page, (first, second) in enumerate(fetched):
+        one, two = (page_blocks(f"<h1>Tea</h1><p>{text.format(word)}</p>") for word in (first, second))
+        trace, keys = trace_of(two)
+        found = differences(trace_of(one)[0], trace, keys)
+        noise.learn_at_once(page, found, found, trace, two, 0.0)
+    assert bool(noise.known()) == is_known
