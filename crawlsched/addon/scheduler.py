@@ -435,7 +435,8 @@ class Scheduler(BaseScheduler):
         self._look_whether_quiet(now)
         engine = self._crawler.engine
         assert engine is not None
-        if self._handed_over or engine.paused or engine.needs_backout() or self._refresher.must_wait(now):
+        is_held_up = self._refresher.line.is_behind(now) or self._refresher.must_wait(now)
+        if self._handed_over or engine.paused or engine.needs_backout() or is_held_up:
             # The slot is not lost: it is paid back when the engine is free again within the clock's debt.
             self._engine_was_busy = True
             shortest, longest = _ASK_AGAIN_WITHIN

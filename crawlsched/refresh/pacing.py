@@ -17,6 +17,8 @@ _T = TypeVar("_T")
 _GAP = 0.88
 # When a host was asked is remembered for so many seconds, once so many hosts have been asked.
 _LONGEST_DISTANCE = 600.0
+# Up to so many seconds' worth of requests, and one more, may wait for the pace.
+_MOST_WAITING = 0.1
 _ROOM = 1_000
 
 
@@ -135,6 +137,13 @@ class Line(Generic[_T]):
                 self.pace.sent(now)
                 return what
         return None
+
+    def is_behind(self, now: float) -> bool:
+        """Whether so much waits for the pace, and not for a host, that what is chosen now would be sent later. O(n)."""
+        most = 1.0 + _MOST_WAITING * self.pace.rate
+        if len(self._waiting) <= most:
+            return False
+        return sum(self._free_at(host, distance) <= now for _, host, distance in self._waiting) > most
 
     def next_time(self, now: float) -> float:
         """Return the earliest time at which `leave` may give something; inf: nothing waits, or may be sent."""

@@ -66,6 +66,63 @@ def test_no_second_has_more_than_its_share(site: Site, tmp_path: Path) -> None:
     assert len(site.requests) / (site.times[-1] - site.times[0]) == pytest.approx(20, rel=0.1)
 
 
+WATCHED = """
+import asyncio
+import json
+
+import scrapy
+from crawlsched.refresh.shared.refresher import refresher_of
+
+class Spider(scrapy.Spider):
+    name = "test"
+
+    async def start(self):
+        self.task = asyncio.ensure_future(self.watch())
+        for url in {urls!r}:
+            yield scrapy.Request(url)
+
+    async def watch(self):
+        refresher = refresher_of(self.crawler)
+        with open("watched.txt", "w") as file:
+            while True:
+                print(json.dumps([len(refresher.line), refresher.visits.dispatched]), file=file, flush=True)
+                await asyncio.sleep(0.02)
+
+    def parse(self, response):
+        pass
+"""
+
+
+def test_nothing_is_chosen_while_much_of_what_was_chosen_waits_for_its_turn(tmp_path: Path) -> None:
+    """It would go seconds later, by what is known now.
+
+    Eight robots.txt files come after two seconds, and let go at once all pages that were chosen meanwhile.
+    """
+    with Site(tuple(f"127.0.0.{number}" for number in range(1, 9))) as site:
+
+        async def late(request: web.Request) -> web.Response:
+            await asyncio.sleep(2.0)
+            return web.Response(text="User-agent: *\n")
+
+        site.page("/robots.txt", late)
+        pages = [site.page(f"/{number}", "<p>x</p>") for number in range(200)]
+        urls = [url.replace("127.0.0.1", f"127.0.0.{1 + n % 8}") for n, url in enumerate(pages)]
+        project = Project(
+            tmp_path,
+            WATCHED.format(urls=urls),
+            CRAWLSCHED_BANDWIDTH="20/s",
+            ROBOTSTXT_OBEY="True",
+            CLOSESPIDER_TIMEOUT="8",
+        )
+        project.run()
+    watched = [json.loads(line) for line in (tmp_path / "watched.txt").read_text().splitlines()]
+    behind = [(before[1], after[1]) for before, after in pairwise(watched) if min(before[0], after[0]) > 5]
+    assert len(behind) > 20
+    assert all(before == after for before, after in behind)
+    assert watched[-1][0] <= 5
+    assert len(site.requests) > 100
+
+
 def test_other_requests_share_the_rate_and_starve_nothing(site: Site, tmp_path: Path) -> None:
     """POST requests go through the fallback scheduler, in turn with pages, under the same rate."""
     urls = [site.page(f"/{number}", "<p>x</p>") for number in range(5)]

@@ -67,3 +67,17 @@ def test_the_rate_can_change_while_others_wait() -> None:
     assert pace.next_time(1.0) > 40.0
     pace.set_rate(20.0, 1.0)
     assert pace.next_time(1.0) < 1.05
+
+
+def test_it_is_behind_while_much_waits_for_the_pace_and_not_for_a_host() -> None:
+    """At twenty a second three may wait; a host's own delay is in nobody's way."""
+    line: Line[int] = Line(Pace(20.0))
+    for number in range(9):
+        line.join(number, "slow", 5.0)
+    line.leave(0.0)
+    assert not line.is_behind(0.1)
+    for number in range(4):
+        line.join(number, f"quick{number}")
+    assert line.is_behind(0.1)
+    line.leave(0.1)
+    assert not line.is_behind(0.1)
