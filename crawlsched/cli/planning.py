@@ -108,6 +108,8 @@ def planners(
     from crawlsched.collection.loading import planner_for
     from crawlsched.collection.page_rules import PageRules
 
+    if not store.end_of_pages():
+        return  # of many shards most may be empty
     hosts: dict[str, int] = {}
     host_number = lambda name: hosts.setdefault(name, len(hosts))  # noqa: E731
     plan = newest_plan(store, host_number)
