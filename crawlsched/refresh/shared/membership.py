@@ -83,6 +83,8 @@ class Membership:
         The collection at the last renewal.
     failure : str or None
         Why the last renewal failed.
+    is_leaving : bool
+        Whether this process is ending, and claims nothing any more.
     """
 
     def __init__(
@@ -121,7 +123,7 @@ class Membership:
         self._outgoing: deque[Outgoing] = deque()
         self._moved_at = self._clock()
         self._owners: dict[int, str | None] = {}
-        self._leaving = False
+        self.is_leaving = False
         self._ends = threading.Event()
         self._poked = threading.Event()
         self.renewed = threading.Event()
@@ -180,12 +182,12 @@ class Membership:
 
     def leaves(self) -> None:
         """Claim nothing any more; writing the shards down may take its time."""
-        self._leaving = True
+        self.is_leaving = True
         self._heard_at = None
 
     def end(self, timeout: float) -> None:
         """End the thread, and with it the membership: the rate is free for others at once."""
-        self._leaving = True
+        self.is_leaving = True
         self._ends.set()
         self._poked.set()
         self._thread.join(timeout)
@@ -326,7 +328,7 @@ class Membership:
             self._moved_at = now
         self._owners = {shard: member or self._owners.get(shard) for shard, member in owners.items()}
         self.to_release = self._too_many(held, target, weights, members)
-        if self._leaving:
+        if self.is_leaving:
             return []
         return [
             shard

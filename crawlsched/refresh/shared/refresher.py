@@ -9,19 +9,16 @@ from __future__ import annotations
 import logging
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
 from math import inf
 from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
 
 from scrapy.crawler import Crawler
 
-from crawlsched.collection.heap import give_memory_back
 from crawlsched.collection.hosts import Hosts
 from crawlsched.collection.shard import Shard
 from crawlsched.collection.side_thread import Aside
 from crawlsched.exceptions import StoreError
-from crawlsched.planner import Plan
 from crawlsched.refresh.guard import Guard
 from crawlsched.refresh.handing_over import PAGE, HandingOver
 from crawlsched.refresh.pacing import Line, Pace
@@ -37,19 +34,19 @@ from crawlsched.refresh.refresher import (
 )
 from crawlsched.refresh.requested import Admitted, Asked
 from crawlsched.refresh.retry_after import retry_after
+from crawlsched.refresh.shared.holding import Holding
 from crawlsched.refresh.shared.inbox import SIGNAL, Inbox
-from crawlsched.refresh.shared.membership import Membership, Published
+from crawlsched.refresh.shared.membership import Membership
 from crawlsched.refresh.shared.routing import AllDeliveries, AllVisits, Tokens
 from crawlsched.refresh.shared.turns import RoundRobin, Turns
 from crawlsched.refresh.watchdog import Watchdog
 from crawlsched.settings import Settings
-from crawlsched.sharing import grown_curve, shard_of
-from crawlsched.showing import in_words
+from crawlsched.sharing import shard_of
 from crawlsched.slot_clock import SlotClock
 from crawlsched.sources.source_reading import SourceRead
 from crawlsched.store import Outcome, PageFacts, Source, host_of, schema
 from crawlsched.store.database import Database
-from crawlsched.store.members import Received, SharedCollection, about_me, application_of, new_token
+from crawlsched.store.members import SharedCollection, about_me, application_of, new_token
 from crawlsched.visits.starts import Starts
 from crawlsched.visits.visits import Visit
 
@@ -63,14 +60,8 @@ _Begun = TypeVar("_Begun")
 _LEAST_RATE = 1e-6
 # Renewals wait for the database for so long, and are then tried again; a lease is twice as long.
 _ANSWER_WITHIN = 3.0
-# A process that begins loads what it can claim before its spider starts, for so many seconds at most.
-_LONGEST_BEGINNING = 10.0
-# A shard that is given away ends its visits first, for so many seconds at most.
-_LONGEST_DRAIN = 4.0
 # A process that ends writes the shards down that it was giving back, for so many seconds at most.
 _LONGEST_LAST_WRITES = 20.0
-# The others are told of a shard that has grown by this share, or was planned anew, at most every so many seconds.
-_GROWN, _BETWEEN_NEWS = 0.1, 2.0
 _COUNTED_OVER = 60.0
 _SLOT_KINDS = ("used", "idle", "no_free_host", "paid", "paused")
 
@@ -126,10 +117,6 @@ class SharedRefresher:
         self._others = others
         self._token = new_token()
         self._parts: dict[int, Refresher] = {}
-        self._epochs: dict[int, int] = {}
-        self._loading: set[int] = set()
-        self._draining: dict[int, float] = {}
-        self._closing: dict[int, Iterator[Callable[[], None] | None]] = {}
         self._tokens = Tokens()
         self.visits = AllVisits(self._tokens, self._parts, self.hosts, self._part_of_host)
         self.deliveries = AllDeliveries(self._tokens, self._parts)
@@ -140,7 +127,6 @@ class SharedRefresher:
         self._rate = 0.0
         self._paused_by = False
         self._rested_at = -inf
-        self._published: dict[int, tuple[float, int, Plan | None]] = {}
         self._slot_counts = dict.fromkeys(_SLOT_KINDS, 0)
         self._sent: deque[tuple[float, int]] = deque()
         self._n_before = 0
@@ -177,9 +163,23 @@ class SharedRefresher:
             about_me(self._spider),
             rate_now=None if hours is None else lambda now: hours.rate_at(now, settings.bandwidth),
         )
+        self._holding = Holding(
+            self._parts,
+            self.shared,
+            self._membership,
+            self._inbox,
+            self._aside,
+            make=self._part,
+            came=self._came,
+            went=self._went,
+            clock=self.clock,
+            count=self.count,
+        )
         self._membership.start()
         try:
-            self._begin()
+            self._holding.begin()
+            if self._membership.seen is None:
+                raise StoreError(f"The collection {self.shared.name!r} cannot be joined: {self._membership.failure}")
         except BaseException:
             # Who does not crawl keeps no shard from the others.
             self._membership.leaves()
@@ -208,26 +208,6 @@ class SharedRefresher:
                 settings.bandwidth,
             )
 
-    def _begin(self) -> None:
-        """Load what nobody has, before the spider starts: its first requests are then for pages that are known."""
-        until = self.clock() + _LONGEST_BEGINNING
-        membership = self._membership
-        membership.renewed.wait(_LONGEST_BEGINNING)
-        while self.clock() < until:
-            claimed = {shard: e for shard, e in membership.mine().items() if shard not in self._parts}
-            for shard, epoch in sorted(claimed.items()):
-                if self.clock() >= until:
-                    break  # the rest is loaded beside the crawl, and others may have some of it
-                part = self._part(shard, epoch)
-                self._begun(shard, epoch, part, self._opened(shard, part))
-            membership.renewed.clear()
-            membership.renewed.wait(_ANSWER_WITHIN)
-            is_known = membership.seen is not None and membership.failure is None
-            if is_known and self._parts.keys() >= membership.mine().keys() and not membership.is_claiming:
-                return
-        if membership.seen is None:
-            raise StoreError(f"The collection {self.shared.name!r} cannot be joined: {membership.failure}")
-
     def _part(self, shard: int, epoch: int) -> Refresher:
         """Make the refresher of a shard, without its pages."""
         several = OneOfSeveral(
@@ -244,45 +224,22 @@ class SharedRefresher:
         part.planner.set_bandwidth(self.settings.bandwidth / self.shared.n_shards, self.clock())
         return part
 
-    def _opened(self, shard: int, part: Refresher) -> list[Received]:
-        """Load a shard, and return what waits for it; any thread may."""
-        part.collection.open(self.clock())
-        try:
-            return self._inbox.waiting(shard)
-        except BaseException:
-            part.collection.abandon()
-            raise
-
-    def _begun(self, shard: int, epoch: int, part: Refresher, waiting: list[Received]) -> None:
-        """A shard is loaded: from now on it gets its share."""
-        part.begin()
+    def _came(self, shard: int, part: Refresher) -> None:
+        """A shard begins here."""
         part.on_work = self._work_came
-        self._parts[shard], self._epochs[shard] = part, epoch
         # What a former stay of the shard here has found may be lost with it, and is handed over again when it is found.
         self._handing_over.forget(shard)
-        self._inbox.begun(shard, waiting)
         if part.has_work:
             self._work_came()
-        self._publish(shard, self.clock())
-        self.count("crawlsched/shards/claimed")
         if self.on_part is not None:
             self.on_part(part, True)
 
-    def _publish(self, shard: int, now: float) -> None:
-        part = self._parts[shard]
-        plan, n_pages = part.planner.plan, len(part.collection.index)
-        curve = None if plan is None else grown_curve(plan.demand, plan.n_pages, n_pages)
-        token = self.shared.lease(shard, self._token, self._epochs[shard]).token
-        self._published[shard] = (now, n_pages, plan)
-        self._membership.publish(Published(shard, token, n_pages, curve))
-
-    def _has_news(self, shard: int, now: float) -> bool:
-        """Whether a shard has grown or was planned anew since the others were told of it."""
-        at, n_pages, plan = self._published[shard]
-        if now - at < _BETWEEN_NEWS:
-            return False
-        part = self._parts[shard]
-        return plan is not part.planner.plan or abs(len(part.collection.index) - n_pages) > _GROWN * n_pages
+    def _went(self, shard: int, part: Refresher) -> None:
+        """A shard ends here: nothing more is sent for it."""
+        self._turns.leave(shard)
+        self._n_before += part.visits.dispatched
+        if self.on_part is not None:
+            self.on_part(part, False)
 
     def start_slots(self) -> None:
         """Let the grid of slots begin now: the time that loading took is not paid back."""
@@ -297,13 +254,7 @@ class SharedRefresher:
             return
         self.is_open = False
         self._membership.leaves()
-        for shard in list(self._parts):
-            part = self._parts[shard]
-            self._stop_for(shard)
-            yield from _to_the_end(part)
-            del self._parts[shard]
-        for closing in list(self._closing.values()):
-            yield from closing
+        yield from self._holding.closing()
         yield lambda: self._end()
 
     def _end(self) -> None:
@@ -329,22 +280,7 @@ class SharedRefresher:
         self._adopt_rate(now)
         if self._membership.seen is not None:
             self.hosts.bandwidth = self._membership.seen.rate
-        owned = self._membership.mine()
-        for shard in [shard for shard, epoch in self._epochs.items() if owned.get(shard) != epoch]:
-            if shard in self._parts:
-                self._lose(shard)
-        for shard, epoch in owned.items():
-            if shard not in self._parts and shard not in self._loading and shard not in self._closing:
-                self._load(shard, epoch)
-        for shard in self._membership.to_release:
-            if shard in self._parts and shard not in self._draining:
-                self._draining[shard] = now + _LONGEST_DRAIN
-        for shard, until in list(self._draining.items()):
-            part = self._parts.get(shard)
-            if part is None:
-                del self._draining[shard]
-            elif now >= until or not (part.visits or part.deliveries):
-                self._give_back(shard)
+        self._holding.look(now)
         self._divide(now)
         self._inbox.look(now)
 
@@ -369,8 +305,7 @@ class SharedRefresher:
             target = targets.get(shard, 0.0)
             if target > _LEAST_RATE and abs(target - part.planner.bandwidth) > 0.01 * target:
                 part.planner.set_bandwidth(target, now)
-            if self._has_news(shard, now):
-                self._publish(shard, now)
+        self._holding.tell(now)
         n = self._n_before + sum(part.visits.dispatched for part in self._parts.values())
         self._sent.append((now, n))
         while now - self._sent[0][0] > _COUNTED_OVER:
@@ -389,71 +324,6 @@ class SharedRefresher:
             "last_sent_at": self.last_sent_at,
         }
         self._membership.fares(status)
-
-    def _load(self, shard: int, epoch: int) -> None:
-        part = self._part(shard, epoch)
-        self._loading.add(shard)
-
-        def load() -> list[Received] | Exception:
-            try:
-                return self._opened(shard, part)
-            except Exception as error:
-                return error
-
-        def loaded(found: list[Received] | Exception) -> None:
-            self._loading.discard(shard)
-            if isinstance(found, Exception):
-                logger.error(
-                    "The shard %d cannot be loaded, and is left to another process: %s", shard, in_words(found)
-                )
-                self._membership.stops(shard, epoch, failed=True)
-                self._membership.is_done_with(shard)
-            elif self._membership.mine().get(shard) != epoch or not self.is_open:
-                part.collection.abandon()
-            else:
-                self._begun(shard, epoch, part, found)
-
-        self._aside.run(f"loading the shard {shard}", load, loaded)
-
-    def _stop_for(self, shard: int) -> None:
-        """Send nothing more for a shard."""
-        self._membership.stops(shard, self._epochs.pop(shard))
-        self._draining.pop(shard, None)
-        self._inbox.ended(shard)
-        self._turns.leave(shard)
-        self._n_before += self._parts[shard].visits.dispatched
-        if self.on_part is not None:
-            self.on_part(self._parts[shard], False)
-
-    def _give_back(self, shard: int) -> None:
-        """Write a shard down and give it back, for another process should have it."""
-        self._stop_for(shard)
-        self.count("crawlsched/shards/released")
-        self._closing[shard] = _to_the_end(self._parts.pop(shard))
-        self._close_on(shard)
-
-    def _close_on(self, shard: int) -> None:
-        for step in self._closing[shard]:
-            if step is not None:
-                self._aside.run(f"closing the shard {shard}", step, self._closed(shard))
-                return
-        del self._closing[shard]
-        self._membership.is_done_with(shard)
-        self._aside.run("giving memory back", give_memory_back)
-
-    def _lose(self, shard: int) -> None:
-        """Another process has claimed a shard, for this one was silent: what is not written is not ours any more."""
-        self._stop_for(shard)
-        part = self._parts.pop(shard)
-        part.is_open = False
-        self.count("crawlsched/shards/lost")
-        logger.warning("The shard %d was taken over by another process, for this one was silent too long.", shard)
-        self._closing[shard] = iter(())
-        abandon = partial(_whatever_happens, part.collection.abandon)
-        self._aside.run(f"closing the shard {shard}", abandon, self._closed(shard))
-
-    def _closed(self, shard: int) -> Callable[[None], None]:
-        return lambda _: self._close_on(shard)
 
     # -- what is for other shards
 
@@ -530,14 +400,10 @@ class SharedRefresher:
 
     # -- a slot ticks
 
-    def _going(self) -> Iterator[int]:
-        """Give the shards that are not about to be given back."""
-        return (shard for shard in self._parts if shard not in self._draining)
-
     def _in_turn(self, what: str, begin: Callable[[Refresher], _Begun | None]) -> _Begun | None:
         """Begin what the next shard that has such a thing has, and ask that shard last from now on."""
         rounds = self._rounds.setdefault(what, RoundRobin())
-        for shard in rounds.order(self._going()):
+        for shard in rounds.order(self._holding.going()):
             if (begun := begin(self._parts[shard])) is not None:
                 rounds.took(shard)
                 return begun
@@ -546,7 +412,7 @@ class SharedRefresher:
     def next_page(self, now: float, host_free_at: Callable[[int, float], float]) -> tuple[Visit, PageFacts] | None:
         """Return the page that is worth most, of all shards, and begin its visit."""
         targets, parts = self._membership.targets, self._parts
-        going = (shard for shard in self._going() if not parts[shard].must_wait(now))
+        going = (shard for shard in self._holding.going() if not parts[shard].must_wait(now))
         shares = {shard: targets.get(shard, 0.0) for shard in going}
 
         def bound(shard: int) -> float:
@@ -797,25 +663,6 @@ class SharedRefresher:
         for part in busy:
             part.work(seconds / len(busy))
         return self.has_work
-
-
-def _to_the_end(part: Refresher) -> Iterator[Callable[[], None] | None]:
-    """Close a shard as `Refresher.closing` does; what fails on the way keeps neither it nor the others from that."""
-    try:
-        for step in part.closing():
-            yield None if step is None else partial(_whatever_happens, step)
-    except Exception as error:
-        logger.error("A shard is not closed as it should be: %s", in_words(error), exc_info=error)
-        part.is_open = False
-        yield partial(_whatever_happens, partial(part.collection.close, part.clock()))
-
-
-def _whatever_happens(step: Callable[[], None]) -> None:
-    """Do a step of closing a shard; the next one comes also if it fails."""
-    try:
-        step()
-    except Exception as error:
-        logger.error("A shard is not closed as it should be: %s", in_words(error))
 
 
 AnyRefresher = Refresher | SharedRefresher
