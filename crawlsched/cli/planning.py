@@ -16,7 +16,17 @@ if TYPE_CHECKING:
     from crawlsched.planner import Plan, Planner
     from crawlsched.store import Store
 
-__all__ = ["Freshness", "before", "freshness", "newest_plan", "planner_of_page", "planners", "settings_of", "wanted"]
+__all__ = [
+    "Freshness",
+    "before",
+    "freshness",
+    "newest_plan",
+    "planner_of_page",
+    "planners",
+    "settings_of",
+    "waiting_since",
+    "wanted",
+]
 
 # Pages in memory at once: a quarter of a gigabyte with all that is computed of them.
 _BLOCK = 100_000
@@ -91,6 +101,16 @@ def before(store: "Store", target: Target, crawl_value: float, now: float) -> in
         equal = np.isclose(values, crawl_value, rtol=1e-9)
         n_before += np.count_nonzero(values[~equal] > crawl_value) + np.count_nonzero(equal) / 2
     return round(n_before * stands_for)
+
+
+def waiting_since(store: "Store", time: float) -> int:
+    """Count the pages that were last crawled, or first seen if never, before a time, as `before` counts."""
+    pages, stands_for = _drawn(store, _FEW)
+    n_waiting = 0
+    for block in store.load(_BLOCK, pages=pages):
+        since = np.where(np.isneginf(block["crawled_at"]), block["first_seen"], block["crawled_at"])
+        n_waiting += int(np.count_nonzero((since < time) & (block["importance"] > 0)))
+    return round(n_waiting * stands_for)
 
 
 def _drawn(store: "Store", most: int) -> tuple[list[int] | None, float]:

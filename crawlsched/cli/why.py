@@ -6,7 +6,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from crawlsched.change_signals import part_of_site
-from crawlsched.cli.planning import before, newest_plan, planner_of_page, settings_of
+from crawlsched.cli.planning import before, newest_plan, planner_of_page, settings_of, waiting_since
 from crawlsched.cli.stores import open_stores
 from crawlsched.cli.target import Target, common_options, find_target, owner_now
 from crawlsched.cli.wording import say_count, say_duration, say_interval, say_moment, say_past, say_share, say_table
@@ -71,18 +71,23 @@ def _facts(store: "Store", page: int, url: str) -> "PageFacts":
 
 def _of_page(store: "Store", target: Target, page: int, arguments: argparse.Namespace, now: float) -> dict[str, Any]:
     from crawlsched.planner import explain
+    from crawlsched.planner.starvation import wait_after_rounds
 
     facts = _facts(store, page, arguments.url)
     planner = planner_of_page(store, target, page, now)
     explanation = explain(planner, 0, now).to_dict()
     settings = settings_of(store, target)
-    round_ends = now - explanation["elapsed"] + _patience(store, settings)
+    patience, bandwidth = _patience(store, settings), _status(store).get("bandwidth")
+    round_ends = goes_at = now - explanation["elapsed"] + patience
+    if bandwidth and round_ends < min(explanation["likely_time"], explanation["deadline"]):
+        # Such pages go in one slot of some, and others wait, too.
+        goes_at = max(round_ends, now) + wait_after_rounds(waiting_since(store, now - patience), bandwidth)
     columns = {name: column[0] for block in store.load(pages=[page]) for name, column in block.items()}
     rest_until = _rest_until(store, facts.url)
     if rest_until > now and explanation["binds"] in ("value", "overdue"):
         explanation["binds"] = "host"
-    next_at = _next_crawl_at(explanation, min(explanation["deadline"], round_ends), rest_until, now)
-    n_before, bandwidth = 0, _status(store).get("bandwidth")
+    next_at = _next_crawl_at(explanation, min(explanation["deadline"], goes_at), rest_until, now)
+    n_before = 0
     if explanation["binds"] == "value" and next_at <= now:  # others may wait, too: all pages of a first crawl do
         n_before = before(store, target, explanation["crawl_value"], now)
         next_at = now + n_before / bandwidth if bandwidth else now

@@ -7,7 +7,7 @@ import numpy as np
 from crawlsched.frontier import Frontier
 from crawlsched.pages import Pages
 
-__all__ = ["Rounds"]
+__all__ = ["Rounds", "wait_after_rounds"]
 
 _NOT_WAITING = frozenset({"out", "in flight", "barred"})
 # One pick in so many may be of a page that has waited too long: as all pages go in sixteen rounds then, none waits much
@@ -15,6 +15,17 @@ _NOT_WAITING = frozenset({"out", "in flight", "barred"})
 _SHARE = 16
 # Pages looked at before such a pick, if none has waited too long: some microseconds.
 _LOOKED_AT = 256
+
+
+def wait_after_rounds(n_waiting: int, bandwidth: float) -> float:
+    """Return how many seconds a page waits on when its rounds are over, while `n_waiting` pages do: half go before it.
+
+    Examples
+    --------
+    >>> wait_after_rounds(10, bandwidth=8.0)
+    10.0
+    """
+    return 0.5 * n_waiting * _SHARE / bandwidth
 
 
 class Rounds:

@@ -295,6 +295,25 @@ def test_why_knows_of_a_host_that_rests_and_of_the_crawls_own_settings(tmp_path:
     assert report("why", simulated.url(5), "--database", url)["binds"] == "value"
 
 
+def test_why_counts_those_that_have_waited_for_too_many_rounds_too(tmp_path: Path) -> None:
+    """They share one slot in sixteen: of forty half go before a page, where nothing is worth its crawl."""
+    url = f"sqlite:///{tmp_path / 'crawl.db'}"
+    store = Store.open(url, "news")
+    simulated = crawl(store, time.time())
+    oldest = np.argsort(simulated.planner.pages.crawled_at[:120], kind="stable")
+    patience = time.time() - simulated.planner.pages.crawled_at[oldest[40]] + 5.0
+    lease = store.take_lease("news", time.time())
+    status = {"bandwidth": 120.0 / patience, "pages": 120, "threshold": 1e9, "planner": {"max_crawl_rounds": 1.0}}
+    lease.heartbeat(time.time(), status)
+    wait = 0.5 * 40 * 16 * patience / 120
+    waits, next_one = (report("why", simulated.url(int(page)), "--database", url) for page in oldest[[20, 60]])
+    assert waits["round_ends"] < waits["time"]
+    assert waits["next_crawl_at"] == pytest.approx(waits["time"] + wait, abs=60.0)
+    assert next_one["next_crawl_at"] == pytest.approx(next_one["round_ends"] + wait, abs=60.0)
+    lease.release(time.time())
+    store.close()
+
+
 def test_why_of_an_unknown_page_is_a_sentence(simulated: Simulated, database: str) -> None:
     """A URL that is no page is said to be none, with exit code 1."""
     said = StringIO()
