@@ -42,7 +42,7 @@ def report(arguments: argparse.Namespace) -> dict[str, Any]:
         lists = [answer["pages"] for answer in answers if answer is not None]
         lists += [_stored(store, target, arguments.n, now) for store in stores if store not in running]
         # Each crawl has its own order, which is not only by what a page is worth now.
-        together = heapq.merge(*lists, key=lambda page: -page["crawl_value"])
+        together = heapq.merge(*lists, key=lambda page: (page.get("sent_at") is None, -page["crawl_value"]))
         pages = list(islice(together, arguments.n))
         found = {"collection": stores.name, "running": bool(running), "pages": pages}
         if running:
@@ -60,7 +60,7 @@ def say(report: dict[str, Any]) -> str:
     for number, page in enumerate(report["pages"], 1):
         crawled_at = page["crawled_at"]
         last = "never" if crawled_at is None or crawled_at == float("-inf") else say_past(crawled_at, report["time"])
-        worth = f"{page['crawl_value']:.3g}" if page["sent_at"] is None else "under way"
+        worth = f"{page['crawl_value']:.3g}" if page.get("sent_at") is None else "under way"
         rows.append([str(number), worth, last, page["url"]])
     note = "" if report["running"] else "\n\nNo crawl is running; these would go first if one started now."
     return "\n".join(say_table(rows)) + note
