@@ -135,6 +135,10 @@ class Frontier(Filing):
                 return True
         return False
 
+    def host_returns(self, now: float) -> bool:
+        """Whether a host has rested by now, and its pages are not among those that may go yet; O(1)."""
+        return self._resting.next_time() <= now
+
     def next_event(self, now: float) -> float:
         """Return the earliest time at which `pick` could give something, if it gives nothing now; inf: never. O(1).
 

@@ -297,6 +297,10 @@ class Planner:
         now = self.at(now)
         return self.frontier.bound(now) if self.has_frontier else -np.inf
 
+    def host_returns(self, now: float) -> bool:
+        """Whether `bound` may have risen at once, since a host has rested; see `Frontier.host_returns`."""
+        return self.has_frontier and self.frontier.host_returns(now)
+
     def best_value(self, now: float, host_free_at: Callable[[int, float], float]) -> float:
         """Return what the page is worth that `pick` would give now; see `Frontier.best_value`."""
         now = self.at(now)

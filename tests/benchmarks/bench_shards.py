@@ -136,7 +136,10 @@ def crawl(world: World, n_shards: int, n_processes: int, by_curves: bool) -> flo
         def value(shard: int, now: float = now) -> float:
             return planners[shard].best_value(now, host_free_at)
 
-        for shard in turns[process].order(of_shards, bound, value):
+        def has_risen(shard: int, now: float = now) -> bool:
+            return planners[shard].host_returns(now)
+
+        for shard in turns[process].order(of_shards, bound, value, has_risen):
             pick = planners[shard].pick(now, host_free_at)
             if pick is not None:
                 break

@@ -421,7 +421,10 @@ class SharedRefresher:
         def value(shard: int) -> float:
             return parts[shard].planner.best_value(now, host_free_at)
 
-        for shard in self._turns.order(shares, bound, value):
+        def has_risen(shard: int) -> bool:
+            return parts[shard].planner.host_returns(now)
+
+        for shard in self._turns.order(shares, bound, value, has_risen):
             if (begun := parts[shard].next_page(now, host_free_at)) is not None:
                 self._turns.took(shard, shares)
                 return begun

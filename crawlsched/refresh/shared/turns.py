@@ -46,7 +46,11 @@ class Turns:
         self._next = 0
 
     def order(
-        self, shares: Mapping[int, float], bound: Callable[[int], float], value: Callable[[int], float]
+        self,
+        shares: Mapping[int, float],
+        bound: Callable[[int], float],
+        value: Callable[[int], float],
+        has_risen: Callable[[int], bool] = lambda shard: False,
     ) -> Iterator[int]:
         """Give the shards in the order in which they are asked at this slot.
 
@@ -58,11 +62,15 @@ class Turns:
             ``bound(shard)`` gives what none of its pages that may go now is worth more than; -inf: none may go.
         value : callable
             ``value(shard)`` gives what the best of them is worth, which takes longer.
+        has_risen : callable, optional
+            ``has_risen(shard)`` says whether the bound may be much higher than at the last slot, as it is when a host
+            may be asked again. All shards are asked that, and only some others are looked at.
         """
         shards = sorted(shares)
         turn = self._next % max(len(shards), 1)
         self._next = turn + _LOOKED_AT
-        for shard in {*self._asked, *(shards[turn:] + shards[:turn])[:_LOOKED_AT]}.intersection(shards):
+        risen = filter(has_risen, shards)
+        for shard in {*self._asked, *risen, *(shards[turn:] + shards[:turn])[:_LOOKED_AT]}.intersection(shards):
             self._bounds[shard] = bound(shard)
         self._asked = []
         # The highest bound is replaced by the value until that is the highest: no other page can be worth more then.

@@ -27,6 +27,18 @@ def test_a_shard_of_which_no_page_may_go_is_not_asked() -> None:
         turns.took(2, shares)
 
 
+def test_a_shard_whose_host_may_be_asked_again_goes_at_once() -> None:
+    """Were it looked at in its turn alone, its best page would wait for slots that its host has to let pass anyway."""
+    turns, shares = Turns(), dict.fromkeys(range(64), 1.0)
+    worth = dict.fromkeys(range(64), 1.0)
+    for _ in range(5):
+        list(islice(turns.order(shares, worth.__getitem__, worth.__getitem__), 1))
+    for shard in (63, 0, 31):
+        worth[shard] = 100.0
+        assert next(turns.order(shares, worth.__getitem__, worth.__getitem__, {shard}.__contains__)) == shard
+        worth[shard] = 1.0
+
+
 def test_every_shard_is_looked_at_in_its_turn() -> None:
     """However many there are, a page that has become worth much goes soon."""
     turns, shares = Turns(), dict.fromkeys(range(100), 1.0)
