@@ -93,7 +93,7 @@ class WrongPages:
             return Suspicion.NONE
         known = self._host(host)
         known.n_visits += 1
-        if facts.fingerprint is None or _is_home(facts.url) or not _is_replaced(facts, content):
+        if facts.fingerprint is None or not _is_replaced(facts, content) or _is_home(facts.url):
             return Suspicion.NONE
         if content.likeness in known.wrong:
             known.wrong.move_to_end(content.likeness)

@@ -74,7 +74,7 @@ class PosteriorValues(CrawlValues):
         self._posterior = posterior
         self._grid = Grid(posterior.rates)
         # How often hints beside announcements reach a page, per second, is not known: hardly ever.
-        self._rate_around = posterior.rates.item(0)
+        self._rate_around, self._fastest = posterior.rates.item(0), posterior.rates.item(-1)
         self._signalled_share = 0.0  # of the pages looked at in the last calls, those with announcements
 
     # -- what is known of a page
@@ -143,7 +143,7 @@ class PosteriorValues(CrawlValues):
             return inf
         if self.evidence_around_one(page) > 0.0:
             return inf
-        at_most: float = pages.importance.item(page) * highest_gain(until - crawled_at)
+        at_most: float = pages.importance.item(page) * highest_gain(until - crawled_at, self._fastest)
         return at_most
 
     def deciding(self, pages: IndexArray) -> list[npt.NDArray[Any]]:

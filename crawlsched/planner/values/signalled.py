@@ -138,12 +138,13 @@ def shortfalls(
     return found
 
 
-def highest_gain(elapsed: float) -> float:
-    """Return what no crawl value of importance 1 exceeds if nothing was announced since the crawl, whatever the rates.
+def highest_gain(elapsed: float, fastest: float = inf) -> float:
+    """Return what no crawl value of importance 1 exceeds if nothing was announced since the crawl.
 
-    The value of a page with announcements to come is at most that of one without, of the same unsignalled change rate.
+    Whatever the rates, or whatever those up to the fastest: (1 - (1 + r τ) exp(-r τ)) / r is at most r τ²/2. The value
+    of a page with announcements to come is at most that of one without, of the same unsignalled change rate.
     """
-    return _STEEPEST * elapsed if elapsed > 0.0 else 0.0
+    return min(_STEEPEST, 0.5 * fastest * elapsed) * elapsed if elapsed > 0.0 else 0.0
 
 
 class SteadyValue(PageValue):
