@@ -12,15 +12,16 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
+from sqlalchemy import ARRAY, URL, BigInteger, Connection, Engine, Text, bindparam, create_engine, event, make_url
 from sqlalchemy.exc import ArgumentError, DataError, DBAPIError, IntegrityError, NoSuchModuleError
 from sqlalchemy.sql import ColumnElement, func
 from sqlalchemy.sql.expression import literal, select, text
+from sqlalchemy.types import TypeEngine
 
 from crawlsched.exceptions import DatabaseReplaced, StoreError
 from crawlsched.showing import without_secrets
 
-__all__ = ["Database", "among", "database_url", "is_row_error", "reason"]
+__all__ = ["Database", "among", "among_those", "database_url", "is_row_error", "listed", "reason"]
 
 #: Seconds for which a statement waits for another process's lock on an SQLite file.
 BUSY_TIMEOUT = 5.0
@@ -391,12 +392,28 @@ def _remedy(why: str) -> str:
 
 def among(column: ColumnElement[Any], values: Sequence[int] | np.ndarray, dialect: str) -> ColumnElement[bool]:
     """Make the condition that a column is one of many integers, with a single parameter however many they are."""
-    numbers = [int(value) for value in values]
-    if dialect == "sqlite":
-        return column.in_(select(text("value")).select_from(func.json_each(literal(json.dumps(numbers)))))
-    from sqlalchemy import ARRAY, BigInteger
+    return _is_in(column, literal(listed(values, dialect), _list_type(dialect)), dialect)
 
-    return column == func.any(literal(numbers, ARRAY(BigInteger)))
+
+def among_those(column: ColumnElement[Any], name: str, dialect: str) -> ColumnElement[bool]:
+    """Make the same condition for a statement that is kept: a parameter of that name takes what `listed` makes."""
+    return _is_in(column, bindparam(name, type_=_list_type(dialect)), dialect)
+
+
+def listed(values: Sequence[int] | np.ndarray, dialect: str) -> Any:
+    """Make integers into one parameter."""
+    numbers = [int(value) for value in values]
+    return json.dumps(numbers) if dialect == "sqlite" else numbers
+
+
+def _is_in(column: ColumnElement[Any], numbers: ColumnElement[Any], dialect: str) -> ColumnElement[bool]:
+    if dialect == "sqlite":
+        return column.in_(select(text("value")).select_from(func.json_each(numbers)))
+    return column == func.any(numbers)
+
+
+def _list_type(dialect: str) -> TypeEngine[Any]:
+    return Text() if dialect == "sqlite" else ARRAY(BigInteger)
 
 
 def is_row_error(error: BaseException) -> bool:
