@@ -18,6 +18,7 @@ import logging
 import time
 from collections import deque
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from math import inf, isfinite
 from pathlib import Path
@@ -483,6 +484,14 @@ class Refresher:
     def leads(self, page: int, token: int) -> bool:
         """Whether a response is of a start request that goes first, or of what it led to."""
         return self.starts.leads(page, token)
+
+    def together(self, now: float) -> AbstractContextManager[None]:
+        """Take in what is new of all that is taken over inside at once; see `Admission.together`."""
+        return self._admission.together(now)
+
+    def add_together(self, now: float) -> None:
+        """Take in what waits for the end of `together`."""
+        self._admission.add_together(now)
 
     def take_over(self, kind: str, data: Mapping[str, Any], now: float) -> None:
         """Take in what another process has found for this shard."""

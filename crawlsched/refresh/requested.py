@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from enum import StrEnum
 from typing import Any, NamedTuple
 
@@ -183,11 +184,14 @@ class Admission:
         self._elsewhere = elsewhere
         self.weighing = Weighing(collection, settings, count)
         self._said_too_many = False
+        # By fingerprint of the URL, what is taken in together at the end; None: each page by itself.
+        self._together: dict[bytes, tuple[FoundPage, int]] | None = None
 
     # -- a request is made
 
     def requested(self, asked: Asked, now: float) -> tuple[Admitted, int]:
         """The spider asks for a page; return what became of that, and the page (-1: there is none)."""
+        self._add_before(asked.request_fingerprint, now)
         digest = RequestDigest.of(asked.template.data if asked.template else None)
         variant, page = self._place(asked, digest)
         if page < 0:
@@ -255,11 +259,37 @@ class Admission:
             variant,
             asked.importance is not None,
         )
-        (page,) = self.add([found], now)
-        self._collection.mark(page, AWAITED | (START | BY_START if asked.is_start else 0), now)
         if variant is not None:
             self._count("crawlsched/variants")
+        marks = AWAITED | (START | BY_START if asked.is_start else 0)
+        if self._together is not None:
+            self._together[asked.request_fingerprint] = found, marks
+            return Admitted.NEW, -1
+        (page,) = self.add([found], now)
+        self._collection.mark(page, marks, now)
         return Admitted.NEW, page
+
+    @contextmanager
+    def together(self, now: float) -> Iterator[None]:
+        """Take in what is new at the end, in one go: of many pages that costs a fraction. Their numbers are -1 here."""
+        self._together = {}
+        try:
+            yield
+            self.add_together(now)
+        finally:
+            self._together = None
+
+    def _add_before(self, request_fingerprint: bytes, now: float) -> None:
+        """Take in what waits, if something of the same URL is among it."""
+        if self._together and request_fingerprint in self._together:
+            self.add_together(now)
+
+    def add_together(self, now: float) -> None:
+        """Take in what waits for the end of `together`."""
+        if self._together:
+            several, self._together = list(self._together.values()), {}
+            for page, (_, marks) in zip(self.add([found for found, _ in several], now), several, strict=True):
+                self._collection.mark(page, marks, now)
 
     def _say_too_many(self, url: str) -> None:
         self._count("crawlsched/variants/too_many")
@@ -358,6 +388,7 @@ class Admission:
 
     def found(self, found: FoundPage, now: float) -> None:
         """Take in a page that another process's site has named, unless it is known or was told to be forgotten."""
+        self._add_before(found.request_fingerprint, now)
         if self._collection.variants.pages(found.request_fingerprint):
             return
         if not self._collection.store.tombstones.cover([found.url])[0]:

@@ -207,7 +207,7 @@ class ShardLease(Lease):
 
     def __init__(self, database: Database, key: Key, member: str, epoch: int, notes: dict[str, Any]) -> None:
         super().__init__(database, key, f"{member}:{epoch}", notes)
-        self.member, self.epoch = member, epoch
+        self.shard, self.member, self.epoch = key[0], member, epoch
 
     def is_own(self, connection: Connection) -> bool:
         """Say whether nobody has claimed the shard since, and keep it so until the end of the transaction."""

@@ -6,6 +6,7 @@ for as long as one call of a function in the server takes.
 
 from __future__ import annotations
 
+import threading
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -18,6 +19,7 @@ from crawlsched.sharing import LEASE, Answer, Renewal, is_number_of_shards
 from crawlsched.store import models
 from crawlsched.store.batch import Outgoing
 from crawlsched.store.database import Database, among
+from crawlsched.store.group_commit import GroupCommit
 from crawlsched.store.lease import NOT_LONG_IDLE, ShardLease, me
 from crawlsched.store.rows import json_like, to_json
 from crawlsched.store.saving import outgoing_group, write
@@ -153,6 +155,8 @@ class SharedCollection:
         self.name = name
         self.number = number
         self.n_shards = n_shards
+        self._group_commit = GroupCommit(database, number)
+        self._in_turn = threading.Lock()
 
     @classmethod
     def open(cls, database: Database, name: str, n_shards: int | None = None, rate: float = 1.0) -> SharedCollection:
@@ -208,7 +212,9 @@ class SharedCollection:
 
     def store(self, shard: int) -> Store:
         """Return the store of a shard, on the connections that all shards of this process have in common."""
-        return Store(self.database, self.name, (shard, self.number))
+        store = Store(self.database, self.name, (shard, self.number))
+        store.group_commit, store.in_turn = self._group_commit, self._in_turn
+        return store
 
     def look(self) -> Seen:
         """Read who is there and what each shard wants, without a lock: it is advice, and the sum is kept by `renew`."""

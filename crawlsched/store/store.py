@@ -4,6 +4,7 @@ import threading
 import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeVar
 
@@ -30,6 +31,7 @@ from crawlsched.store import (
 from crawlsched.store.batch import Batch, Host, KeptText, ObservationRow, PageFacts, Source
 from crawlsched.store.commands import Command
 from crawlsched.store.database import Database, database_url, is_row_error
+from crawlsched.store.group_commit import GroupCommit
 from crawlsched.store.lease import STALE_AFTER, Lease, LeaseRow, ShardLease, lease_row
 from crawlsched.store.loading import page_blocks
 from crawlsched.store.rows import json_like, to_json
@@ -75,6 +77,11 @@ class Store:
         self.name = name
         self.key = key
         self.lease: Lease | None = None
+        #: Writes the batches of all shards of the process together.
+        self.group_commit: GroupCommit | None = None
+        #: In which `facts` are read: shards of one process ask at the same moments, and should not need a connection
+        #: each.
+        self.in_turn: AbstractContextManager[object] = nullcontext()
         self._forgotten: set[int] = set()
         # Request templates that were written while unused ones are looked for; None: nobody looks.
         self._templates_saved: set[bytes] | None = None
@@ -251,7 +258,8 @@ class Store:
 
         `WriteBehind.facts` gives the same with what is not written yet.
         """
-        return self._read(reading.facts, pages)
+        with self.in_turn:
+            return self._read(reading.facts, pages)
 
     def noise_mask(self, template: str) -> dict[str, Any] | None:
         """Give the noise mask of a template as data; None if there is none. Written by `Batch.masks`."""
@@ -373,6 +381,12 @@ class Store:
     def _save(self, batch: Batch) -> Saved:
         saved = Saved()
         groups = saving.groups(batch, self.key, self.database.engine.dialect, saved)
+        if (
+            self.group_commit is not None
+            and isinstance(self.lease, ShardLease)
+            and self.group_commit.write(self.lease, groups)
+        ):
+            return saved
         try:
             self._write_pages(lambda connection: saving.write(connection, groups))
         except Exception as error:

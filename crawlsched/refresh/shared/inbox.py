@@ -26,7 +26,7 @@ SIGNAL = "signal"
 _INTERVAL = 0.5
 # A shard that has half of these under way is read again when they are written: who cannot keep up is not buried.
 _AT_ONCE = 1_000
-_IN_ONE_STEP = 8
+_IN_ONE_STEP = 32
 # So many of the rows that are deleted are remembered of each shard: a sender that has lost the answer writes its batch
 # again, and with it rows that were taken in meanwhile.
 _REMEMBERED = 1_000
@@ -178,27 +178,34 @@ class Inbox:
 
     def _take_in(self, part: Refresher, under_way: dict[Name, int], rows: list[Received]) -> Iterator[None]:
         unsaved = part.collection.unsaved
-        for position, row in enumerate(rows, 1):
-            name, now = (row.sender, row.number), self._clock()
-            try:
-                self._take(part, row, now)
-            except Exception as error:
-                if isinstance(error, StoreError) and not isinstance(error, DamagedRow):
-                    del under_way[name]  # the database is away, and the row is read again
-                    self._guard.failed("taking in what was handed over", error)
-                    continue
-                self._count("crawlsched/failures")
-                logger.error("What was handed over (%s) is damaged and left out: %s", row.kind, in_words(error))
-            else:
-                self._guard.worked("taking in what was handed over")
-            # With what has come of it, in one transaction.
-            unsaved.received(*name, now)
-            under_way[name] = unsaved.number
-            if position % _IN_ONE_STEP == 0:
-                yield
+        for start in range(0, len(rows), _IN_ONE_STEP):
+            now, some = self._clock(), rows[start : start + _IN_ONE_STEP]
+            with part.together(now):
+                done = [(row.sender, row.number) for row in some if self._is_done(part, row, now)]
+            for name in done:
+                unsaved.received(*name, now)  # with what has come of it, in one transaction
+            under_way.update(dict.fromkeys(done, unsaved.number))
+            for name in {(row.sender, row.number) for row in some}.difference(done):
+                del under_way[name]
+            yield
+
+    def _is_done(self, part: Refresher, row: Received, now: float) -> bool:
+        """Take a row in, or leave it out if it is damaged; False: the database is away, and the row is read again."""
+        try:
+            self._take(part, row, now)
+        except Exception as error:
+            if isinstance(error, StoreError) and not isinstance(error, DamagedRow):
+                self._guard.failed("taking in what was handed over", error)
+                return False
+            self._count("crawlsched/failures")
+            logger.error("What was handed over (%s) is damaged and left out: %s", row.kind, in_words(error))
+        else:
+            self._guard.worked("taking in what was handed over")
+        return True
 
     def _take(self, part: Refresher, row: Received, now: float) -> None:
         if row.kind == SIGNAL:
+            part.add_together(now)  # the page may have come right before it
             pages, _ = known_pages(part, row.data["urls"])
             announce(part, pages, str(row.data["source"]), now)
         else:

@@ -51,6 +51,23 @@ def test_a_row_that_cannot_be_taken_in_keeps_nothing_from_those_behind_it(shared
     assert "What was handed over (what is this) is damaged and left out" in caplog.text
 
 
+def test_what_is_taken_in_together_is_what_each_row_would_have_made(shared) -> None:
+    """A URL that comes twice is one page, one with other data another, and what a signal announces came before it."""
+    url, other = f"http://{HOSTS[1]}/twice", f"http://{HOSTS[1]}/announced"
+    form = {**asked(url, method="POST").to_dict(), "first": 1}  # another was the first of its call
+    with process(shared) as refresher:
+        rows = [row(url, 1), row(url, 2), row(url, 3, data=form), row(other, 4)]
+        rows += [row(other, 5, "signal", {"urls": [other], "source": "desk"})]
+        rows += [row(f"http://{HOSTS[1]}/{number}", 10 + number) for number in range(100)]
+        shared.hand_over(rows)
+        look_until(refresher, lambda: not inbox(shared))
+        assert refresher.stats["crawlsched/pages/found"] == 103
+        assert refresher.stats["crawlsched/known"] == 1
+        assert refresher.stats["crawlsched/change_signals/taken"] == 1
+    found = [url for _, url in pages(shared)]
+    assert (len(found), found.count(url), found.count(other)) == (103, 2, 1)
+
+
 def test_a_row_is_taken_in_once_while_its_batch_is_on_its_way(shared) -> None:
     """It is read again until it is deleted; a database that does not take the batch makes no second signal of it."""
     url = f"http://{HOSTS[2]}/page"
