@@ -54,7 +54,7 @@ def test_a_row_that_cannot_be_taken_in_keeps_nothing_from_those_behind_it(shared
 def test_what_is_taken_in_together_is_what_each_row_would_have_made(shared) -> None:
     """A URL that comes twice is one page, one with other data another, and what a signal announces came before it."""
     url, other = f"http://{HOSTS[1]}/twice", f"http://{HOSTS[1]}/announced"
-    form = {**asked(url, method="POST").to_dict(), "first": 1}  # another was the first of its call
+    form = {**asked(url, callback="other").to_dict(), "first": 1}  # another was the first of its call
     with process(shared) as refresher:
         rows = [row(url, 1), row(url, 2), row(url, 3, data=form), row(other, 4)]
         rows += [row(other, 5, "signal", {"urls": [other], "source": "desk"})]
