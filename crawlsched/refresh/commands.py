@@ -151,7 +151,8 @@ def _import(refresher: Refresher, arguments: dict[str, Any], command: int) -> No
 def _next(refresher: Refresher, arguments: dict[str, Any], now: float) -> dict[str, Any]:
     """Name the pages whose visits end next: those that have been asked for already, then those that will be."""
     planner, collection, n = refresher.planner, refresher.collection, int(arguments["n"])
-    under_way = {visit.page: visit.opened_at for visit in refresher.visits if visit.page >= 0}
+    visits = (visit for visit in refresher.visits if visit.page >= 0 and collection.knows(visit.page))
+    under_way = {visit.page: visit.opened_at for visit in visits}
     pages = np.array([*under_way, *forecast(planner, now, n, _pauses(refresher, now))][:n], np.intp)
     columns = planner.frontier.values.many(pages).at(now), planner.pages.crawled_at[pages]
     named = [
