@@ -75,7 +75,11 @@ def _of_page(store: "Store", target: Target, page: int, arguments: argparse.Name
 
     facts = _facts(store, page, arguments.url)
     planner = planner_of_page(store, target, page, now)
-    explanation = explain(planner, 0, now).to_dict()
+    threshold, first_crawls = planner.threshold, _status(store).get("first_crawls", False)
+    if planner.plan is not None:
+        # Soon after a first crawl pages of little value go, and not for long; in it, pages without a copy only.
+        planner.threshold = planner.plan.threshold if first_crawls else max(threshold, planner.plan.threshold)
+    explanation = {**explain(planner, 0, now).to_dict(), "threshold": threshold}
     settings = settings_of(store, target)
     patience, bandwidth = _patience(store, settings), _status(store).get("bandwidth")
     round_ends = goes_at = now - explanation["elapsed"] + patience
@@ -88,9 +92,10 @@ def _of_page(store: "Store", target: Target, page: int, arguments: argparse.Name
         explanation["binds"] = "host"
     next_at = _next_crawl_at(explanation, min(explanation["deadline"], goes_at), rest_until, now)
     n_before = 0
-    if explanation["binds"] == "value" and next_at <= now:  # others may wait, too: all pages of a first crawl do
+    # Others may wait, too: all pages of a first crawl do, and pages that have a copy wait for them.
+    if explanation["binds"] == "value" and (next_at <= now or first_crawls):
         n_before = before(store, target, explanation["crawl_value"], now)
-        next_at = now + n_before / bandwidth if bandwidth else now
+        next_at = max(next_at, now + n_before / bandwidth) if bandwidth else next_at
     return {
         "url": facts.url,
         "variant": facts.variant,

@@ -254,6 +254,11 @@ class Planner:
         """Whether the page that was worth most at the last pick had never been crawled; O(1)."""
         return self._threshold.first_crawls > 0
 
+    @property
+    def crawls_for_the_first_time(self) -> bool:
+        """Whether nothing goes but first crawls, so that the threshold is theirs; O(1)."""
+        return self._threshold.is_of_first_crawls
+
     def work(self, now: float) -> bool:
         """Do one slice of what is to be done between picks; return whether there is more. About a millisecond.
 

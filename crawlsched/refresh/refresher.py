@@ -830,6 +830,7 @@ class Refresher:
         return {
             "bandwidth": self.planner.bandwidth,
             "threshold": self.planner.threshold,
+            "first_crawls": self.planner.crawls_for_the_first_time,
             "dispatched": self.visits.dispatched,
             "resolved": {str(outcome): n for outcome, n in self.visits.counts.items()},
             "open": len(self.visits),

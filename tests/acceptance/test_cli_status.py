@@ -314,6 +314,30 @@ def test_why_counts_those_that_have_waited_for_too_many_rounds_too(tmp_path: Pat
     store.close()
 
 
+def test_while_only_first_crawls_go_a_page_with_a_copy_waits_for_their_end(tmp_path: Path) -> None:
+    """And not for the end of its rounds, since nothing that has a copy is worth a first crawl."""
+    url = f"sqlite:///{tmp_path / 'crawl.db'}"
+    store = Store.open(url, "news")
+    simulated = crawl(store, time.time())
+    lease = store.take_lease("news", time.time())
+    usual = {"bandwidth": simulated.planner.bandwidth, "pages": 120, "planner": {"max_crawl_rounds": 400.0}}
+    page = int(np.argmax(simulated.planner.pages.crawled_at[:120]))
+    lease.heartbeat(time.time(), {**usual, "threshold": 1e9})
+    never = report("why", simulated.url(page), "--database", url)
+    lease.heartbeat(time.time(), {**usual, "threshold": 1e9, "first_crawls": True})
+    why = report("why", simulated.url(page), "--database", url)
+    lease.heartbeat(time.time(), usual)
+    after = report("why", simulated.url(page), "--database", url)
+    lease.release(time.time())
+    store.close()
+    assert why["threshold"] == 1e9
+    assert why["n_before"] == pytest.approx(119, abs=3)
+    assert never["next_crawl_at"] > why["next_crawl_at"] + 86_400.0
+    assert why["next_crawl_at"] == pytest.approx(
+        max(after["next_crawl_at"], why["time"] + 119 / usual["bandwidth"]), abs=60.0
+    )
+
+
 def test_why_of_an_unknown_page_is_a_sentence(simulated: Simulated, database: str) -> None:
     """A URL that is no page is said to be none, with exit code 1."""
     said = StringIO()
