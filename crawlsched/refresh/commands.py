@@ -151,8 +151,9 @@ def _import(refresher: Refresher, arguments: dict[str, Any], command: int) -> No
 def _next(refresher: Refresher, arguments: dict[str, Any], now: float) -> dict[str, Any]:
     """Name the pages whose visits end next: those that have been asked for already, then those that will be."""
     planner, collection, n = refresher.planner, refresher.collection, int(arguments["n"])
-    visits = (visit for visit in refresher.visits if visit.page >= 0 and collection.knows(visit.page))
-    under_way = {visit.page: visit.opened_at for visit in visits}
+    asked = [(visit.page, visit.opened_at) for visit in refresher.visits if visit.page >= 0]
+    asked += [(probe.page, probe.asked_at) for probe in refresher.probes]  # such a page is fetched once more
+    under_way = {page: at for page, at in asked if collection.knows(page)}
     pages = np.array([*under_way, *forecast(planner, now, n, _pauses(refresher, now))][:n], np.intp)
     columns = planner.frontier.values.many(pages).at(now), planner.pages.crawled_at[pages]
     named = [

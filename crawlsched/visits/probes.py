@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from random import Random
 
@@ -93,6 +93,10 @@ class Probes:
         self._not_again: set[int] = set()
         self.n_visits = 0
         self.n_asked = 0
+
+    def __iter__(self) -> Iterator[Probe]:
+        """Those that wait, longest asked for first."""
+        return iter(tuple(self._waiting))
 
     def __len__(self) -> int:
         """How many wait."""
