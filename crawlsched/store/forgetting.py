@@ -9,6 +9,7 @@ from sqlalchemy import Connection, Select, delete, func, select, update
 
 from crawlsched.store import changes, models
 from crawlsched.store.database import Database, among
+from crawlsched.store.partitions import is_deleted
 from crawlsched.store.rows import digest, to_json, url_digest
 from crawlsched.store.statements import insert
 from crawlsched.store.tombstones import KINDS, pattern
@@ -160,7 +161,10 @@ def prune(connection: Connection, key: Key, before: float, limit: int) -> int:
         (models.commands, models.commands.c.done_at),
     ):
         own = (table.c.shard == key[0], table.c.collection == key[1])
-        oldest = select(table.c.id).where(*own, time < before).order_by(time).limit(limit)
+        is_old = time < before
+        if table is models.observations and connection.dialect.name == "postgresql":
+            is_old = is_deleted(before)
+        oldest = select(table.c.id).where(*own, is_old).order_by(time).limit(limit)
         result = connection.execute(delete(table).where(*own, table.c.id.in_(oldest)))
         deleted = max(deleted, result.rowcount)
     return max(deleted, changes.prune(connection, key, before, limit))

@@ -122,6 +122,7 @@ collections = Table(
     # The largest numbers of `changes` that were ever given out, as far as rows were deleted, and deleted by age.
     Column("changes_given", BigInteger),
     Column("changes_pruned", BigInteger),
+    Column("observations_pruned", Float(53)),  # none before this time is wanted; NULL: all are
     PrimaryKeyConstraint("shard", "collection"),
     UniqueConstraint("shard", "name"),
 )
@@ -275,6 +276,8 @@ observations = Table(
     Index(None, "shard", "collection", "time"),
     Index(None, "page", "shard", "collection", "time"),  # with the time, or "the newest of a page" reads them all
     sqlite_with_rowid=False,
+    # In PostgreSQL each day is a table, and the key contains the time: `crawlsched.store.partitions`.
+    info={"partitioned_by": "time"},
 )
 
 # The change rates that the numbers of `pages.log_likelihood` belong to, by `pages.grid`.

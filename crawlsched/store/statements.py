@@ -47,6 +47,8 @@ def insert(table: Table, columns: tuple[str, ...], dialect: Dialect) -> Statemen
     """Insert rows and leave those whose primary key is there already."""
     statement = _insert(table, dialect)
     keys = [column.name for column in table.primary_key]
+    if dialect.name == "postgresql" and "partitioned_by" in table.info:
+        keys.append(table.info["partitioned_by"])
     compiled = statement.on_conflict_do_nothing(index_elements=keys).compile(dialect=dialect, column_keys=list(columns))
     return _inserting(compiled, dialect)
 

@@ -23,6 +23,7 @@ from crawlsched.store import (
     forgetting,
     models,
     neighbours,
+    partitions,
     reading,
     samples,
     saving,
@@ -412,7 +413,9 @@ class Store:
         return self._write(add)
 
     def save_plan(self, data: dict[str, Any], now: float, keep: int = 5) -> int:
-        """Keep a plan (JSON) and the newest few before it; gives its id."""
+        """Keep a plan (JSON) and the newest few before it; gives its id. The next days' observations get tables."""
+        if not self.database.is_sqlite:
+            partitions.make_ahead(self.database, now)
         table = models.plans
         values = {"shard": self.key[0], "collection": self.key[1], "made_at": now, "data": to_json(data)}
         number = commands.insert_numbered(self.database, self.key, table.c.id, values)
@@ -540,6 +543,8 @@ class Store:
 
     def prune(self, before: float, limit: int = 10_000) -> int:
         """Delete at most `limit` observations and done commands older than a time; repeat while it gives `limit`."""
+        if not self.database.is_sqlite:
+            partitions.drop(self.database, self.key, before)
         return self._write_slice(lambda connection: forgetting.prune(connection, self.key, before, limit))
 
     def prune_templates(self, limit: int = 10_000) -> int:

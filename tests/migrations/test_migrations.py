@@ -58,6 +58,12 @@ def test_the_head_is_what_the_models_say(database_url):
     engine = engine_of(database_url)
     metadata.create_all(engine)
     engine.dispose()
+    if database_url.startswith("postgresql"):  # days are tables there, and the key contains the time
+        for found in (made_new, from_migrations):
+            del found["observations_before"], found["observations_default"]
+            columns, key, *others = found["observations"]
+            assert key == ["shard", "collection", "id", "time"]
+            found["observations"] = (columns, key[:3], *others)
     assert described(database_url) == made_new == from_migrations
 
 
