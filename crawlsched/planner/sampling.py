@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from crawlsched.columns.array_types import FloatArray, IndexArray
 from crawlsched.columns.number_column import NumberColumn
+from crawlsched.pages import FREE
 from crawlsched.planner.knowledge import Knowledge
 from crawlsched.planner.plans.snapshot import Snapshot
 
@@ -17,6 +18,8 @@ __all__ = ["snapshot_in_parts"]
 
 # Pages whose likelihoods a snapshot copies at most.
 _SAMPLE = 100_000
+# Of pages that were never visited only the hosts are looked at.
+_FEW = 10_000
 # Rows of a column that are looked at in one part of a snapshot: half a millisecond, and 2 MB.
 _LOOKED_AT = 2**19
 _GOLDEN = 0.6180339887498949
@@ -44,6 +47,7 @@ def snapshot_in_parts(
     """
     columns, n = known.pages, known.pages.n
     n_visited, sample = yield from _evenly(columns.n_crawls, n, lambda n_crawls: n_crawls != 0, _SAMPLE)
+    n_new, new = yield from _evenly(columns.n_crawls, n, lambda n_crawls: n_crawls == 0, _FEW)
     _, sources = yield from _evenly(columns.source, n, lambda source: source >= 0, _SAMPLE)
     likelihood = known.posterior.codes(n)[sample]
     yield
@@ -56,6 +60,10 @@ def snapshot_in_parts(
     n_total = np.concatenate([columns.n_signals_total[sources], further.n_signals_total[others]])
     yield
     contest = known.neighbours.contest
+    limits = None if host_limits is None else host_limits()
+    held = np.zeros(1, np.bool_)
+    if limits is not None and new.size:
+        held = np.isfinite(limits[columns.host[new]]) & (columns.state[new] != FREE)
     time = known.now if np.isfinite(known.now) else 0.0
     return Snapshot(
         rates=known.posterior.rates,
@@ -66,7 +74,7 @@ def snapshot_in_parts(
         log_likelihood=likelihood,
         hosts=hosts,
         importance=importance,
-        host_limits=np.full(hosts.size, np.inf) if host_limits is None else host_limits()[hosts],
+        host_limits=np.full(hosts.size, np.inf) if limits is None else limits[hosts],
         sources=source,
         signalled_hosts=columns.host[covered],
         signalled_parts=columns.part[covered],
@@ -74,6 +82,7 @@ def snapshot_in_parts(
         signalled_for=np.maximum(known.now - since, 0.0),
         neighbour_losses=contest.losses.copy() if contest.n_visits else None,
         objective=known.objective,
+        n_held=round(n_new * float(np.mean(held))),
     )
 
 

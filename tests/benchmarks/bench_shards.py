@@ -66,7 +66,7 @@ class World:
 
 
 def _curve(made: Plan | None, n_pages: int) -> np.ndarray | None:
-    packed = None if made is None else grown_curve(made.demand, made.n_pages, n_pages)
+    packed = None if made is None else grown_curve(made.demand, made.n_pages, n_pages - made.n_held)
     return None if packed is None else read_curve(packed)
 
 
@@ -128,7 +128,6 @@ def crawl(world: World, n_shards: int, n_processes: int, by_curves: bool) -> flo
                     planners[shard].set_bandwidth(max(share, 1e-9), now)
         owed += [sum(shares[shard] for shard in some) / world.bandwidth for some in of_process]
         process = int(owed.argmax())
-        of_shards = {shard: shares[shard] for shard in of_process[process]}
 
         def bound(shard: int, now: float = now) -> float:
             return planners[shard].bound(now)
@@ -139,13 +138,13 @@ def crawl(world: World, n_shards: int, n_processes: int, by_curves: bool) -> flo
         def has_risen(shard: int, now: float = now) -> bool:
             return planners[shard].host_returns(now)
 
-        for shard in turns[process].order(of_shards, bound, value, has_risen):
+        for shard in turns[process].order(of_process[process], bound, value, has_risen):
             pick = planners[shard].pick(now, host_free_at)
             if pick is not None:
                 break
         else:
             continue
-        turns[process].took(shard, of_shards)
+        turns[process].took(shard)
         owed[process] -= 1.0
         page = members[shard][pick.page]
         free[world.host[page]] = now + world.delay[world.host[page]]

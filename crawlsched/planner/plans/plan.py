@@ -72,6 +72,8 @@ class Plan:
         The planner's, in whose units thresholds are.
     announcements : tuple of float
         As `Extract.announcements`.
+    n_held : int
+        Pages that were not visited yet, and whose hosts' limits are what keeps them from that.
     """
 
     time: float
@@ -90,6 +92,7 @@ class Plan:
     losses_elsewhere: FloatArray | None = None
     objective: str = "freshness"
     announcements: tuple[float, float] = (0.0, 0.0)
+    n_held: int = 0
 
     def parameters(self, rates: FloatArray, discovery_horizon: float) -> Parameters:
         """Return the plan as crawl values need it.
@@ -159,6 +162,7 @@ class Plan:
             "losses_elsewhere": None,
             "objective": "freshness",
             "announcements": (0.0, 0.0),
+            "n_held": 0,
         }
         data = {**later, **data}
         missing = [field.name for field in fields(cls) if field.name not in data]
@@ -247,6 +251,7 @@ def plan(
         losses_elsewhere=_losses_of(others),
         objective=snapshot.objective,
         announcements=learned.announcements,
+        n_held=snapshot.n_held,
     )
 
 

@@ -26,6 +26,8 @@ class Snapshot:
         POSIX seconds.
     n_pages : int
         How many pages have been visited.
+    n_held : int
+        How many have not, of hosts that let themselves be asked only so often.
     pages : ndarray of int, shape (n,)
         Visited pages, all or an even sample, ascending.
     log_likelihood : ndarray of uint8, shape (n, K)
@@ -61,3 +63,4 @@ class Snapshot:
     signalled_for: FloatArray
     neighbour_losses: FloatArray | None = None
     objective: str = "freshness"
+    n_held: int = 0

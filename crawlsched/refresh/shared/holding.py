@@ -188,7 +188,8 @@ class Holding:
     def _publish(self, shard: int, now: float) -> None:
         part = self._parts[shard]
         plan, n_pages = part.planner.plan, len(part.collection.index)
-        curve = None if plan is None else grown_curve(plan.demand, plan.n_pages, n_pages)
+        # New pages of a host that may be asked only so often make no demand beyond what it allows.
+        curve = None if plan is None else grown_curve(plan.demand, plan.n_pages, n_pages - plan.n_held)
         token = self._shared.lease(shard, self._membership.token, self._epochs[shard]).token
         self._published[shard] = (now, n_pages, plan)
         self._membership.publish(Published(shard, token, n_pages, curve))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from heapq import heapify, heappop, heapreplace
 from math import inf
 
@@ -11,43 +11,38 @@ __all__ = ["RoundRobin", "Turns"]
 
 # At each slot so many shards are asked what their best page is worth, some microseconds each.
 _LOOKED_AT = 16
-# A shard that has left so many of its turns to others goes first, whatever its pages are worth.
-_MOST_OWED = 64.0
 
 
 class Turns:
     """The shard whose best page is worth most goes first, as one process for all of them would let that page go.
 
-    By shares alone a shard would send what is worth little while its best host may not be asked, and would not have its
-    turn when that host may be asked again. What it leaves to others comes back to it later.
+    What their shares of the rate are is no matter here: that divides it between processes.
 
     Examples
     --------
-    >>> turns, shares, worth = Turns(), {1: 2.0, 2: 1.0}, {1: 5.0, 2: 7.0}.__getitem__
-    >>> next(turns.order(shares, worth, worth))
+    >>> turns, worth = Turns(), {1: 5.0, 2: 7.0, 3: 5.0}
+    >>> next(turns.order(worth, worth.__getitem__, worth.__getitem__))
     2
 
-    In the long run each has its share:
+    Of shards whose pages are worth the same, as in a first crawl, the one goes that went longest ago:
 
-    >>> given = []
-    >>> for _ in range(600):
-    ...     shard = next(turns.order(shares, worth, worth))
-    ...     turns.took(shard, shares)
-    ...     given.append(shard)
-    >>> given[:90].count(1), given[-300:].count(1)
-    (0, 200)
+    >>> turns.took(1)
+    >>> list(turns.order(worth, worth.__getitem__, worth.__getitem__))
+    [2, 3, 1]
     """
 
     def __init__(self) -> None:
-        self._owed: dict[int, float] = {}
         self._bounds: dict[int, float] = {}
+        # By shard, which turn of all was its last.
+        self._went: dict[int, int] = {}
+        self._n_turns = 0
         # Those asked at the last slot, and who is looked at next.
         self._asked: list[int] = []
         self._next = 0
 
     def order(
         self,
-        shares: Mapping[int, float],
+        shards: Iterable[int],
         bound: Callable[[int], float],
         value: Callable[[int], float],
         has_risen: Callable[[int], bool] = lambda shard: False,
@@ -56,8 +51,8 @@ class Turns:
 
         Parameters
         ----------
-        shares : mapping of int to float
-            By shard, what it gets of the rate.
+        shards : iterable of int
+            Those that may go.
         bound : callable
             ``bound(shard)`` gives what none of its pages that may go now is worth more than; -inf: none may go.
         value : callable
@@ -66,7 +61,7 @@ class Turns:
             ``has_risen(shard)`` says whether the bound may be much higher than at the last slot, as it is when a host
             may be asked again. All shards are asked that, and only some others are looked at.
         """
-        shards = sorted(shares)
+        shards = sorted(shards)
         turn = self._next % max(len(shards), 1)
         self._next = turn + _LOOKED_AT
         risen = filter(has_risen, shards)
@@ -75,10 +70,10 @@ class Turns:
         self._asked = []
         # The highest bound is replaced by the value until that is the highest: no other page can be worth more then.
         known = [shard for shard in shards if shard in self._bounds]
-        waiting = [(self._owed.get(s, 0.0) < _MOST_OWED, -self._bounds[s], False, s) for s in known]
+        waiting = [(-self._bounds[s], False, self._went.get(s, 0), s) for s in known]
         heapify(waiting)
         while waiting:
-            is_owed_less, negative, is_value, shard = waiting[0]
+            negative, is_value, went, shard = waiting[0]
             if is_value:
                 heappop(waiting)
                 if negative < inf:
@@ -86,18 +81,16 @@ class Turns:
                 continue
             self._asked.append(shard)
             self._bounds[shard] = value(shard)
-            heapreplace(waiting, (is_owed_less, -self._bounds[shard], True, shard))
+            heapreplace(waiting, (-self._bounds[shard], True, went, shard))
 
-    def took(self, shard: int, shares: Mapping[int, float]) -> None:
+    def took(self, shard: int) -> None:
         """A shard has used the slot."""
-        total = max(sum(shares.values()), 1e-9)
-        for each, share in shares.items():
-            owed = self._owed.get(each, 0.0) + share / total - (each == shard)
-            self._owed[each] = min(max(owed, -_MOST_OWED), _MOST_OWED + 1.0)
+        self._n_turns += 1
+        self._went[shard] = self._n_turns
 
     def leave(self, shard: int) -> None:
         """A shard is gone."""
-        self._owed.pop(shard, None)
+        self._went.pop(shard, None)
         self._bounds.pop(shard, None)
 
 

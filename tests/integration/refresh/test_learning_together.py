@@ -7,7 +7,7 @@ import pytest
 from sqlalchemy import update
 
 from crawlsched.jobs.crawl_jobs import make_plan
-from crawlsched.planner import Planner
+from crawlsched.planner import Plan, Planner
 from crawlsched.planner.evidence.contest import Contest
 from crawlsched.planner.plans.plan import extract, plan
 from crawlsched.sharing import MOST_ROWS, Extract
@@ -171,3 +171,18 @@ def test_a_shard_that_has_moved_hands_on_what_it_knew(shared) -> None:
     make_plan(store, snapshots[1], NOTHING, ["a", "b"], 1.0, NOW + 300.0, before)
     (told,) = shared.store(1).extracts(planner.grid, 32)
     assert told.neighbour_losses == pytest.approx(losses, rel=1e-6)
+
+
+def test_new_pages_of_a_host_that_may_be_asked_only_so_often_are_no_demand() -> None:
+    """A shard would be given a share for them that it cannot use: the limit is in its curve already."""
+    planner = Planner(bandwidth=1.0)
+    planner.add([0] * 30 + [1] * 50, NOW)
+    for page in (0, 1, 2, 70, 71):
+        planner.crawled(page, NOW + 1.0, None)
+    limits = np.array([np.inf, 0.01])
+    snapshot = planner.snapshot(lambda: limits)
+    assert (snapshot.n_pages, snapshot.n_held) == (5, 48)
+    made = plan(snapshot, 1.0)
+    assert made.n_held == 48
+    assert Plan.from_dict(made.to_dict()).n_held == 48
+    assert planner.snapshot().n_held == 0
