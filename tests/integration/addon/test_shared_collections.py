@@ -153,7 +153,7 @@ class Ring:
 
     @staticmethod
     def n_owned(status: dict[str, Any]) -> int:
-        return sum(member["shards"] for member in status["shared"]["members"])
+        return sum(member.get("shards", 0) for member in status["shared"]["members"])
 
     def is_told_what_waits(self) -> None:
         """Commands leave word for who crawls the shards next."""
