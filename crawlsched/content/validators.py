@@ -113,6 +113,8 @@ class ValidatorTrials:
 
     def to_send(self, host: int, etag: str | None, last_modified: str | None) -> tuple[str | None, str | None]:
         """Return the validators with which a visit is made conditional; none if it puts them on trial."""
+        if not etag and not last_modified:
+            return None, None
         standings = self.of(host)
         sent = [
             value if value and standing.name != "lying" else None
