@@ -52,8 +52,8 @@ __all__ = ["Collection", "FoundPage"]
 
 logger = logging.getLogger(__name__)
 
-# From so many pages on compiled code is worth the half second and the 55 MB that loading it takes.
-_WORTH_COMPILING = 100_000
+# From so many pages on, or crawls a second, compiled code is worth the half second and the 55 MB that loading it takes.
+_WORTH_COMPILING, _FAST = 100_000, 100.0
 # Dispatching stops while something has waited for the store for so long; the slot clock pays back up to a second.
 _LONGEST_UNSAVED = 2.0
 # The facts of the pages likely to be picked within so many seconds are read ahead.
@@ -202,9 +202,9 @@ class Collection:
         self.aside.close(0.0)
         self.write_behind.close(0.0)
 
-    def is_worth_compiling(self, n_pages: int) -> bool:
-        """Whether so many pages are worth loading compiled code, which has not been asked for yet."""
-        return n_pages >= _WORTH_COMPILING and not self._was_compiled
+    def is_worth_compiling(self, n_pages: int, bandwidth: float = 0.0) -> bool:
+        """Whether so many pages or crawls a second are worth loading compiled code that nobody has asked for yet."""
+        return (n_pages >= _WORTH_COMPILING or bandwidth >= _FAST) and not self._was_compiled
 
     def use_compiled(self) -> None:
         """Decide by compiled code from now on, if numba is installed; `load_compiled` can load it before."""
@@ -212,7 +212,7 @@ class Collection:
         if prepare_compiled():
             logger.info("Pages are picked by compiled code from now on.")
         else:
-            logger.info("With crawlsched[compiled] such a large collection would take less CPU time.")
+            logger.info("With crawlsched[compiled] so large or fast a crawl would take less CPU time.")
 
     def close(self, now: float) -> None:
         """Write everything down and give the lease back; in half a minute at most, whatever the database does."""

@@ -224,9 +224,9 @@ class CrawlJobs:
             await self._compile()
 
     async def _compile(self) -> None:
-        """Use compiled code from now on if the collection has become large enough meanwhile."""
+        """Use compiled code from now on if the collection has become large enough meanwhile, or the crawl is fast."""
         collection = self._refresher.collection
-        if collection.is_worth_compiling(collection.planner.pages.n):
+        if collection.is_worth_compiling(collection.planner.pages.n, collection.planner.bandwidth):
             await run_in_thread(load_compiled)
             collection.use_compiled()
 
