@@ -36,6 +36,8 @@ from tests.benchmarks.frontier_collection import learned_rows
 from tests.benchmarks.ratios import keep
 
 _BODY = b"<html><body><p>" + b"some text of a page " * 100 + b"</p></body></html>"
+# What the figures of crawls with compiled code are called, and whether there is any.
+_WITH_AND_WITHOUT = (", with numba", "")
 # Paths that begin so are answered with a page of 100 KB, as real ones are marked up.
 _LARGE = b"/large/"
 _LARGE_BODY = b"<html><body>%b</body></html>" % b"".join(
@@ -70,9 +72,10 @@ class Recorder:
         # (when, seconds late) of a timer that should ring every 5 ms, where it was more than 5 ms late.
         self.late, self.watch = [], None
         self.parts, self.threads = collections.Counter(), {}
-        if os.environ.get("BENCH_PARTS"):
+        self.sampled_from = None
+        if os.environ.get("BENCH_PARTS"):  # after so many seconds
             signal.signal(signal.SIGALRM, self.sample)
-            signal.setitimer(signal.ITIMER_REAL, 0.003, 0.003)
+            signal.setitimer(signal.ITIMER_REAL, float(os.environ["BENCH_PARTS"]), 0.003)
         # Plain Scrapy's own delays come after the downloader was reached, so there the answers are what can be timed.
         paced_by_scrapy = crawler.settings.getfloat("DOWNLOAD_DELAY") > 0
         moment = signals.response_downloaded if paced_by_scrapy else signals.request_reached_downloader
@@ -96,6 +99,7 @@ class Recorder:
 
         By a signal: a thread would get its turn where numpy gives up the lock, and see hardly anything else.
         """
+        self.sampled_from = self.sampled_from or (time.monotonic(), len(self.times))
         part = "waits" if frame.f_code.co_name == "select" else "scrapy"
         learns = False
         while frame is not None:
@@ -125,6 +129,7 @@ class Recorder:
             "late": self.late,
             "stats": stats,
             "parts": self.parts,
+            "sampled_from": self.sampled_from,
             "threads": self.threads,
             "peak_memory": usage.ru_maxrss * 1024,
             "memory": self.memory,
@@ -374,50 +379,61 @@ def rate(bandwidth: float, seconds: int) -> None:
 
 
 def ceiling(seconds: int) -> None:
-    """Requests a second with R above what the machine can do, against plain Scrapy with its default scheduler."""
+    """Requests a second with R above what the machine can do, against plain Scrapy with its default scheduler.
+
+    In the second half of each crawl: with the first plan, after five seconds, comes compiled code.
+    """
     print("\nR above the ceiling, 20 hosts x 8 connections, everything persisted")
-    _compare_ceilings("", seconds, 0.90)
+    for numba in _WITH_AND_WITHOUT:
+        _compare_ceilings(numba or ", without numba", seconds, 0.5, 0.90, BENCH_NUMBA=numba)
 
 
 def ceiling_of_many(n_pages: int) -> None:
-    """Do the same over so many pages, without compiled code and with it, once the first plan is in force."""
+    """Do the same over so many pages, when the first plan is in force, which takes effect with the picks."""
     print(f"\nThe same over {n_pages:,} pages, after the first plan")
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         with _server() as port:
             fill_apart(folder, n_pages, port)
-        for numba in ("", ", with numba"):
-            _compare_ceilings(f" over {n_pages:,} pages{numba}", 60, 0.85, folder, port, BENCH_NUMBA=numba)
+        for numba in _WITH_AND_WITHOUT:
+            title = f" over {n_pages:,} pages{numba or ', without numba'}"
+            _compare_ceilings(title, 60, 0.75, 0.85, folder, port, BENCH_NUMBA=numba)
 
 
 def _compare_ceilings(
-    name: str, seconds: int, wanted: float, store: Path | None = None, number: int = 0, **environment: str
+    title: str,
+    seconds: int,
+    begin: float,
+    wanted: float,
+    store: Path | None = None,
+    number: int = 0,
+    **environment: str,
 ) -> None:
+    """Count the requests after a share of each crawl, three times; begin with a copy of a store if there is one."""
     rates: dict[str, list[float]] = {"plain": [], "ours": []}
     for _ in range(3):
         for kind in ("plain", "ours"):
-            with _server(number) as port, tempfile.TemporaryDirectory() as crawls_in:
-                folder = Path(crawls_in)
-                if store is not None and kind == "ours":
-                    shutil.copy(store / "bench.db", folder)
-                lasting = seconds if kind == "ours" else min(seconds, 15)
-                limits = {"CONCURRENT_REQUESTS": 160, "CLOSESPIDER_TIMEOUT": lasting}
-                settings = limits if kind == "plain" else {**_ours(folder, "5000/s", lasting), **limits}
+            with _server(number) as port, tempfile.TemporaryDirectory() as name:
+                folder = Path(name)
+                limits = {"CONCURRENT_REQUESTS": 160, "CLOSESPIDER_TIMEOUT": seconds}
+                settings, n = limits, 1000 * seconds
+                if kind == "ours":
+                    settings, n = {**_ours(folder, "5000/s", seconds), **limits}, 2000
+                    if store is not None:
+                        shutil.copy(store / "bench.db", folder)
+                        n = 0
                 # Plain Scrapy gets its requests from start(), all at the beginning; ours come from the store again and
                 # again. Either way nothing but the crawl itself happens while it is measured.
-                n = 1000 * lasting if kind == "plain" else 0 if store is not None else 2000
                 times = _crawl(folder, {"n": n, "port": port, "refetch": "no"}, settings, **environment)["times"]
-                # The first second and the last belong to starting and stopping; in a large collection all but the last
-                # quarter to its first plan, which is put in force with the picks.
-                begin = 1 if store is None or kind == "plain" else 0.75 * lasting
-                inner = [t for t in times if times[0] + begin < t < times[0] + lasting - 1]
+                # The last second belongs to stopping.
+                inner = [t for t in times if begin * seconds < t - times[0] < seconds - 1]
                 rates[kind].append(len(inner) / (inner[-1] - inner[0]))
     plain, ours = (float(np.median(rates[kind])) for kind in ("plain", "ours"))
     print(
         f"plain Scrapy {plain:7.0f}/s   crawlsched {ours:7.0f}/s   ratio {ours / plain:.2f} "
-        f"(at least {wanted:.2f} wanted){name}"
+        f"(at least {wanted:.2f} wanted){title}"
     )
-    keep(f"crawl: requests/s above the ceiling, of plain Scrapy{name}", ours / plain)
+    keep(f"crawl: requests/s above the ceiling, of plain Scrapy{title}", ours / plain)
 
 
 _PARTS = {
@@ -430,25 +446,29 @@ _PARTS = {
 
 
 def parts(seconds: int) -> None:
-    """CPU a visit above the ceiling, ours by part, of the crawl's thread by samples of what it is at."""
+    """CPU a visit above the ceiling, ours by part, of the crawl's thread by samples of what it is at.
+
+    In the second half of each crawl.
+    """
     print("\nCPU a visit with R above the ceiling, ms")
     limits = {"CONCURRENT_REQUESTS": 160, "CLOSESPIDER_TIMEOUT": seconds}
-    for kind in ("plain", "ours"):
+    for kind, numba in (("plain", ""), *(("ours", numba) for numba in _WITH_AND_WITHOUT)):
         with _server() as port, tempfile.TemporaryDirectory() as name:
             folder = Path(name)
             settings = limits if kind == "plain" else {**_ours(folder, "5000/s", seconds), **limits}
-            n = 1000 * seconds if kind == "plain" else 2000
-            record = _crawl(folder, {"n": n, "port": port, "refetch": "no"}, settings, BENCH_PARTS="1")
-        found, visits = record["parts"], len(record["times"])
-        in_threads = sum(record["threads"].values())
+            arguments = {"n": 1000 * seconds if kind == "plain" else 2000, "port": port, "refetch": "no"}
+            record = _crawl(folder, arguments, settings, BENCH_PARTS=str(seconds // 2), BENCH_NUMBA=numba)
+        found, begun = record["parts"], record["sampled_from"]
         busy = sum(found.values()) - sum(n for part, n in found.items() if part.startswith("waits"))
-        of_a_sample = 1e3 * (record["times"][-1] - record["times"][0]) / sum(found.values()) / visits
+        took, visits = record["times"][-1] - begun[0], len(record["times"]) - begun[1]
+        of_a_sample = 1e3 * took / sum(found.values()) / visits
         if kind == "plain":
             print(f"{'plain Scrapy':44} {busy * of_a_sample:6.3f}")
             continue
+        print(f"crawlsched{numba or ', without numba'}")
         for title, of_part in _PARTS.items():
             print(f"{title:44} {sum(found.pop(part, 0) for part in of_part) * of_a_sample:6.3f}")
-        print(f"{'threads that write and read':44} {1e3 * in_threads / visits:6.3f}")
+        print(f"{'threads that write and read':44} {1e3 * sum(record['threads'].values()) / len(record['times']):6.3f}")
         scrapys = found.pop("scrapy", 0) * of_a_sample
         others = sum(n for part, n in found.items() if not part.startswith("waits")) * of_a_sample
         print(f"{'timers, signals, other middlewares of ours':44} {others:6.3f}")
@@ -469,7 +489,7 @@ def bodies(seconds: int) -> None:
                 "folder": "large/",
             }
             settings = limits if kind == "plain" else {**ours, **limits}
-            record = _crawl(Path(name), arguments, settings, BENCH_PARTS="1")
+            record = _crawl(Path(name), arguments, settings, BENCH_PARTS="0.003")
         took = record["times"][-1] - record["times"][0]
         waiting = sum(n for part, n in record["parts"].items() if part.startswith("waits"))
         threads = "".join(f", {name} {cpu / took:.0%}" for name, cpu in sorted(record["threads"].items()))
@@ -537,11 +557,11 @@ def main() -> None:
     if arguments.only in (None, "rate"):
         rate(50.0, arguments.seconds)
     if arguments.only in (None, "ceiling"):
-        ceiling(max(8, arguments.seconds // 4))
+        ceiling(max(20, arguments.seconds // 3))
     if arguments.only in (None, "many"):
         ceiling_of_many(1_000_000)
     if arguments.only in (None, "parts"):
-        parts(max(8, arguments.seconds // 4))
+        parts(max(24, arguments.seconds // 3))
     if arguments.only in (None, "bodies"):
         bodies(max(8, arguments.seconds // 4))
     if arguments.only in (None, "opening"):
