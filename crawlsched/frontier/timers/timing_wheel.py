@@ -350,12 +350,14 @@ class Calendar:
         for tick in sorted(self._ahead):
             found.append(self._living_ahead(tick))
             n -= found[-1].size
-        for tick in sorted(self._buckets)[: 64 + n // 4]:
+        ticks = sorted(self._buckets)
+        looked_at = ticks[: 64 + n // 4]
+        for tick in looked_at:
             found.append(self._buckets.pages(tick))
             n -= found[-1].size
             if n <= 0:
                 break
-        if n > 0 and self._living > self._n_near:
+        if n > 0 and len(looked_at) == len(ticks) and self._living > self._n_near:
             later = np.flatnonzero(self._alarm > self._near)
             if later.size > n:
                 later = later[np.argpartition(self._alarm[later], n)[:n]]
