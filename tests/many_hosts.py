@@ -1,8 +1,8 @@
-"""A site of many hosts that change and link to each other, as a process: ``python -m tests.many_hosts PORT LOG``.
+"""A site of many hosts that change and link to each other: ``python -m tests.many_hosts PORT LOG [PAGES HOST...]``.
 
 It writes down what it is asked, a line each: POSIX time, host, page, the User-Agent's name. Every page changes some
 seconds after it was changed last; the first of each host links to the others of its host, and to the first of three
-further hosts.
+further hosts. With `PAGES` it has so many of each of the hosts that are named, which link to nothing.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import sys
 import time
+from collections.abc import Sequence
 from random import Random
 from typing import TextIO
 
@@ -19,21 +20,18 @@ N_HOSTS, PAGES_PER_HOST = 24, 6
 HOSTS = tuple(f"127.0.1.{number}" for number in range(1, N_HOSTS + 1))
 
 
-def application(log: TextIO, port: int) -> web.Application:
+def application(log: TextIO, port: int, hosts: Sequence[str], n_pages: int) -> web.Application:
     """Return the site."""
-    epoch, intervals = time.time(), {}
-    for host in HOSTS:
-        for page in range(PAGES_PER_HOST):
-            intervals[host, page] = Random(f"{host} {page}").choice((3.0, 10.0, 60.0))
+    epoch = time.time()
 
     async def answer(request: web.Request) -> web.Response:
         host, name = (request.host or "").partition(":")[0], request.path.rpartition("/")[2]
-        if not name.isdigit() or (host, page := int(name)) not in intervals:
+        if host not in hosts or not name.isdigit() or (page := int(name)) >= n_pages:
             return web.Response(status=404, text="There is no such page.")
         print(time.time(), host, page, request.headers.get("User-Agent", "?"), file=log, flush=True)
-        version = int((time.time() - epoch) / intervals[host, page])
+        version = int((time.time() - epoch) / Random(f"{host} {page}").choice((3.0, 10.0, 60.0)))
         links = []
-        if page == 0:
+        if page == 0 and hosts is HOSTS:
             place = HOSTS.index(host)
             links = [f"http://{host}:{port}/{other}" for other in range(1, PAGES_PER_HOST)]
             links += [f"http://{HOSTS[(place + step) % N_HOSTS]}:{port}/0" for step in (1, 3, 9)]
@@ -46,11 +44,11 @@ def application(log: TextIO, port: int) -> web.Application:
     return app
 
 
-async def serve(port: int, log: TextIO) -> None:
+async def serve(port: int, log: TextIO, hosts: Sequence[str] = HOSTS, n_pages: int = PAGES_PER_HOST) -> None:
     """Serve until the process ends, and say when it begins."""
-    runner = web.AppRunner(application(log, port), access_log=None, shutdown_timeout=0.1)
+    runner = web.AppRunner(application(log, port, hosts, n_pages), access_log=None, shutdown_timeout=0.1)
     await runner.setup()
-    for host in HOSTS:
+    for host in hosts:
         await web.TCPSite(runner, host, port).start()
     print("serving", flush=True)
     await asyncio.Event().wait()
@@ -58,4 +56,5 @@ async def serve(port: int, log: TextIO) -> None:
 
 if __name__ == "__main__":
     with open(sys.argv[2], "w") as file:
-        asyncio.run(serve(int(sys.argv[1]), file))
+        given = (sys.argv[4:], int(sys.argv[3])) if sys.argv[3:] else ()
+        asyncio.run(serve(int(sys.argv[1]), file, *given))

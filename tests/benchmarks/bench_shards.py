@@ -1,12 +1,15 @@
 """What sharing a collection costs: freshness, the database's part of 1,000 requests a second, and handing links over.
 
 *Freshness*: one planner beside 16 and 64, which divide the bandwidth by demand curves, as processes do, or equally. All
-learn rates from their visits, a third of the pages is announced, and in the end ten large hosts have a Crawl-delay.
+learn rates from their visits, a third of the pages is announced, and the ten largest hosts have no Crawl-delay, one of
+160 slots, or one that leaves them half of their share (the largest may be asked at every 13th slot). Differences are
+means over worlds, each beside one process in the same world, with their standard errors.
 *Database*: four processes with one PostgreSQL visit pages that are only simulated. *Handing over*: two of them do, and
 find links to each other's shards. *Kills*: three do, of which one is killed a hundred times.
+*Faults*: eight real crawls for twenty minutes, of which one, or the server, fails every twenty seconds.
 Run it with::
 
-    python -m tests.benchmarks.bench_shards [--only freshness database handing-over kills]
+    python -m tests.benchmarks.bench_shards [--only freshness database handing-over kills faults]
 """
 
 import argparse
@@ -30,10 +33,11 @@ from crawlsched.store import host_of, schema
 from crawlsched.store.database import Database
 from crawlsched.store.members import SharedCollection
 from crawlsched.visits.calls import Call
+from tests.benchmarks.faults import faults
 from tests.benchmarks.ratios import keep
 from tests.integration.refresh.processes import asked, process
 
-PARTS = "freshness", "database", "handing-over", "kills"
+PARTS = "freshness", "database", "handing-over", "kills", "faults"
 DAY = 86_400.0
 
 # -- freshness: no database, no clock
@@ -42,8 +46,10 @@ DAY = 86_400.0
 class World:
     """Pages of hosts of very different sizes, their changes, and what announces them."""
 
-    def __init__(self, has_delays: bool, n_pages: int = 4_000, n_hosts: int = 400, crawls_a_page: float = 6.0) -> None:
-        rng, days = np.random.default_rng(1), 12.0
+    def __init__(
+        self, seed: int, delay: float | None, n_pages: int = 4_000, n_hosts: int = 400, crawls_a_page: float = 6.0
+    ) -> None:
+        rng, days = np.random.default_rng(seed), 12.0
         # The first third, in which most first copies are made, is not measured.
         self.begin, self.end, self.n_pages = days * DAY / 3, days * DAY, n_pages
         self.bandwidth = n_pages * crawls_a_page / self.end
@@ -58,11 +64,12 @@ class World:
         self.is_announced = (rng.random(page.size) < 0.7) & (self.changed_page % 3 == 0)
         of_page = np.lexsort((at, page))
         self.times = np.split(at[of_page], np.cumsum(n)[:-1])
-        # The ten largest hosts let themselves be asked so often that their pages get half of the bandwidth's share.
+        # Slots from one request to the next; nan: as many as leave a host's pages half of the bandwidth's share.
         self.delay = np.zeros(n_hosts)
         largest = np.argsort(-np.bincount(self.host))[:10]
-        if has_delays:
-            self.delay[largest] = 2.0 * n_pages / np.bincount(self.host)[largest] / self.bandwidth
+        if delay is not None:
+            half = 2.0 * n_pages / np.bincount(self.host)[largest]
+            self.delay[largest] = (half if np.isnan(delay) else delay) / self.bandwidth
 
 
 def _curve(made: Plan | None, n_pages: int) -> np.ndarray | None:
@@ -165,22 +172,32 @@ def crawl(world: World, n_shards: int, n_processes: int, by_curves: bool) -> flo
     return fresh / (world.n_pages * (world.end - world.begin))
 
 
-def freshness() -> None:
-    """Print how fresh the same world is, by one process and by shards."""
+ARMS = (
+    *[(f"{n} shards, each with an equal part", n, n, False) for n in (16, 64)],
+    *[
+        (f"{n} shards in {m} process{'es' * (m > 1)}", n, m, True)
+        for n, ms in ((16, (1, 4)), (64, (1, 4, 16)))
+        for m in ms
+    ],
+)
+
+
+def freshness(n_seeds: int = 4) -> None:
+    """Print how fresh the same worlds are, by one process and by shards."""
     load_compiled()
     prepare_compiled()
-    for has_delays in (False, True):
-        world = World(has_delays)
-        one, what = crawl(world, 1, 1, by_curves=True), "with" if has_delays else "without"
-        print(f"{world.n_pages:,} pages, {what} Crawl-delay; one process: {one:.4f} of the time fresh")
-        for n_shards, processes in ((16, (1, 4)), (64, (1, 4, 16))):
-            equal = crawl(world, n_shards, n_shards, by_curves=False)
-            print(f"  {n_shards} shards, each with an equal part: {equal:.4f} ({equal / one - 1:+.2%})")
-            for n_processes in processes:
-                curves = crawl(world, n_shards, n_processes, by_curves=True)
-                name = f"{n_shards} shards in {n_processes} process{'es' * (n_processes > 1)}"
-                print(f"  {name}: {curves:.4f} ({curves / one - 1:+.2%})", flush=True)
-                keep(f"shards: freshness of {name} beside one of its own, {what} Crawl-delay", curves / one)
+    for what, delay in (("no Crawl-delay", None), ("160 slots", 160.0), ("half of its share", np.nan)):
+        ones, found = [], np.empty((len(ARMS), n_seeds))
+        for seed in range(n_seeds):
+            world = World(seed + 1, delay)
+            ones.append(crawl(world, 1, 1, by_curves=True))
+            found[:, seed] = [crawl(world, *arm) / ones[-1] for _, *arm in ARMS]
+        print(f"ten largest hosts: {what}; one process: {np.mean(ones):.4f} of the time fresh, {n_seeds} worlds")
+        for (name, *_, by_curves), ratios in zip(ARMS, found, strict=True):
+            error = ratios.std(ddof=1) / np.sqrt(n_seeds)
+            print(f"  {name}: {ratios.mean() - 1:+.2%} (standard error {error:.2%})", flush=True)
+            if by_curves:
+                keep(f"shards: freshness of {name} beside one of its own, {what}", float(ratios.mean()))
 
 
 # -- the database's part, and handing over: processes with one PostgreSQL, whose visits are simulated
@@ -361,7 +378,7 @@ def main() -> None:
     parser.add_argument("--only", nargs="+", choices=PARTS, default=PARTS)
     for part in parser.parse_args().only:
         parts = {"freshness": freshness, "database": database, "handing-over": handing_over, "kills": killing}
-        parts[part]()
+        {**parts, "faults": faults}[part]()
 
 
 if __name__ == "__main__":

