@@ -151,7 +151,7 @@ def crawl(world: World, n_shards: int, n_processes: int, by_curves: bool) -> flo
                 break
         else:
             continue
-        turns[process].took(shard)
+        turns[process].took(shard, {each: shares[each] for each in of_process[process]})
         owed[process] -= 1.0
         page = members[shard][pick.page]
         free[world.host[page]] = now + world.delay[world.host[page]]

@@ -411,8 +411,9 @@ class SharedRefresher:
 
     def next_page(self, now: float, host_free_at: Callable[[int, float], float]) -> tuple[Visit, PageFacts] | None:
         """Return the page that is worth most, of all shards, and begin its visit."""
-        parts = self._parts
+        targets, parts = self._membership.targets, self._parts
         going = (shard for shard in self._holding.going() if not parts[shard].must_wait(now))
+        shares = {shard: targets.get(shard, 0.0) for shard in going}
 
         def bound(shard: int) -> float:
             return parts[shard].planner.bound(now)
@@ -423,9 +424,9 @@ class SharedRefresher:
         def has_risen(shard: int) -> bool:
             return parts[shard].planner.host_returns(now)
 
-        for shard in self._turns.order(going, bound, value, has_risen):
+        for shard in self._turns.order(shares, bound, value, has_risen):
             if (begun := parts[shard].next_page(now, host_free_at)) is not None:
-                self._turns.took(shard)
+                self._turns.took(shard, shares)
                 return begun
         return None
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from heapq import heapify, heappop, heapreplace
 from math import inf
 
@@ -11,27 +11,31 @@ __all__ = ["RoundRobin", "Turns"]
 
 # At each slot so many shards are asked what their best page is worth, some microseconds each.
 _LOOKED_AT = 16
+# A shard that has left so many of its turns to others goes first, whatever its pages are worth.
+_MOST_OWED = 64.0
 
 
 class Turns:
     """The shard whose best page is worth most goes first, as one process for all of them would let that page go.
 
-    What their shares of the rate are is no matter here: that divides it between processes.
+    What a shard leaves to others comes back to it later: shards do not learn quite the same, and none should wait for
+    minutes because its new pages are worth a little less.
 
     Examples
     --------
-    >>> turns, worth = Turns(), {1: 5.0, 2: 7.0, 3: 5.0}
+    >>> turns, worth, shares = Turns(), {1: 5.0, 2: 7.0, 3: 5.0}, {1: 1.0, 2: 2.0, 3: 1.0}
     >>> next(turns.order(worth, worth.__getitem__, worth.__getitem__))
     2
 
     Of shards whose pages are worth the same, as in a first crawl, the one goes that went longest ago:
 
-    >>> turns.took(1)
+    >>> turns.took(1, shares)
     >>> list(turns.order(worth, worth.__getitem__, worth.__getitem__))
     [2, 3, 1]
     """
 
     def __init__(self) -> None:
+        self._owed: dict[int, float] = {}
         self._bounds: dict[int, float] = {}
         # By shard, which turn of all was its last.
         self._went: dict[int, int] = {}
@@ -70,10 +74,12 @@ class Turns:
         self._asked = []
         # The highest bound is replaced by the value until that is the highest: no other page can be worth more then.
         known = [shard for shard in shards if shard in self._bounds]
-        waiting = [(-self._bounds[s], False, self._went.get(s, 0), s) for s in known]
+        waiting = [
+            (self._owed.get(s, 0.0) < _MOST_OWED, -self._bounds[s], False, self._went.get(s, 0), s) for s in known
+        ]
         heapify(waiting)
         while waiting:
-            negative, is_value, went, shard = waiting[0]
+            is_owed_less, negative, is_value, went, shard = waiting[0]
             if is_value:
                 heappop(waiting)
                 if negative < inf:
@@ -81,15 +87,20 @@ class Turns:
                 continue
             self._asked.append(shard)
             self._bounds[shard] = value(shard)
-            heapreplace(waiting, (-self._bounds[shard], True, went, shard))
+            heapreplace(waiting, (is_owed_less, -self._bounds[shard], True, went, shard))
 
-    def took(self, shard: int) -> None:
-        """A shard has used the slot."""
+    def took(self, shard: int, shares: Mapping[int, float]) -> None:
+        """A shard has used the slot, of all those that may go and have these shares of the rate."""
+        total = max(sum(shares.values()), 1e-9)
+        for each, share in shares.items():
+            owed = self._owed.get(each, 0.0) + share / total - (each == shard)
+            self._owed[each] = min(max(owed, -_MOST_OWED), _MOST_OWED + 1.0)
         self._n_turns += 1
         self._went[shard] = self._n_turns
 
     def leave(self, shard: int) -> None:
         """A shard is gone."""
+        self._owed.pop(shard, None)
         self._went.pop(shard, None)
         self._bounds.pop(shard, None)
 

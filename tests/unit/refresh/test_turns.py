@@ -19,11 +19,11 @@ def test_the_shard_goes_first_whose_best_page_is_worth_most_when_one_looks_close
 
 
 def test_a_shard_of_which_no_page_may_go_is_not_asked() -> None:
-    """Also if it has not gone for long."""
+    """Also if it is far behind its share."""
     turns, worth = Turns(), {1: float("-inf"), 2: 1.0}
     for _ in range(200):
         assert list(turns.order(worth, worth.__getitem__, worth.__getitem__)) == [2]
-        turns.took(2)
+        turns.took(2, {1: 9.0, 2: 1.0})
 
 
 def test_a_shard_that_has_come_just_now_goes_at_once_where_all_pages_are_worth_the_same() -> None:
@@ -33,7 +33,7 @@ def test_a_shard_that_has_come_just_now_goes_at_once_where_all_pages_are_worth_t
     for slot in range(40):
         shards = [0, 1, 2] if slot < 20 else [0, 1, 2, 3]
         given.append(next(turns.order(shards, worth.__getitem__, worth.__getitem__)))
-        turns.took(given[-1])
+        turns.took(given[-1], dict.fromkeys(shards, 1.0))
     assert given[20] == 3
     assert sorted(given[36:]) == [0, 1, 2, 3]
 
