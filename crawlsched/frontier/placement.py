@@ -451,11 +451,11 @@ class Standing:
     # -- all that are awake, or were crawled in this tick
 
     def put_crawled(self, page: int) -> None:
-        """Put a page that has just been crawled where it belongs; O(1), or as `put_one` where it is worth much already.
+        """Put a page that has just been crawled where it belongs; O(K), or as `put_one` where it is worth much already.
 
         Such pages are dealt with together when the tick ends: in numpy, one costs as much as some dozens.
         """
-        at_most = self.values.soon_at_most(page, self.holds)
+        at_most = self.values.soon_at_most(page, self.holds, self._value_at_cutoff)
         if at_most < self._value_at_cutoff:
             self.place[page] = FRESH
             self.fresh.add(page, at_most, self.holds)
@@ -468,7 +468,7 @@ class Standing:
 
     def forget_fresh(self) -> None:
         """Keep only those in mind as crawled in this turn that were not put where they belong meanwhile; O(n)."""
-        self.fresh.forget(self.place, self.values, self.holds)
+        self.fresh.forget(self.place, self.values, self.holds, self._value_at_cutoff)
 
     def put_fresh(self) -> None:
         """Put the pages that were crawled in this turn where they belong; O(log n) a page."""

@@ -139,10 +139,11 @@ class CrawlValues(Protocol):
     def many(self, pages: IndexArray) -> PageValues:
         """Return the crawl values of pages as things stand; O(K) a page."""
 
-    def soon_at_most(self, page: int, until: float) -> float:
-        """Return what the crawl value of a page does not exceed until a time, found without looking at its rates; O(1).
+    def soon_at_most(self, page: int, until: float, enough: float = np.inf) -> float:
+        """Return what the crawl value of a page does not exceed until a time.
 
-        inf where that cannot be said: it serves pages that have just been crawled.
+        Found without looking at its rates, O(1), if that is below `enough`; otherwise perhaps by looking at them, O(K).
+        inf where it cannot be said: it serves pages that have just been crawled.
         """
         return self.one(page).bound(until)
 

@@ -59,8 +59,8 @@ class Fresh:
         fresh: IndexArray = pages[place[pages] == FRESH]
         return fresh
 
-    def forget(self, place: LevelArray, values: CrawlValues, holds: float) -> None:
-        """Keep only those that are still here, with bounds that hold until a time; O(n)."""
+    def forget(self, place: LevelArray, values: CrawlValues, holds: float, enough: float) -> None:
+        """Keep only those still here, with bounds below `enough` that hold until a time, where they can be; O(n)."""
         self.pages = [page for page in self.pages if place.item(page) == FRESH]
-        self.at_most = max((values.soon_at_most(page, holds) for page in self.pages), default=0.0)
+        self.at_most = max((values.soon_at_most(page, holds, enough) for page in self.pages), default=0.0)
         self.holds = holds if self.pages else np.inf

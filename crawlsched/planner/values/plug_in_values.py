@@ -114,7 +114,7 @@ class PointValues(CrawlValues):
         self._rule = found
         self._known = known
 
-    def soon_at_most(self, page: int, until: float) -> float:
+    def soon_at_most(self, page: int, until: float, enough: float = inf) -> float:
         """Return what the crawl value of a page does not exceed until a time, inf if it is not known; O(1)."""
         columns = self._pages
         crawled_at, importance = columns.crawled_at.item(page), columns.importance.item(page)

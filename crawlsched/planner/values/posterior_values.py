@@ -21,6 +21,8 @@ from crawlsched.planner.values.compiled_batch import GatheredValues
 from crawlsched.planner.values.compiled_batch_loops import STEADY
 from crawlsched.planner.values.signalled import (
     LOOPS,
+    SLACK,
+    SLACK_PER_SECOND,
     Grid,
     GrowingValue,
     GrowingValues,
@@ -134,8 +136,11 @@ class PosteriorValues(CrawlValues):
 
     # -- what a page is worth
 
-    def soon_at_most(self, page: int, until: float) -> float:
-        """Return what the crawl value of a page does not exceed until a time, inf if it is not known; O(1)."""
+    def soon_at_most(self, page: int, until: float, enough: float = inf) -> float:
+        """Return what the crawl value of a page does not exceed until a time, inf if it is not known.
+
+        By the fastest rate, O(1), if that is below `enough`; by the mean rate otherwise, O(K).
+        """
         pages = self._pages
         crawled_at = pages.crawled_at.item(page)
         # As `Announcements.is_silent`, without the call: this is asked at each visit.
@@ -143,8 +148,14 @@ class PosteriorValues(CrawlValues):
             return inf
         if self.evidence_around_one(page) > 0.0:
             return inf
-        at_most: float = pages.importance.item(page) * highest_gain(until - crawled_at, self._fastest)
-        return at_most
+        importance, elapsed = pages.importance.item(page), until - crawled_at
+        at_most: float = importance * highest_gain(elapsed, self._fastest)
+        if at_most < enough or elapsed <= 0.0:
+            return at_most
+        # What each rate is worth is at most r τ²/2, as `highest_gain` says.
+        mean = float(np.vecdot(self.value_weights_one(page), self._grid.rates))
+        by_mean: float = importance * elapsed * (0.5 * mean * elapsed * SLACK + SLACK_PER_SECOND)
+        return min(at_most, by_mean)
 
     def deciding(self, pages: IndexArray) -> list[npt.NDArray[Any]]:
         """Return all that the crawl values of pages depend on beside their host; see `CrawlValues`."""

@@ -111,7 +111,9 @@ def test_no_page_is_worth_more_soon_after_its_crawl_than_can_be_said_without_its
     for page in rows.tolist():
         value = asked.one(page)
         for until in (NOW - 1e5, NOW, NOW + 1e3):
-            assert value.at(until) <= asked.soon_at_most(page, until)
+            at_most = asked.soon_at_most(page, until)
+            assert value.at(until) <= at_most
+            assert value.at(until) <= asked.soon_at_most(page, until, 0.0) <= at_most
     values._pages.crawled_at[rows], values._pages.n_signals[rows] = NOW, 0
     for hint in values._around:
         hint.free(rows)
