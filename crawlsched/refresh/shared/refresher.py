@@ -56,6 +56,8 @@ logger = logging.getLogger(__name__)
 
 _Begun = TypeVar("_Begun")
 
+# All processes pay back at once what they owe after a restart of their server: together 2 % of ten seconds.
+_LONGEST_DEBT = 0.2
 # A grant below this is none.
 _LEAST_RATE = 1e-6
 # Renewals wait for the database for so long, and are then tried again; a lease is twice as long.
@@ -98,7 +100,7 @@ class SharedRefresher:
         self.hosts = Hosts(shares=dict(settings.host_shares))
         self.hosts.least_delay = others.pop("least_delay", 0.0)
         self.guard = Guard(count, clock)
-        self.slots = SlotClock(settings.bandwidth, clock())
+        self.slots = SlotClock(settings.bandwidth, clock(), debt=_LONGEST_DEBT)
         self.line: Line[Any] = Line(Pace(settings.bandwidth))
         self.starts = Starts(settings.starts_first)
         self.one_pass = None
@@ -244,7 +246,7 @@ class SharedRefresher:
     def start_slots(self) -> None:
         """Let the grid of slots begin now: the time that loading took is not paid back."""
         now = self.clock()
-        self.slots = SlotClock(max(self._rate, _LEAST_RATE), now)
+        self.slots = SlotClock(max(self._rate, _LEAST_RATE), now, debt=_LONGEST_DEBT)
         self.line.pace = Pace(max(self._rate, _LEAST_RATE), now)
         self.starts.begin(now, self.settings.bandwidth)
 

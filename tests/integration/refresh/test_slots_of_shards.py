@@ -1,4 +1,6 @@
-"""At a slot the shards of a process are asked in turn for what goes before pages."""
+"""The slots of a process that has several shards."""
+
+import pytest
 
 from tests.integration.refresh.processes import HOSTS, process
 
@@ -15,3 +17,13 @@ def test_sitemaps_of_one_shard_keep_those_of_no_other_waiting(shared) -> None:
         hosts = [url.split("/")[2] for _, url in asked[: len(HOSTS)]]
         assert sorted(hosts) == sorted(HOSTS)
         assert {url.split("/")[2] for _, url in asked[len(HOSTS) :]} == {HOSTS[0]}
+
+
+def test_after_a_silence_a_process_pays_back_a_fifth_of_a_second(shared) -> None:
+    """All do so at once when their server comes back, and together they may not be above the rate for long."""
+    with process(shared) as refresher:
+        begun = refresher.clock()
+        refresher.start_slots()
+        refresher.slots.set_rate(50.0, begun)
+        refresher.slots.take(begun + 100.0)
+        assert refresher.slots.missed == pytest.approx((100.0 - 0.2) * 50.0, abs=2.0)
