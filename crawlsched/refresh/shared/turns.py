@@ -19,7 +19,8 @@ class Turns:
     """The shard whose best page is worth most goes first, as one process for all of them would let that page go.
 
     What a shard leaves to others comes back to it later: shards do not learn quite the same, and none should wait for
-    minutes because its new pages are worth a little less.
+    minutes because its new pages are worth a little less. One that has just come goes first once, for its hosts have
+    waited while it was taken over.
 
     Examples
     --------
@@ -75,7 +76,8 @@ class Turns:
         # The highest bound is replaced by the value until that is the highest: no other page can be worth more then.
         known = [shard for shard in shards if shard in self._bounds]
         waiting = [
-            (self._owed.get(s, 0.0) < _MOST_OWED, -self._bounds[s], False, self._went.get(s, 0), s) for s in known
+            (self._owed.get(s, _MOST_OWED) < _MOST_OWED, -self._bounds[s], False, self._went.get(s, 0), s)
+            for s in known
         ]
         heapify(waiting)
         while waiting:
@@ -92,9 +94,10 @@ class Turns:
     def took(self, shard: int, shares: Mapping[int, float]) -> None:
         """A shard has used the slot, of all those that may go and have these shares of the rate."""
         total = max(sum(shares.values()), 1e-9)
-        for each, share in shares.items():
-            owed = self._owed.get(each, 0.0) + share / total - (each == shard)
+        for each in shares.keys() & self._owed.keys():
+            owed = self._owed[each] + shares[each] / total - (each == shard)
             self._owed[each] = min(max(owed, -_MOST_OWED), _MOST_OWED + 1.0)
+        self._owed.setdefault(shard, 0.0)
         self._n_turns += 1
         self._went[shard] = self._n_turns
 

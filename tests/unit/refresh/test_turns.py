@@ -38,6 +38,18 @@ def test_a_shard_that_has_come_just_now_goes_at_once_where_all_pages_are_worth_t
     assert sorted(given[36:]) == [0, 1, 2, 3]
 
 
+def test_a_shard_that_has_come_goes_first_once_though_its_pages_are_worth_less() -> None:
+    """Nobody has asked its hosts while another process lost it; from then on it is one of several."""
+    turns, worth = Turns(), {0: 7.0, 1: 7.0, 2: 5.0}
+    given = []
+    for slot in range(60):
+        shards = [0, 1] if slot < 20 else [0, 1, 2]
+        given.append(next(turns.order(shards, worth.__getitem__, worth.__getitem__)))
+        turns.took(given[-1], dict.fromkeys(shards, 1.0))
+    assert given[20] == 2
+    assert given.count(2) == 1
+
+
 def test_a_shard_whose_host_may_be_asked_again_goes_at_once() -> None:
     """Were it looked at in its turn alone, its best page would wait for slots that its host has to let pass anyway."""
     turns = Turns()
