@@ -148,6 +148,12 @@ class SharedRefresher:
         self._database = Database(settings.database_url, application=application)
         self._renewing = Database(settings.database_url, answer_within=_ANSWER_WITHIN, application=application)
         self.shared = SharedCollection.open(self._database, settings.collection, settings.shards, settings.bandwidth)
+        try:
+            self._agree()
+        except BaseException:
+            self._renewing.close()
+            self._database.close()
+            raise
         n = self.shared.n_shards
         if n != settings.shards:
             logger.warning(
@@ -177,6 +183,7 @@ class SharedRefresher:
             clock=self.clock,
             count=self.count,
         )
+        self._membership.status = self._aims
         self._membership.start()
         try:
             self._holding.begin()
@@ -209,6 +216,24 @@ class SharedRefresher:
                 seen.rate,
                 settings.bandwidth,
             )
+
+    @property
+    def _aims(self) -> dict[str, str]:
+        """What all processes have to agree on, for others to see."""
+        return {"objective": self.settings.objective, "crawl_value": self.settings.crawl_value}
+
+    def _agree(self) -> None:
+        """Refuse to join processes that crawl by other aims: one plan is made for all shards."""
+        seen, mine = self.shared.look(), self._aims
+        for member in seen.members.values():
+            differ = [name for name in mine if member.status.get(name, mine[name]) != mine[name]]
+            if differ and seen.is_alive(member.token):
+                name = differ[0]
+                raise StoreError(
+                    f"The collection {self.shared.name!r} is crawled with CRAWLSCHED_{name.upper()} = "
+                    f"{member.status[name]} ({member.spider} on {member.host}, process {member.pid}), and here it is "
+                    f"{mine[name]}; set it to the same, or end all other processes first."
+                )
 
     def _part(self, shard: int, epoch: int) -> Refresher:
         """Make the refresher of a shard, without its pages."""
@@ -316,6 +341,7 @@ class SharedRefresher:
         rates = [(targets.get(s, 0.0), part.planner.threshold) for s, part in self._parts.items()]
         total = sum(rate for rate, _ in rates)
         status = {
+            **self._aims,
             "shards": len(self._parts),
             "pages": sum(len(part.collection.index) for part in self._parts.values()),
             "dispatched": n,
