@@ -168,16 +168,16 @@ class PacedHandlers:
         # Scrapy has kept this distance when it let the request go, and waiting here must not take it away.
         distance = 0.0 if slot is None else max(0.0, slot.delay * (1.0 - slot.jitter))
         distance = max(distance, self._crawl_delay(host))
-        if not self._ends() and self._line.passes(self._clock(), host, distance):
-            return
-        turn: Deferred[None] = Deferred()
-        self._line.join(turn, host, distance)
-        self._let_go()
-        try:
-            await maybe_deferred_to_future(turn)
-        except BaseException:  # the crawl ends while it waits
-            self._line.remove(turn)
-            raise
+        if self._ends() or not self._line.passes(self._clock(), host, distance):
+            turn: Deferred[None] = Deferred()
+            self._line.join(turn, host, distance)
+            self._let_go()
+            try:
+                await maybe_deferred_to_future(turn)
+            except BaseException:  # the crawl ends while it waits
+                self._line.remove(turn)
+                raise
+        # Asked of each request: a process that was stopped for a while goes on with one that it had begun to send.
         if self._may_send is not None and not self._may_send(request.meta.get("crawlsched_visit")):
             raise NotSent("Its host is another process's by now.")
 
