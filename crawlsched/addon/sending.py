@@ -168,7 +168,7 @@ class PacedHandlers:
         # Scrapy has kept this distance when it let the request go, and waiting here must not take it away.
         distance = 0.0 if slot is None else max(0.0, slot.delay * (1.0 - slot.jitter))
         distance = max(distance, self._crawl_delay(host))
-        if self._ends() or not self._line.passes(self._clock(), host, distance):
+        if self._ends() or not self._is_granted() or not self._line.passes(self._clock(), host, distance):
             turn: Deferred[None] = Deferred()
             self._line.join(turn, host, distance)
             self._let_go()
@@ -181,6 +181,10 @@ class PacedHandlers:
         if self._may_send is not None and not self._may_send(request.meta.get("crawlsched_visit")):
             raise NotSent("Its host is another process's by now.")
 
+    def _is_granted(self) -> bool:
+        # Without a grant a request waits; what is no page would be lost if it were given up.
+        return self._may_send is None or self._may_send(None)
+
     def _let_go(self) -> None:
         """Let go whoever's turn has come, and come back for the next."""
         if self._ends():
@@ -189,7 +193,7 @@ class PacedHandlers:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-        if self._may_send is not None and not self._may_send(None):
+        if not self._is_granted():
             if len(self._line):
                 self._timer = call_later(_LONGEST_WAIT, self._come_back)
             return
