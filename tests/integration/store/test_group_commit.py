@@ -8,20 +8,10 @@ from sqlalchemy import text
 
 from crawlsched.exceptions import CollectionInUse
 from crawlsched.sharing import Renewal
-from crawlsched.store import Batch, Host, schema
-from crawlsched.store.database import Database
+from crawlsched.store import Batch, Host
 from crawlsched.store.members import SharedCollection, about_me, new_token
 
 N_SHARDS = 4
-
-
-@pytest.fixture(scope="module")
-def database(make_postgresql_database):
-    url = make_postgresql_database()
-    schema.upgrade(url)
-    opened = Database(url)
-    yield opened
-    opened.close()
 
 
 @pytest.fixture

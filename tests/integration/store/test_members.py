@@ -19,15 +19,6 @@ from crawlsched.store.members import SharedCollection, about_me, application_of,
 ABOUT = about_me("spider")
 
 
-@pytest.fixture(scope="module")
-def database(make_postgresql_database):
-    url = make_postgresql_database()
-    schema.upgrade(url)
-    opened = Database(url)
-    yield opened
-    opened.close()
-
-
 @pytest.fixture
 def shared(database, request):
     return SharedCollection.open(database, request.node.name[:60], n_shards=4, rate=10.0)

@@ -1,0 +1,18 @@
+"""The database of what several processes share."""
+
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from crawlsched.store import schema
+from crawlsched.store.database import Database
+
+
+@pytest.fixture(scope="module")
+def database(make_postgresql_database: Callable[[], str]) -> Iterator[Database]:
+    """Open a PostgreSQL database that has all tables, and nothing in them."""
+    url = make_postgresql_database()
+    schema.upgrade(url)
+    opened = Database(url)
+    yield opened
+    opened.close()
