@@ -17,7 +17,7 @@ from crawlsched.store import models
 from crawlsched.store.database import Database
 from crawlsched.store.rows import json_like, to_json
 
-__all__ = ["NOT_LONG_IDLE", "Lease", "LeaseRow", "ShardLease", "lease_row", "me", "shards_of"]
+__all__ = ["NOT_LONG_IDLE", "Lease", "LeaseRow", "ShardLease", "lease_row", "me", "process_has_ended", "shards_of"]
 
 Key = tuple[int, int]
 
@@ -79,7 +79,8 @@ class LeaseRow:
         is_recent = now - self.heartbeat_at <= stale_after
         if self.machine != machine():
             return is_recent
-        return process_start(self.pid) == self.process_started and (is_recent or not is_stopped(self.pid))
+        has_ended = process_has_ended(self.machine, self.pid, self.process_started)
+        return not has_ended and (is_recent or not is_stopped(self.pid))
 
 
 class Lease:
@@ -293,6 +294,13 @@ def process_start(pid: int) -> str | None:
     # The name of the program, in brackets, may itself hold spaces and brackets; the state follows it.
     fields = stat.rpartition(")")[2].split()
     return None if fields[0] in "ZX" else fields[19]
+
+
+def process_has_ended(on: str, pid: int, started: str) -> bool:
+    """Say whether a process is known to have ended, which only its own machine (`machine`) can know."""
+    now = process_start(pid) if on == machine() else started
+    # Where the kernel does not say when it started, or hides it, one that has the pid is taken for it.
+    return now is None or ("" not in (now, started) and now != started)
 
 
 def is_stopped(pid: int) -> bool:

@@ -20,7 +20,7 @@ from crawlsched.store import models
 from crawlsched.store.batch import Outgoing
 from crawlsched.store.database import Database, among
 from crawlsched.store.group_commit import GroupCommit
-from crawlsched.store.lease import NOT_LONG_IDLE, ShardLease, me
+from crawlsched.store.lease import NOT_LONG_IDLE, ShardLease, me, process_has_ended
 from crawlsched.store.rows import json_like, to_json
 from crawlsched.store.saving import outgoing_group, write
 from crawlsched.store.schema import ADVISORY_LOCK
@@ -78,12 +78,19 @@ class MemberSeen(NamedTuple):
 
     token: str
     host: str
+    machine: str
     pid: int
+    process_started: str
     spider: str
     version: str
     granted: float
     expires_at: float
     status: dict[str, Any]
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether its process ran on this machine, and is no more."""
+        return process_has_ended(self.machine, self.pid, self.process_started)
 
     @property
     def renewed_at(self) -> float:
@@ -295,7 +302,7 @@ class SharedCollection:
         return Renewed(Answer(row.answer, owned), row.moment, row.paused)
 
     def leave(self, member: str) -> None:
-        """End a member that has given everything back: its rate is free at once."""
+        """End a member that sends nothing any more: its rate and its shards are free at once."""
         members, leases = models.members, models.leases
         with self.database.explained("written"), self.database.writing() as connection:
             connection.exec_driver_sql(NOT_LONG_IDLE)
@@ -321,15 +328,15 @@ class SharedCollection:
         """Return the right to write a shard that a member has claimed."""
         return ShardLease(self.database, (shard, self.number), member, epoch, {})
 
-    def publish(self, shard: int, token: str, *, n_pages: int, curve: bytes | None) -> None:
-        """Say that a shard is loaded, how large it is, and what it would make of more or less of the rate.
+    def publish(self, shard: int, token: str, *, n_pages: int, curve: bytes | None, ready: bool = True) -> None:
+        """Say whether a shard is loaded, how large it is, and what it would make of more or less of the rate.
 
         Without a curve it gets its share by pages; one of an owner before may be of fewer.
         """
         table = models.leases
         own = table.c.collection == self.number, table.c.shard == shard, table.c.token == token
         with self.database.explained("written"), self.database.at_once() as connection:
-            connection.execute(update(table).where(*own).values(ready=1, n_pages=n_pages, curve=curve))
+            connection.execute(update(table).where(*own).values(ready=int(ready), n_pages=n_pages, curve=curve))
 
     def hand_over(self, rows: Sequence[Outgoing]) -> None:
         """Leave something for shards, whoever owns them; what comes out of a visit goes with its batch instead."""

@@ -115,6 +115,7 @@ class Holding:
         for shard in self._membership.to_release:
             if shard in self._parts and shard not in self._draining:
                 self._draining[shard] = now + _LONGEST_DRAIN
+                self._publish(shard, now, ready=False)
         for shard, until in list(self._draining.items()):
             part = self._parts.get(shard)
             if part is None:
@@ -124,8 +125,8 @@ class Holding:
 
     def tell(self, now: float) -> None:
         """Tell the others of the shards that have grown, or were planned anew, since they were told."""
-        for shard, part in self._parts.items():
-            at, n_pages, plan = self._published[shard]
+        for shard in self.going():
+            part, (at, n_pages, plan) = self._parts[shard], self._published[shard]
             is_new = plan is not part.planner.plan or abs(len(part.collection.index) - n_pages) > _GROWN * n_pages
             if is_new and now - at >= _BETWEEN_NEWS:
                 self._publish(shard, now)
@@ -185,14 +186,14 @@ class Holding:
         self._count("crawlsched/shards/claimed")
         self._came(shard, part)
 
-    def _publish(self, shard: int, now: float) -> None:
+    def _publish(self, shard: int, now: float, *, ready: bool = True) -> None:
         part = self._parts[shard]
         plan, n_pages = part.planner.plan, len(part.collection.index)
         # New pages of a host that may be asked only so often make no demand beyond what it allows.
         curve = None if plan is None else grown_curve(plan.demand, plan.n_pages, n_pages - plan.n_held)
         token = self._shared.lease(shard, self._membership.token, self._epochs[shard]).token
         self._published[shard] = (now, n_pages, plan)
-        self._membership.publish(Published(shard, token, n_pages, curve))
+        self._membership.publish(Published(shard, token, n_pages, curve, ready))
 
     # -- one goes
 

@@ -11,6 +11,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Mapping
+from math import inf
 from typing import Any, NamedTuple
 
 from crawlsched.exceptions import CrawlschedError, StoreError
@@ -23,8 +24,11 @@ __all__ = ["Membership", "Published"]
 
 logger = logging.getLogger(__name__)
 
-# After a failure, and while there is something to claim or to say, the next renewal comes sooner, seconds.
+# After a failure, and while there is something to claim or to say, the next renewal comes sooner, seconds. So often,
+# too, this machine is asked whether the processes of others on it have ended.
 _SOON = 0.3
+# What another member leaves when its lease ends is claimed so many seconds after that.
+_AFTER_ITS_LEASE = 0.02
 # So many shards are claimed at once; those of a member that died are loaded by all that are left.
 _CLAIMED_AT_ONCE = 16
 # A shard that could not be loaded is left to others for so many seconds.
@@ -53,6 +57,7 @@ class Published(NamedTuple):
     token: str
     n_pages: int
     curve: bytes | None
+    ready: bool = True
 
 
 class Membership:
@@ -105,6 +110,7 @@ class Membership:
         self.paused_since: float | None = None
         self.rests_by_hours = False
         self.is_claiming = True
+        self._is_given_some = False
         #: What it says of itself with each renewal (`fares`).
         self.status: dict[str, Any] = {}
         self._heard_at: float | None = None
@@ -158,8 +164,8 @@ class Membership:
         return {shard: epoch for shard, epoch in self.owned.items() if epoch > self._released.get(shard, 0)}
 
     def publish(self, said: Published) -> None:
-        """Tell the others of a shard that is loaded; from then on it gets a share of the rate."""
-        self._ready.add(said.shard)
+        """Tell the others of a shard: while it is ready, that is loaded and not given away, it gets a share."""
+        (self._ready.add if said.ready else self._ready.discard)(said.shard)
         self._published.append(said)
         self._poked.set()
 
@@ -221,8 +227,19 @@ class Membership:
                 self.failure = in_words(error)
                 wait = _SOON
             self.renewed.set()
-            self._poked.wait(wait)
+            self._wait(wait)
             self._poked.clear()
+
+    def _wait(self, seconds: float) -> None:
+        """Wait for the next renewal: until there is something to say, or another process of this machine has ended."""
+        until = self._clock() + seconds
+        while (left := until - self._clock()) > 0 and not self._poked.wait(min(left, _SOON)):
+            if self.failure is None and self.seen is not None and self._ended(self.seen):
+                return
+
+    def _ended(self, seen: Seen) -> list[str]:
+        """Return the members that seem to live, and whose processes are known to have ended."""
+        return [token for token, member in seen.members.items() if seen.is_alive(token) and member.has_ended]
 
     def renew(self) -> float:
         """Say that this member lives, and take over the answer; return in how many seconds to come again."""
@@ -233,6 +250,9 @@ class Membership:
             )
         is_all_said = self._try_to_say()
         seen = self._shared.look()
+        for token in self._ended(seen):  # nobody has to wait until its lease is over
+            self._shared.leave(token)
+            del seen.members[token]
         self._follow_hours(seen)
         claims = self._decide(seen)
         asked_at = self._clock()
@@ -256,7 +276,12 @@ class Membership:
         # What this one may not use any more is free for others with the renewal after this one.
         is_falling = renewed.answer.granted < said.using * 0.99
         is_moving = (is_rising or is_falling) and not self.paused_since
-        return _SOON if claims or not is_all_said or is_moving else RENEWAL_INTERVAL
+        if claims or self._is_given_some or not is_all_said or is_moving:
+            return _SOON
+        # Who lives renews long before its lease ends, so one that is about to end is waited for.
+        others = [member for token, member in seen.members.items() if token != self.token and seen.is_alive(token)]
+        next_expiry = min((member.expires_at - seen.now for member in others), default=inf)
+        return min(RENEWAL_INTERVAL, next_expiry + _AFTER_ITS_LEASE)
 
     def _free(self, seen: Seen, passed_by: set[int]) -> None:
         """See to it that a shard whose owner is gone, and whose row is locked still, can be claimed."""
@@ -293,7 +318,7 @@ class Membership:
         """Write down what the crawling thread wants the others to know; return whether that was all."""
         while self._published:
             said = self._published[0]
-            self._shared.publish(said.shard, said.token, n_pages=said.n_pages, curve=said.curve)
+            self._shared.publish(said.shard, said.token, n_pages=said.n_pages, curve=said.curve, ready=said.ready)
             self._published.popleft()
         rows = [self._outgoing.popleft() for _ in range(min(len(self._outgoing), _HANDED_OVER_AT_ONCE))]
         try:
@@ -327,7 +352,11 @@ class Membership:
         if any(self._owners.get(shard) not in (None, member) for shard, member in held.items()):
             self._moved_at = now
         self._owners = {shard: member or self._owners.get(shard) for shard, member in owners.items()}
-        self.to_release = self._too_many(held, target, weights, members)
+        moving = self._moving(held, target, weights, members)
+        mine = [shard for shard, member in moving.items() if member == self.token]
+        n_mine = sum(member == self.token for member in held.values())
+        self.to_release = frozenset(mine[: max(1, int(_GIVEN_AT_ONCE * n_mine))])
+        self._is_given_some = any(target[shard] == self.token for shard in moving) and not self.is_leaving
         if self.is_leaving:
             return []
         return [
@@ -338,19 +367,17 @@ class Membership:
             and now - self._given_up.get(shard, -_AFTER_A_FAILURE) >= _AFTER_A_FAILURE
         ][:_CLAIMED_AT_ONCE]
 
-    def _too_many(
+    def _moving(
         self, held: dict[int, str], target: dict[int, str], weights: dict[int, float], members: set[str]
-    ) -> frozenset[int]:
-        """Return the shards to give away now."""
-        mine = [shard for shard, member in held.items() if member == self.token]
-        others = [shard for shard in mine if target[shard] != self.token]
+    ) -> dict[int, str]:
+        """Return the shards that their owners, which this gives, should give away now."""
         load = dict.fromkeys(members, 0.0)
         for shard, member in held.items():
             load[member] += weights[shard]
         somebody_joins = min(load.values()) < 0.5 * sum(load.values()) / len(load)
-        if not others or not (somebody_joins or self._clock() - self._moved_at >= _BETWEEN_MOVES):
-            return frozenset()
-        return frozenset(others[: max(1, int(_GIVEN_AT_ONCE * len(mine)))])
+        if not (somebody_joins or self._clock() - self._moved_at >= _BETWEEN_MOVES):
+            return {}
+        return {shard: member for shard, member in held.items() if target[shard] != member}
 
     def _divide(self, seen: Seen, owners: dict[int, str | None]) -> None:
         ready = [

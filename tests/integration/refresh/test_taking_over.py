@@ -1,0 +1,111 @@
+"""What one process leaves behind is another's, as soon as it is known that the first one sends nothing any more."""
+
+import sys
+import time
+
+import pytest
+from sqlalchemy import text
+
+from crawlsched.refresh.shared.membership import Membership
+from crawlsched.sharing import RENEWAL_INTERVAL, Renewal
+from crawlsched.store.lease import process_start
+from crawlsched.store.members import about_me, new_token
+from tests import children
+from tests.integration.refresh.processes import HOSTS, N_SHARDS, asked, look_until, process
+
+ALL = set(range(N_SHARDS))
+
+
+@pytest.fixture
+def heir(shared):
+    membership = Membership(shared, new_token(), about_me("spider"))
+    yield membership
+    shared.leave(membership.token)
+
+
+def joins(shared, process, claims=ALL, *, rate=1000.0, **about) -> str:
+    """Let a process claim shards and a part of the rate, as a member that never comes again; return its token."""
+    about = {**about_me("spider"), "pid": process.pid, "process_started": process_start(process.pid), **about}
+    token = new_token()
+    shared.renew(Renewal(token, 1, 0.0, rate, tuple(claims)), about, {})
+    return token
+
+
+@pytest.fixture
+def sleeper():
+    return children.start(sys.executable, "-c", "import time; time.sleep(60)")
+
+
+def test_who_is_killed_is_replaced_at_once_on_its_own_machine(shared, heir, sleeper) -> None:
+    """The kernel knows that it sends nothing any more; its lease need not run out, and its rate is free, too."""
+    joins(shared, sleeper)
+    heir.renew()
+    assert heir.mine() == {}
+    sleeper.kill()
+    sleeper.wait()
+    heir.renew()
+    assert set(heir.mine()) == ALL
+    assert shared.look().members.keys() == {heir.token}
+
+
+def test_that_a_process_was_killed_is_noticed_between_two_renewals(shared, heir, sleeper) -> None:
+    """Nobody waits for the next one, with all that there is to do then."""
+    joins(shared, sleeper)
+    heir.start()
+    heir.renewed.wait(10.0)
+    sleeper.kill()
+    sleeper.wait()
+    killed_at = time.monotonic()
+    while set(heir.mine()) != ALL:
+        assert time.monotonic() - killed_at < 5.0  # its lease is valid for six
+        time.sleep(0.01)
+    heir.end(5.0)
+
+
+@pytest.mark.parametrize("about", [{"machine": "elsewhere"}, {"process_started": ""}])
+def test_who_may_live_keeps_its_shards_until_its_lease_is_over(shared, heir, sleeper, about) -> None:
+    """A pid says nothing of another machine, nor where the kernel does not tell when a process started."""
+    sleeper_token = joins(shared, sleeper, **about)
+    if about.keys() == {"machine"}:
+        sleeper.kill()
+        sleeper.wait()
+    heir.renew()
+    assert heir.mine() == {}
+    assert sleeper_token in shared.look().members
+
+
+def test_what_a_silent_process_has_is_claimed_right_after_its_lease(shared, heir, sleeper) -> None:
+    """Renewals come every two seconds, and one more when the lease of another ends."""
+    silent = joins(shared, sleeper, {0, 1}, rate=500.0)
+    with shared.database.writing() as connection:  # it said so four seconds ago
+        said = text("UPDATE members SET expires_at = expires_at - 4 WHERE token = :token")
+        connection.execute(said, {"token": silent})
+    waits = [heir.renew() for _ in range(3)]
+    assert set(heir.mine()) == {2, 3}
+    assert 0.5 < waits[-1] < RENEWAL_INTERVAL
+    time.sleep(waits[-1])
+    heir.renew()
+    assert set(heir.mine()) == ALL
+    assert not shared.look().is_alive(silent)
+
+
+def test_who_is_given_a_shard_asks_for_it_soon(shared, heir, sleeper) -> None:
+    """Its owner writes it down within a second, and then nobody crawls it until it is claimed."""
+    joins(shared, sleeper)
+    assert heir.renew() < 0.5
+    assert heir.mine() == {}
+
+
+def test_a_shard_that_is_being_given_away_has_no_share(shared, sleeper) -> None:
+    """Nothing is sent for it any more, and the others have its part of the rate at once."""
+    with process(shared) as refresher:
+        joins(shared, sleeper)  # as one that has nothing
+        under_way = [refresher.requested(asked(f"http://{host}/"), refresher.clock()) for host in HOSTS]
+        assert under_way
+        for _ in HOSTS:
+            refresher.next_page(refresher.clock(), lambda host, now: now)
+        look_until(refresher, lambda: refresher._holding._draining)
+        look_until(refresher, lambda: len(refresher._membership.targets) == N_SHARDS - 1)
+        assert sum(refresher._membership.targets.values()) == pytest.approx(1000.0)
+        assert len(refresher.parts) == N_SHARDS
+        assert sum(row.ready for row in shared.look().shards.values()) == N_SHARDS - 1
