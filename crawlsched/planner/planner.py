@@ -14,6 +14,7 @@ from crawlsched.pages import FREE
 from crawlsched.pages.intervals import Intervals, Limits
 from crawlsched.planner.announced import Announced
 from crawlsched.planner.endings import Endings
+from crawlsched.planner.first_copies import FirstCopies
 from crawlsched.planner.knowledge import DAY, Knowledge
 from crawlsched.planner.lessons import Lessons
 from crawlsched.planner.membership import Membership
@@ -80,6 +81,8 @@ class Planner:
         Finds the best page.
     bandwidth : float
         Crawls per second; see `set_bandwidth`.
+    first_copies : FirstCopies
+        Sends pages of slow hosts first; its `limits` say which hosts are slow, if they are set.
     threshold : float
         A running mean of the crawl values picked, of pages that have a copy; of first crawls while nothing else goes.
     clipped : int
@@ -145,6 +148,7 @@ class Planner:
         self.values, self.crawl_values = known.values, known.crawl_values
         self._rounds = None if max_crawl_rounds is None else Rounds(self.pages, max_crawl_rounds)
         self._threshold = Threshold()
+        self.first_copies = FirstCopies(known)
         # What the parts do is called without a step in between: their docstrings say how.
         self.at, self.rows, self.change_rates = known.at, known.rows, known.change_rates
         self._membership = came = Membership(known)
@@ -236,6 +240,8 @@ class Planner:
             self.work(now)
         if self._rounds is not None:
             self._rounds.before_pick(frontier, self.known.bandwidth, now)
+        if self._threshold.first_crawls:
+            self.first_copies.before_pick(now)
         pick = frontier.pick(now, host_free_at)
         if pick is None:
             self._threshold.first_crawls = 0
@@ -243,10 +249,16 @@ class Planner:
         page, crawl_value, reason = pick
         self.known.in_flight.add(page)
         if reason == "value":
-            self._threshold.follow(crawl_value, is_first=self.pages.crawled_at.item(page) == -np.inf)
+            is_first = self.pages.crawled_at.item(page) == -np.inf
+            self._threshold.follow(crawl_value, is_first=is_first)
+            if is_first:
+                self.first_copies.value = crawl_value
+        # Pages go out of turn by force.
         elif reason == "forced" and self._rounds is not None and self._rounds.sent(page):
-            # Pages go out of turn by force.
             pick = Pick(page, crawl_value, "overdue")
+        elif reason == "forced" and self.first_copies.sent(page, now):
+            pick = Pick(page, self.crawl_values.one(page).at(now), "value")
+            self._threshold.follow(pick.crawl_value, is_first=True)
         return pick
 
     @property

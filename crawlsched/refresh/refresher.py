@@ -171,6 +171,7 @@ class Refresher:
         self.collection = Collection(settings, spider, request_fingerprint, fingerprinter, rng, shard)
         self.planner = self.collection.planner
         self.hosts = self.collection.hosts
+        self.planner.first_copies.limits = self.hosts.limits
         self.sources = self.collection.sources
         self.visits = Visits(None if several is None else several.tokens)
         self.probes = Probes(rng, lambda: self.planner.makes_first_copies, enabled=settings.probes)
