@@ -103,7 +103,8 @@ class Demo:
     def start_crawls(self, urls: dict[str, str]) -> None:
         """Start both crawls at the same moment, as a user would."""
         print(f"Two identical sites: {urls[OURS]} for crawlsched and {urls[IN_TURN]} for a crawl in turn.")
-        print(f"Both crawls may send {self.bandwidth:g} requests a second. All files: {self.output}", flush=True)
+        print(f"Both may send {self.bandwidth:g} requests a second, and both obey robots.txt, Crawl-delay included.")
+        print(f"All files: {self.output}", flush=True)
         arguments = {
             OURS: ["living", "-a", f"site={urls[OURS]}", "-s", f"CRAWLSCHED_DATABASE_URL={self.database}"],
             IN_TURN: [

@@ -16,8 +16,8 @@ class InTurnSpider(scrapy.Spider):
 
     New pages go first; then the page whose last visit is longest ago. It pays for everything as crawlsched does: one
     request per slot of the same absolute grid, redirects and robots.txt included. It asks conditionally (ETag,
-    Last-Modified), lets the pages of other hosts pass while a host is busy or has sent Retry-After, lets the target of
-    a redirect take the place of the page that moved, and forgets what robots.txt forbids.
+    Last-Modified), lets the pages of other hosts pass while a host is busy, has sent Retry-After or wants a delay, lets
+    the target of a redirect take the place of the page that moved, and forgets what robots.txt forbids.
 
     ``scrapy crawl in_turn -s CRAWLSCHED_ENABLED=False -a site=http://127.0.0.11:8000/ -a rate=25``
     """
@@ -27,6 +27,8 @@ class InTurnSpider(scrapy.Spider):
     custom_settings = {
         "CONCURRENT_REQUESTS": 0,  # no limit over all hosts: the default of 16 would leave slots unused
         "REDIRECT_ENABLED": False,  # the target waits for a slot of its own, see parse()
+        # The wiki's Crawl-delay: Scrapy does not read it, so whoever obeys it states it here.
+        "DOWNLOAD_SLOTS": {"127.0.0.19": {"delay": 0.2, "randomize_delay": False}},
     }
 
     def __init__(self, site, rate, **arguments):
@@ -37,6 +39,7 @@ class InTurnSpider(scrapy.Spider):
         self.validators = {}  # URL -> headers for a conditional request
         self.digests = {}  # URL -> digest of its text
         self.resting = {}  # host -> time until which it does not want to be asked
+        self.delays = {host: slot["delay"] for host, slot in self.custom_settings["DOWNLOAD_SLOTS"].items()}
         self.active = Counter()  # host -> requests in the air; a busy host's pages let others pass
         self.to_pay = 0  # requests that went out beside the grid: robots.txt
 
@@ -72,6 +75,8 @@ class InTurnSpider(scrapy.Spider):
                 host = urlsplit(url).hostname
                 if self.active[host] < self.per_host and self.resting.get(host, 0.0) <= time.monotonic():
                     del queue[place]
+                    if host in self.delays:
+                        self.resting[host] = time.monotonic() + self.delays[host]
                     return url
         return None
 
