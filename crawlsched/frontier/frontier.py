@@ -23,6 +23,8 @@ HostFreeAt = Callable[[int, float], float]
 _WORK_EVERY = 4
 # Where so many portions are owed.
 _LAGGING = 4
+# Pages that differ in value by no more than this share are alike to those who compare whole collections.
+_ALIKE = 1e-3
 _PLACE_NAMES = {OUT: "out", IN_FLIGHT: "in flight", BARRED: "barred", AWAKE: "awake", RUNNING: "in a run"}
 
 
@@ -182,35 +184,47 @@ class Frontier(Filing):
         """Let everything happen that was to happen until now; `pick` does so first. Amortised O(log n) per event."""
         self._advance(now)
 
+    def _follow(self, now: float) -> None:
+        """Do what `advance` does, where there is anything to do; between most picks there is nothing."""
+        if now >= self._standing.until or self._soon or self._returning or self._deadlines.soon:
+            self._advance(now)
+        else:
+            self._standing.now = now
+
     def bound(self, now: float) -> float:
         """Return what no page that `pick` could give now is worth more than; O(candidates).
 
         It is inf if a page may go whatever it is worth, and -inf if none may go. Whether a host is free is not asked.
         """
-        standing = self._standing
-        if now >= standing.until or self._soon or self._returning or self._deadlines.soon:
-            self._advance(now)
-        else:
-            standing.now = now
+        self._follow(now)
         if self._forced.first() is not None or self._deadlines.overdue.first() is not None:
             return np.inf
-        bounds, ladder = standing.awake.bounds(now), self._ladders.highest()
-        bound = float(bounds.max()) if bounds.size else -np.inf
+        standing = self._standing
+        bound, ladder = standing.awake.bound(now), self._ladders.highest()
         if ladder is not None:
             bound = max(bound, -ladder[0])
         return max(bound, standing.fresh.at_most) if standing.fresh.pages else bound
 
     def best_value(self, now: float, host_free_at: HostFreeAt) -> float:
-        """Return what the page is worth that `pick` would give; inf: whatever it is worth, -inf: there is none.
+        """Return about what the page is worth that `pick` would give; inf: whatever it is worth, -inf: there is none.
 
-        As much work as a pick: amortised O(log n), plus a few crawl values.
+        As much work as a pick: amortised O(log n), plus a few crawl values. Where one look shows that none is worth a
+        thousandth more, it is what the page with the highest bound is worth: of pages that are alike, as in a first
+        crawl, any would do.
         """
         self._n_opened, self._is_looking = 0, False
-        self._advance(now)
+        self._follow(now)
         for queues in (self._forced, self._deadlines.overdue):
             while (entry := queues.first()) is not None:
                 if self._is_free(entry[2], now, host_free_at, set()):
                     return np.inf
+        standing = self._standing
+        row, bound, value = standing.awake.likeliest(now)
+        others = max(bound, standing.fresh.at_most if standing.fresh.pages else 0.0)
+        if (ladder := self._ladders.highest()) is not None:
+            others = max(others, -ladder[0])
+        if others <= (1.0 + _ALIKE) * value and host_free_at(standing.awake.host(row), now) <= now:
+            return value
         best = self._best(now, host_free_at, set())
         return -np.inf if best is None else -best[0]
 

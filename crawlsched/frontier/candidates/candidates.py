@@ -177,6 +177,27 @@ class Awake:
         bounds += resting
         return bounds
 
+    def bound(self, now: float) -> float:
+        """Return the highest of `bounds`; -inf: no page is in. O(n)."""
+        if LOOPS.compiled:
+            return float(LOOPS.highest(self._bounds, now)[1])
+        return float(self.bounds(now).max(initial=_OUT))
+
+    def likeliest(self, now: float) -> tuple[int, float, float]:
+        """Return the row with the highest of `bounds`, that bound, and the page's crawl value; O(n).
+
+        -1, -inf and -inf: no page is in.
+        """
+        if LOOPS.compiled:
+            row, bound, _ = LOOPS.highest(self._bounds, now)
+        else:
+            bounds = self.bounds(now)
+            row = int(bounds.argmax()) if bounds.size else -1
+            bound = bounds.item(row) if bounds.size else _OUT
+        if bound < 0.0:
+            return -1, _OUT, _OUT
+        return row, bound, self._values[self._batches.item(row)].one_at(self._rows.item(row), now)[0]
+
     def host(self, row: int) -> int:
         """Return the host of the page in a row; O(1)."""
         return self.hosts.item(row)
