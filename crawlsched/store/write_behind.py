@@ -60,6 +60,7 @@ class WriteBehind:
         self._closing = False
         self._given_up = False
         self._n_submitted = 0
+        self._oldest_unsaved_at: float | None = None
         self._thread = threading.Thread(target=self._run, name="crawlsched-store", daemon=True)
         self._thread.start()
 
@@ -76,6 +77,7 @@ class WriteBehind:
                 raise StoreError("The write-behind is closed; nothing can be written any more.")
             self._n_submitted += 1
             self._waiting.append(batch)
+            self._look_at_times()
             self._changed.notify_all()
 
     @property
@@ -85,10 +87,8 @@ class WriteBehind:
 
     @property
     def oldest_unsaved_at(self) -> float | None:
-        """Time of the oldest change (`Batch.since`) that is not written yet; None if there is none."""
-        with self._changed:
-            times = [batch.since for batch in self._unsaved() if batch.since is not None]
-        return min(times, default=None)
+        """Time of the oldest change (`Batch.since`) not written yet, without waiting; None if there is none."""
+        return self._oldest_unsaved_at
 
     def facts(self, pages: Sequence[int]) -> list[PageFacts | None]:
         """Read pages' facts, with what was submitted but not written yet put over them."""
@@ -124,6 +124,11 @@ class WriteBehind:
                 self.lost or self.failure or "the database did not answer",
             )
         return drained
+
+    def _look_at_times(self) -> None:
+        """Note the time of the oldest change, with each batch that comes or is written: each slot asks for it."""
+        times = [batch.since for batch in self._unsaved() if batch.since is not None]
+        self._oldest_unsaved_at = min(times, default=None)
 
     def _unsaved(self) -> list[Batch]:
         return [*([] if self._current is None else [self._current]), *self._waiting]
@@ -175,6 +180,7 @@ class WriteBehind:
                 self.n_saved, self.n_rows = self.n_saved + 1, self.n_rows + saved.rows
                 self.n_cleaned += saved.cleaned
                 self._current = None
+                self._look_at_times()
                 self._changed.notify_all()
             return
 
