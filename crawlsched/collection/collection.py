@@ -22,6 +22,7 @@ from crawlsched.collection.shard import Shard
 from crawlsched.collection.side_thread import Aside
 from crawlsched.collection.snapshot_file import SnapshotFile, Unusable
 from crawlsched.collection.unsaved import Unsaved
+from crawlsched.compiling import is_prepared
 from crawlsched.content.kept_texts import TextBudget
 from crawlsched.content.learned import Learned
 from crawlsched.content.validators import ValidatorTrials
@@ -204,7 +205,8 @@ class Collection:
 
     def is_worth_compiling(self, n_pages: int, bandwidth: float = 0.0) -> bool:
         """Whether so many pages or crawls a second are worth loading compiled code that nobody has asked for yet."""
-        return (n_pages >= _WORTH_COMPILING or bandwidth >= _FAST) and not self._was_compiled
+        is_in_use = self._was_compiled or is_prepared()  # it may be another shard's of this process
+        return (n_pages >= _WORTH_COMPILING or bandwidth >= _FAST) and not is_in_use
 
     def use_compiled(self) -> None:
         """Decide by compiled code from now on, if numba is installed; `load_compiled` can load it before."""

@@ -3,6 +3,13 @@
 Imports nothing of the package. Begin reading with `compilable`.
 """
 
-from crawlsched.compiling.compilable import Compilable, is_wanted, load_compiled, prepare_compiled, use_compiled
+from crawlsched.compiling.compilable import (
+    Compilable,
+    is_prepared,
+    is_wanted,
+    load_compiled,
+    prepare_compiled,
+    use_compiled,
+)
 
-__all__ = ["Compilable", "is_wanted", "load_compiled", "prepare_compiled", "use_compiled"]
+__all__ = ["Compilable", "is_prepared", "is_wanted", "load_compiled", "prepare_compiled", "use_compiled"]

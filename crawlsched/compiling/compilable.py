@@ -7,7 +7,7 @@ from collections.abc import Callable
 from types import FunctionType, ModuleType
 from typing import Any
 
-__all__ = ["Compilable", "is_wanted", "load_compiled", "prepare_compiled", "use_compiled"]
+__all__ = ["Compilable", "is_prepared", "is_wanted", "load_compiled", "prepare_compiled", "use_compiled"]
 
 _choice: bool | None = None
 _loaded: Any = None
@@ -141,6 +141,11 @@ def prepare_compiled() -> bool:
             _loaded = compiled
     _switch_all()
     return _loaded is not None and _choice is not False
+
+
+def is_prepared() -> bool:
+    """Whether `prepare_compiled` has done its work already, for whoever asked for it."""
+    return _loaded is not None
 
 
 def load_compiled() -> None:

@@ -225,10 +225,9 @@ class CrawlJobs:
 
     async def _compile(self) -> None:
         """Use compiled code from now on if the collection has become large enough meanwhile, or the crawl is fast."""
-        collection = self._refresher.collection
-        if collection.is_worth_compiling(collection.planner.pages.n, collection.planner.bandwidth):
+        if self._refresher.is_worth_compiling():
             await run_in_thread(load_compiled)
-            collection.use_compiled()
+            self._refresher.collection.use_compiled()
 
     async def poll_sitemaps(self) -> None:
         """Put the sitemaps whose time has come in line for a slot."""

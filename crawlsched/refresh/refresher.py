@@ -108,6 +108,8 @@ class OneOfSeveral:
         Numbers what is for shards of other processes.
     start_has_ended : bool
         Whether start() had ended before this shard was claimed.
+    pages_and_rate : callable
+        Gives how many pages all shards of the process have, and the crawls per second of them together.
     """
 
     shard: Shard
@@ -116,6 +118,7 @@ class OneOfSeveral:
     tell_parent: Callable[[int, float], None]
     handing_over: HandingOver
     start_has_ended: bool
+    pages_and_rate: Callable[[], tuple[int, float]]
 
 
 class Refresher:
@@ -374,6 +377,12 @@ class Refresher:
     def parts(self) -> Sequence[Refresher]:
         """The refreshers of all shards: this one."""
         return (self,)
+
+    def is_worth_compiling(self) -> bool:
+        """Whether this process has become large or fast enough, with all shards that it has, for compiled code."""
+        planner, several = self.planner, self._several
+        large = (planner.pages.n, planner.bandwidth) if several is None else several.pages_and_rate()
+        return self.collection.is_worth_compiling(*large)
 
     def known_pages(self) -> tuple[int, int]:
         """Return how many pages are known, and how many of them were crawled; O(pages)."""
