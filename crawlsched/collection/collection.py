@@ -58,7 +58,7 @@ _WORTH_COMPILING, _FAST = 100_000, 100.0
 # Dispatching stops while something has waited for the store for so long; the slot clock pays back up to a second.
 _LONGEST_UNSAVED = 2.0
 # The facts of the pages likely to be picked within so many seconds are read ahead.
-_READ_AHEAD_SECONDS = 1.5
+_READ_AHEAD_SECONDS, _READ_AHEAD_EVERY = 1.5, 0.7
 _READ_AHEAD_LEAST = 64
 _READ_AHEAD_MOST = 1_500
 # Pages that wait for a store which cannot be asked; then nothing is dispatched before it can.
@@ -148,6 +148,7 @@ class Collection:
         #: Why the snapshot of the last crawl was not used; "" if it was, None if there was none.
         self.snapshot_unusable: str | None = None
         self._was_compiled = False
+        self._read_ahead_at = -np.inf
         # Pages whose turn has come while the store could not be asked for what their requests are made of.
         self._stepped_aside: dict[int, bool] = {}
         self._read_failed = False
@@ -494,6 +495,9 @@ class Collection:
                 lambda facts: self._bring_back(facts, asked, now),
             )
             return
+        if now - self._read_ahead_at < _READ_AHEAD_EVERY:
+            return  # which pages these are takes longer than all else of a flush
+        self._read_ahead_at = now
         pages = [page for page in self.planner.peek(now, wanted).tolist() if page not in self.facts]
         if pages:
             self.aside.run("reading ahead", lambda: self.write_behind.facts(pages), self.facts.add)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.integration.refresh.processes import HOSTS, process
+from tests.integration.refresh.processes import HOSTS, asked, look_until, process
 
 
 def test_sitemaps_of_one_shard_keep_those_of_no_other_waiting(shared) -> None:
@@ -27,3 +27,39 @@ def test_after_a_silence_a_process_pays_back_a_fifth_of_a_second(shared) -> None
         refresher.slots.set_rate(50.0, begun)
         refresher.slots.take(begun + 100.0)
         assert refresher.slots.missed == pytest.approx((100.0 - 0.2) * 50.0, abs=2.0)
+
+
+def test_shards_go_by_compiled_code_if_they_are_fast_enough_together(shared, monkeypatch) -> None:
+    """Each of four has a quarter of the rate, for which alone it would not be loaded."""
+    monkeypatch.setattr("crawlsched.collection.collection.is_prepared", lambda: False)  # by another test
+    shared.set_rate(200.0)
+    with process(shared) as refresher:
+        look_until(refresher, lambda: refresher.slots.rate == 200.0)
+        rates = [part.planner.bandwidth for part in refresher.parts]
+        assert max(rates) < 100.0
+        assert all(part.is_worth_compiling() for part in refresher.parts)
+        shared.set_rate(80.0)
+        look_until(refresher, lambda: refresher.slots.rate == 80.0)
+        assert not any(part.is_worth_compiling() for part in refresher.parts)
+
+
+def test_which_pages_are_read_ahead_is_looked_at_less_often_than_is_written(shared) -> None:
+    """What the next slots need is known after each look, and a look costs more than a flush of few rows."""
+    with process(shared) as refresher:
+        url = f"http://{HOSTS[0]}/page"
+        refresher.requested(asked(url), refresher.clock())
+        look_until(refresher, lambda: not any(part.collection.write_behind.in_flight for part in refresher.parts))
+        part = next(part for part in refresher.parts if part.known_pages()[0])
+        facts, aside = part.collection.facts, part.collection.aside
+
+        def is_read(now: float) -> bool:
+            facts.discard(0)
+            part.flush(now)
+            ended: list[bool] = []
+            aside.run("what comes after it", lambda: True, ended.append)
+            while not ended:
+                aside.collect()
+            return 0 in facts
+
+        now = refresher.clock() + 10.0
+        assert [is_read(now + after) for after in (0.0, 0.3, 0.6, 0.9, 1.2)] == [True, False, False, True, False]
