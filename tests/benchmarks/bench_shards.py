@@ -211,6 +211,8 @@ WARM_UP = 30.0
 
 def visiting(url: str, is_first: bool, n_links: int, ends: Any, said: Any) -> None:
     """Crawl as a process does, but for the web: a visit ends at once; who finds links, finds them in other shards."""
+    load_compiled()  # as the first plan of so fast a crawl does
+    prepare_compiled()
     database = Database(url)
     rng, sent, links = np.random.default_rng(os.getpid()), [], 0
     with process(SharedCollection.open(database, "bench")) as refresher:
@@ -222,14 +224,16 @@ def visiting(url: str, is_first: bool, n_links: int, ends: Any, said: Any) -> No
             if now - looked > 0.1:
                 looked = now
                 refresher.look(now)
-            if now - flushed > 0.25:
+            if now - flushed > refresher.settings.flush_interval:
                 flushed = now
                 refresher.flush(now)
-            refresher.work(0.002)
+            if refresher.has_work:
+                refresher.work(0.002)
             is_due = not refresher.rests and refresher.slots.is_due(now) and not refresher.must_wait(now)
             begun = refresher.next_page(now, lambda host, now: now) if is_due else None
             if begun is None:
-                time.sleep(0.0005)
+                # Scrapy's timers wake a crawl for the next slot, and for what is to be looked at.
+                time.sleep(min(max(refresher.slots.next_time(now) - now, 0.0005), 0.004))
                 continue
             refresher.slots.take(now)
             visit, _ = begun
