@@ -28,7 +28,7 @@ def test_no_statement_is_prepared_where_it_would_be_looked_for_in_another_sessio
 def test_limits_are_those_of_a_transaction(postgresql_url) -> None:
     """The next user of the session must not have them."""
     database = Database(postgresql_url + "&pgbouncer=true", answer_within=3.0)
-    assert asked(database, "SHOW lock_timeout") == "3s"
+    assert asked(database, "SHOW lock_timeout") == "2700ms"
     assert asked(database, "SHOW statement_timeout") == "3s"
     with database.at_once() as connection:
         assert connection.execute(text("SHOW statement_timeout")).scalar_one() == "0"

@@ -1,0 +1,161 @@
+"""Crawls that take shards over from each other: what was begun before, and who is logged in."""
+
+import signal
+import time
+
+import pytest
+from aiohttp import web
+
+from crawlsched.refresh.shared.membership import Membership
+from crawlsched.sharing import shard_of
+from crawlsched.store import schema
+from crawlsched.store.database import Database
+from crawlsched.store.members import SharedCollection, about_me, new_token
+from tests.crawling import Project
+from tests.site import Site
+
+N_SHARDS = 2
+# A host of each shard.
+HOSTS = tuple(
+    next(host for n in range(1, 250) if shard_of(host := f"127.0.3.{n}", N_SHARDS) == shard)
+    for shard in range(N_SHARDS)
+)
+
+
+@pytest.fixture
+def site():
+    with Site(HOSTS) as site:
+        yield site
+
+
+@pytest.fixture
+def shared(postgresql_url):
+    schema.upgrade(postgresql_url)
+    database = Database(postgresql_url)
+    yield SharedCollection.open(database, "test", N_SHARDS, 20.0)
+    database.close()
+
+
+def project(folder, shared, name: str, spider: str) -> Project:
+    (folder / name).mkdir()
+    settings = {
+        "CRAWLSCHED_DATABASE_URL": shared.database.text,
+        "CRAWLSCHED_SHARDS": N_SHARDS,
+        "CRAWLSCHED_BANDWIDTH": "20/s",
+        "USER_AGENT": name,
+        "CLOSESPIDER_TIMEOUT": 0,
+        "ROBOTSTXT_OBEY": False,
+    }
+    return Project(folder / name, spider, **settings)
+
+
+def wait_until(what, seconds: float = 30.0) -> None:
+    until = time.monotonic() + seconds
+    while not what():
+        assert time.monotonic() < until
+        time.sleep(0.05)
+
+
+SLOW_SPIDER = """
+import scrapy
+from crawlsched.addon.scheduler import _wait
+
+class AsksForAToken:
+    async def process_request(self, request):
+        print("BEGUN", request.url, flush=True)
+        await _wait(0.5)
+
+class Spider(scrapy.Spider):
+    name = "test"
+    start_urls = {urls!r}
+    custom_settings = {{"DOWNLOADER_MIDDLEWARES": {{AsksForAToken: 543}}}}
+
+    def parse(self, response):
+        pass
+"""
+
+
+def test_who_was_stopped_in_a_request_sends_nothing_that_is_anothers_by_then(tmp_path, site, shared) -> None:
+    """Half a second of another component lies between the slot of a request and the network; there it is stopped."""
+    urls = [site.page(f"/{n}", "<p>One</p>") for n in range(40)] + [site.url(f"/{n}", HOSTS[1]) for n in range(40)]
+    crawl = project(tmp_path, shared, "stopped", SLOW_SPIDER.format(urls=urls))
+    process = crawl.start()
+    wait_until(lambda: len(site.requests) > 5)
+    process.send_signal(signal.SIGSTOP)
+    time.sleep(0.2)  # what is on its way arrives
+    n_begun, n_asked = crawl.log().count("BEGUN"), len(site.requests)
+    assert n_begun > n_asked  # some requests were begun and are not sent
+    heir = Membership(shared, new_token(), about_me("spider"))
+    wait_until(lambda: heir.renew() and len(heir.mine()) == N_SHARDS)
+    process.send_signal(signal.SIGCONT)
+    ends = time.monotonic() + 1.5
+    while time.monotonic() < ends:
+        heir.renew()
+        time.sleep(0.3)
+    assert "was taken over by another process" in crawl.log()
+    assert len(site.requests) == n_asked
+    # What it gave up is asked for by who has the shard next, and that is it again.
+    shared.leave(heir.token)
+    wait_until(lambda: len({(headers["host"], path) for path, headers in site.requests}) == len(urls))
+    process.terminate()
+    assert crawl.finish(process).returncode == 0
+
+
+LOGIN_SPIDER = """
+import scrapy
+
+class Spider(scrapy.Spider):
+    name = "test"
+
+    async def start(self):
+        for host in {hosts!r}:
+            name = self.settings["USER_AGENT"]
+            yield scrapy.Request(f"http://{{host}}:{port}/login", self.logged_in, method="POST", body=name)
+
+    def logged_in(self, response):
+        for page in range(40):
+            yield response.follow(f"/{{page}}")
+
+    def parse(self, response):
+        pass
+"""
+
+
+def test_who_takes_a_shard_over_is_logged_in_since_its_own_start(tmp_path, site, shared) -> None:
+    """Each process makes the log-ins of all hosts when it starts, before it crawls any page."""
+
+    async def login(request: web.Request) -> web.Response:
+        answer = web.Response(text="welcome")
+        answer.set_cookie("session", await request.text())
+        return answer
+
+    def page(request: web.Request) -> web.Response:
+        known = request.cookies.get("session") == request.headers["User-Agent"]
+        return web.Response(text="<p>One</p>", content_type="text/html", status=200 if known else 403)
+
+    site.answers["/login"], site.default = login, page
+    spider = LOGIN_SPIDER.format(hosts=HOSTS, port=site.port)
+    crawls = {name: project(tmp_path, shared, name, spider) for name in ("first", "second")}
+    processes = {}
+
+    def asked(is_login: bool) -> list[tuple[str, str]]:
+        found = [(h["user-agent"], h["host"].split(":")[0]) for p, h in site.requests if (p == "/login") == is_login]
+        return sorted(set(found)) if not is_login else sorted(found)
+
+    for name, crawl in crawls.items():
+        processes[name] = crawl.start()
+        wait_until(lambda name=name: any(who == name for who, _ in asked(False)))
+    seen = shared.look()
+    (lost,) = [s for s, row in seen.shards.items() if seen.members[row.member].pid == processes["first"].pid]
+    assert ("second", HOSTS[lost]) not in asked(False)
+    processes["first"].kill()
+    crawls["first"].finish(processes["first"])
+    wait_until(lambda: ("second", HOSTS[lost]) in asked(False))
+    assert asked(True) == sorted((name, host) for name in crawls for host in HOSTS)
+    for name in crawls:
+        mine = [path for path, headers in site.requests if headers["user-agent"] == name]
+        assert mine[: len(HOSTS)] == ["/login"] * len(HOSTS)
+    for path, headers in site.requests:
+        assert path == "/login" or headers["cookie"] == f"session={headers['user-agent']}"
+    processes["second"].terminate()
+    assert crawls["second"].finish(processes["second"]).returncode == 0

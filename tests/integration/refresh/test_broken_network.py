@@ -1,0 +1,233 @@
+"""A network to the database that is slow, or cut, or cut half, and locks that others hold: the crawl goes on.
+
+Two processes share a collection, one of them behind a proxy. What is right whatever happens: each visit is stored once,
+and both together are never above the rate.
+"""
+
+import time
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+
+import pytest
+from sqlalchemy import event, make_url, text
+
+from crawlsched.refresh.refresher import Body, Fetched
+from crawlsched.sharing import LEASE, RENEWAL_INTERVAL
+from crawlsched.store.database import Database
+from crawlsched.store.members import SharedCollection
+from tests.integration.refresh.processes import HOSTS, N_SHARDS, asked, process
+from tests.proxy import Proxy
+
+RATE, PAGES_PER_HOST = 40.0, 100
+
+
+@pytest.fixture(scope="module")
+def proxy(database):
+    folder = make_url(database.text).query["host"]
+    proxy = Proxy(f"{folder}/.s.PGSQL.5432")
+    yield proxy
+    proxy.close()
+
+
+class Crawl:
+    """Two processes that crawl beside each other, the first behind a proxy; visits are simulated."""
+
+    def __init__(self, database: Database, proxy: Proxy, stack: ExitStack) -> None:
+        behind = make_url(database.text).set(host="127.0.0.1", port=proxy.port, query={})
+        self.near = SharedCollection.open(database, "test", N_SHARDS, RATE)
+        self.far_database = Database(behind.render_as_string(hide_password=False))
+        stack.callback(self.far_database.close)
+        self.far = SharedCollection.open(self.far_database, "test")
+        self.processes = [stack.enter_context(process(shared)) for shared in (self.far, self.near)]
+        self.made: dict[int, list[tuple[float, int, int]]] = {0: [], 1: []}
+        self.lost = Counter[str]()
+        for host in HOSTS:
+            for page in range(PAGES_PER_HOST):
+                self.processes[0].requested(asked(f"http://{host}/{page}"), time.time())
+        for refresher in self.processes:
+            refresher.start_slots()
+        self.until(self.is_divided)
+
+    def is_divided(self) -> bool:
+        """Whether each process has shards, and all are crawled."""
+        n = [len(refresher.parts) for refresher in self.processes]
+        return min(n) > 0 and sum(n) == N_SHARDS and all(row.ready for row in self.near.look().shards.values())
+
+    def n_now(self, number: int) -> int:
+        return len(self.made[number])
+
+    def until(self, what, seconds: float = 20.0) -> None:
+        """Crawl until something is so."""
+        until = time.monotonic() + seconds
+        while not what():
+            assert time.monotonic() < until, [(len(p.parts), p.rests, p.must_wait(time.time())) for p in self.processes]
+            self.step()
+            time.sleep(0.002)
+
+    def crawls_for(self, seconds: float) -> None:
+        ends = time.monotonic() + seconds
+        self.until(lambda: time.monotonic() >= ends, seconds + 20.0)
+
+    def goes_on(self) -> None:
+        """Both processes send again, and all that they have made is stored."""
+        n = [self.n_now(0), self.n_now(1)]
+        self.until(lambda: all(self.n_now(number) >= n[number] + 20 for number in (0, 1)))
+
+    def step(self) -> None:
+        for number, refresher in enumerate(self.processes):
+            now = refresher.clock()
+            refresher.look(now)
+            refresher.work(0.002)
+            refresher.flush(now)
+            if refresher.rests or not refresher.slots.is_due(now) or refresher.must_wait(now):
+                continue
+            begun = refresher.next_page(now, lambda host, now: now)
+            if begun is not None and refresher.may_send(begun[0].token):
+                self.visit(number, begun[0], now)
+
+    def visit(self, number: int, visit, now: float) -> None:
+        refresher = self.processes[number]
+        shard = refresher._tokens.shard_of(visit.token)
+        refresher.slots.take(now)
+        body = Body(b"<p>One</p>", "text/html", "utf-8", visit.url)
+        read, _ = refresher.reading(visit, body, None)
+        if refresher.crawled(visit, Fetched(200, read(), None, None, len(body.body), None, None), now) is not None:
+            refresher.deliveries.called_back(visit.token, now)
+            refresher.deliveries.output_ended(visit.token, now)
+        self.made[number].append((now, shard, visit.page))
+
+    def all_made(self) -> Counter:
+        return Counter((shard, page) for visits in self.made.values() for _, shard, page in visits)
+
+    def all_stored(self) -> Counter:
+        for refresher in self.processes:
+            refresher.flush(time.time())
+            for part in refresher.parts:
+                assert part.collection.write_behind.drain(10.0)
+        with self.near.database.reading() as connection:
+            rows = text("SELECT shard, page FROM observations WHERE collection = :n AND outcome <> 'dropped'")
+            return Counter((row.shard, row.page) for row in connection.execute(rows, {"n": self.near.number}))
+
+    def all_is_well(self) -> None:
+        """Both go on; each visit is stored, once; in no second did more go out than the rate allows."""
+        self.goes_on()
+        assert self.all_stored() == self.all_made() - self.lost
+        times = sorted(at for visits in self.made.values() for at, *_ in visits)
+        # Each process pays back a fifth of a second.
+        most = max(last + 1 - bisect_left(times, at - 2.0) for last, at in enumerate(times))
+        assert most <= RATE * (2.0 + 0.2 * 2) + 2
+
+
+@pytest.fixture(scope="module")
+def crawl(database, proxy):
+    """The crawl goes on through all that the tests do to it."""
+    with ExitStack() as stack:
+        yield Crawl(database, proxy, stack)
+
+
+def epochs(crawl) -> list[int]:
+    return [row.epoch for row in crawl.near.look().shards.values()]
+
+
+def test_a_network_that_is_slow_costs_no_shard(crawl, proxy) -> None:
+    """Each piece takes fifty milliseconds either way, as to another continent."""
+    before = epochs(crawl)
+    proxy.delay = 0.05
+    crawl.crawls_for(RENEWAL_INTERVAL)
+    crawl.goes_on()
+    assert epochs(crawl) == before
+    proxy.delay = 0.0
+    crawl.all_is_well()
+
+
+@pytest.mark.parametrize("how", ["drop", "client", "server"])
+def test_a_network_that_is_cut_is_met_again(crawl, proxy, how) -> None:
+    """All connections are reset, or half-closed: towards the process, or towards the server."""
+    before = epochs(crawl)
+    for _ in range(2):
+        proxy.drop() if how == "drop" else proxy.end_towards(how)
+        crawl.crawls_for(0.3)
+    crawl.all_is_well()
+    assert epochs(crawl) == before
+
+
+@pytest.mark.parametrize("is_passed_on", [True, False])
+@pytest.mark.parametrize("how", ["drop", "client", "server"])
+def test_a_commit_that_is_not_answered_is_made_once(crawl, proxy, how, is_passed_on) -> None:
+    """Whether the server has heard of it or not; nobody else has the shards meanwhile."""
+    before = epochs(crawl)
+    for _ in range(3):
+        cut = proxy.drop if how == "drop" else lambda: proxy.end_towards(how)
+        done = proxy.at_next(b"COMMIT", cut, is_passed_on=is_passed_on)
+        crawl.until(done.is_set)
+    crawl.all_is_well()
+    assert epochs(crawl) == before
+
+
+def test_who_is_cut_off_stops_by_its_own_clock_and_comes_back(crawl, proxy) -> None:
+    """Its connections stay open, and nothing is heard on them. The other has its shards as soon as it has stopped."""
+    far, near = crawl.processes
+    far._database.answer_within = 2.0  # after that a connection on which nothing is heard is given up
+    cut_at = time.time()
+    proxy.is_silent = True
+    crawl.until(lambda: len(near.parts) == N_SHARDS)
+    crawl.crawls_for(1.0)
+    sent = [visit for visit in crawl.made[0] if visit[0] > cut_at]
+    assert sent[0][0] < cut_at + 1.0  # it goes on for a while
+    assert sent[-1][0] < cut_at + LEASE
+    proxy.is_silent = False
+    crawl.until(crawl.is_divided, 40.0)
+    crawl.lost = crawl.all_made() - crawl.all_stored()
+    assert crawl.lost <= Counter((shard, page) for _, shard, page in [*sent, *crawl.made[0][-len(sent) - 20 :]])
+    crawl.all_is_well()
+
+
+@contextmanager
+def held(database: Database, lock: str) -> Iterator[None]:
+    """Another session that holds a lock."""
+    with database.engine.connect() as connection, connection.begin():
+        connection.execute(text(lock))
+        yield
+
+
+def test_while_renewals_wait_for_a_lock_the_grant_runs_on(crawl, database, caplog) -> None:
+    """They are given up after three seconds, and tried again; nobody has lost anything."""
+    before = epochs(crawl)
+    with held(database, "SELECT 1 FROM budgets FOR UPDATE"):
+        n = crawl.n_now(0), crawl.n_now(1)
+        crawl.crawls_for(4.0)
+        assert min(crawl.n_now(0) - n[0], crawl.n_now(1) - n[1]) > 20
+    crawl.all_is_well()
+    assert epochs(crawl) == before
+    said = [record.message for record in caplog.records if "grant" in record.message]
+    assert "another process holds the database locked" in said[0]
+    assert said[-1] == "The grant is renewed again; nothing is lost."
+
+
+@pytest.mark.parametrize(
+    "lock",
+    [
+        "LOCK TABLE observations IN ACCESS EXCLUSIVE MODE",
+        "LOCK TABLE pages IN ACCESS EXCLUSIVE MODE",
+        "SELECT 1 FROM leases FOR UPDATE",
+        "SELECT 1 FROM collections FOR UPDATE",
+    ],
+)
+def test_what_cannot_be_written_for_a_lock_is_written_later(crawl, database, caplog, lock) -> None:
+    """Of a table or of rows. It says so once, and pages are crawled on as long as memory may keep what they say."""
+    before = epochs(crawl)
+    for refresher in crawl.processes:
+        engine = refresher._database.engine
+        event.listen(engine, "connect", lambda connection, _: connection.execute("SET lock_timeout = '300ms'"))
+        engine.dispose()
+    with held(database, lock):
+        n = crawl.n_now(0), crawl.n_now(1)
+        crawl.crawls_for(1.0)
+        assert min(crawl.n_now(0) - n[0], crawl.n_now(1) - n[1]) > 5
+    crawl.all_is_well()
+    assert epochs(crawl) == before
+    said = [record.message for record in caplog.records if record.name == "crawlsched.store"]
+    assert "another process holds the database locked (canceling statement due to lock timeout" in said[0]
+    assert "The database can be written again" in said[-1]

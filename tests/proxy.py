@@ -1,0 +1,122 @@
+"""A network between a program and its server that can be slow, be cut, or be cut half."""
+
+from __future__ import annotations
+
+import socket
+import struct
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+
+_RESET = struct.pack("ii", 1, 0)
+
+
+class _Connection:
+    """The two ends of a connection: to the program, and to the server."""
+
+    def __init__(self, client: socket.socket, server: socket.socket) -> None:
+        self.client, self.server = client, server
+
+    def reset(self) -> None:
+        """End it at once, as a machine does that was restarted."""
+        for end in (self.client, self.server):
+            with suppress(OSError):
+                end.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
+                end.shutdown(socket.SHUT_RDWR)
+            end.close()
+
+
+class Proxy:
+    """Passes on what a program and its server say to each other, as long as it is told nothing else.
+
+    Parameters
+    ----------
+    server : str
+        The server's socket in the file system.
+
+    Attributes
+    ----------
+    port : int
+        Where the program finds it, on 127.0.0.1.
+    delay : float
+        Seconds for which each piece is kept before it is passed on.
+    is_silent : bool
+        Whether nothing is passed on, on connections that stay open.
+    """
+
+    def __init__(self, server: str) -> None:
+        self.delay = 0.0
+        self.is_silent = False
+        self._server = server
+        self._connections: list[_Connection] = []
+        self._awaited: tuple[bytes, bool, Callable[[], None]] | None = None
+        self._listening = socket.create_server(("127.0.0.1", 0))
+        self.port = self._listening.getsockname()[1]
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def drop(self) -> None:
+        """Reset all connections; the program may connect again."""
+        for connection in self._connections:
+            connection.reset()
+        self._connections = []
+
+    def end_towards(self, whom: str) -> None:
+        """Half-close all connections: to the "client" or the "server" nothing more is said, and it is told so."""
+        for connection in self._connections:
+            with suppress(OSError):
+                getattr(connection, whom).shutdown(socket.SHUT_WR)
+
+    def at_next(self, word: bytes, then: Callable[[], None], *, is_passed_on: bool) -> threading.Event:
+        """Do something when the program says a word next, after or instead of passing it on.
+
+        Returns
+        -------
+        threading.Event
+            Set when it was done.
+        """
+        done = threading.Event()
+
+        def act() -> None:
+            then()
+            done.set()
+
+        self._awaited = (word, is_passed_on, act)
+        return done
+
+    def close(self) -> None:
+        """End everything."""
+        self._listening.close()
+        self.drop()
+
+    def _accept(self) -> None:
+        with suppress(OSError):
+            while True:
+                client, _ = self._listening.accept()
+                server = socket.socket(socket.AF_UNIX)
+                try:
+                    server.connect(self._server)
+                except OSError:
+                    client.close()
+                    continue
+                connection = _Connection(client, server)
+                self._connections.append(connection)
+                for ends in ((client, server), (server, client)):
+                    threading.Thread(target=self._pass_on, args=ends, daemon=True).start()
+
+    def _pass_on(self, source: socket.socket, target: socket.socket) -> None:
+        with suppress(OSError):
+            while data := source.recv(65536):
+                time.sleep(self.delay)
+                awaited = self._awaited
+                is_awaited = awaited is not None and source.family == socket.AF_INET and awaited[0] in data
+                if is_awaited:
+                    self._awaited = None
+                if not self.is_silent and not (is_awaited and not awaited[1]):
+                    target.sendall(data)
+                if is_awaited:
+                    time.sleep(0.05)  # the server does what it was told
+                    awaited[2]()
+        if not self.is_silent:
+            with suppress(OSError):
+                target.shutdown(socket.SHUT_WR)
