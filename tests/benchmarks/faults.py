@@ -1,6 +1,6 @@
 """Faults: what becomes of one rate, of visits and of shards while processes and their server fail.
 
-Eight times the same crawl runs on one PostgreSQL, of 16 shards of 20,000 pages each. Every twenty seconds one of them
+Eight times the same crawl runs on one PostgreSQL, of 16 shards of 100,000 pages each. Every twenty seconds one of them
 is killed and started again, or one is stopped for up to twenty seconds, or the server is restarted at once, or the
 bandwidth is lowered or raised, or one is told to end and started again. The site's own log, the database ten times a
 second, and what is stored at the end are the judges.
@@ -34,6 +34,8 @@ from socket import socket
 from typing import Any, NamedTuple
 
 import numpy as np
+from scrapy.utils.python import global_object_name
+from scrapy.utils.request import RequestFingerprinter
 from sqlalchemy import create_engine, text
 
 from crawlsched.sharing import shard_of
@@ -44,7 +46,7 @@ from tests import children
 from tests.crawling import Project
 from tests.integration.refresh.processes import asked, process
 
-N_SHARDS, N_MEMBERS, PAGES_PER_SHARD, RATE, LOWER_RATE = 16, 8, 20_000, 60.0, 40.0
+N_SHARDS, N_MEMBERS, PAGES_PER_SHARD, RATE, LOWER_RATE = 16, 8, 100_000, 60.0, 40.0
 EVERY = 20.0
 KINDS = "kill", "stop", "restart", "bandwidth", "end"
 SPIDER = """
@@ -137,6 +139,9 @@ class Ring:
                 refresher.requested(asked(f"http://{host}:{self.port}/0"), refresher.clock())
         given = {"page", "url", "request_fingerprint", "url_digest"}
         with database.writing() as connection:
+            # As if a crawl had found them; the fingerprints of another fingerprinter are computed anew by each owner.
+            own = global_object_name(RequestFingerprinter)
+            connection.execute(text("UPDATE pages SET request_fingerprinter = :own"), {"own": own})
             named = text("SELECT column_name FROM information_schema.columns WHERE table_name = 'pages'")
             columns = [name for (name,) in connection.execute(named) if name not in given]
             connection.execute(text(_MORE.format(columns=", ".join(columns), n=PAGES_PER_SHARD)))
