@@ -169,7 +169,8 @@ class Collection:
         self.last_status = owner.status if owner is not None else {}
         try:
             self.lease = self._take_lease()
-            if self.is_worth_compiling(self.store.next_page()):
+            # A shard is crawled at once, and its process loads compiled code beside that, with its next plan.
+            if self._shard is None and self.is_worth_compiling(self.store.next_page()):
                 self.use_compiled()
             if not self.credentials.keep:
                 self.store.rewrite_templates(without_credentials)
