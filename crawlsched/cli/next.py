@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from crawlsched.cli.planning import planners, wanted
 from crawlsched.cli.stores import open_stores
 from crawlsched.cli.target import Target, common_options, find_target, owner_now
-from crawlsched.cli.wording import say_past, say_table
+from crawlsched.cli.wording import say_past, say_share, say_table
 
 if TYPE_CHECKING:
     from crawlsched.store import Store
@@ -47,6 +47,8 @@ def report(arguments: argparse.Namespace) -> dict[str, Any]:
         found = {"collection": stores.name, "running": bool(running), "pages": pages}
         if running:
             found["threshold"] = max(answer["threshold"] for answer in answers if answer is not None)
+            n_visits, n_announced = map(sum, zip(*(store.announced_visits() for store in running), strict=True))
+            found["announced_share"] = n_announced / n_visits if n_visits else None
         return {**found, "time": max((answer["time"] for answer in answers if answer is not None), default=now)}
     finally:
         stores.close()
@@ -63,6 +65,11 @@ def say(report: dict[str, Any]) -> str:
         worth = f"{page['crawl_value']:.3g}" if page.get("sent_at") is None else "under way"
         rows.append([str(number), worth, last, page["url"]])
     note = "" if report["running"] else "\n\nNo crawl is running; these would go first if one started now."
+    if share := report.get("announced_share"):
+        note += (
+            f"\n\n{say_share(share)} of the newest visits were of pages that had been announced since the one before. "
+            "What is announced from now on goes between these."
+        )
     return "\n".join(say_table(rows)) + note
 
 

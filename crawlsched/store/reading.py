@@ -336,6 +336,14 @@ def observations_of(connection: Connection, key: Key, page: int, limit: int) -> 
     return [_observation(row._asdict()) for row in rows]
 
 
+def announced_visits(connection: Connection, key: Key, limit: int) -> tuple[int, int]:
+    """Count the newest visits, and those of them that an announcement had come before."""
+    table = models.observations
+    newest = select(table.c.n_signals, table.c.further).where(*_own(table, key)).order_by(table.c.time.desc())
+    rows = connection.execute(newest.limit(limit)).all()
+    return len(rows), sum(bool(n) or any(more for _, more in _further(further)) for n, further in rows)
+
+
 def _further(value: str | None) -> tuple[tuple[int, int], ...]:
     pairs = json_like(value, [], "an observation's further sources")
     return tuple((s, n) for s, n in (pair for pair in pairs if isinstance(pair, list) and len(pair) == 2))

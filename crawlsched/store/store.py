@@ -329,6 +329,10 @@ class Store:
         """Give the newest observations of pages with a source: page, elapsed, n_signals, source, changed."""
         return self._read(reading.signal_observations, since, limit)
 
+    def announced_visits(self, limit: int = 1_000) -> tuple[int, int]:
+        """Count the newest visits, `limit` at most, and those of pages that were announced since their visit before."""
+        return self._read(reading.announced_visits, limit)
+
     def further_sources(self) -> list[tuple[int, int, *FurtherRow]]:
         """Give what each source has announced of a page with several; written back by `Batch.further_sources`."""
         return self._read(reading.further_sources)

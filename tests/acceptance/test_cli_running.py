@@ -138,6 +138,7 @@ def test_next_names_the_pages_that_go_next(running: Running) -> None:
     for _ in range(4):
         answer = report(running, "next", "-n", "4")
         assert answer["running"] is True
+        assert answer["announced_share"] == 0.0
         named = {"/" + page["url"].rpartition("/")[2] for page in answer["pages"]}
         assert len(named) == 4
         before = len(running.site.requests)
@@ -171,6 +172,9 @@ def test_next_names_first_what_has_been_asked_for_and_not_answered(running: Runn
     assert len(others) == 3
     assert running.urls[0] not in [page["url"] for page in others]
     assert "under way" in say(answer)
+    assert "announced" not in say(answer)
+    often = {**answer, "announced_share": 0.4126}
+    assert "41.3 % of the newest visits were of pages that had been announced" in say(often)
 
 
 def test_the_log_says_where_it_begins(running: Running) -> None:

@@ -81,6 +81,17 @@ def test_sizes_of_changes_come_back_with_the_visits(store):
     assert (newest.changed_share, newest.similarity) == (None, None)
 
 
+def test_of_the_newest_visits_those_are_counted_that_an_announcement_came_before(store):
+    """By its first source or by a further one; a further one that has said nothing since does not count."""
+    assert store.announced_visits() == (0, 0)
+    told = [(0, None), (2, None), (0, ((4, 1),)), (0, ((4, 0),)), (1, None)]
+    rows = [ObservationRow(number, 1, NOW - number, 60.0, n, 0, True, "changed", further=further or ())
+            for number, (n, further) in enumerate(told)]  # fmt: skip
+    store.save(Batch(observations=rows))
+    assert store.announced_visits() == (5, 3)
+    assert store.announced_visits(limit=2) == (2, 1)
+
+
 def test_a_forgotten_page_leaves_nothing_of_its_contents(store):
     """Traces and texts are deleted with it, and what is still on its way is left out."""
     store.save(Batch(traces={1: trace(b"a")}, texts={1: KeptText(NOW, b"x")}))
