@@ -70,6 +70,8 @@ class Crawl:
         self.n_picks += 1
         wanted = self._best(now) if self.n_picks % self._every == 0 else None
         pick = self._pick(now, host_free_at)
+        while pick is None and self.planner.frontier.next_event(now) <= now:  # it has not looked at all there is
+            pick = self._pick(now, host_free_at)
         if wanted is not None and (pick is None or pick.reason == "value"):
             assert (-1 if pick is None else pick.page) == wanted
             self.n_checked += 1

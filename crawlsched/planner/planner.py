@@ -272,7 +272,7 @@ class Planner:
         return self._threshold.is_of_first_crawls
 
     def work(self, now: float) -> bool:
-        """Do one slice of what is to be done between picks; return whether there is more. About a millisecond.
+        """Do what is to be done between two picks; return whether there is more. About a millisecond.
 
         `pick` does it; where picks are rare it can be called at any other time too.
         """

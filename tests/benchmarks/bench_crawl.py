@@ -385,19 +385,22 @@ def ceiling(seconds: int) -> None:
     """
     print("\nR above the ceiling, 20 hosts x 8 connections, everything persisted")
     for numba in _WITH_AND_WITHOUT:
-        _compare_ceilings(numba or ", without numba", seconds, 0.5, 0.90, BENCH_NUMBA=numba)
+        _compare_ceilings(numba or ", without numba", seconds, 0.5, 0.90, 3, BENCH_NUMBA=numba)
 
 
 def ceiling_of_many(n_pages: int) -> None:
-    """Do the same over so many pages, when the first plan is in force, which takes effect with the picks."""
-    print(f"\nThe same over {n_pages:,} pages, after the first plan")
+    """Do the same over so many pages, once, in the last half minute of two and a half.
+
+    Plans are made after 5, 15, 35, 75 and 155 seconds, and it takes some forty to put one in force.
+    """
+    print(f"\nThe same over {n_pages:,} pages, when the plan of the 75th second is in force")
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         with _server() as port:
             fill_apart(folder, n_pages, port)
         for numba in _WITH_AND_WITHOUT:
             title = f" over {n_pages:,} pages{numba or ', without numba'}"
-            _compare_ceilings(title, 60, 0.75, 0.85, folder, port, BENCH_NUMBA=numba)
+            _compare_ceilings(title, 150, 0.8, 0.85, 1, folder, port, BENCH_NUMBA=numba)
 
 
 def _compare_ceilings(
@@ -405,13 +408,14 @@ def _compare_ceilings(
     seconds: int,
     begin: float,
     wanted: float,
+    n_crawls: int,
     store: Path | None = None,
     number: int = 0,
     **environment: str,
 ) -> None:
-    """Count the requests after a share of each crawl, three times; begin with a copy of a store if there is one."""
+    """Count the requests after a share of each of some crawls; begin with a copy of a store if there is one."""
     rates: dict[str, list[float]] = {"plain": [], "ours": []}
-    for _ in range(3):
+    for _ in range(n_crawls):
         for kind in ("plain", "ours"):
             with _server(number) as port, tempfile.TemporaryDirectory() as name:
                 folder, lasts = Path(name), seconds if kind == "ours" else min(seconds, 20)

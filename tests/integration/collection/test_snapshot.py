@@ -15,7 +15,7 @@ import pytest
 from crawlsched.collection.collection import Collection, FoundPage
 from crawlsched.columns.array_file import read_arrays, read_facts, write_arrays
 from crawlsched.planner import plan
-from crawlsched.planner.parameters.in_force import SLICE
+from crawlsched.planner.parameters.in_force import PICKS_A_SLICE, SLICE
 from crawlsched.settings import Settings
 from crawlsched.store import Batch, Source, Store
 from tests import children
@@ -214,7 +214,7 @@ def test_a_plan_goes_on_being_adopted_where_the_crawl_ended(left, tmp_path, n_sl
         made = plan(collection.planner.snapshot(), 7.0)
         collection.store.save_plan(made.to_dict(collection.hosts.names), ENDED + 150)
         collection.planner.adopt(made, ENDED + 150)
-        for _ in range(n_slices):
+        for _ in range(n_slices * PICKS_A_SLICE):
             collection.planner.work(ENDED + 150)
         if n_plans == 2:
             newer = plan(collection.planner.snapshot(), 2.0)
@@ -389,7 +389,8 @@ def test_the_first_plan_goes_on_being_adopted_where_the_crawl_ended(tmp_path):
         made = plan(collection.planner.snapshot(), 2.0)
         collection.store.save_plan(made.to_dict(collection.hosts.names), START + 1_000)
         collection.planner.adopt(made, START + 1_000)
-        collection.planner.work(START + 1_000)
+        for _ in range(PICKS_A_SLICE):
+            collection.planner.work(START + 1_000)
         if name == "ends":
             collection.close(START + 1_000)
             collection = opened(folder, START + 1_001)

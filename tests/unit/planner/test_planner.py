@@ -9,7 +9,7 @@ import pytest
 from crawlsched.compiling import prepare_compiled, use_compiled
 from crawlsched.pages import ERROR, FREE, GONE, LIVE, MOVED, NEW, REFUSED
 from crawlsched.planner import Observation, Plan, Planner, Snapshot, explain, plan
-from crawlsched.planner.parameters.in_force import SLICE
+from crawlsched.planner.parameters.in_force import PICKS_A_SLICE, SLICE
 from tests.hosts import never_rests
 
 DAY = 86_400.0
@@ -395,7 +395,7 @@ def test_a_crawl_in_the_future_is_clipped_and_counted() -> None:
 
 
 def test_announcements_do_not_wait_until_a_plan_is_adopted() -> None:
-    """Slices of both are taken in turn."""
+    """Slices of both are taken in turn, those of the plan with some picks between them."""
     planner = Planner(10.0)
     planner.add(host=0, now=0.0, n=20 * SLICE)
     for page in range(20 * SLICE):
@@ -405,6 +405,9 @@ def test_announcements_do_not_wait_until_a_plan_is_adopted() -> None:
     for _ in range(4):
         assert planner.work(2.0)
     assert planner.pages.n_signals[: 20 * SLICE].sum() == 2 * SLICE
+    assert planner.in_force.adopted_below == SLICE
+    for _ in range(PICKS_A_SLICE):
+        assert planner.work(2.0)
     assert planner.in_force.adopted_below == 2 * SLICE
 
 
