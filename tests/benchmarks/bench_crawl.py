@@ -429,8 +429,9 @@ def _compare_ceilings(
                 # Plain Scrapy gets its requests from start(), all at the beginning; ours come from the store again and
                 # again. Either way nothing but the crawl itself happens while it is measured.
                 times = _crawl(folder, {"n": n, "port": port, "refetch": "no"}, settings, **environment)["times"]
-                # The last second belongs to stopping.
-                inner = [t for t in times if begin * lasts < t - times[0] < lasts - 1]
+                # Plain Scrapy does the same from its beginning on. The last second belongs to stopping.
+                first = (begin if kind == "ours" else 0.5) * lasts
+                inner = [t for t in times if first < t - times[0] < lasts - 1]
                 rates[kind].append(len(inner) / (inner[-1] - inner[0]))
     plain, ours = (float(np.median(rates[kind])) for kind in ("plain", "ours"))
     print(
