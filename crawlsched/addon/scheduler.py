@@ -207,6 +207,8 @@ class Scheduler(BaseScheduler):
             self._arm(0.0)
 
         refresher.on_rate = at_another_rate
+        if isinstance(refresher, SharedRefresher):
+            refresher.has_requests = self._has_requests
 
     def close(self, reason: str) -> Deferred[None] | None:
         """Write everything down; nothing is lost. Meanwhile the event loop goes on."""
@@ -226,9 +228,10 @@ class Scheduler(BaseScheduler):
         """A collection is never finished, there is always a next page; but a run of one pass is."""
         if self._closed or self._refresher.one_pass is None or not self._refresher.is_open:
             return not self._closed
-        if self._handed_over or self._continuations or self._fallback.has_pending_requests():
-            return True
-        return not self._refresher.pass_is_over(self._refresher.clock())
+        return self._has_requests() or not self._refresher.pass_is_over(self._refresher.clock())
+
+    def _has_requests(self) -> bool:
+        return bool(self._handed_over or self._continuations or self._fallback.has_pending_requests())
 
     def enqueue_request(self, request: Request) -> bool:
         """Take a request: from a slot, a redirect or retry, a page, or something for the fallback scheduler.

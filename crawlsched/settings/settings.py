@@ -611,9 +611,14 @@ def _not_with_shards(values: Mapping[str, Any]) -> list[str]:
     mistakes += [
         f"CRAWLSCHED_{name.upper()} needs CRAWLSCHED_SHARDS = None: several processes that share a collection cannot "
         "have it yet."
-        for name in ("one_pass", "receiver", "web", "webhook")
+        for name in ("receiver", "web", "webhook")
         if values.get(name)
     ]
+    if type(values.get("one_pass")) is int:
+        mistakes.append(
+            "CRAWLSCHED_ONE_PASS = a number of visits needs CRAWLSCHED_SHARDS = None; several processes that share a "
+            "collection can have True, and end when each of its pages was tried once."
+        )
     return mistakes
 
 

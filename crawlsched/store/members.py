@@ -126,6 +126,7 @@ class Seen(NamedTuple):
     paused_since: float | None
     members: dict[str, MemberSeen]
     shards: dict[int, ShardSeen]
+    pass_since: float | None = None
 
     def has_members(self) -> bool:
         """Say whether some process crawls the collection."""
@@ -249,6 +250,7 @@ class SharedCollection:
             budget.paused_since,
             {member.token: member for member in seen},
             {row.shard: ShardSeen(row.member, row.epoch, bool(row.ready), row.n_pages, row.curve) for row in shards},
+            budget.pass_since,
         )
 
     def statuses(self) -> dict[int, dict[str, Any]]:
@@ -378,6 +380,30 @@ class SharedCollection:
         """Set the rate of all members together; give the one before. They follow within some seconds."""
         with self.database.explained("written"), self.database.at_once() as connection:
             return float(connection.execute(_SET_RATE, {"collection": self.number, "rate": rate}).scalar_one())
+
+    def join_pass(self) -> float:
+        """Take part in the pass that is under way, or begin one; give when it began, by the database's clock."""
+        budgets, members = models.budgets, models.members
+        of_all = budgets.c.shard == -1, budgets.c.collection == self.number
+        with self.database.explained("written"), self.database.writing() as connection:
+            connection.exec_driver_sql(NOT_LONG_IDLE)
+            since: float | None = connection.execute(
+                select(budgets.c.pass_since).where(*of_all).with_for_update()
+            ).scalar_one()
+            now = self.database.clock(connection)
+            last = select(func.max(members.c.expires_at)).where(members.c.collection == self.number)
+            # One that has just been begun has no member yet; one that everybody has left for a while is no more.
+            if since is None or now > max(since, connection.execute(last).scalar() or since) + LEASE:
+                since = now
+                connection.execute(update(budgets).where(*of_all).values(pass_since=since))
+        return since
+
+    def end_pass(self, since: float) -> None:
+        """End the pass that began then; all who take part notice it."""
+        budgets = models.budgets
+        own = budgets.c.shard == -1, budgets.c.collection == self.number, budgets.c.pass_since == since
+        with self.database.explained("written"), self.database.at_once() as connection:
+            connection.execute(update(budgets).where(*own).values(pass_since=None))
 
     def pause(self, *, paused: bool) -> float | None:
         """Let all members pause or go on; give since when they pause, by the database's clock."""

@@ -402,6 +402,7 @@ budgets = Table(
     Column("renewed_at", Float(53)),  # NULL: no member ever came
     Column("hold_until", Float(53)),  # until then nobody rises or claims
     Column("paused_since", Float(53)),
+    Column("pass_since", Float(53)),  # when the pass that is under way began; NULL: there is none
     PrimaryKeyConstraint("shard", "collection"),
 )
 

@@ -67,6 +67,11 @@ class OnePass:
         self._planner.pages.marks[page] |= np.uint16(TRIED)
         self._n += 1
 
+    def tried_since(self, since: float) -> None:
+        """Pages crawled from then on were tried in this pass, by another process that had their shard."""
+        pages = self._planner.pages
+        pages.marks[: pages.n][pages.crawled_at[: pages.n] >= since] |= np.uint16(TRIED)
+
     def passed_over(self, page: int) -> None:
         """A page cannot be visited in this run, unless it is released."""
         self._planner.pages.marks[page] |= np.uint16(TRIED)

@@ -146,6 +146,9 @@ class Inbox:
             if shard in self._parts:
                 self._guard.run("obeying commands", partial(obey_pending, self._parts[shard]))
         stayed = {shard: stay for shard, stay in stays.items() if self._under_way.get(shard) is stay.under_way}
+        for shard in stayed.keys() - set(commanded):
+            self._parts[shard].has_read_commands = True
+            self._parts[shard].commands_under_way.clear()
         for shard, stay in stayed.items():
             deleted = self._deleted[shard]
             for name in stay.written:

@@ -60,6 +60,14 @@ class Published(NamedTuple):
     ready: bool = True
 
 
+class _Done(NamedTuple):
+    """All members at a moment at which each had said that it has nothing to do, and when it had said so."""
+
+    epochs: dict[int, int]
+    dispatched: dict[str, Any]
+    said_at: dict[str, float]
+
+
 class Membership:
     """What this process owns and may send, kept up to date by a thread.
 
@@ -74,6 +82,8 @@ class Membership:
     rate_now : callable, optional
         Gives the rate that the collection should have at a time of the database's clock (CRAWLSCHED_HOURS); 0: nobody
         sends. None: the one in the database stands.
+    pass_since : float, optional
+        When the pass began that this process takes part in (`SharedCollection.join_pass`).
 
     Attributes
     ----------
@@ -90,6 +100,8 @@ class Membership:
         Why the last renewal failed.
     is_leaving : bool
         Whether this process is ending, and claims nothing any more.
+    pass_is_over : bool
+        Whether all that take part have nothing left to do.
     """
 
     def __init__(
@@ -99,6 +111,7 @@ class Membership:
         about: Mapping[str, Any],
         *,
         rate_now: Callable[[float], float] | None = None,
+        pass_since: float | None = None,
         clock: Callable[[], float] = _clock,
     ) -> None:
         self.grant = Grant()
@@ -130,6 +143,9 @@ class Membership:
         self._moved_at = self._clock()
         self._owners: dict[int, str | None] = {}
         self.is_leaving = False
+        self.pass_since = pass_since
+        self.pass_is_over = False
+        self._done: _Done | None = None
         self._ends = threading.Event()
         self._poked = threading.Event()
         self.renewed = threading.Event()
@@ -168,6 +184,11 @@ class Membership:
         (self._ready.add if said.ready else self._ready.discard)(said.shard)
         self._published.append(said)
         self._poked.set()
+
+    @property
+    def has_said_all(self) -> bool:
+        """Whether nothing that comes of no visit is on its way to another shard."""
+        return not self._outgoing
 
     def hand_over(self, row: Outgoing) -> None:
         """Leave something for another shard that comes of no visit."""
@@ -254,6 +275,8 @@ class Membership:
             self._shared.leave(token)
             del seen.members[token]
         self._follow_hours(seen)
+        if self.pass_since is not None and not self.pass_is_over:
+            self._look_at_pass(seen, self.pass_since)
         claims = self._decide(seen)
         asked_at = self._clock()
         number = self.grant.ask(asked_at)
@@ -336,6 +359,37 @@ class Membership:
         if rate not in (0.0, seen.rate):
             self._shared.set_rate(rate)
 
+    def _look_at_pass(self, seen: Seen, since: float) -> None:
+        """Notice that a pass is over: it was ended by another, or nobody has anything left to do."""
+        if seen.pass_since != since:
+            self.pass_is_over = True
+            return
+        before, self._done = self._done, self._all_done(seen)
+        if self._done is None or before is None or before.dispatched != self._done.dispatched:
+            return
+        if before.epochs != self._done.epochs:
+            return
+        if any(self._done.said_at[token] <= said_at for token, said_at in before.said_at.items()):
+            self._done = before  # somebody has not been heard since
+            return
+        # Between what they said before and after that moment nobody has sent anything, and nothing was on its way at
+        # it: so nobody had anything to do at that moment, and nothing comes of nothing.
+        self._shared.end_pass(since)
+        self.pass_is_over = True
+
+    def _all_done(self, seen: Seen) -> _Done | None:
+        """Return what all members have said last, if they have all shards and each of them has nothing to do."""
+        alive = {token: member for token, member in seen.members.items() if seen.is_alive(token)}
+        if not all(row.ready and row.member in alive for row in seen.shards.values()):
+            return None
+        if not all(member.status.get("is_done") for member in alive.values()) or self._shared.waits(0):
+            return None
+        return _Done(
+            {shard: row.epoch for shard, row in seen.shards.items()},
+            {token: member.status.get("dispatched") for token, member in alive.items()},
+            {token: member.renewed_at for token, member in alive.items()},
+        )
+
     def _decide(self, seen: Seen) -> list[int]:
         """Reckon what everybody reckons alike: who should own what, and who gets how much. Return what to claim."""
         owners = {
@@ -357,7 +411,7 @@ class Membership:
         n_mine = sum(member == self.token for member in held.values())
         self.to_release = frozenset(mine[: max(1, int(_GIVEN_AT_ONCE * n_mine))])
         self._is_given_some = any(target[shard] == self.token for shard in moving) and not self.is_leaving
-        if self.is_leaving:
+        if self.is_leaving or self.pass_is_over:
             return []
         return [
             shard

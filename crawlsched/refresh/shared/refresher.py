@@ -103,7 +103,9 @@ class SharedRefresher:
         self.slots = SlotClock(settings.bandwidth, clock(), debt=_LONGEST_DEBT)
         self.line: Line[Any] = Line(Pace(settings.bandwidth))
         self.starts = Starts(settings.starts_first)
-        self.one_pass = None
+        self.one_pass = settings.one_pass or None
+        #: Whether Scrapy has requests in line; the scheduler says how to know.
+        self.has_requests: Callable[[], bool] = lambda: True
         self.last_sent_at: float | None = None
         self.lost_database: str | None = None
         self.not_data: dict[str, int] = {}
@@ -170,6 +172,7 @@ class SharedRefresher:
             self._token,
             about_me(self._spider),
             rate_now=None if hours is None else lambda now: hours.rate_at(now, settings.bandwidth),
+            pass_since=None if self.one_pass is None else self.shared.join_pass(),
         )
         self._holding = Holding(
             self._parts,
@@ -220,7 +223,8 @@ class SharedRefresher:
     @property
     def _aims(self) -> dict[str, str]:
         """What all processes have to agree on, for others to see."""
-        return {"objective": self.settings.objective, "crawl_value": self.settings.crawl_value}
+        names = "objective", "crawl_value", "one_pass"
+        return {name: str(getattr(self.settings, name)) for name in names}
 
     def _agree(self) -> None:
         """Refuse to join processes that crawl by other aims: one plan is made for all shards."""
@@ -255,6 +259,8 @@ class SharedRefresher:
     def _came(self, shard: int, part: Refresher) -> None:
         """A shard begins here."""
         part.on_work = self._work_came
+        if part.one_pass is not None and self._membership.pass_since is not None:
+            part.one_pass.tried_since(self._membership.pass_since)
         # What a former stay of the shard here has found may be lost with it, and is handed over again when it is found.
         self._handing_over.forget(shard)
         if part.has_work:
@@ -350,6 +356,7 @@ class SharedRefresher:
             "threshold": sum(rate * threshold for rate, threshold in rates) / total if total else None,
             "slots": {**self._slot_counts, "missed": self.slots.missed},
             "rests": self.rests,
+            "is_done": self.one_pass is not None and self._is_done(now),
             "last_sent_at": self.last_sent_at,
         }
         self._membership.fares(status)
@@ -457,6 +464,9 @@ class SharedRefresher:
             if (begun := parts[shard].next_page(now, host_free_at)) is not None:
                 self._turns.took(shard, shares)
                 return begun
+        for shard in shares:
+            if (one_pass := parts[shard].one_pass) is not None:
+                one_pass.is_drained = True
         return None
 
     def next_start(self, now: float, host_free_at: Callable[[int, float], float]) -> tuple[Visit, PageFacts] | None:
@@ -490,8 +500,15 @@ class SharedRefresher:
         return self.starts.has_ended and not self.deliveries.n_untracked and all(p.is_quiet() for p in self.parts)
 
     def pass_is_over(self, now: float) -> bool:
-        """Never: shards come and go, and a pass of them is not known to be over."""
-        return False
+        """Whether the pass of the collection is over, and not only that of the shards that are here."""
+        return self._membership.pass_is_over
+
+    def _is_done(self, now: float) -> bool:
+        """Whether nothing is left to try here, and nothing is on its way that may lead to more."""
+        if not self.starts.has_ended or self.deliveries.n_untracked or self.has_requests():
+            return False
+        is_written = self._membership.has_said_all and not any(p.collection.unsaved_for(now) for p in self.parts)
+        return is_written and all(part.pass_is_over(now) and not part.deliveries for part in self.parts)
 
     def start_ended(self) -> None:
         """start() has ended."""

@@ -11,6 +11,7 @@ from tests.integration.refresh.processes import process
     [
         ({"objective": "age"}, "CRAWLSCHED_OBJECTIVE = freshness .* here it is age; set it to the same, or end"),
         ({"crawl_value": "greedy"}, "CRAWLSCHED_CRAWL_VALUE = posterior .* here it is greedy; set it to the same"),
+        ({"one_pass": True}, "CRAWLSCHED_ONE_PASS = False .* here it is True; set it to the same"),
     ],
 )
 def test_a_process_with_other_aims_does_not_join(shared, given, said) -> None:

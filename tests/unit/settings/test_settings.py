@@ -496,3 +496,11 @@ def test_a_standby_is_nothing_for_a_collection_that_several_processes_share() ->
         "CRAWLSCHED_STANDBY needs CRAWLSCHED_SHARDS = None: where several processes share a collection, one more joins "
         "them at once."
     ]
+
+
+def test_several_processes_make_one_pass_and_no_number_of_visits() -> None:
+    """Each counts its own visits, and none knows whose turn the last one is."""
+    assert mistakes(SHARDS=16, ONE_PASS=5, DATABASE_URL="postgresql://db.example/crawls") == [
+        "CRAWLSCHED_ONE_PASS = a number of visits needs CRAWLSCHED_SHARDS = None; several processes that share a "
+        "collection can have True, and end when each of its pages was tried once."
+    ]

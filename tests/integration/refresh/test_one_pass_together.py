@@ -1,0 +1,96 @@
+"""When the pass of a collection that processes share is over: nobody has anything to do, and nothing is on its way."""
+
+import pytest
+from sqlalchemy import text
+
+from crawlsched.refresh.shared.membership import Membership, Published
+from crawlsched.store.members import about_me, new_token
+from tests.integration.refresh.processes import HOSTS, row
+
+DONE = {"is_done": True, "dispatched": 7}
+
+
+def joined(shared) -> Membership:
+    return Membership(shared, new_token(), about_me("spider"), pass_since=shared.join_pass())
+
+
+def loads(shared, member: Membership) -> None:
+    for shard, epoch in member.mine().items():
+        member.publish(Published(shard, shared.lease(shard, member.token, epoch).token, 1, None))
+
+
+@pytest.fixture
+def two(shared):
+    """Two processes in one pass, of which the first has all shards."""
+    members = [joined(shared), joined(shared)]
+    members[0].renew()
+    loads(shared, members[0])
+    yield members
+    for member in members:
+        shared.leave(member.token)
+
+
+def renew(members, *statuses) -> None:
+    for member, status in zip(members, statuses, strict=True):
+        member.fares(status)
+        member.renew()
+
+
+def test_it_is_over_for_all_when_each_has_said_twice_that_it_has_nothing_to_do(shared, two) -> None:
+    """The second word comes after everybody's first, so nothing can have been under way between two of them."""
+    assert two[0].pass_since == two[1].pass_since
+    renew(two, DONE, DONE)
+    assert not any(member.pass_is_over for member in two)
+    for _ in range(3):
+        renew(two, DONE, DONE)
+    assert all(member.pass_is_over for member in two)
+    assert shared.look().pass_since is None
+
+
+@pytest.mark.parametrize("other", [{"is_done": False, "dispatched": 7}, {}])
+def test_who_has_something_to_do_keeps_all_others(shared, two, other) -> None:
+    """A process may still find pages of the others, and one that has just begun may have much to say."""
+    for _ in range(4):
+        renew(two, DONE, other)
+    assert not any(member.pass_is_over for member in two)
+
+
+def test_who_has_sent_something_meanwhile_may_have_found_something(shared, two) -> None:
+    """Each time it has nothing to do when it is asked."""
+    for n in range(5):
+        renew(two, DONE, {"is_done": True, "dispatched": n})
+    assert not any(member.pass_is_over for member in two)
+
+
+def test_what_waits_to_be_taken_in_is_something_to_do(shared, two) -> None:
+    """Its shard does not know of it yet."""
+    shared.hand_over([row(f"http://{HOSTS[1]}/", 1)])
+    for _ in range(4):
+        renew(two, DONE, DONE)
+    assert not any(member.pass_is_over for member in two)
+    with shared.database.writing() as connection:
+        connection.execute(text("DELETE FROM inbox"))
+    for _ in range(4):
+        renew(two, DONE, DONE)
+    assert all(member.pass_is_over for member in two)
+
+
+def test_a_shard_that_nobody_crawls_keeps_all(shared, two) -> None:
+    """Somebody has to take it over first, and finds what the one before had not tried."""
+    first = two[0]
+    first.publish(Published(2, shared.lease(2, first.token, first.mine()[2]).token, 1, None, ready=False))
+    for _ in range(4):
+        renew(two, DONE, DONE)
+    assert not any(member.pass_is_over for member in two)
+
+
+def test_a_pass_goes_on_for_who_joins_and_a_new_one_begins_when_all_are_gone(shared, two) -> None:
+    """Those that are killed on the way and started again within a lease go on with the pass they were in."""
+    since = two[0].pass_since
+    assert shared.join_pass() == since
+    for member in two:
+        shared.leave(member.token)
+    assert shared.join_pass() == since
+    with shared.database.writing() as connection:
+        connection.execute(text("UPDATE budgets SET pass_since = pass_since - 60"))
+    assert shared.join_pass() > since
