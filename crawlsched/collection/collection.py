@@ -179,7 +179,8 @@ class Collection:
         except BaseException:
             self._close_store()
             raise
-        self.write_behind = WriteBehind(self.store)
+        writing = None if self._shard is None else self._shard.shared.writing
+        self.write_behind = WriteBehind(self.store, writing=writing)
         if self._shard is None:
             give_memory_back()
 

@@ -5,16 +5,20 @@ A shard of many has a few rows at a time, and a transaction of its own costs the
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Sequence
+from contextlib import ExitStack
+from typing import NamedTuple
 
 from sqlalchemy import Connection, bindparam, text
 from sqlalchemy.dialects.postgresql import ARRAY
 from sqlalchemy.types import Integer
 
+from crawlsched.store.batch import Batch
 from crawlsched.store.database import Database, is_row_error
 from crawlsched.store.lease import NOT_LONG_IDLE, ShardLease
-from crawlsched.store.saving import Group, write
+from crawlsched.store.saving import Group, Saved, write
+from crawlsched.store.store import Store
+from crawlsched.store.writing import each_by_itself
 
 __all__ = ["GroupCommit", "joined"]
 
@@ -29,22 +33,17 @@ _NOTED = text(
 ).bindparams(_SHARDS)
 
 
-class _Saving:
-    """The groups of rows of one shard, until they are written."""
+class _Saving(NamedTuple):
+    """The groups of rows of one shard, and which of all batches they are."""
 
-    def __init__(self, lease: ShardLease, groups: list[Group]) -> None:
-        self.lease = lease
-        self.groups = groups
-        self.error: Exception | None = None
-        self.is_done = False
-        self.is_written = False
+    number: int
+    lease: ShardLease
+    groups: list[Group]
+    saved: Saved
 
 
 class GroupCommit:
-    """Writes the batches of the shards of one process, all that wait at once.
-
-    Threads call `write`, each for its shard. While one of them is writing the others wait, and the first of these then
-    writes for all.
+    """Saves the batches of shards of one process.
 
     Parameters
     ----------
@@ -57,56 +56,56 @@ class GroupCommit:
     def __init__(self, database: Database, collection: int) -> None:
         self._database = database
         self._collection = collection
-        self._turn = threading.Lock()
-        self._added = threading.Lock()
-        self._waiting: list[_Saving] = []
 
-    def write(self, lease: ShardLease, groups: list[Group]) -> bool:
-        """Write what has been learned of a shard, with what others have to write.
+    def save(self, some: Sequence[tuple[Store, Batch]]) -> list[Saved | Exception | None]:
+        """Save batches, in one transaction if nothing is wrong with any of them.
+
+        A shard whose lease is lost is left out, and so is one where another thread is writing; if the database refuses
+        a row of one, each is saved by itself.
 
         Parameters
         ----------
-        lease : ShardLease
-            The right to write it.
-        groups : list of Group
+        some : sequence of (Store, Batch)
+            Of shards, with the leases of this process.
 
         Returns
         -------
-        bool
-            False: it has to be written by itself, for the lease is lost, or a row among all of them was refused.
-
-        Raises
-        ------
-        StoreError
-            If the database cannot be written now.
+        list of Saved, Exception or None
+            What became of each. None: it is to be tried again soon.
         """
-        mine = _Saving(lease, groups)
-        with self._added:
-            self._waiting.append(mine)
-        with self._turn:
-            if not mine.is_done:
-                with self._added:
-                    some, self._waiting = self._waiting, []
-                self._write(some)
-        if mine.error is not None:
-            raise mine.error
-        return mine.is_written
+        found: list[Saved | Exception | None] = [None] * len(some)
+        savings, written = [], list[_Saving]()
+        with ExitStack() as turns:
+            for number, (store, batch) in enumerate(some):
+                saved = Saved()
+                try:
+                    groups = turns.enter_context(store.grouped(batch, saved))
+                except Exception as error:
+                    found[number] = error
+                    continue
+                if groups is not None and isinstance(store.lease, ShardLease):
+                    savings.append(_Saving(number, store.lease, groups, saved))
+            try:
+                written = self._write(savings)
+            except Exception as error:
+                for saving in savings:
+                    found[saving.number] = error
+                return found
+        for saving in savings:
+            found[saving.number] = saving.saved if saving in written else each_by_itself([some[saving.number]])[0]
+        return found
 
-    def _write(self, some: Sequence[_Saving]) -> None:
-        owned: list[_Saving] = []
+    def _write(self, some: Sequence[_Saving]) -> list[_Saving]:
+        """Return what was written; the others are not this process's, or a row of one was refused."""
         try:
             with self._database.explained("written"), self._database.writing() as connection:
                 owned = self._owned(connection, some)
                 write(connection, joined([saving.groups for saving in owned]))
         except Exception as error:
-            owned = []
-            if not is_row_error(error):
-                for saving in some:
-                    saving.error = error
-        for saving in some:
-            saving.is_done = True
-        for saving in owned:
-            saving.is_written = True
+            if is_row_error(error):
+                return []
+            raise
+        return owned
 
     def _owned(self, connection: Connection, some: Sequence[_Saving]) -> list[_Saving]:
         """Return what may be written, keep it so until the end of the transaction, and leave word of the changes."""

@@ -25,6 +25,7 @@ from crawlsched.store.rows import json_like, to_json
 from crawlsched.store.saving import outgoing_group, write
 from crawlsched.store.schema import ADVISORY_LOCK
 from crawlsched.store.store import Store
+from crawlsched.store.writing import Writing
 
 __all__ = [
     "MemberSeen",
@@ -163,7 +164,8 @@ class SharedCollection:
         self.name = name
         self.number = number
         self.n_shards = n_shards
-        self._group_commit = GroupCommit(database, number)
+        #: Writes the batches of all shards of this process.
+        self.writing = Writing(GroupCommit(database, number).save)
         self._in_turn = threading.Lock()
 
     @classmethod
@@ -221,7 +223,7 @@ class SharedCollection:
     def store(self, shard: int) -> Store:
         """Return the store of a shard, on the connections that all shards of this process have in common."""
         store = Store(self.database, self.name, (shard, self.number))
-        store.group_commit, store.in_turn = self._group_commit, self._in_turn
+        store.in_turn = self._in_turn
         return store
 
     def look(self) -> Seen:

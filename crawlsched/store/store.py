@@ -4,7 +4,7 @@ import threading
 import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
 from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeVar
 
@@ -32,11 +32,10 @@ from crawlsched.store import (
 from crawlsched.store.batch import Batch, Host, KeptText, ObservationRow, PageFacts, Source
 from crawlsched.store.commands import Command
 from crawlsched.store.database import Database, database_url, is_row_error
-from crawlsched.store.group_commit import GroupCommit
 from crawlsched.store.lease import STALE_AFTER, Lease, LeaseRow, ShardLease, lease_row
 from crawlsched.store.loading import page_blocks
 from crawlsched.store.rows import json_like, to_json
-from crawlsched.store.saving import Saved
+from crawlsched.store.saving import Group, Saved
 from crawlsched.store.tombstones import Tombstones
 
 __all__ = ["Store", "StoredPlan"]
@@ -78,8 +77,6 @@ class Store:
         self.name = name
         self.key = key
         self.lease: Lease | None = None
-        #: Writes the batches of all shards of the process together.
-        self.group_commit: GroupCommit | None = None
         #: In which `facts` are read: shards of one process ask at the same moments, and should not need a connection
         #: each.
         self.in_turn: AbstractContextManager[object] = nullcontext()
@@ -378,28 +375,34 @@ class Store:
         StoreError
             If the database cannot be written now; nothing was written.
         """
-        with self._turn:
-            if self._templates_saved is not None:
-                self._templates_saved.update(batch.templates)
-            return self._save(batch.without(self._forgotten) if self._forgotten else batch)
-
-    def _save(self, batch: Batch) -> Saved:
         saved = Saved()
-        groups = saving.groups(batch, self.key, self.database.engine.dialect, saved)
-        if (
-            self.group_commit is not None
-            and isinstance(self.lease, ShardLease)
-            and self.group_commit.write(self.lease, groups)
-        ):
-            return saved
-        try:
-            self._write_pages(lambda connection: saving.write(connection, groups))
-        except Exception as error:
-            if not is_row_error(error):
-                raise
-            self._write_pages(lambda connection: saving.write_carefully(connection, groups, saved))
+        with self._turn:
+            groups = self._groups(batch, saved)
+            try:
+                self._write_pages(lambda connection: saving.write(connection, groups))
+            except Exception as error:
+                if not is_row_error(error):
+                    raise
+                self._write_pages(lambda connection: saving.write_carefully(connection, groups, saved))
         saved.rows -= sum(saved.refused.values())
         return saved
+
+    @contextmanager
+    def grouped(self, batch: Batch, saved: Saved) -> Iterator[list[Group] | None]:
+        """Give a batch as groups, to be written inside with those of other stores; None: another thread writes here."""
+        if not self._turn.acquire(blocking=False):
+            yield None
+            return
+        try:
+            yield self._groups(batch, saved)
+        finally:
+            self._turn.release()
+
+    def _groups(self, batch: Batch, saved: Saved) -> list[Group]:
+        if self._templates_saved is not None:
+            self._templates_saved.update(batch.templates)
+        batch = batch.without(self._forgotten) if self._forgotten else batch
+        return saving.groups(batch, self.key, self.database.engine.dialect, saved)
 
     def add_source(self, kind: str, url: str, host: str, parent: int | None = None) -> Source:
         """Give the source with this kind and URL, a new one if there is none."""

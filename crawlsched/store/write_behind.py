@@ -1,22 +1,30 @@
-"""Write-behind: one thread that writes batches in their order, so that the crawling thread never waits for a disk."""
+"""Write-behind: batches are written in their order beside the crawling thread, which never waits for a disk."""
 
 import logging
-import threading
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Sequence
+from math import inf
 
 from crawlsched.exceptions import CollectionInUse, DatabaseReplaced, StoreError
 from crawlsched.store.batch import Batch, PageFacts, facts_with
+from crawlsched.store.saving import Saved
 from crawlsched.store.store import Store
+from crawlsched.store.writing import Writing
 
 __all__ = ["WriteBehind"]
 
 logger = logging.getLogger("crawlsched.store")
 
 
+# Seconds from a first failure to the next attempt, and where a batch was left out for a moment.
+_FIRST_PAUSE, _SOON = 0.1, 0.02
+# At the end a writing that is under way is waited for, seconds.
+_LONGEST_ATTEMPT = 5.0
+
+
 class WriteBehind:
-    """Writes batches in a thread of its own and never drops one.
+    """Writes batches in another thread and never drops one.
 
     A batch that cannot be written (locked, disk full, connection lost) is tried again, after 0.1 s, then ever more
     rarely up to `retry_interval`; those that come meanwhile wait behind it, and are then written as one.
@@ -28,6 +36,8 @@ class WriteBehind:
         Longest pause between two attempts, in seconds.
     on_event : callable, optional
         Called in the writing thread with "failed", "recovered" or "lost" and a sentence.
+    writing : Writing, optional
+        The thread. None: one of its own.
 
     Attributes
     ----------
@@ -41,28 +51,38 @@ class WriteBehind:
         Batches and rows written, and texts cleaned, since the start.
     last_duration : float
         Seconds that the last batch took.
+    is_being_written : bool
+        Whether the thread has a batch of this one in hand; it says so.
     """
 
     def __init__(
-        self, store: Store, *, retry_interval: float = 5.0, on_event: Callable[[str, str], None] | None = None
+        self,
+        store: Store,
+        *,
+        retry_interval: float = 5.0,
+        on_event: Callable[[str, str], None] | None = None,
+        writing: Writing | None = None,
     ) -> None:
         self.failure: str | None = None
         self.lost: str | None = None
         self.refused: Counter[str] = Counter()
         self.n_saved = self.n_rows = self.n_cleaned = 0
         self.last_duration = 0.0
-        self._store = store
+        self.is_being_written = False
+        self.store: Store = store
         self._retry_interval = retry_interval
         self._on_event = on_event or (lambda event, sentence: None)
-        self._changed = threading.Condition()
+        self._writing = Writing() if writing is None else writing
+        self._changed = self._writing.changed
         self._current: Batch | None = None
         self._waiting: deque[Batch] = deque()
         self._closing = False
-        self._given_up = False
+        self._attempt_at, self._pause = -inf, _FIRST_PAUSE
+        self._attempt_began = 0.0
+        self._failed_at: float | None = None
         self._n_submitted = 0
         self._oldest_unsaved_at: float | None = None
-        self._thread = threading.Thread(target=self._run, name="crawlsched-store", daemon=True)
-        self._thread.start()
+        self._writing.begin(self)
 
     def submit(self, batch: Batch) -> None:
         """Hand over a batch, without waiting; it must not be touched afterwards.
@@ -96,7 +116,7 @@ class WriteBehind:
         while True:
             with self._changed:
                 batches, n_submitted = self._unsaved(), self._n_submitted
-            facts = self._store.facts(numbers)
+            facts = self.store.facts(numbers)
             # What was written between the two is no harm; what was submitted as well would be.
             if n_submitted == self._n_submitted:
                 return facts_with(facts, numbers, batches)
@@ -108,14 +128,12 @@ class WriteBehind:
             return not self._unsaved()
 
     def close(self, timeout: float = 60.0) -> bool:
-        """Write what is left and end the thread; False, and one line in the log, if something could not be written."""
+        """Write what is left, and nothing more; False, and one line in the log, if something could not be written."""
         drained = self.drain(timeout)
         with self._changed:
             self._closing = True
-            self._given_up = not drained
             left = sum(len(batch) for batch in self._unsaved())
-            self._changed.notify_all()
-        self._thread.join(5.0)
+        self._writing.end(self, _LONGEST_ATTEMPT)
         if not drained:
             logger.error(
                 "%d rows could not be written within %g s of the end and are lost: %s",
@@ -133,56 +151,58 @@ class WriteBehind:
     def _unsaved(self) -> list[Batch]:
         return [*([] if self._current is None else [self._current]), *self._waiting]
 
-    def _run(self) -> None:
-        while self._take():
-            self._save_until_done()
+    # -- what `Writing` calls, in its thread
 
-    def _take(self) -> bool:
-        """Wait for a batch; False at the end."""
-        with self._changed:
-            self._changed.wait_for(lambda: bool(self._waiting) or self._closing)
-            if not self._waiting or self.lost is not None or self._given_up:
-                return False
-            waiting = list(self._waiting)
-        # Not under the lock, for the crawling thread does not wait for this; and into a batch of its own, for that
-        # thread may be looking at these.
-        merged, n = waiting[0], 1
-        if len(waiting) > 1:
-            merged, n = _merged(waiting)
-        with self._changed:
-            self._current = merged
-            for _ in range(n):
-                self._waiting.popleft()
-        return True
+    def next_attempt(self) -> float | None:
+        """Return when something may be written, seconds of the monotonic clock; None: there is nothing."""
+        if self.is_being_written or self.lost is not None or not self._unsaved():
+            return None
+        return self._attempt_at
 
-    def _save_until_done(self) -> None:
-        pause, failed_at = 0.1, None
-        assert self._current is not None
-        while not self._given_up:
-            started = time.monotonic()
-            try:
-                saved = self._store.save(self._current)
-            except (CollectionInUse, DatabaseReplaced) as error:
-                self._tell("lost", str(error))
-                return
-            except Exception as error:
-                failed_at = failed_at or started
-                self._failed(error)
-                with self._changed:
-                    self._changed.wait_for(lambda: self._given_up, pause)
-                pause = min(2 * pause, self._retry_interval)
-                continue
-            self.last_duration = time.monotonic() - started
-            if failed_at is not None:
-                self._recovered(time.monotonic() - failed_at)
-            self.refused.update(saved.refused)
+    def take(self) -> Batch:
+        """Return what is to be written now: what could not be written before, or all that waits, as one batch."""
+        self._attempt_began = time.monotonic()
+        if self._current is None:
             with self._changed:
-                self.n_saved, self.n_rows = self.n_saved + 1, self.n_rows + saved.rows
-                self.n_cleaned += saved.cleaned
-                self._current = None
-                self._look_at_times()
-                self._changed.notify_all()
-            return
+                waiting = list(self._waiting)
+            # Not under the lock, for the crawling thread does not wait for this; and into a batch of its own, for that
+            # thread may be looking at these.
+            merged, n = _merged(waiting) if len(waiting) > 1 else (waiting[0], 1)
+            with self._changed:
+                self._current = merged
+                for _ in range(n):
+                    self._waiting.popleft()
+        return self._current
+
+    def written(self, found: Saved | Exception | None) -> None:
+        """Hear what became of it; None: it is to be tried again soon."""
+        if found is None:
+            self._attempt_at = time.monotonic() + _SOON
+        elif isinstance(found, CollectionInUse | DatabaseReplaced):
+            self._tell("lost", str(found))
+        elif isinstance(found, Exception):
+            self._failed_at = self._failed_at or self._attempt_began
+            self._failed(found)
+            self._attempt_at = time.monotonic() + self._pause
+            self._pause = min(2 * self._pause, self._retry_interval)
+        else:
+            self._saved(found)
+        with self._changed:
+            self.is_being_written = False
+            self._changed.notify_all()
+
+    def _saved(self, saved: Saved) -> None:
+        now = time.monotonic()
+        self.last_duration = now - self._attempt_began
+        if self._failed_at is not None:
+            self._recovered(now - self._failed_at)
+        self._failed_at, self._pause, self._attempt_at = None, _FIRST_PAUSE, -inf
+        self.refused.update(saved.refused)
+        with self._changed:
+            self.n_saved, self.n_rows = self.n_saved + 1, self.n_rows + saved.rows
+            self.n_cleaned += saved.cleaned
+            self._current = None
+            self._look_at_times()
 
     def _failed(self, error: Exception) -> None:
         """Remember why; only the first failure of an episode makes a line in the log."""

@@ -636,9 +636,10 @@ class SharedRefresher:
         """Hand what is not written yet to the stores."""
         if self.rests:
             self._rested_at = now
-        for part in self.parts:
-            part.rested_at = self._rested_at
-            part.flush(now)
+        with self.shared.writing.together():
+            for part in self.parts:
+                part.rested_at = self._rested_at
+                part.flush(now)
         patience = max(self.settings.visit_timeout, SLOTS_OF_PATIENCE / self.slots.rate)
         if now - self._rested_at <= patience:
             return

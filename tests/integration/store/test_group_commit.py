@@ -1,15 +1,14 @@
 """What several shards of a process write at the same time is one transaction, and each is still by itself."""
 
-import threading
 import time
 
 import pytest
 from sqlalchemy import text
 
-from crawlsched.exceptions import CollectionInUse
 from crawlsched.sharing import Renewal
-from crawlsched.store import Batch, Host
+from crawlsched.store import Batch, Host, WriteBehind
 from crawlsched.store.members import SharedCollection, about_me, new_token
+from crawlsched.store.saving import Saved
 
 N_SHARDS = 4
 
@@ -31,31 +30,19 @@ def stores(shared, member, epochs):
     return opened
 
 
-def save_at_once(shared, opened, batches) -> list[Exception | None]:
-    """Save in one thread for each shard, as write-behinds do, while the first of them is held up by a lock."""
-    failures: list[Exception | None] = [None] * N_SHARDS
+def behinds(shared, opened) -> list[WriteBehind]:
+    return [WriteBehind(store, writing=shared.writing) for store in opened]
 
-    def save(shard: int) -> None:
-        try:
-            opened[shard].save(batches[shard])
-        except Exception as error:
-            failures[shard] = error
 
-    threads = [threading.Thread(target=save, args=(shard,)) for shard in range(N_SHARDS)]
-    with shared.database.writing() as connection:
-        connection.execute(text("LOCK TABLE hosts IN ACCESS EXCLUSIVE MODE"))
-        threads[0].start()
-        until = time.monotonic() + 10.0
-        waits = text("SELECT count(*) FROM pg_locks WHERE NOT granted")
-        while not connection.execute(waits).scalar():
-            assert time.monotonic() < until
-        for thread in threads[1:]:
-            thread.start()
-        while len(opened[0].group_commit._waiting) < N_SHARDS - 1:
-            assert time.monotonic() < until
-    for thread in threads:
-        thread.join(30.0)
-    return failures
+def save_at_once(shared, writers, batches) -> None:
+    """Hand over a batch of each shard, as a flush of a process does."""
+    with shared.writing.together():
+        for writer, batch in zip(writers, batches, strict=True):
+            writer.submit(batch)
+    until = time.monotonic() + 30.0
+    while any(writer.in_flight and writer.lost is None for writer in writers):
+        assert time.monotonic() < until
+        time.sleep(0.01)
 
 
 def transactions(shared) -> dict[int, str]:
@@ -64,17 +51,19 @@ def transactions(shared) -> dict[int, str]:
         return {row.shard: row.number for row in connection.execute(wanted, {"collection": shared.number})}
 
 
-def test_shards_that_wait_for_another_are_written_in_one_transaction(shared) -> None:
+def test_what_shards_hand_over_together_is_written_in_one_transaction(shared) -> None:
     """Each shard has its rows, and says that its pages may have changed."""
     member = new_token()
     opened = stores(shared, member, claim(shared, member))
     before = [store.last_change() for store in opened]
-    assert save_at_once(shared, opened, [Batch(hosts={"a": Host("a")})] * N_SHARDS) == [None] * N_SHARDS
-    first, *others = [transactions(shared)[shard] for shard in range(N_SHARDS)]
-    assert len(set(others)) == 1
-    assert first != others[0]
+    writers = behinds(shared, opened)
+    save_at_once(shared, writers, [Batch(hosts={"a": Host("a")})] * N_SHARDS)
+    numbers = transactions(shared)
+    assert numbers.keys() == set(range(N_SHARDS))
+    assert len(set(numbers.values())) == 1
     after = [store.last_change() for store in opened]
     assert len({*before, *after}) == 1 + N_SHARDS
+    assert [writer.n_rows for writer in writers] == [1] * N_SHARDS
 
 
 def test_a_shard_that_was_lost_and_a_row_that_is_refused_cost_the_other_shards_nothing(shared) -> None:
@@ -88,7 +77,41 @@ def test_a_shard_that_was_lost_and_a_row_that_is_refused_cost_the_other_shards_n
         )
     refused = Batch(hosts={"a": Host("a"), "b": Host("b", crawl_delay="a text where a number has to be")})
     batches = [Batch(hosts={"a": Host("a")}), refused, *[Batch(hosts={"a": Host("a")})] * 2]
-    failures = save_at_once(shared, opened, batches)
-    assert [type(failure) for failure in failures] == [type(None), type(None), CollectionInUse, type(None)]
+    writers = behinds(shared, opened)
+    save_at_once(shared, writers, batches)
+    assert [writer.lost is None for writer in writers] == [True, True, False, True]
+    assert "taken over by another process" in writers[2].lost
+    assert [dict(writer.refused) for writer in writers] == [{}, {"hosts": 1}, {}, {}]
     assert set(transactions(shared)) == {0, 1, 3}
     assert opened[1].count_hosts() == 1
+
+
+def test_a_shard_in_which_another_thread_writes_keeps_the_others_from_nothing(shared) -> None:
+    """Forgetting a host's pages takes seconds; what waits meanwhile is written behind it."""
+    member = new_token()
+    opened = stores(shared, member, claim(shared, member))
+    writers = behinds(shared, opened)
+    with opened[1].grouped(Batch(), Saved()):
+        with shared.writing.together():
+            for writer in writers:
+                writer.submit(Batch(hosts={"a": Host("a")}))
+        assert all(writers[shard].drain(30.0) for shard in (0, 2, 3))
+        assert writers[1].in_flight
+        assert set(transactions(shared)) == {0, 2, 3}
+    assert writers[1].drain(30.0)
+    assert set(transactions(shared)) == {0, 1, 2, 3}
+
+
+def test_the_thread_goes_on_until_the_last_shard_has_closed(shared) -> None:
+    """And begins anew with the next one that comes."""
+    member = new_token()
+    first, *others = stores(shared, member, claim(shared, member))
+    writers = behinds(shared, [first, *others])
+    assert all(writer.close() for writer in writers[1:])
+    writers[0].submit(Batch(hosts={"a": Host("a")}))
+    assert writers[0].close()
+    assert set(transactions(shared)) == {0}
+    again = behinds(shared, others)
+    save_at_once(shared, again, [Batch(hosts={"a": Host("a")})] * len(again))
+    assert set(transactions(shared)) == {0, 1, 2, 3}
+    assert all(writer.close() for writer in again)
