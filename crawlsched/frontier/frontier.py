@@ -24,7 +24,7 @@ _WORK_EVERY = 4
 # Where so many portions are owed.
 _LAGGING = 4
 # Pages that differ in value by no more than this share are alike to those who compare whole collections.
-_ALIKE = 1e-3
+_ALIKE = 0.01
 _PLACE_NAMES = {OUT: "out", IN_FLIGHT: "in flight", BARRED: "barred", AWAKE: "awake", RUNNING: "in a run"}
 
 
@@ -209,7 +209,7 @@ class Frontier(Filing):
         """Return about what the page is worth that `pick` would give; inf: whatever it is worth, -inf: there is none.
 
         As much work as a pick: amortised O(log n), plus a few crawl values. Where one look shows that none is worth a
-        thousandth more, it is what the page with the highest bound is worth: of pages that are alike, as in a first
+        hundredth more, it is what the page with the highest bound is worth: of pages that are alike, as in a first
         crawl, any would do.
         """
         self._n_opened, self._is_looking = 0, False
