@@ -42,6 +42,11 @@ class TemplateNoise:
         self.n_returns = 0
         self.n_learned = 0
 
+    @property
+    def n_pages(self) -> int:
+        """How many pages of the template have been visited again, up to twelve."""
+        return len(self._pages)
+
     def ignored(self, page: int, found: Sequence[Difference]) -> dict[int, str]:
         """Return which of some differences are noise, by their number, and what that is known from."""
         told: dict[int, str] = {}
@@ -109,7 +114,7 @@ class TemplateNoise:
             self.n_learned += 1
 
     def _level(self, key: str, evidence: Evidence) -> int:
-        level = evidence.ignores(len(self._pages), is_order=key[0] == "r")
+        level = evidence.ignores(self.n_pages, is_order=key[0] == "r")
         if key[0] in "se" and (len(evidence.changed_pages) < _MANY and len(evidence.probed_pages) < _MANY):
             return Ignores.NOTHING
         if key[0] in "se" and evidence.still_pages and not evidence.is_noise_at_once:

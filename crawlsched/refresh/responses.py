@@ -177,7 +177,7 @@ class Responses:
             fetched.validators,
             suspicion,
             first=first,
-            may_ask=page == visit.page and first is None and self._probes.may_ask(page),
+            may_ask=page == visit.page and first is None and self._probes.may_ask(page, noise),
             confirms_return=self._probes.confirms_return(noise),
             knows_template=self._probes.knows(noise),
             min_change=self._min_change,

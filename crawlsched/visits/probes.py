@@ -25,8 +25,9 @@ _MOST_WAITING = 50
 # Second fetches of visits that are judged: as long as there were fewer than this share of visits, and so many more.
 _SHARE, _AT_LEAST = 0.04, 6
 # All second fetches, those of visits that are put off among them: where each page is a template of its own, what looks
-# changed is told without one beyond that.
-_SHARE_OF_ALL, _AT_LEAST_OF_ALL = 0.05, 100
+# changed is told without one beyond that. Where pages share a template, what is learned of it serves all of them: there
+# twice as many are made until it is confirmed.
+_SHARE_OF_ALL, _AT_LEAST_OF_ALL, _TIMES_IF_SHARED = 0.05, 100, 2
 # While first copies are made no page is fetched twice, until so many visits were made.
 _ENOUGH_VISITS = 1_000
 
@@ -82,7 +83,8 @@ class Probes:
     A visit is put off where a second fetch has to tell, as `ruling` says, and where a page looks changed of a template
     that was not probed three times yet. The rest is judged at once, and some probed nevertheless: those that look
     changed until five in a row have shown nothing new, and ever fewer after that; together 4 in a hundred visits and 6
-    more. All second fetches together are 5 in a hundred visits and 100 more at most.
+    more. All second fetches together are 5 in a hundred visits and 100 more at most; twice as many where pages share a
+    template that was not probed twelve times yet.
     """
 
     def __init__(self, rng: Random, makes_first_copies: Callable[[], bool], *, enabled: bool = True) -> None:
@@ -108,15 +110,18 @@ class Probes:
         has_room = self._enabled and len(self._waiting) < _MOST_WAITING
         return has_room and (self.n_visits >= _ENOUGH_VISITS or not self._makes_first_copies())
 
-    def may_ask(self, page: int) -> bool:
-        """Whether a visit of a page may be put off.
+    def may_ask(self, page: int, noise: TemplateNoise | None) -> bool:
+        """Whether a visit of a page may be put off; `noise` is what is known of its template.
 
         Notes
         -----
         A page whose probe was given up is judged without one the next time: no host is so slow that its pages are never
         judged.
         """
-        if not self._have_turn or self.n_asked >= _AT_LEAST_OF_ALL + _SHARE_OF_ALL * self.n_visits:
+        most = _AT_LEAST_OF_ALL + _SHARE_OF_ALL * self.n_visits
+        if noise is not None and noise.n_pages > 1 and noise.n_probes < _CONFIRMED:
+            most *= _TIMES_IF_SHARED
+        if not self._have_turn or self.n_asked >= most:
             return False
         if page in self._not_again:
             self._not_again.discard(page)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from random import Random
 
 from crawlsched.cli.recorded import RecordedVisit, judge_all
@@ -26,3 +27,20 @@ def test_where_each_page_has_a_template_of_its_own_edits_are_told_without_second
     judged = list(judge_all(visits, {}))
     assert sum(row.probes for row in judged) <= 0.05 * len(visits) + 100 + 12
     assert all(row.delivered for row, is_edited in zip(judged, edited, strict=True) if is_edited)
+
+
+def test_pages_that_share_a_template_teach_what_is_noise_however_many_templates_there_are() -> None:
+    """Eighty of eight pages: what changes at each fetch is told of five pages of each at most, and of nobody later."""
+    rng, n_templates, n_pages = Random(1), 80, 8
+    visits, templates = [], []
+    for visit in range(2 * n_templates * n_pages):
+        template, page = divmod(visit % (n_templates * n_pages), n_pages)
+        url = f"http://s{template}.example/{WORDS[template % 14]}/{page}"
+        said = "".join(f"<p>{' '.join(Random(f'{url} {n}').choices(WORDS, k=30))}</p>" for n in range(5))
+        bodies = [f"<h1>{url}</h1>{said}<footer>{rng.random()}</footer>".encode() for _ in range(2)]
+        visits.append(RecordedVisit(1.7e9 + 600.0 * visit, url, *bodies, content_type="text/html"))
+        templates.append(template)
+    second = list(zip(judge_all(visits, {}), templates, strict=True))[n_templates * n_pages :]
+    told = Counter(template for row, template in second if row.delivered)
+    assert max(told.values()) <= 5
+    assert sum(row.probes for row, _ in second) <= 3 * n_templates + 12
