@@ -5,7 +5,7 @@ import socket
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -263,6 +263,7 @@ def lease_row(connection: Connection, key: Key, *, lock: bool = False) -> LeaseR
     return None if row is None else LeaseRow(**{**row._asdict(), "status": json_like(row.status, {}, "the lease")})
 
 
+@cache
 def machine() -> str:
     """Name the set of processes that this one can see: the host, its boot, and the namespace of pids."""
     parts = [socket.gethostname()]
