@@ -112,11 +112,13 @@ class Proxy:
                 is_awaited = awaited is not None and source.family == socket.AF_INET and awaited[0] in data
                 if is_awaited:
                     self._awaited = None
-                if not self.is_silent and not (is_awaited and not awaited[1]):
-                    target.sendall(data)
-                if is_awaited:
-                    time.sleep(0.05)  # the server does what it was told
-                    awaited[2]()
+                try:
+                    if not self.is_silent and not (is_awaited and not awaited[1]):
+                        target.sendall(data)
+                finally:  # also where that end is closed already
+                    if is_awaited:
+                        time.sleep(0.05)  # the server does what it was told
+                        awaited[2]()
         if not self.is_silent:
             with suppress(OSError):
                 target.shutdown(socket.SHUT_WR)

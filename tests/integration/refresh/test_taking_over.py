@@ -50,16 +50,18 @@ def test_who_is_killed_is_replaced_at_once_on_its_own_machine(shared, heir, slee
 
 
 def test_that_a_process_was_killed_is_noticed_between_two_renewals(shared, heir, sleeper) -> None:
-    """Nobody waits for the next one, with all that there is to do then."""
-    joins(shared, sleeper)
+    """Whatever its lease says: here it never ends."""
+    token, about = joins(shared, sleeper), about_me("spider") | {"pid": sleeper.pid}
     heir.start()
     heir.renewed.wait(10.0)
     sleeper.kill()
     sleeper.wait()
-    killed_at = time.monotonic()
-    while set(heir.mine()) != ALL:
-        assert time.monotonic() - killed_at < 5.0  # its lease is valid for six
-        time.sleep(0.01)
+    for number in range(2, 300):
+        if set(heir.mine()) == ALL:
+            break
+        shared.renew(Renewal(token, number, 0.0, 0.0), about, {})
+        time.sleep(0.1)
+    assert set(heir.mine()) == ALL
     heir.end(5.0)
 
 
@@ -81,11 +83,12 @@ def test_what_a_silent_process_has_is_claimed_right_after_its_lease(shared, heir
     with shared.database.writing() as connection:  # it said so four seconds ago
         said = text("UPDATE members SET expires_at = expires_at - 4 WHERE token = :token")
         connection.execute(said, {"token": silent})
-    waits = [heir.renew() for _ in range(3)]
-    assert set(heir.mine()) == {2, 3}
-    assert 0.5 < waits[-1] < RENEWAL_INTERVAL
-    time.sleep(waits[-1])
-    heir.renew()
+    waits, expires_at = [heir.renew() for _ in range(3)], shared.look().members[silent].expires_at
+    if heir.seen.is_alive(silent):  # on a busy machine it may be over by now
+        assert set(heir.mine()) == {2, 3}
+        assert waits[-1] == pytest.approx(min(RENEWAL_INTERVAL, expires_at - heir.seen.now + 0.02))
+        time.sleep(waits[-1])
+        heir.renew()
     assert set(heir.mine()) == ALL
     assert not shared.look().is_alive(silent)
 
