@@ -17,7 +17,7 @@ _NOT_WAITING = frozenset({"out", "in flight", "barred"})
 # some tenth of a microsecond a pick.
 _LEAST_PICKS, _ROWS_A_PICK = 16, 64
 # Rows at which a choice looks at most, and those among which a host's next page is looked for at once.
-_LOOKED_AT, _SEARCHED_AT_ONCE = 2**20, 4096
+_LOOKED_AT, _SEARCHED_AT_ONCE = 2**18, 4096
 # What a page may be worth less than another and count as equal, as a share: roundings.
 _EQUAL = 1e-9
 
@@ -61,7 +61,8 @@ class FirstCopies:
         self._choose(self.limits())
         frontier = self._known.frontier
         self._sent = {page: host for page, host in self._sent.items() if frontier.is_forced(page)}
-        for host in set(self._from).difference(self._sent.values()):
+        busy = set(self._sent.values())
+        for host in [host for host in self._from if host not in busy]:
             self._send(host, now)
 
     def sent(self, page: int, now: float) -> bool:
@@ -78,15 +79,18 @@ class FirstCopies:
         step = 1 + n // _LOOKED_AT
         self._picks_left = max(_LEAST_PICKS, n // step // _ROWS_A_PICK)
         slow = limits < self._known.bandwidth
-        chosen: list[int] = []
-        if slow.any():
-            new = np.flatnonzero(columns.state[:n:step] == NEW) * step
-            n_new = step * np.bincount(columns.host[new], minlength=limits.size)[: limits.size]
-            seconds = np.where(slow, n_new / limits, 0.0)
-            order = np.argsort(-seconds, kind="stable")
-            is_served = (np.cumsum(limits[order]) <= self._known.bandwidth) & (seconds[order] > 0.0)
-            chosen = order[is_served].tolist()
-        self._from = {host: self._from.get(host, 0) for host in chosen}
+        self._from.clear()
+        if not slow.any():
+            return
+        new = np.flatnonzero(columns.state[:n:step] == NEW) * step
+        hosts = columns.host[new]
+        n_new = step * np.bincount(hosts, minlength=limits.size)
+        first = np.zeros(n_new.size, np.intp)
+        first[hosts[::-1]] = new[::-1]  # the last one written stays
+        seconds = np.where(slow, n_new / limits, 0.0)
+        order = np.argsort(-seconds, kind="stable")
+        is_served = (np.cumsum(limits[order]) <= self._known.bandwidth) & (seconds[order] > 0.0)
+        self._from.update((host, first.item(host)) for host in order[is_served].tolist())
 
     def _send(self, host: int, now: float) -> None:
         """Let the next page of a chosen host go before others, unless those are worth more."""
