@@ -6,18 +6,18 @@ way in it sees the decoded body of the final response, after redirects and retri
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable
+from functools import partial
 from typing import Any, Self
 
-from scrapy import Request
+from scrapy import Request, signals
 from scrapy.crawler import Crawler
 from scrapy.exceptions import IgnoreRequest
 from scrapy.http import Response
 from scrapy.utils.asyncio import run_in_thread
-from scrapy.utils.defer import maybe_deferred_to_future
 from scrapy.utils.httpobj import urlparse_cached
-from twisted.internet.defer import DeferredLock
 
+from crawlsched.addon.reading import Reading
 from crawlsched.addon.sending import NotSent, PacedHandlers
 from crawlsched.change_signals import linked_hubs
 from crawlsched.refresh.refresher import Body, Content, Fetched, ForSpider, NotForTheSpider
@@ -39,7 +39,8 @@ class RefreshMiddleware:
         self._refresher = refresher
         self._visits = refresher.visits
         self._conditional = refresher.settings.conditional_requests
-        self._reading = DeferredLock()
+        self._reading = Reading()
+        crawler.signals.connect(self._reading.stop, signals.engine_stopped)
         # A cached answer would tell nothing about the page as it is now.
         self._bypass_cache = crawler.settings.getbool("HTTPCACHE_ENABLED")
         self._obeys_robots = crawler.settings.getbool("ROBOTSTXT_OBEY")
@@ -124,7 +125,7 @@ class RefreshMiddleware:
             return response
         if is_quick:
             return self._judged(visit, request, response, content)
-        return self._judged_in_a_thread(visit, request, response, read)
+        return self._judged_later(visit, request, response, read)
 
     def _visit(self, request: Request) -> Visit | None:
         """Return the open visit that a response is for; one that was given up is begun anew."""
@@ -136,19 +137,15 @@ class RefreshMiddleware:
             raise NotForTheSpider(f"{request.url} came so late that it is being visited again, and that visit tells.")
         return visit
 
-    async def _judged_in_a_thread(
-        self, visit: Visit, request: Request, response: Response, read: Callable[[], Content]
+    async def _judged_later(
+        self, visit: Visit, request: Request, response: Response, read: partial[Content]
     ) -> Response:
-        # One at a time: reading takes some fifteen times the memory of what is read.
-        await maybe_deferred_to_future(self._reading.acquire())
         try:
-            content = await run_in_thread(read)
+            content = await self._reading.content(read)
         except Exception as error:  # of a recipe, a parser, or memory: the spider gets what it would get without us
             self._refresher.mishaps.of_visit(visit, error, self._refresher.clock())
             return response
-        finally:
-            self._reading.release()
-        if visit.outcome is not None and self._visit(request) is None:  # it ended while the thread was at work
+        if visit.outcome is not None and self._visit(request) is None:  # it ended while it was read
             return response
         return self._judged(visit, request, response, content)
 

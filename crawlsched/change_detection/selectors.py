@@ -69,11 +69,15 @@ class PageParts:
     def __init__(
         self, keep: Sequence[str], drop: Sequence[str] = (), links: bool = False, images: bool = False
     ) -> None:
+        self._arguments = list(keep), list(drop), links, images
         self._keep = [compiled_selector("keep", number, text) for number, text in enumerate(keep)]
         self._drop = [compiled_selector("drop", number, text) for number, text in enumerate(drop)]
         self._looks_at_siblings = any("sibling" in select.path for select in self._keep + self._drop)
         self._links = links
         self._images = images
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return PageParts, self._arguments  # what lxml has compiled cannot be sent to another process
 
     def text(self, markup: str) -> str:
         """Text of the parts of a page that count."""

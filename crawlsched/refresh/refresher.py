@@ -20,6 +20,7 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
+from functools import partial
 from math import inf, isfinite
 from pathlib import Path
 from random import Random
@@ -577,7 +578,7 @@ class Refresher:
 
     # -- a response arrives
 
-    def reading(self, visit: Visit, body: Body, meant: object) -> tuple[Callable[[], Content], bool]:
+    def reading(self, visit: Visit, body: Body, meant: object) -> tuple[partial[Content], bool]:
         """Return what reads a response, and whether it is quick enough for this thread; it changes nothing."""
         return self._outgoing.reading(visit, body, meant)
 

@@ -222,7 +222,7 @@ class Outgoing:
             return None, None
         return self._collection.validators.to_send(visit.host, facts.etag, facts.last_modified)
 
-    def reading(self, visit: Visit, body: Body, meant: object) -> tuple[Callable[[], Content], bool]:
+    def reading(self, visit: Visit, body: Body, meant: object) -> tuple[partial[Content], bool]:
         """Return what reads a response, and whether it is quick enough for this thread; it changes nothing."""
         recipe = self._recipes.of(body.url, meant)
         most = self._collection.settings.max_text_bytes

@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from math import inf
 from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
@@ -529,7 +530,7 @@ class SharedRefresher:
         """See `Refresher.validators`."""
         return self._own(visit).validators(visit)
 
-    def reading(self, visit: Visit, body: Body, meant: object) -> tuple[Callable[[], Content], bool]:
+    def reading(self, visit: Visit, body: Body, meant: object) -> tuple[partial[Content], bool]:
         """See `Refresher.reading`."""
         return self._own(visit).reading(visit, body, meant)
 

@@ -1,0 +1,133 @@
+"""A process that reads bodies gives what reading here gives, and its end costs one answer."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+
+import pytest
+
+from crawlsched.change_detection import RECIPE_NAMES, Recipe, Selectors, UserFunction, recipe
+from crawlsched.content.reader_process import ReaderProcess, can_be_sent
+from crawlsched.content.reading import Body, Content, read_content
+from tests import children
+
+PAGE = "<html><title>Tea</title><main>{}</main><script>1</script></html>"
+TEXT = "".join(
+    f"<p class=price>Tea number {number} costs {number} pounds today.<small>net</small>" for number in range(90)
+)
+
+
+def page(text: str = TEXT, url: str = "http://127.0.0.1/tea") -> Body:
+    return Body(PAGE.format(text).encode(), "text/html; charset=utf-8", "utf-8", url)
+
+
+def reading(body: Body, by: Recipe, **options: object) -> partial[Content]:
+    return partial(read_content, body, by, **options)
+
+
+@pytest.fixture
+def reader() -> Iterator[ReaderProcess]:
+    reader = ReaderProcess()
+    yield reader
+    reader.stop()
+
+
+@pytest.mark.parametrize("by", [*map(recipe, RECIPE_NAMES), Selectors([".price"], ["small"])], ids=lambda by: by.id)
+def test_another_process_reads_what_this_one_reads(reader: ReaderProcess, by: Recipe) -> None:
+    assert can_be_sent(by)
+    read = reading(page(), by, text_bytes=1_000, address="http://127.0.0.1/called")
+    here, there = read(), reader.read(read)
+    assert there.fingerprint == here.fingerprint
+    assert (there.text, there.packed_text, there.is_html, there.address) == (
+        here.text,
+        here.packed_text,
+        here.is_html,
+        here.address,
+    )
+    assert (there.text_sketch, there.likeness) == (here.text_sketch, here.likeness)
+    assert (there.seen is None) == (here.seen is None)
+    if there.seen is not None and here.seen is not None:
+        assert (there.seen.page, list(there.seen.trace)) == (here.seen.page, list(here.seen.trace))
+        assert list(there.seen.keys) == list(here.seen.keys)
+    known = reader.read(reading(page(), by, before=here.fingerprint.digest))
+    assert known.text is None
+
+
+def test_each_of_several_threads_gets_its_own_answer(reader: ReaderProcess) -> None:
+    by, texts = recipe("visible_text"), [f"Tea of the day {number}. {'Milk ' * 20_000}" for number in range(40)]
+    with ThreadPoolExecutor(8) as threads:
+        found = list(threads.map(lambda text: reader.read(reading(page(text), by)).text, texts))
+    assert [text.split(". ")[0] for text in found if text is not None] == [
+        f"Tea Tea of the day {number}" for number in range(40)
+    ]
+
+
+def test_a_function_of_the_users_is_not_sent() -> None:
+    """It may know what only this process knows; nor is what cannot be written down."""
+
+    class Local(Recipe):
+        id = "local/1"
+
+    assert not can_be_sent(UserFunction(os.path.basename))
+    assert not can_be_sent(Local())
+
+
+def test_what_cannot_be_read_costs_its_own_answer(reader: ReaderProcess) -> None:
+    by = recipe("blocks")
+    with pytest.raises(RuntimeError, match=r"http://127.0.0.1/tea could not be read \(TypeError"):
+        reader.read(reading(page(), by, text_bytes="many"))
+    assert reader.read(reading(page(), by)).text is not None
+
+
+def test_when_the_process_is_killed_the_next_body_is_read_by_another(reader: ReaderProcess) -> None:
+    by = recipe("visible_text")
+    reader.read(reading(page(), by))
+    assert reader._process is not None
+    pid = reader._process.pid
+    os.kill(pid, signal.SIGSTOP)
+    with ThreadPoolExecutor(1) as thread:
+        answer = thread.submit(reader.read, reading(page("Milk " * 400_000), by))
+        time.sleep(0.2)  # it waits for an answer now, or for the rest of its question to be taken
+        os.kill(pid, signal.SIGKILL)
+        with pytest.raises(RuntimeError, match="the process that reads large pages has ended"):
+            answer.result(20)
+    assert reader.read(reading(page(), by)).text is not None
+    assert reader._process.pid != pid
+
+
+OWNER = """
+import sys
+from functools import partial
+from crawlsched.change_detection import recipe
+from crawlsched.content.reader_process import ReaderProcess
+from crawlsched.content.reading import Body, read_content
+
+reader = ReaderProcess()
+reader.read(partial(read_content, Body(b"<p>Tea", "text/html", "utf-8", "http://127.0.0.1/"), recipe("blocks")))
+print(reader._process.pid, flush=True)
+sys.stdin.read()
+"""
+
+
+def test_the_process_ends_when_the_crawl_is_killed() -> None:
+    owner = children.start(sys.executable, "-c", OWNER, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    assert owner.stdout is not None
+    pid = int(owner.stdout.readline())
+    owner.kill()
+    owner.wait()
+    for _ in range(500):
+        try:
+            with open(f"/proc/{pid}/stat") as stat:
+                if stat.read().rpartition(")")[2].split()[0] == "Z":  # nobody's child any more
+                    return
+        except FileNotFoundError:
+            return
+        time.sleep(0.02)
+    raise AssertionError(f"Process {pid} still runs ten seconds after the one that had started it.")
