@@ -12,22 +12,24 @@ from crawlsched.columns.array_types import FloatArray
 
 __all__ = ["Hosts"]
 
-# A host whose last answers were so many errors, and nothing else, fails as a whole; it rests twice as long after each
-# further one, up to this many seconds.
-_FAILS_FROM = 8
+# A host whose last answers were so many errors, and nothing else, fails as a whole. They have to be of so many rounds,
+# since what is in the air at one moment fails together. It rests twice as long after each further error, up to so many
+# seconds.
+_FAILS_FROM, _ROUNDS = 8, 3
 _LONGEST_REST = 3600.0
 
 
 class _Errors(NamedTuple):
-    """Errors of a host in a row; seconds for which it rests after the last one, and until when."""
+    """Errors of a host in a row, and their rounds; seconds for which it rests after the last one, and until when."""
 
     n: int
+    n_rounds: int
     heard_at: float
     rest: float
     until: float
 
 
-_NONE = _Errors(0, float("-inf"), 0.0, float("-inf"))
+_NONE = _Errors(0, 0, float("-inf"), 0.0, float("-inf"))
 
 
 class Hosts:
@@ -112,16 +114,18 @@ class Hosts:
         ----------
         host : int
         asked_at, now : float
-            When the request left, and when it failed; POSIX seconds. What was asked before the last error was heard of
-            says nothing new.
+            When the request left, and when it failed; POSIX seconds. What was asked before an error was heard of is of
+            one round with it, and of a host that rests it says nothing new.
         wait : float
             Seconds of its first rest; each further one is twice as long, up to an hour.
         """
         before = self._errors.get(host, _NONE)
-        if asked_at >= before.heard_at:
-            n = before.n + 1
-            rest = min(wait * 2.0 ** min(n - _FAILS_FROM, 30), _LONGEST_REST) if n >= _FAILS_FROM else 0.0
-            self._errors[host] = _Errors(n, now, rest, now + rest)
+        is_next = asked_at >= before.heard_at
+        if before.rest and not is_next:
+            return
+        n, n_rounds = before.n + 1, before.n_rounds + is_next
+        rest = min(2.0 * before.rest or wait, _LONGEST_REST) if n >= _FAILS_FROM and n_rounds >= _ROUNDS else 0.0
+        self._errors[host] = _Errors(n, n_rounds, now if is_next or rest else before.heard_at, rest, now + rest)
 
     def answered(self, host: int) -> None:
         """A host answered as it should, and may be asked again at once if it had failed."""

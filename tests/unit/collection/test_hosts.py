@@ -51,6 +51,18 @@ def test_a_host_that_fails_rests_as_a_whole_and_is_then_asked_for_one_page() -> 
     assert hosts.free_at(0, 35.0) == 35.0
 
 
+def test_a_host_with_many_requests_in_the_air_rests_after_three_rounds_of_errors() -> None:
+    """Six requests a round: one or two may be a moment's fault, and with the third it rests."""
+    hosts = Hosts(["example.com"])
+    for time in (0.0, 1.0, 2.0):
+        assert hosts.free_at(0, time) == time
+        for number in range(6):
+            hosts.failed(0, asked_at=time, now=time + 0.9 + number / 100, wait=10.0)
+    assert hosts.free_at(0, 3.0) == 12.9
+    hosts.failed(0, asked_at=13.0, now=14.0, wait=10.0)
+    assert hosts.free_at(0, 14.0) == 34.0
+
+
 def test_a_rest_that_a_host_asked_for_outlasts_its_next_answer() -> None:
     """Retry-After is a word of its own."""
     hosts = Hosts(["example.com"])
