@@ -208,7 +208,7 @@ class Scheduler(BaseScheduler):
 
         refresher.on_rate = at_another_rate
         if isinstance(refresher, SharedRefresher):
-            refresher.has_requests = self._has_requests
+            refresher.has_requests, refresher.is_ending = self._has_requests, self._is_closing
 
     def close(self, reason: str) -> Deferred[None] | None:
         """Write everything down; nothing is lost. Meanwhile the event loop goes on."""
@@ -229,6 +229,10 @@ class Scheduler(BaseScheduler):
         if self._closed or self._refresher.one_pass is None or not self._refresher.is_open:
             return not self._closed
         return self._has_requests() or not self._refresher.pass_is_over(self._refresher.clock())
+
+    def _is_closing(self) -> bool:
+        slot = getattr(self._crawler.engine, "_slot", None)
+        return slot is not None and slot.closing is not None
 
     def _has_requests(self) -> bool:
         return bool(self._handed_over or self._continuations or self._fallback.has_pending_requests())

@@ -110,9 +110,11 @@ class Holding:
             if shard in self._parts:
                 self._lose(shard)
         for shard, epoch in owned.items():
-            if shard not in self._parts and shard not in self._loading and shard not in self._closing:
+            if self._membership.is_leaving and shard not in self._parts:
+                self._leave(shard, epoch)
+            elif shard not in self._parts and shard not in self._loading and shard not in self._closing:
                 self._load(shard, epoch)
-        for shard in self._membership.to_release:
+        for shard in list(self._parts) if self._membership.is_leaving else self._membership.to_release:
             if shard in self._parts and shard not in self._draining:
                 self._draining[shard] = now + _LONGEST_DRAIN
                 self._publish(shard, now, ready=False)
@@ -133,6 +135,9 @@ class Holding:
 
     def closing(self) -> Iterator[Callable[[], None] | None]:
         """Give every shard back; see `Refresher.closing`."""
+        for shard, epoch in self._membership.mine().items():
+            if shard not in self._parts:
+                self._leave(shard, epoch)
         for shard in list(self._parts):
             part = self._parts[shard]
             self._stop_for(shard)
@@ -203,6 +208,11 @@ class Holding:
         self._draining.pop(shard, None)
         self._inbox.ended(shard)
         self._went(shard, self._parts[shard])
+
+    def _leave(self, shard: int, epoch: int) -> None:
+        """Give a shard back that is not loaded yet: there is nothing to write down."""
+        self._membership.stops(shard, epoch)
+        self._membership.is_done_with(shard)
 
     def _give_back(self, shard: int) -> None:
         """Write a shard down and give it back, for another process should have it."""

@@ -41,6 +41,8 @@ _GIVEN_AT_ONCE = 0.25
 _HANDED_OVER_AT_ONCE = 2_000
 # A process whose crawling thread says nothing for so long hangs, and leaves its shards to others.
 _LONGEST_SILENCE = 120.0
+# In its status a member says by this that it is about to end.
+_LEAVES = "leaves"
 # Who owns no shard that is loaded may send so much of the rate: its spider may have to log in first.
 _LEAST_WANTED = 0.02
 
@@ -48,6 +50,11 @@ _LEAST_WANTED = 0.02
 def _clock() -> float:
     """Give seconds that go on while the machine sleeps, where the system counts them: leases end then, too."""
     return time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
+
+
+def _staying(seen: Seen) -> set[str]:
+    """Return the members that live and are not about to end, which are those that may have shards."""
+    return {token for token, member in seen.members.items() if seen.is_alive(token) and not member.status.get(_LEAVES)}
 
 
 class Published(NamedTuple):
@@ -208,9 +215,17 @@ class Membership:
         self._poked.set()
 
     def leaves(self) -> None:
-        """Claim nothing any more; writing the shards down may take its time."""
-        self.is_leaving = True
-        self._heard_at = None
+        """Claim nothing any more, and let the others know; writing the shards down may take its time."""
+        if not self.is_leaving:
+            self.is_leaving = True
+            self._heard_at = None
+            self._poked.set()
+
+    @property
+    def has_others(self) -> bool:
+        """Whether others are there that would take shards over."""
+        seen = self.seen
+        return seen is not None and any(token != self.token for token in _staying(seen))
 
     def end(self, timeout: float) -> None:
         """End the thread, and with it the membership: the rate is free for others at once."""
@@ -285,7 +300,7 @@ class Membership:
         if not mine:
             wants = _LEAST_WANTED * seen.rate
         said = Renewal(self.token, number, self.grant.using(asked_at), wants, tuple(claims))
-        renewed = self._shared.renew(said, self._about, self.status)
+        renewed = self._shared.renew(said, self._about, {**self.status, _LEAVES: self.is_leaving})
         if renewed is None:
             return _SOON
         self.owned = renewed.answer.shards
@@ -397,10 +412,13 @@ class Membership:
             for shard, row in seen.shards.items()
         }
         self._divide(seen, owners)
+        if self.is_leaving or self.pass_is_over:
+            self.to_release, self._is_given_some = frozenset(), False
+            return []
         n, now = len(owners), self._clock()
         pages = sum(row.n_pages for row in seen.shards.values()) or 1
         weights = {shard: 1.0 / n + row.n_pages / pages for shard, row in seen.shards.items()}
-        members = {token for token in seen.members if seen.is_alive(token)} | {self.token}
+        members = _staying(seen) | {self.token}
         held = {shard: member for shard, member in owners.items() if member is not None}
         target = assigned(weights, held, members)
         if any(self._owners.get(shard) not in (None, member) for shard, member in held.items()):
@@ -410,9 +428,7 @@ class Membership:
         mine = [shard for shard, member in moving.items() if member == self.token]
         n_mine = sum(member == self.token for member in held.values())
         self.to_release = frozenset(mine[: max(1, int(_GIVEN_AT_ONCE * n_mine))])
-        self._is_given_some = any(target[shard] == self.token for shard in moving) and not self.is_leaving
-        if self.is_leaving or self.pass_is_over:
-            return []
+        self._is_given_some = any(target[shard] == self.token for shard in moving)
         return [
             shard
             for shard, member in owners.items()
@@ -427,9 +443,11 @@ class Membership:
         """Return the shards that their owners, which this gives, should give away now."""
         load = dict.fromkeys(members, 0.0)
         for shard, member in held.items():
-            load[member] += weights[shard]
+            if member in load:
+                load[member] += weights[shard]
         somebody_joins = min(load.values()) < 0.5 * sum(load.values()) / len(load)
-        if not (somebody_joins or self._clock() - self._moved_at >= _BETWEEN_MOVES):
+        somebody_leaves = not load.keys() >= set(held.values())
+        if not (somebody_joins or somebody_leaves or self._clock() - self._moved_at >= _BETWEEN_MOVES):
             return {}
         return {shard: member for shard, member in held.items() if target[shard] != member}
 

@@ -107,6 +107,8 @@ class SharedRefresher:
         self.one_pass = settings.one_pass or None
         #: Whether Scrapy has requests in line; the scheduler says how to know.
         self.has_requests: Callable[[], bool] = lambda: True
+        #: Whether Scrapy closes the spider, and sends nothing any more; what is under way may take minutes still.
+        self.is_ending: Callable[[], bool] = lambda: False
         self.last_sent_at: float | None = None
         self.lost_database: str | None = None
         self.not_data: dict[str, int] = {}
@@ -315,6 +317,8 @@ class SharedRefresher:
         self._adopt_rate(now)
         if self._membership.seen is not None:
             self.hosts.bandwidth = self._membership.seen.rate
+        if self.is_ending() and self._membership.has_others:
+            self._membership.leaves()
         self._holding.look(now)
         self._divide(now)
         self._inbox.look(now)

@@ -1,5 +1,6 @@
 """Crawls that take shards over from each other: what was begun before, and who is logged in."""
 
+import asyncio
 import signal
 import time
 
@@ -49,7 +50,7 @@ def project(folder, shared, name: str, spider: str) -> Project:
     return Project(folder / name, spider, **settings)
 
 
-def wait_until(what, seconds: float = 30.0) -> None:
+def wait_until(what, seconds: float = 60.0) -> None:
     until = time.monotonic() + seconds
     while not what():
         assert time.monotonic() < until
@@ -82,11 +83,10 @@ def test_who_was_stopped_in_a_request_sends_nothing_that_is_anothers_by_then(tmp
     process = crawl.start()
     wait_until(lambda: len(site.requests) > 5)
     process.send_signal(signal.SIGSTOP)
-    time.sleep(0.2)  # what is on its way arrives
-    n_begun, n_asked = crawl.log().count("BEGUN"), len(site.requests)
-    assert n_begun > n_asked  # some requests were begun and are not sent
     heir = Membership(shared, new_token(), about_me("spider"))
     wait_until(lambda: heir.renew() and len(heir.mine()) == N_SHARDS)
+    n_begun, n_asked = crawl.log().count("BEGUN"), len(site.requests)
+    assert n_begun > n_asked  # some requests were begun and are not sent
     process.send_signal(signal.SIGCONT)
     ends = time.monotonic() + 1.5
     while time.monotonic() < ends:
@@ -99,6 +99,39 @@ def test_who_was_stopped_in_a_request_sends_nothing_that_is_anothers_by_then(tmp
     wait_until(lambda: len({(headers["host"], path) for path, headers in site.requests}) == len(urls))
     process.terminate()
     assert crawl.finish(process).returncode == 0
+
+
+SPIDER = """
+import scrapy
+
+class Spider(scrapy.Spider):
+    name = "test"
+    start_urls = {urls!r}
+
+    def parse(self, response):
+        pass
+"""
+
+
+def test_who_is_told_to_end_gives_its_shards_back_before_the_last_answer_has_come(tmp_path, site, shared) -> None:
+    """Scrapy waits for what is under way, which may be minutes, and nobody would crawl the shards meanwhile."""
+
+    async def slow(request: web.Request) -> web.Response:
+        await asyncio.sleep(60.0)
+        return web.Response(text="late")
+
+    urls = [site.page("/slow", slow), site.url("/slow", HOSTS[1])]
+    crawl = project(tmp_path, shared, "ending", SPIDER.format(urls=urls))
+    process = crawl.start()
+    wait_until(lambda: len(site.visits("/slow")) == len(HOSTS))
+    heir = Membership(shared, new_token(), about_me("spider"))
+    heir.start()
+    process.terminate()
+    wait_until(lambda: len(heir.mine()) == N_SHARDS)
+    assert process.poll() is None
+    process.kill()
+    crawl.finish(process)
+    heir.end(5.0)
 
 
 LOGIN_SPIDER = """

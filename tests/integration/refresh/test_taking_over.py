@@ -110,6 +110,16 @@ def test_a_shard_that_comes_waits_for_no_compiler(shared, monkeypatch, caplog) -
     assert not [record.message for record in caplog.records if "compiled" in record.message]
 
 
+def test_who_is_about_to_end_is_left_nothing(shared, heir) -> None:
+    """It claims nothing any more, and what was meant for it would be crawled by nobody."""
+    leaving = Membership(shared, new_token(), about_me("spider"))
+    leaving.leaves()
+    leaving.renew()
+    heir.renew()
+    assert set(heir.mine()) == ALL
+    shared.leave(leaving.token)
+
+
 def test_a_shard_that_is_being_given_away_has_no_share(shared, sleeper) -> None:
     """Nothing is sent for it any more, and the others have its part of the rate at once."""
     with process(shared) as refresher:
