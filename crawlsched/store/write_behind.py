@@ -98,7 +98,7 @@ class WriteBehind:
             self._n_submitted += 1
             self._waiting.append(batch)
             self._look_at_times()
-            self._changed.notify_all()
+            self._writing.announce()
 
     @property
     def in_flight(self) -> bool:

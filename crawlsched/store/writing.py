@@ -90,6 +90,11 @@ class Writing:
             self.changed.notify_all()
             self.changed.wait_for(lambda: not behind.is_being_written, timeout)
 
+    def announce(self) -> None:
+        """Say that something waits; who says so holds `changed`. Inside `together` the thread is not woken for it."""
+        if not self._n_held:
+            self.changed.notify_all()
+
     @contextmanager
     def together(self) -> Iterator[None]:
         """What several hand over inside is written at once, when the last of them has handed over."""
