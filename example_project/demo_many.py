@@ -13,7 +13,8 @@ stopped (SIGSTOP) after 60 %, for 15 % of the time, and goes on (SIGCONT).
 The last line printed is one JSON object. ``most_in_10_s`` is the most requests of all processes in any ten seconds, of
 ``allowed_in_10_s``. ``asked_by_two_at_once`` says how often a host was asked by one process while it still answered
 another. ``killed_waits`` and ``stopped_waits`` are the seconds from the signal to the next request to each shard that
-this process had. Its lease ends after six seconds. A shard of quiet hosts is asked seldom at other times, too: up to
+this process had. That it was killed the others of its machine see at once; that it is stopped they know when its lease
+ends, after six seconds. A shard of quiet hosts is asked seldom at other times, too: up to
 sixteen seconds lay between two of its requests. ``freshness`` is that of the second half, ``freshness_of_all`` that of
 all the run.
 """

@@ -50,10 +50,10 @@ def test_a_host_is_asked_by_one_process_at_a_time(demo, last_line):
     assert last_line["asked_by_two_at_once"] <= 1
 
 
-def test_the_shards_of_the_killed_process_are_crawled_again(last_line):
-    """Its lease ends six seconds after its last renewal."""
+def test_the_shards_of_the_killed_process_are_crawled_again_before_its_lease_ends(last_line):
+    """Others of its machine see that it has ended; its lease, renewed every two seconds, would last four at least."""
     assert last_line["killed_waits"]
-    assert last_line["killed_waits"][0] > 1.0
+    assert last_line["killed_waits"][0] < 4.0
 
 
 def test_a_person_sees_progress_a_table_and_a_picture(demo, last_line):
