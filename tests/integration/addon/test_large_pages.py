@@ -29,10 +29,10 @@ def test_changes_of_large_pages_are_found_by_a_process_that_ends_with_the_crawl(
         crawl = Project(
             tmp_path,
             VISITING_SPIDER.format(urls=urls),
-            CRAWLSCHED_BANDWIDTH="12/s",
+            CRAWLSCHED_BANDWIDTH="15/s",
             CRAWLSCHED_FINGERPRINT="visible_text",
             CLOSESPIDER_TIMEOUT="60",
-            TEST_CLOSE_AFTER_RESOLVED="60",
+            TEST_CLOSE_AFTER_RESOLVED="110",
         ).run(timeout=90.0)
         assert crawl.returncode == 0
         found = crawl.outcomes()
