@@ -188,15 +188,8 @@ class Awake:
 
         -1, -inf and -inf: no page is in.
         """
-        if LOOPS.compiled:
-            row, bound, _ = LOOPS.highest(self._bounds, now)
-        else:
-            bounds = self.bounds(now)
-            row = int(bounds.argmax()) if bounds.size else -1
-            bound = bounds.item(row) if bounds.size else _OUT
-        if bound < 0.0:
-            return -1, _OUT, _OUT
-        return row, bound, self._values[self._batches.item(row)].one_at(self._rows.item(row), now)[0]
+        row, bound, _, value, _ = self._highest(now) if LOOPS.compiled else self._best_by_bounds(now, 0.0)
+        return (row, bound, value) if bound >= 0.0 else (-1, _OUT, _OUT)
 
     def host(self, row: int) -> int:
         """Return the host of the page in a row; O(1)."""
