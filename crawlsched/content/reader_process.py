@@ -82,13 +82,13 @@ class ReaderProcess:
 
     def _listen(self, process: subprocess.Popen[bytes], waiting: deque[Future[tuple[Content | None, str]]]) -> None:
         assert process.stdout is not None
-        with suppress(EOFError, OSError), process.stdout as answers:
+        # What was killed while it answered leaves half of an answer.
+        with suppress(EOFError, OSError, pickle.UnpicklingError), process.stdout as answers:
             while True:
                 found = pickle.load(answers)
                 waiting.popleft().set_result(found)
         with self._asking:
-            if self._process is process:
-                self._process = None
+            self._process = None
             for answer in waiting:
                 answer.set_result((None, "the process that reads large pages has ended"))
             with suppress(OSError):  # of what it has not taken
@@ -130,7 +130,7 @@ def _unpacked(packed: bytes) -> Recipe:
 def _serve() -> None:
     questions, answers = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what a library prints is no answer
-    with suppress(EOFError):
+    with suppress(EOFError, pickle.UnpicklingError):
         while True:
             packed, body, options = pickle.load(questions)
             try:

@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from pathlib import Path
 
 import pytest
 
@@ -100,6 +101,30 @@ def test_when_the_process_is_killed_the_next_body_is_read_by_another(reader: Rea
             answer.result(20)
     assert reader.read(reading(page(), by)).text is not None
     assert reader._process.pid != pid
+
+
+HALF = """#!{python}
+import pickle, sys
+pickle.load(sys.stdin.buffer)
+sys.stdout.buffer.write(pickle.dumps((None, "x" * 100_000))[:-10])
+"""
+
+
+def test_half_of_an_answer_is_none_and_nobody_waits_for_the_rest(
+    reader: ReaderProcess, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The process ends while it answers, as when the system has no memory left."""
+    program = tmp_path / "python"
+    program.write_text(HALF.format(python=sys.executable))
+    program.chmod(0o755)
+    by = recipe("visible_text")
+    with monkeypatch.context() as patched:
+        patched.setattr(sys, "executable", str(program))
+        with ThreadPoolExecutor(1) as thread:
+            answer = thread.submit(reader.read, reading(page(), by))
+            with pytest.raises(RuntimeError, match="the process that reads large pages has ended"):
+                answer.result(20)
+    assert reader.read(reading(page(), by)).text is not None
 
 
 OWNER = """
