@@ -37,6 +37,7 @@ LAST_STEP = 65535.0
 # that 255 stands for the last of them. Near the likeliest rate, where weights are large, they are as fine as in 16
 # bits; a nat below it a code is 0.05 nat.
 STEPS_PER_SQUARE = 257 / 255
+_SQUARES_PER_NAT = STEPS_PER_NAT / STEPS_PER_SQUARE
 CODES = 256
 LAST_CODE = 255.0
 _STEPS = (np.arange(CODES) ** 2 * 257 // 255).astype(np.uint16)
@@ -106,20 +107,15 @@ def encoded(relative: FloatArray, offset: Any, dtype: str) -> npt.NDArray[Any]:
         Steps of 1/2048 nat, or codes for squares of them; whatever lies more than 32 nats below the maximum stays at
         the last, which is also why no rate is ever excluded for good.
     """
-    steps = relative * -STEPS_PER_NAT
     if dtype == "uint8":
-        squares = np.minimum(steps, LAST_STEP, out=steps)
-        squares /= STEPS_PER_SQUARE
-        codes = np.sqrt(squares)
-        np.floor(codes, out=codes)
-        # Between two codes by what they stand for, so that rounding is right on average in nats.
-        squares -= codes * codes
-        to_next = codes + codes
-        to_next += 1.0
-        squares /= to_next
-        codes += squares
+        # Rounding is to be right on average in nats: with an offset o, s squares are k or more where at least the share
+        # 1 - o of the way from (k - 1)² to k² is done, so where s - o (1 - o) is at least (k - o)².
+        squares = relative * -_SQUARES_PER_NAT
+        squares -= offset * (1.0 - offset)
+        codes = np.sqrt(np.maximum(squares, 0.0, out=squares), out=squares)
         codes += offset
         return np.minimum(codes, LAST_CODE, out=codes).astype(np.uint8)
+    steps = relative * -STEPS_PER_NAT
     steps += offset
     # Conversion cuts off the fraction, which rounds down since nothing is negative.
     return np.minimum(steps, LAST_STEP, out=steps).astype(np.uint16)

@@ -153,6 +153,7 @@ class Posterior(Estimator):
     ) -> None:
         self.rates = DEFAULT_RATES if rates is None else check_rates(rates)
         self.rates_id = grid_id(self.rates)
+        self._ones = np.ones(self.rates.size)
         self._grid: FloatArray = np.array(self.rates)  # never read-only, which to numba would be another type
         self.dtype = np.dtype(dtype).name
         if self.dtype not in ("float64", "uint16", "uint8"):
@@ -349,7 +350,7 @@ class Posterior(Estimator):
             relative += np.log(doubt + (1.0 - doubt) * np.exp(-(expected + evidence)))
         else:
             relative -= expected
-        relative -= np.maximum.reduce(relative)
+        relative -= relative.item(relative.argmax())
         stored[page] = relative if self.dtype == "float64" else encoded(relative, offset, self.dtype)
 
     def weights(
@@ -428,7 +429,27 @@ class Posterior(Estimator):
             unchanged: float = LOOPS.unchanged_of_row(*columns, float(elapsed))
             if unchanged >= 0.0:
                 return unchanged
-        return float(np.vecdot(self.weights_one(page, before, learning_rate), np.exp(self.rates * -elapsed)))
+        return self.mean_one(page, np.exp(self.rates * -elapsed), before, learning_rate)
+
+    def mean_one(
+        self, page: int, of: FloatArray, prior: FloatArray | None = None, learning_rate: float = 1.0
+    ) -> float:
+        """Return the mean of what a function is at each rate, by the probabilities of `weights_one`; O(K).
+
+        Parameters
+        ----------
+        page, prior, learning_rate
+            As for `weights_one`.
+        of : ndarray, shape (K,)
+            The function at each rate.
+        """
+        before = self.prior if prior is None else prior
+        joint = relative_likelihoods(self._columns["log_likelihood"][page], learning_rate)
+        joint *= before
+        total = float(joint.dot(self._ones))
+        if not TINY < total < np.inf:
+            return float(self.weights(page, before, learning_rate).dot(of))
+        return float(joint.dot(of)) / total
 
     def weights_many(
         self, pages: IndexArray, priors: FloatArray, groups: IndexArray, learning_rate: float = 1.0

@@ -66,11 +66,14 @@ class Renewal:
         # Rates that are ten times each other but for rounding are near.
         factors = np.array([1.0 / _FARTHEST, _FARTHEST]) * [1.0 - 1e-9, 1.0 + 1e-9]
         self.near: IndexArray = np.searchsorted(rates, np.outer(rates, factors))
-        self._first, self._beyond = np.ascontiguousarray(self.near.T)
         odds = probability / (1.0 - probability)
         widest = int(np.diff(self.near, axis=1).max())
         self._shares = (1.0 - _FAR) * odds / widest, _FAR * odds, _MOST * probability
         self.shares: FloatArray = np.array(self._shares)
+        # Whose weights go to each rate from near it, with their share; in the last column, that of all.
+        rows = np.arange(rates.size)[:, np.newaxis]
+        nearby = (rows >= self.near[:, 0]) & (rows < self.near[:, 1])
+        self._sums: FloatArray = np.column_stack([nearby * self._shares[0], np.ones(rates.size)])
 
     def log_likelihood(self, before: FloatArray, prior: FloatArray) -> FloatArray:
         """Return log-likelihoods of the rates now, but for a constant, from those of the rates before.
@@ -86,16 +89,16 @@ class Renewal:
 
     def renewed(self, likelihood: FloatArray, prior: FloatArray) -> FloatArray:
         """Return what `log_likelihood` returns, from likelihoods; what they stand in is taken for it."""
-        below = np.zeros((*likelihood.shape[:-1], likelihood.shape[-1] + 1))
-        # Added up in order, as compiled code does.
-        (likelihood * prior).cumsum(axis=-1, out=below[..., 1:])
-        near, far, most = self._shares
-        found: FloatArray = below.take(self._beyond, axis=-1)
-        found -= below.take(self._first, axis=-1)
-        found *= near
+        _, far, most = self._shares
+        weights = likelihood * prior
+        if weights.ndim == 1:  # what each visit asks for: a plain number is faster
+            sums = weights.dot(self._sums)
+            total = sums.item(-1)
+        else:  # a product for each row: that of two matrices would be rounded otherwise
+            sums = np.matmul(weights[:, np.newaxis], self._sums)[:, 0]
+            total = sums[:, -1:]
+        found: FloatArray = sums[..., :-1]
         found /= np.maximum(prior, TINY)
-        # One row is what each visit asks for, and there a plain number is faster.
-        total = below.item(-1) if below.ndim == 1 else below[..., -1:]
         found += far * total
         likelihood += np.minimum(found, most * total, out=found)
         return np.log(likelihood, out=likelihood)

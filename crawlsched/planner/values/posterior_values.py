@@ -102,9 +102,12 @@ class PosteriorValues(CrawlValues):
 
     def value_weights_one(self, page: int) -> FloatArray:
         """Return what each rate counts for in the crawl value of one page, shape (K,)."""
+        return self._posterior.weights_one(page, *self._value_prior_one(page))
+
+    def _value_prior_one(self, page: int) -> tuple[FloatArray, float]:
+        """Return the prior that crawl values of a page begin with, shape (K,), and the power of its likelihood."""
         parameters = self.in_force.of(page)
-        prior = parameters.value_priors[parameters.group(self._pages.host.item(page))]
-        return self._posterior.weights_one(page, prior, parameters.learning_rate)
+        return parameters.value_priors[parameters.group(self._pages.host.item(page))], parameters.learning_rate
 
     # -- what is said of a page beside announcements
 
@@ -153,7 +156,7 @@ class PosteriorValues(CrawlValues):
         if at_most < enough or elapsed <= 0.0:
             return at_most
         # What each rate is worth is at most r τ²/2, as `highest_gain` says.
-        mean = float(np.vecdot(self.value_weights_one(page), self._grid.rates))
+        mean = self._posterior.mean_one(page, self._grid.rates, *self._value_prior_one(page))
         by_mean: float = importance * elapsed * (0.5 * mean * elapsed * SLACK + SLACK_PER_SECOND)
         return min(at_most, by_mean)
 

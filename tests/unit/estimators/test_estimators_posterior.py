@@ -445,6 +445,17 @@ def test_wrong_arguments_are_refused_in_one_sentence(make, message):
         make()
 
 
+@given(steps=st.floats(0.0, 70_000.0), offset=st.floats(0.0, 1.0, exclude_max=True))
+def test_eight_bits_are_rounded_by_what_two_codes_stand_for(steps, offset):
+    """A code goes up where at least 1 - offset of the way to what the next one stands for is done."""
+    from crawlsched.estimators.log_weights import encoded
+
+    squares = [k * k * 257 / 255 for k in range(256)]
+    code = min(np.interp(steps, squares, range(256)) + offset, 255)
+    if abs(code - round(code)) > 1e-9:
+        assert encoded(np.array([-steps / 2048]), offset, "uint8").tolist() == [int(code)]
+
+
 @pytest.mark.parametrize("dtype", [np.uint16, np.uint8])
 @given(seed=st.integers(0, 10**6), discount=st.sampled_from([None, 0.8]), renewal=st.sampled_from([0.0, 0.003, 0.3]))
 @settings(max_examples=25, deadline=None)
