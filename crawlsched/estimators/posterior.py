@@ -431,9 +431,7 @@ class Posterior(Estimator):
                 return unchanged
         return self.mean_one(page, np.exp(self.rates * -elapsed), before, learning_rate)
 
-    def mean_one(
-        self, page: int, of: FloatArray, prior: FloatArray | None = None, learning_rate: float = 1.0
-    ) -> float:
+    def mean_one(self, page: int, of: FloatArray, prior: FloatArray | None = None, learning_rate: float = 1.0) -> float:
         """Return the mean of what a function is at each rate, by the probabilities of `weights_one`; O(K).
 
         Parameters

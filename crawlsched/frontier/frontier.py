@@ -18,9 +18,10 @@ __all__ = ["Frontier", "Pick"]
 
 HostFreeAt = Callable[[int, float], float]
 
-# After so many picks some pages are looked at before their alarms ring; in turns of k ticks k times as many. Without
-# compiled code that is done with each pick, until there is nothing to do for so many.
+# After so many picks some pages are looked at before their alarms ring; in turns of k ticks k times as many.
 _WORK_EVERY = 4
+# Without compiled code that is done with each pick, until there is nothing to do: then so many go by.
+_LOOKED_FOR_EVERY = 8
 # Where so many portions are owed.
 _LAGGING = 4
 # Pages that differ in value by no more than this share are alike to those who compare whole collections.
@@ -322,7 +323,7 @@ class Frontier(Filing):
             if crowds.beds and crowds.owed >= _LAGGING * portion:
                 self._thin_out()
             elif self._n_picks_left <= 0 and not self._looks.go_on():
-                self._n_picks_left = _WORK_EVERY
+                self._n_picks_left = _LOOKED_FOR_EVERY
         elif self._opening is not None:
             self._open_part()
         elif crowds.beds and crowds.owed >= max(OPENED, portion // 4):

@@ -109,8 +109,7 @@ def _with_slack(
 def shortfalls(
     value: FloatArray,
     slope: FloatArray,
-    curvature: FloatArray,
-    sinking: FloatArray,
+    bending: FloatArray,
     lasting: float,
     weighted_elapsed: FloatArray | float = 0.0,
 ) -> FloatArray:
@@ -118,10 +117,10 @@ def shortfalls(
 
     Parameters
     ----------
-    value, slope, curvature : ndarray, shape (n,)
-        Crawl value, its slope in time, and a bound on the slope's slope, when the parabolas begin.
-    sinking : ndarray, shape (n,)
-        How fast the slope may fall at most, from then on.
+    value, slope : ndarray, shape (n,)
+        Crawl value, and its slope in time, when the parabolas begin.
+    bending : ndarray, shape (n,)
+        How much less than that of the parabola the slope's slope may be, as if it was the same from then on.
     lasting : float
         Seconds for which the parabolas hold.
     weighted_elapsed : ndarray, shape (n,), optional
@@ -133,8 +132,7 @@ def shortfalls(
     found[0] += value
     found[0] *= _SLACK_BELOW
     found[0] += 4.0 * SLACK_PER_SECOND * weighted_elapsed
-    np.add(curvature, sinking, out=found[1])
-    found[1] *= 0.5 * SLACK
+    np.multiply(bending, 0.5 * SLACK, out=found[1])
     return found
 
 
@@ -173,6 +171,12 @@ class SteadyValue(PageValue):
         return inf
 
 
+def _growing(grid: Grid, weights: FloatArray, elapsed: float, importance: float) -> float:
+    """Return the crawl value of one page without ChangeSignals, to the last bit the same compiled or not."""
+    value: float = LOOPS.growing_value(*grid.beside(weights), elapsed) * importance if elapsed > 0.0 else 0.0
+    return value if value > 0.0 else 0.0
+
+
 class GrowingValue(PageValue):
     """The posterior crawl value of one page without ChangeSignals, V(τ) = μ Σ w_k (1 - (1 + r_k τ) exp(-r_k τ)) / r_k.
 
@@ -198,11 +202,7 @@ class GrowingValue(PageValue):
 
     def at(self, now: float) -> float:
         """Return the crawl value."""
-        elapsed = now - self._crawled_at
-        if elapsed <= 0:
-            return 0.0
-        value: float = LOOPS.growing_value(*self._grid.beside(self._weights), elapsed) * self._importance
-        return value if value > 0 else 0.0
+        return _growing(self._grid, self._weights, now - self._crawled_at, self._importance)
 
     def bound(self, until: float, rough: bool = False) -> float:
         """Return what the crawl value does not exceed until then."""
@@ -276,6 +276,12 @@ class GrowingValues(PageValues):
         """Return the crawl value of one of the pages."""
         return GrowingValue(self._grid, self._weights[row], self._crawled_at.item(row), self._importance.item(row))
 
+    def one_at(self, row: int, now: float) -> tuple[float, float]:
+        """Return what `one(row).at(now)` gives, and no doubt."""
+        return _growing(
+            self._grid, self._weights[row], now - self._crawled_at.item(row), self._importance.item(row)
+        ), 0.0
+
     def some(self, rows: IndexArray) -> GrowingValues:
         """Return the crawl values of some of the pages."""
         return GrowingValues(self._grid, self._weights[rows], self._crawled_at[rows], self._importance[rows])
@@ -306,11 +312,12 @@ class GrowingValues(PageValues):
         after, value, curvature, fading = self._known
         crawled_at, importance = self._crawled_at[rows], self._importance[rows]
         elapsed = np.maximum(after - crawled_at, 0.0)
-        # The slope at τ + d is Σ w r (τ + d) exp(-r τ - r d), at least Σ w r τ exp(-r τ) (1 - r d).
-        sinking = np.vecdot(self._weights[rows], fading[rows] * self._grid.rates) * (elapsed * importance)
-        curvature = curvature[rows] * importance
-        terms = value[rows] * importance, curvature * elapsed, curvature, sinking
-        return shortfalls(*terms, self._until - after, importance * (self._until - crawled_at))
+        # The slope at τ + u is Σ w r exp(-r τ - r u) (τ + u), at least Σ w r exp(-r τ) (1 - r u) (τ + u): after d
+        # seconds what the second part of 1 - r u takes away is Σ w r² exp(-r τ) (τ d²/2 + d³/3).
+        lasting = self._until - after
+        fading = np.vecdot(self._weights[rows], fading[rows] * self._grid.rates) * importance
+        terms = value[rows] * importance, curvature[rows] * importance * elapsed, fading * (elapsed + lasting / 1.5)
+        return shortfalls(*terms, lasting, importance * (self._until - crawled_at))
 
     def crossings(self, values: FloatArray, after: float, where: BoolArray) -> FloatArray:
         """Return times before which the crawl values of some pages are below `values`; O(1) a page after parabolas."""
@@ -479,7 +486,7 @@ class SignalledValues(PageValues):
         after, terms = self._known
         value, slope, curvature, sinking = terms.take(rows, axis=1)
         lasting, weighted_elapsed = self._until - after, self._importance[rows] * (self._until - self._crawled_at[rows])
-        return shortfalls(value, slope, curvature, sinking, lasting, weighted_elapsed)
+        return shortfalls(value, slope, curvature + sinking, lasting, weighted_elapsed)
 
     def crossings(self, values: FloatArray, after: float, where: BoolArray) -> FloatArray:
         """Return times before which the crawl values of some pages are below `values`; O(1) a page after parabolas."""
