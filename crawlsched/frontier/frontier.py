@@ -326,7 +326,7 @@ class Frontier(Filing):
                 self._n_picks_left = _LOOKED_FOR_EVERY
         elif self._opening is not None:
             self._open_part()
-        elif crowds.beds and crowds.owed >= max(OPENED, portion // 4):
+        elif crowds.beds and crowds.owed >= max(OPENED, portion):
             self._thin_out()  # not a few with each pick: what is owed costs little more together
         elif self._n_picks_left <= 0:
             self._n_picks_left = _WORK_EVERY * standing.ticks

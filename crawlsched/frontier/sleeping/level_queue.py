@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from heapq import heappop, heappush, nsmallest
+from collections.abc import Callable, Iterator
+from heapq import heappop, heappush
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -269,7 +270,7 @@ class Ladder:
     def highest_sleepers(self, n: int) -> IndexArray:
         """Return about `n` pages that sleep under the highest levels; O(n log(levels))."""
         found: list[IndexArray] = []
-        for key in nsmallest(_LEVELS_LOOKED_AT, self._order) if n > 0 else ():
+        for key in islice(_ascending(self._order), _LEVELS_LOOKED_AT) if n > 0 else ():
             if self._beds.living(-key):
                 found.append(self._beds.pages(-key)[:n])
                 n -= found[-1].size
@@ -292,3 +293,14 @@ class Ladder:
                 asleep = {page for page in asleep if host[page] == self.host}
             assert self._beds.living(level) == len(asleep)
         return self.sleepers
+
+
+def _ascending(heap: list[int]) -> Iterator[int]:
+    """Yield what is in a heap, smallest first, and leave it as it is; O(log n) for the n-th."""
+    coming = [(key, 0) for key in heap[:1]]
+    while coming:
+        key, at = heappop(coming)
+        yield key
+        for child in (2 * at + 1, 2 * at + 2):
+            if child < len(heap):
+                heappush(coming, (heap[child], child))
