@@ -194,6 +194,9 @@ class CrawlJobs:
     async def replan(self) -> None:
         """Make a plan in a thread, and adopt it."""
         refresher = self._refresher
+        if self._is_too_soon():
+            self._replan_later()
+            return
         store, bandwidth = refresher.collection.store, refresher.planner.bandwidth
         try:
             visits = placed(await run_in_thread(visits_of_sources, store), refresher.planner)
@@ -203,9 +206,7 @@ class CrawlJobs:
                 make_plan, store, snapshot, visits, names, bandwidth, refresher.clock(), self._plan, counts
             )
             self._plan = made
-            refresher.adopt(made, refresher.clock())
-            self._rank()
-            await self._compile()
+            await self._adopt(made)
             del visits, snapshot
             await run_in_thread(give_memory_back)
         except CrawlschedError as error:
@@ -216,15 +217,22 @@ class CrawlJobs:
 
     async def adopt_newest(self) -> None:
         """Adopt the plan that another process made, if there is a newer one."""
+        if self._is_too_soon():
+            return
         newest = await run_in_thread(self._refresher.collection.store.newest_plan, self._newest_plan)
         if newest is not None:
             self._newest_plan = newest.id
-            self._refresher.adopt(Plan.from_dict(newest.data, self._refresher.hosts.number), self._refresher.clock())
-            self._rank()
-            await self._compile()
+            await self._adopt(Plan.from_dict(newest.data, self._refresher.hosts.number))
 
-    async def _compile(self) -> None:
-        """Use compiled code from now on if the collection has become large enough meanwhile, or the crawl is fast."""
+    def _is_too_soon(self) -> bool:
+        """Whether putting the last plan in force goes on, or took so long that it is not to be done again yet."""
+        return self._refresher.clock() < self._refresher.planner.in_force.rests_until
+
+    async def _adopt(self, plan: Plan) -> None:
+        """Decide by a plan from now on, and by compiled code where the collection is large, or the crawl fast."""
+        self._refresher.adopt(plan, self._refresher.clock())
+        if self._figures is not None:
+            self._figures.rank()
         if self._refresher.is_worth_compiling():
             await run_in_thread(load_compiled)
             self._refresher.collection.use_compiled()
@@ -232,10 +240,6 @@ class CrawlJobs:
     async def poll_sitemaps(self) -> None:
         """Put the sitemaps whose time has come in line for a slot."""
         self._refresher.poll_sources(self._refresher.clock())
-
-    def _rank(self) -> None:
-        if self._figures is not None:
-            self._figures.rank()
 
     async def sample(self) -> None:
         """Take the figures of this minute."""

@@ -402,7 +402,10 @@ class Settings:
         secret=True,
     )
     replan_interval: float = _setting(
-        300.0, read_positive_seconds, "How often the population's rates and the sources' precision are learned anew."
+        300.0,
+        read_positive_seconds,
+        "How often the population's rates and the sources' precision are learned anew. Among millions of pages to put "
+        "that in force takes minutes, and it is done after five times as long at the soonest.",
     )
     flush_interval: float = _setting(
         0.3, read_positive_seconds, "How often what happened is written down; a crash forgets at most this and 0.2 s."

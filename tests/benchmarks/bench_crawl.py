@@ -385,36 +385,40 @@ def ceiling(seconds: int) -> None:
     """
     print("\nR above the ceiling, 20 hosts x 8 connections, everything persisted")
     for numba in _WITH_AND_WITHOUT:
-        _compare_ceilings(numba or ", without numba", seconds, 0.5, 0.90, 3, BENCH_NUMBA=numba)
+        windows = {numba or ", without numba": (0.5 * seconds, seconds - 1, 0.90)}
+        _compare_ceilings(windows, seconds, 3, BENCH_NUMBA=numba)
 
 
 def ceiling_of_many(n_pages: int) -> None:
-    """Do the same over so many pages, once, in the last half minute of two and a half.
+    """Do the same over so many pages, once, while the first plan is put in force, and when it is.
 
-    Plans are made after 5, 15, 35, 75 and 155 seconds, and it takes some forty to put one in force.
+    That plan is made after 5 seconds, and putting it in force takes some eighty. The next one comes after some 400.
     """
-    print(f"\nThe same over {n_pages:,} pages, when the plan of the 75th second is in force")
+    print(f"\nThe same over {n_pages:,} pages")
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         with _server() as port:
             fill_apart(folder, n_pages, port)
         for numba in _WITH_AND_WITHOUT:
             title = f" over {n_pages:,} pages{numba or ', without numba'}"
-            _compare_ceilings(title, 150, 0.8, 0.85, 1, folder, port, BENCH_NUMBA=numba)
+            windows = {f"{title}, while a plan is put in force": (20, 60, 0.0), title: (120, 149, 0.85)}
+            _compare_ceilings(windows, 150, 1, folder, port, BENCH_NUMBA=numba)
 
 
 def _compare_ceilings(
-    title: str,
+    windows: dict[str, tuple[float, float, float]],
     seconds: int,
-    begin: float,
-    wanted: float,
     n_crawls: int,
     store: Path | None = None,
     number: int = 0,
     **environment: str,
 ) -> None:
-    """Count the requests after a share of each of some crawls; begin with a copy of a store if there is one."""
-    rates: dict[str, list[float]] = {"plain": [], "ours": []}
+    """Count the requests of some crawls in windows of time, (from, to, ratio wanted) by title.
+
+    They begin with a copy of a store if there is one. Plain Scrapy does the same from its beginning on, so that the
+    second half of a shorter crawl is enough. The last second belongs to stopping.
+    """
+    plain, ours = list[float](), {title: list[float]() for title in windows}
     for _ in range(n_crawls):
         for kind in ("plain", "ours"):
             with _server(number) as port, tempfile.TemporaryDirectory() as name:
@@ -429,16 +433,22 @@ def _compare_ceilings(
                 # Plain Scrapy gets its requests from start(), all at the beginning; ours come from the store again and
                 # again. Either way nothing but the crawl itself happens while it is measured.
                 times = _crawl(folder, {"n": n, "port": port, "refetch": "no"}, settings, **environment)["times"]
-                # Plain Scrapy does the same from its beginning on. The last second belongs to stopping.
-                first = (begin if kind == "ours" else 0.5) * lasts
-                inner = [t for t in times if first < t - times[0] < lasts - 1]
-                rates[kind].append(len(inner) / (inner[-1] - inner[0]))
-    plain, ours = (float(np.median(rates[kind])) for kind in ("plain", "ours"))
-    print(
-        f"plain Scrapy {plain:7.0f}/s   crawlsched {ours:7.0f}/s   ratio {ours / plain:.2f} "
-        f"(at least {wanted:.2f} wanted){title}"
-    )
-    keep(f"crawl: requests/s above the ceiling, of plain Scrapy{title}", ours / plain)
+                if kind == "plain":
+                    plain.append(_rate_within(times, 0.5 * lasts, lasts - 1))
+                else:
+                    for title, (first, last, _) in windows.items():
+                        ours[title].append(_rate_within(times, first, last))
+    for title, (_, _, wanted) in windows.items():
+        theirs, rate = float(np.median(plain)), float(np.median(ours[title]))
+        asked = f" (at least {wanted:.2f} wanted)" if wanted else ""
+        print(f"plain Scrapy {theirs:7.0f}/s   crawlsched {rate:7.0f}/s   ratio {rate / theirs:.2f}{asked}{title}")
+        keep(f"crawl: requests/s above the ceiling, of plain Scrapy{title}", rate / theirs)
+
+
+def _rate_within(times: list[float], first: float, last: float) -> float:
+    """Return the requests a second from some seconds after the first request until others."""
+    inner = [t for t in times if first < t - times[0] < last]
+    return len(inner) / (inner[-1] - inner[0])
 
 
 _PARTS = {

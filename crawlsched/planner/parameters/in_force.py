@@ -20,9 +20,13 @@ Work = deque[Callable[[float], bool]]
 #: So many pages of a plan or of many signals are worked on between two picks: a millisecond or two, and what they leave
 #: to be done by the turns that follow, which have to look at those that wake, stays within a few more.
 SLICE = 128
-#: A plan's next slice waits for so many picks, so that a crawl at its ceiling loses a tenth by it, and not a third. All
-#: pages have adopted a plan in a thirtieth of the time in which each of them could be crawled.
-PICKS_A_SLICE = 4
+#: A plan's next slice waits for so many picks, so that a crawl at its ceiling loses a tenth by it, and not half. All
+#: pages have adopted a plan in a sixteenth of the time in which each of them could be crawled.
+PICKS_A_SLICE = 8
+# Or for so many seconds, where picks are rarer: slices take a tenth of the time then, too.
+_SECONDS_A_SLICE = 0.01
+# Among millions of pages that takes minutes. No newer plan comes then for four times as long.
+_TIMES_IT_TOOK = 4.0
 
 
 class InForce:
@@ -46,6 +50,8 @@ class InForce:
         None: `parameters` are in force for all.
     n_adopted : int
         How many parameters there were, those that are being adopted among them.
+    rests_until : float
+        No newer plan is to come sooner, POSIX seconds; inf while one is being adopted.
     plan, plan_before, plan_coming : Plan or None
         The newest plan; those that `before` and `parameters` belong to.
     """
@@ -56,6 +62,7 @@ class InForce:
         self.parameters = self.before = parameters
         self.adopted_below: int | None = None
         self.n_adopted = 0
+        self.rests_until = -np.inf
         self.plan: Any = None
         self.plan_before: Any = None
         self.plan_coming: Any = None
@@ -98,18 +105,19 @@ class InForce:
         if self._adopting:
             self._next = parameters
             return
-        self._adopting = True
+        self._adopting, self.rests_until = True, np.inf
         self.begin(parameters)
         self.adopt_below(begin)
         # Only the newest plan counts: whatever still waits is replaced by what comes with it.
         self.plan_before, self.plan_coming = self.plan_coming, self.plan
-        at, n_picks = begin, -1
+        at, n_picks, began, due = begin, 0, np.inf, -np.inf
 
         def step(now: float) -> bool:
-            nonlocal at, n_picks
-            n_picks += 1
-            if n_picks % PICKS_A_SLICE:
+            nonlocal at, n_picks, began, due
+            began, n_picks = min(began, now), n_picks - 1
+            if n_picks > 0 and now < due:
                 return True
+            n_picks, due = PICKS_A_SLICE, now + _SECONDS_A_SLICE
             rows = np.arange(at, min(at + SLICE, self._pages.n))
             at += SLICE
             self.adopt_below(at)
@@ -117,7 +125,7 @@ class InForce:
             if at < self._pages.n:
                 return True
             self.adopt_below(None)
-            self._adopting = False
+            self._adopting, self.rests_until = False, now + _TIMES_IT_TOOK * (now - began)
             if self._next is not None:
                 following, self._next = self._next, None
                 self.put(following)

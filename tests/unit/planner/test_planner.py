@@ -411,6 +411,24 @@ def test_announcements_do_not_wait_until_a_plan_is_adopted() -> None:
     assert planner.in_force.adopted_below == 2 * SLICE
 
 
+@pytest.mark.parametrize(("between_picks", "n_picks"), [(0.001, 1 + 19 * PICKS_A_SLICE), (0.01, 20)])
+def test_a_plan_comes_into_force_with_each_fourth_pick_or_with_each_where_these_are_rare(
+    between_picks: float, n_picks: int
+) -> None:
+    """And no newer one is to come for four times as long as that took: it costs a fifth of the time at most."""
+    planner = Planner(10.0)
+    planner.add(host=0, now=0.0, n=20 * SLICE)
+    made = plan(planner.snapshot(), 10.0)
+    assert planner.in_force.rests_until < 2.0
+    planner.adopt(made, 2.0)
+    assert planner.in_force.rests_until == np.inf
+    picks = 1
+    while planner.work(2.0 + picks * between_picks):
+        picks += 1
+    assert picks == n_picks
+    assert planner.in_force.rests_until == pytest.approx(2.0 + (5 * picks - 4) * between_picks)
+
+
 @pytest.mark.parametrize(("longest", "n_starving"), [(20.0, 0), (None, 2)])
 def test_no_page_starves(longest: float | None, n_starving: int) -> None:
     """Pages of next to no importance wait for 20 rounds and a little, not forever."""
