@@ -206,6 +206,17 @@ def test_the_speed_of_the_cutoff_is_that_of_its_lowest_from_turns_to_turns() -> 
     assert seen[255] == 0.0
 
 
+@given(levels=st.lists(st.integers(-50, 50), max_size=60), n=st.integers(0, 70))
+def test_the_highest_sleepers_are_those_that_sorting_finds(levels: list[int], n: int) -> None:
+    """Level by level from the highest down, until there are enough."""
+    place = np.array([*levels, 0], np.int32) + 1000  # so that each is that of a page asleep
+    ladder = Ladder(-1, 0, lambda: place)
+    ladder.add(np.arange(len(levels)), place[:-1])
+    found = ladder.highest_sleepers(n)
+    assert np.unique(found).size == found.size == min(n, len(levels))
+    assert place[found].tolist() == np.sort(place[:-1])[::-1][: found.size].tolist()
+
+
 @pytest.mark.parametrize("compiled", [False, True])
 @pytest.mark.parametrize("seed", range(10))
 def test_pages_that_are_only_looked_at_stay_in_their_beds(
