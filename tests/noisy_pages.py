@@ -79,7 +79,7 @@ class Judge:
         given = given_trace(facts, content)
         ruled, finding, noise = self._ruled(facts, content, None)
         self.counts.visits += 1
-        self.probes.n_visits += 1
+        self.probes.visited(is_again=not is_first)
         is_held = ruled.ask is not None
         if is_held or (finding is not None and noise is not None and self.probes.is_wanted(finding, noise)):
             second = self._read(url, fetch(), facts)

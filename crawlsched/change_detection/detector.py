@@ -202,9 +202,10 @@ class Detector:
         if len(own) < len(left):
             told = (*told, "template: beside its own")
         is_data = all(one.key is not None and seen.blocks.path_of[one.key] in seen.blocks.data for one in own)
-        return Finding(
-            True, True, "data" if is_data else "page", told, is_suspect=self.noise.are_suspects(seen.page, own)
-        )
+        is_suspect = self.noise.are_suspects(seen.page, own)
+        if not self.noise.is_known:
+            is_suspect = is_suspect or all(one.place in self.shared.restless for one in own)
+        return Finding(True, True, "data" if is_data else "page", told, is_suspect=is_suspect)
 
     def learn_at_once(self, first: Seen, second: Seen, given: Sequence[int] | None, now: float) -> bool | None:
         """Learn from two fetches of a page, made at once.
@@ -221,7 +222,8 @@ class Detector:
         changed = [] if given is None else differences(given, first.trace, first.keys)
         if changed and between and given is not None and not differences(given, second.trace, second.keys):
             return None
-        return self.noise.learn_at_once(first.page, between, changed, second.trace, second.blocks, now)
+        elsewhere = self.shared.differed_at_once(first.page, {one.place for one in between})
+        return self.noise.learn_at_once(first.page, between, changed, second.trace, second.blocks, now, elsewhere)
 
 
 def are_comparable(one: Sequence[int], two: Sequence[int]) -> bool:

@@ -22,6 +22,7 @@ _NEARLY_ALL = 0.7
 _SAMPLES, _LONGEST_SAMPLE = 4, 300
 _LEAST_AGREEING = 2
 _MOST_PAGES = 8
+_MOST_RESTLESS = 3
 
 _Words = tuple[str, ...]
 
@@ -50,6 +51,8 @@ class SharedTexts:
         self._word_edits: dict[tuple[_Words, _Words], list[int]] = {}
         #: Texts that pages say at one place several times: that they say them still tells nothing.
         self._repeated: set[tuple[int, int]] = set()
+        #: Places that differed between two fetches made at once, with some of the pages, of any template.
+        self.restless: dict[int, list[int]] = {}
         self.n_learned = 0
 
     def saw(self, page: int, trace: Sequence[int], blocks: PageBlocks) -> None:
@@ -71,6 +74,15 @@ class SharedTexts:
             if text and (path & _TEXT_MASK) << _TEXT_BITS | text_of(text) in new and self._is_sampled(path, blocks):
                 self._sample(page, path & _TEXT_MASK, text)
         self.n_learned += 1
+
+    def differed_at_once(self, page: int, places: Iterable[int]) -> dict[int, list[int]]:
+        """Two fetches of a page, made at once, differed at these places; return on which pages each did before."""
+        elsewhere = {place: [other for other in self.restless.get(place, ()) if other != page] for place in places}
+        for place, others in elsewhere.items():
+            self.restless[place] = [*others, page][-_MOST_RESTLESS:]
+        if len(self.restless) > _MOST_WAYS:
+            self.restless.clear()
+        return elsewhere
 
     def _count(self, now: set[int], before: set[int]) -> None:
         """Count what a page says and has places for, and no longer what it did before."""
@@ -249,6 +261,7 @@ class SharedTexts:
             "samples": [(place, samples) for place, samples in self._samples.items()],
             "edits": [(*edit, self._without[edit], pages) for edit, pages in self._edits.items()],
             "word_edits": [(old, new, pages) for (old, new), pages in self._word_edits.items()],
+            "restless": list(self.restless.items()),
         }
 
     @classmethod
@@ -265,6 +278,7 @@ class SharedTexts:
             made._edits[place, old, new] = pages
             made._without[place, old, new] = without
         made._word_edits = {(tuple(old), tuple(new)): pages for old, new, pages in data["word_edits"]}
+        made.restless = dict(data.get("restless", ()))  # earlier versions did not keep them
         return made
 
 

@@ -16,8 +16,8 @@ __all__ = ["TemplateNoise"]
 _MOST_PLACES = 512
 _MANY = 3
 _MOST_PAGES = 12
-# What is not known yet is measured until so many visits of the template were probed.
-_ENOUGH_PROBES = 3
+# A template is known after so many probes.
+_FIRST_PROBES = 3
 # A text that is a time or a count, as "last seen on Monday at noon by 12 visitors", has no more words than this.
 _MOST_WORDS = 15
 
@@ -41,6 +41,11 @@ class TemplateNoise:
         #: How often in a row a page that said what it had said before said so twice.
         self.n_returns = 0
         self.n_learned = 0
+
+    @property
+    def is_known(self) -> bool:
+        """Whether so many visits of the template were probed that a change can be told without."""
+        return self.n_probes >= _FIRST_PROBES
 
     @property
     def n_pages(self) -> int:
@@ -75,15 +80,23 @@ class TemplateNoise:
 
     def learn_at_once(
         self, page: int, found: Sequence[Difference], changed: Sequence[Difference], trace: Sequence[int],
-        blocks: PageBlocks, now: float,
+        blocks: PageBlocks, now: float, elsewhere: Mapping[int, Sequence[int]] = {},
     ) -> bool:  # fmt: skip
-        """Learn from two fetches made at once; return whether they differed where that was not known."""
+        """Learn from two fetches made at once; return whether they differed where that was not known.
+
+        What differs for the first time may have differed at once on pages of other templates, `elsewhere` by place:
+        they count as if they were of this one.
+        """
         known = self.ignored(page, found)
         is_surprised = len(known) < len(found)
         changed_keys = self._keys_of(page, changed, blocks, now, must_track=False)
         differing = self._keys_of(page, found, blocks, now)
         for key in differing:
-            self._places[key].probed(page, differed=True, had_changed=key in changed_keys)
+            evidence = self._places[key]
+            if key[0] == "p" and not evidence.probed_pages:
+                for other in elsewhere.get(int(key[1:], 16), ()):
+                    evidence.probed(other, differed=True, had_changed=False)
+            evidence.probed(page, differed=True, had_changed=key in changed_keys)
         self._note_digits(page, found)
         for key, evidence in self._standing(page, trace, differing):
             evidence.probed(page, differed=False, had_changed=key in changed_keys)

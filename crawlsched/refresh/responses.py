@@ -168,7 +168,7 @@ class Responses:
         suspicion = Suspicion.NONE
         if page == visit.page:
             suspicion = self._collection.wrong_pages.suspect(visit.host, facts, content)
-            self._probes.n_visits += 1
+            self._probes.visited(is_again=facts.fingerprint is not None)
         noise = None if detector is None else detector.noise
         ruled = ruling(
             facts,
@@ -179,7 +179,7 @@ class Responses:
             first=first,
             may_ask=page == visit.page and first is None and self._probes.may_ask(page, noise),
             confirms_return=self._probes.confirms_return(noise),
-            knows_template=self._probes.knows(noise),
+            knows_template=self._probes.knows(noise, announced=not self._planner.announcements.is_silent(page)),
             min_change=self._min_change,
         )
         self.on_ruling(visit, content, ruled)

@@ -12,8 +12,6 @@ from crawlsched.content.reading import Content
 
 __all__ = ["Probe", "Probes"]
 
-# A template is known after so many probes.
-_FIRST_PROBES = 3
 # Visits that look changed are all probed until so many probes in a row have found nothing that was not known.
 _QUIET_PROBES = 5
 # This share of the visits that find nothing but noise is probed, so that it can return.
@@ -22,8 +20,12 @@ _SHARE_UNTIL_CONFIRMED = 0.1
 _CONFIRMED = 12
 _RETURNS = 5.0
 _MOST_WAITING = 50
-# Second fetches of visits that are judged: as long as there were fewer than this share of visits, and so many more.
+# Second fetches of visits that are judged: as long as there were fewer than this share of visits that could find a
+# change, and so many more.
 _SHARE, _AT_LEAST = 0.04, 6
+# An announcement speaks for a change. Of templates that are not known such visits are put off as long as there were
+# fewer than this share: just after first copies were made all visits are of that kind, and each slot finds a change.
+_SHARE_IF_ANNOUNCED = 1 / 6
 # All second fetches, those of visits that are put off among them: where each page is a template of its own, what looks
 # changed is told without one beyond that. Where pages share a template, what is learned of it serves all of them: there
 # twice as many are made until it is confirmed.
@@ -81,10 +83,11 @@ class Probes:
     Notes
     -----
     A visit is put off where a second fetch has to tell, as `ruling` says, and where a page looks changed of a template
-    that was not probed three times yet. The rest is judged at once, and some probed nevertheless: those that look
-    changed until five in a row have shown nothing new, and ever fewer after that; together 4 in a hundred visits and 6
-    more. All second fetches together are 5 in a hundred visits and 100 more at most; twice as many where pages share a
-    template that was not probed twelve times yet.
+    that was not probed three times yet; the latter not after an announcement, if there were more second fetches than
+    one in six visits and 6 more. The rest is judged at once, and some probed nevertheless: those that look changed
+    until five in a row have shown nothing new, and ever fewer after that; together 4 in a hundred visits and 6 more.
+    All second fetches together are 5 in a hundred visits and 100 more at most; twice as many where pages share a
+    template that was not probed twelve times yet. Visits are those of pages that were seen before.
     """
 
     def __init__(self, rng: Random, makes_first_copies: Callable[[], bool], *, enabled: bool = True) -> None:
@@ -93,7 +96,8 @@ class Probes:
         self._enabled = enabled
         self._waiting: deque[Probe] = deque()
         self._not_again: set[int] = set()
-        self.n_visits = 0
+        self._n_visits = 0
+        self._n_again = 0
         self.n_asked = 0
 
     def __iter__(self) -> Iterator[Probe]:
@@ -104,11 +108,16 @@ class Probes:
         """How many wait."""
         return len(self._waiting)
 
+    def visited(self, *, is_again: bool) -> None:
+        """Count a visit; `is_again`: of a page that was seen before, so that it may look changed."""
+        self._n_visits += 1
+        self._n_again += is_again
+
     @property
     def _have_turn(self) -> bool:
         """Whether second fetches have room, and are worth as much as what goes out now."""
         has_room = self._enabled and len(self._waiting) < _MOST_WAITING
-        return has_room and (self.n_visits >= _ENOUGH_VISITS or not self._makes_first_copies())
+        return has_room and (self._n_visits >= _ENOUGH_VISITS or not self._makes_first_copies())
 
     def may_ask(self, page: int, noise: TemplateNoise | None) -> bool:
         """Whether a visit of a page may be put off; `noise` is what is known of its template.
@@ -118,7 +127,7 @@ class Probes:
         A page whose probe was given up is judged without one the next time: no host is so slow that its pages are never
         judged.
         """
-        most = _AT_LEAST_OF_ALL + _SHARE_OF_ALL * self.n_visits
+        most = _AT_LEAST_OF_ALL + _SHARE_OF_ALL * self._n_again
         if noise is not None and noise.n_pages > 1 and noise.n_probes < _CONFIRMED:
             most *= _TIMES_IF_SHARED
         if not self._have_turn or self.n_asked >= most:
@@ -138,9 +147,11 @@ class Probes:
         n = 0 if noise is None else noise.n_returns
         return self._rng.random() * (n + 1) < _RETURNS
 
-    def knows(self, noise: TemplateNoise | None) -> bool:
-        """Tell whether so much is known of a template that a change can be told without a second fetch."""
-        return noise is None or noise.n_probes >= _FIRST_PROBES
+    def knows(self, noise: TemplateNoise | None, *, announced: bool = False) -> bool:
+        """Tell whether a change can be told without a second fetch: by what is known of a template or was announced."""
+        if noise is None or noise.is_known:
+            return True
+        return announced and self.n_asked >= _AT_LEAST + _SHARE_IF_ANNOUNCED * self._n_again
 
     def is_wanted(self, finding: Finding, noise: TemplateNoise) -> bool:
         """Decide whether a visit that has been judged is worth a second fetch.
@@ -152,7 +163,7 @@ class Probes:
         noise : TemplateNoise
             What is known of the page's template.
         """
-        if not self._have_turn or self.n_asked >= _AT_LEAST + _SHARE * self.n_visits:
+        if not self._have_turn or self.n_asked >= _AT_LEAST + _SHARE * self._n_again:
             return False
         if finding.is_news:
             return noise.n_quiet < _QUIET_PROBES or self._rng.random() * (noise.n_quiet + 2) < 1.0

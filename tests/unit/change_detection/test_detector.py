@@ -66,6 +66,45 @@ def test_what_differs_at_once_on_two_pages_is_noise_for_all() -> None:
     assert site.visit(page(2, "other words", foot="<p class=now>6</p>")).kind == "page"
 
 
+def test_what_differed_at_once_on_another_template_of_the_site_is_suspect_until_the_template_is_known() -> None:
+    """Alone it is, and it is not noise yet; a word beside it is not. After three second fetches its own count."""
+    site = Site()
+    site.visit(page(0, foot="<p class=now>0</p>"))
+    site.probe(page(0, foot="<p class=now>1</p>"), page(0, foot="<p class=now>2</p>"))
+    kept = SharedTexts.from_dict(site.detector.shared.to_dict())
+    other = Site()
+    other.detector = Detector(TemplateNoise(), kept)
+    other.visit(page(1, foot="<p class=now>0</p>"))
+    alone = other.detector.judge(page(1, foot="<p class=now>3</p>"), other.given[page(1).page], 0.0, learns=False)
+    beside = page(1, "milk and honey", foot="<p class=now>3</p>")
+    assert (alone.is_news, alone.is_suspect) == (True, True)
+    assert not other.detector.judge(beside, other.given[page(1).page], 0.0, learns=False).is_suspect
+    for _ in range(3):
+        other.probe(page(1, foot="<p class=now>3</p>"), page(1, foot="<p class=now>3</p>"))
+    assert not other.visit(page(1, foot="<p class=now>4</p>")).is_suspect
+
+
+def test_what_differs_at_once_as_on_two_pages_of_other_templates_is_noise_at_its_first_second_fetch() -> None:
+    """Three pages of a site agree, as they would have to of one template; a page on which it stood still does not."""
+
+    def probed(number: int, noise: TemplateNoise, shared: SharedTexts, *, moves: bool = True) -> Detector:
+        detector = Detector(noise, shared)
+        first, second = (page(number, foot=f"<p class=x>{'ab'[fetch * moves] * 3}</p>") for fetch in (0, 1))
+        detector.learn_at_once(first, second, None, 0.0)
+        return detector
+
+    def is_told(detector: Detector) -> bool:
+        given = page(5, foot="<p class=x>cow</p>").trace
+        return detector.judge(page(5, foot="<p class=x>owl</p>"), given, 0.0, learns=False).is_news
+
+    shared = SharedTexts()
+    for number in (0, 1):
+        probed(number, TemplateNoise(), shared)
+    assert is_told(probed(2, TemplateNoise(), SharedTexts()))
+    assert is_told(probed(2, TemplateNoise(), shared, moves=False))
+    assert not is_told(probed(2, TemplateNoise(), shared))
+
+
 def test_two_variants_of_one_url_are_one_page_for_noise() -> None:
     """Whoever asks for a URL, with whatever cookies: what differs at it alone is no noise of the others."""
     site = Site()

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from random import Random
 
+from crawlsched.change_detection import Fingerprint, TemplateNoise
 from crawlsched.cli.recorded import RecordedVisit, judge_all
+from crawlsched.content.reading import Content
+from crawlsched.visits.probes import Probe, Probes
 
 WORDS = ("alpha", "beta", "gamma", "delta", "zeta", "eta", "theta", "iota", "kappa", "lambda", "mu", "nu", "pi", "rho")
 
@@ -44,3 +47,22 @@ def test_pages_that_share_a_template_teach_what_is_noise_however_many_templates_
     told = Counter(template for row, template in second if row.delivered)
     assert max(told.values()) <= 5
     assert sum(row.probes for row, _ in second) <= 3 * n_templates + 12
+
+
+def test_of_announced_changes_one_visit_in_six_waits_for_a_second_fetch_and_of_others_each() -> None:
+    """Pages of templates that are not known: an announcement speaks for a change, silence does not."""
+    content = Content("http://a/", Fingerprint("bytes/1", b"x"), None)
+
+    def n_asked(*, announced: bool) -> int:
+        probes = Probes(Random(1), lambda: False)
+        for _ in range(120):
+            probes.visited(is_again=False)
+        for page in range(120):
+            probes.visited(is_again=True)
+            noise = TemplateNoise()
+            if not probes.knows(noise, announced=announced) and probes.may_ask(page, noise):
+                probes.ask(Probe(page, 0, content, True, False, 0.0))
+                assert probes.next_due(lambda host: True) is not None
+        return probes.n_asked
+
+    assert (n_asked(announced=True), n_asked(announced=False)) == (6 + 120 // 6, 100 + 6)
