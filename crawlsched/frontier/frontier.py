@@ -159,8 +159,10 @@ class Frontier(Filing):
         return [page for queues in (self._forced, self._deadlines.overdue) for page in queues.likely(n)]
 
     def peek(self, n: int) -> IndexArray:
-        """Return up to about `n` pages that are likely to be picked next, likeliest first; O(n log n)."""
-        self._standing.put_fresh()
+        """Return up to about `n` pages that are likely to be picked next, likeliest first; O(n log n).
+
+        Behind them stand those that were crawled in this turn: where they belong is not known before it ends.
+        """
         found = self.out_of_turn(n)
         bounds = self._standing.awake.bounds(self._standing.now)
         for page in self._standing.awake.pages[np.argsort(-bounds)[: np.count_nonzero(bounds >= 0)]].tolist():
@@ -177,7 +179,8 @@ class Frontier(Filing):
                 break
         if len(found) < n:
             found += self._standing.calendar.soonest(n - len(found)).tolist()
-        return np.array(list(dict.fromkeys(found))[:n], np.intp)
+        fresh = self._standing.fresh.still(self._standing.place).tolist()
+        return np.array([*list(dict.fromkeys(found))[:n], *fresh], np.intp)
 
     # -- picks
 
