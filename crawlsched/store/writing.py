@@ -109,7 +109,12 @@ class Writing:
 
     def _run(self) -> None:
         while (some := self._wait()) is not None:
-            taken = [(behind, behind.take()) for behind in some]
+            taken = list[tuple[Waiting, Batch]]()
+            for behind in some:
+                try:
+                    taken.append((behind, behind.take()))
+                except Exception as error:  # what one of them hands over keeps no other waiting
+                    behind.written(error)
             found = self._save([(behind.store, batch) for behind, batch in taken])
             for (behind, _), what in zip(taken, found, strict=True):
                 behind.written(what)

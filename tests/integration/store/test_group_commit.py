@@ -86,6 +86,26 @@ def test_a_shard_that_was_lost_and_a_row_that_is_refused_cost_the_other_shards_n
     assert opened[1].count_hosts() == 1
 
 
+def test_a_shard_whose_batches_do_not_go_together_says_so_and_costs_the_others_nothing(shared, caplog) -> None:
+    """The thread goes on; a second batch of theirs is written, too."""
+    member = new_token()
+    opened = stores(shared, member, claim(shared, member))
+    writers = behinds(shared, opened)
+    with shared.writing.together():
+        writers[1].submit(Batch(hosts={"a": Host("a")}))
+        writers[1].submit(Batch(hosts=[5]))
+        for shard in (0, 2, 3):
+            writers[shard].submit(Batch(hosts={"a": Host("a")}))
+    for shard in (0, 2, 3):
+        assert writers[shard].drain(30.0)
+        writers[shard].submit(Batch(hosts={"b": Host("b")}))
+        assert writers[shard].drain(30.0)
+    assert [store.count_hosts() for store in opened] == [2, 0, 2, 2]
+    assert "dictionary update sequence" in writers[1].failure
+    assert "Nothing can be written" in caplog.text
+    assert not writers[1].close(0.1)
+
+
 def test_a_shard_in_which_another_thread_writes_keeps_the_others_from_nothing(shared) -> None:
     """Forgetting a host's pages takes seconds; what waits meanwhile is written behind it."""
     member = new_token()
