@@ -83,9 +83,9 @@ class Probes:
     Notes
     -----
     A visit is put off where a second fetch has to tell, as `ruling` says, and where a page looks changed of a template
-    that was not probed three times yet; the latter not after an announcement, if there were more second fetches than
-    one in six visits and 6 more. The rest is judged at once, and some probed nevertheless: those that look changed
-    until five in a row have shown nothing new, and ever fewer after that; together 4 in a hundred visits and 6 more.
+    that was not probed three times yet; the latter not after an announcement, if there was a second fetch for each six
+    visits. The rest is judged at once, and some probed nevertheless: those that look changed until five in a row have
+    shown nothing new, and ever fewer after that; together 4 in a hundred visits and 6 more.
     All second fetches together are 5 in a hundred visits and 100 more at most; twice as many where pages share a
     template that was not probed twelve times yet. Visits are those of pages that were seen before.
     """
@@ -151,7 +151,7 @@ class Probes:
         """Tell whether a change can be told without a second fetch: by what is known of a template or was announced."""
         if noise is None or noise.is_known:
             return True
-        return announced and self.n_asked >= _AT_LEAST + _SHARE_IF_ANNOUNCED * self._n_again
+        return announced and self.n_asked >= _SHARE_IF_ANNOUNCED * self._n_again
 
     def is_wanted(self, finding: Finding, noise: TemplateNoise) -> bool:
         """Decide whether a visit that has been judged is worth a second fetch.
