@@ -92,10 +92,14 @@ def _of_page(store: "Store", target: Target, page: int, arguments: argparse.Name
         explanation["binds"] = "host"
     next_at = _next_crawl_at(explanation, min(explanation["deadline"], goes_at), rest_until, now)
     n_before = 0
-    # Others may wait, too: all pages of a first crawl do, and pages that have a copy wait for them.
-    if explanation["binds"] == "value" and (next_at <= now or first_crawls):
-        n_before = before(store, target, explanation["crawl_value"], now)
-        next_at = max(next_at, now + n_before / bandwidth) if bandwidth else next_at
+    if explanation["binds"] == "value":
+        # Others wait, too: all pages of a first crawl, for which those that have a copy wait, and after it all that are
+        # worth more than what goes when none does.
+        level = explanation["crawl_value"] if first_crawls else max(explanation["crawl_value"], planner.threshold)
+        n_worth_more = before(store, target, level, now)
+        goes_at = now + (n_worth_more / bandwidth if bandwidth else 0.0)
+        if first_crawls or goes_at >= next_at:
+            n_before, next_at = n_worth_more, max(goes_at, next_at)
     return {
         "url": facts.url,
         "variant": facts.variant,

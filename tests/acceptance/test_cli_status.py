@@ -338,6 +338,27 @@ def test_while_only_first_crawls_go_a_page_with_a_copy_waits_for_their_end(tmp_p
     )
 
 
+def test_a_page_waits_for_those_that_are_worth_more_than_the_threshold(tmp_path: Path) -> None:
+    """After a slow first crawl there are many of them, and one that would go by itself sooner goes after them."""
+    url = f"sqlite:///{tmp_path / 'crawl.db'}"
+    store = Store.open(url, "news")
+    simulated = crawl(store, time.time())
+    values = simulated.planner.crawl_values.many(np.arange(120)).at(time.time())
+    plan = simulated.planner.plan
+    threshold = max(float(np.median(values)), 0.0 if plan is None else plan.threshold)
+    page = int(np.flatnonzero(values == values[values < threshold].max())[0])
+    n_above = int(np.count_nonzero(values > threshold))
+    lease = store.take_lease("news", time.time())
+    lease.heartbeat(time.time(), {"bandwidth": 1e-6, "pages": 120, "threshold": threshold})
+    why = report("why", simulated.url(page), "--database", url)
+    lease.release(time.time())
+    store.close()
+    assert why["wake_time"] - why["time"] < 1e6 * n_above
+    assert n_above > 4
+    assert why["n_before"] == pytest.approx(n_above, abs=2)
+    assert why["next_crawl_at"] == pytest.approx(why["time"] + 1e6 * why["n_before"], abs=60.0)
+
+
 def test_why_of_an_unknown_page_is_a_sentence(simulated: Simulated, database: str) -> None:
     """A URL that is no page is said to be none, with exit code 1."""
     said = StringIO()
