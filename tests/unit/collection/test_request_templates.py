@@ -52,6 +52,17 @@ def test_a_plain_request_needs_no_template(spider: _Spider) -> None:
     assert build_request("http://a/", None, spider).url == "http://a/"
 
 
+@given(st.from_regex(r"https?://[a-zA-Z0-9.-]{1,70}(:[0-9]{0,5})?/[\w.~/%é #-]*(\?[\w.~/=&+ -]*)?\n?", fullmatch=True))
+def test_the_url_of_a_plain_request_is_what_scrapy_makes_of_it(url):
+    """Where nothing needs escaping Scrapy is not asked, and does not see that it was not."""
+    try:
+        expected = Request(url)
+    except ValueError:
+        return
+    made = build_request(url, None, Spider("s"))
+    assert (made.url, made.meta) == (expected.url, {})
+
+
 @given(
     meta=st.dictionaries(st.text(max_size=6), _JSON, max_size=3),
     cb_kwargs=st.dictionaries(st.text(max_size=6), _JSON, max_size=3),
