@@ -162,7 +162,9 @@ def ruling(
     Ruling
     """
     last = facts.pending_fingerprint or facts.fingerprint
-    facts_now = facts._replace(etag=validators[0], last_modified=validators[1])
+    facts_now = facts
+    if validators != (facts.etag, facts.last_modified):
+        facts_now = facts._replace(etag=validators[0], last_modified=validators[1])
     is_owed = facts.pending_fingerprint is not None
     if last is None or facts.recipe is None:
         return _told(facts_now, content, None, "first", [])

@@ -119,7 +119,7 @@ class Outgoing:
         if facts is None:
             return None
         try:
-            host = int(self._collection.planner.pages.host[page])
+            host = self._collection.planner.pages.host.item(page)
             visit = self._visits.open(page=page, host=host, url=facts.url, now=now)
         except Exception as error:
             self._mishaps.of_page(page, error, now)
