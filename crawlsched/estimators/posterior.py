@@ -442,6 +442,8 @@ class Posterior(Estimator):
             The function at each rate.
         """
         before = self.prior if prior is None else prior
+        if LOOPS.compiled:
+            return float(self.weights_one(page, before, learning_rate).dot(of))
         joint = relative_likelihoods(self._columns["log_likelihood"][page], learning_rate)
         joint *= before
         total = float(joint.dot(self._ones))

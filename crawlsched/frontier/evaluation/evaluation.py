@@ -16,7 +16,7 @@ __all__ = ["Look"]
 
 
 # So many pages at most go to bed with one pick.
-_PUT = 80
+_PUT = 128
 
 
 class Look:
