@@ -80,7 +80,7 @@ class WriteBehind:
         self._attempt_at, self._pause = -inf, _FIRST_PAUSE
         self._attempt_began = 0.0
         self._failed_at: float | None = None
-        self._n_submitted = 0
+        self._put_over: list[list[Batch]] = []  # for each reading that is under way
         self._oldest_unsaved_at: float | None = None
         self._writing.begin(self)
 
@@ -95,8 +95,9 @@ class WriteBehind:
         with self._changed:
             if self._closing:
                 raise StoreError("The write-behind is closed; nothing can be written any more.")
-            self._n_submitted += 1
             self._waiting.append(batch)
+            for batches in self._put_over:
+                batches.append(batch)
             self._look_at_times()
             self._writing.announce()
 
@@ -113,13 +114,16 @@ class WriteBehind:
     def facts(self, pages: Sequence[int]) -> list[PageFacts | None]:
         """Read pages' facts, with what was submitted but not written yet put over them."""
         numbers = [int(page) for page in pages]
-        while True:
-            with self._changed:
-                batches, n_submitted = self._unsaved(), self._n_submitted
+        with self._changed:
+            batches = self._unsaved()
+            # What is submitted meanwhile may be written before it is read, or after. It counts in any case.
+            self._put_over.append(batches)
+        try:
             facts = self.store.facts(numbers)
-            # What was written between the two is no harm; what was submitted as well would be.
-            if n_submitted == self._n_submitted:
-                return facts_with(facts, numbers, batches)
+        finally:
+            with self._changed:
+                self._put_over = [others for others in self._put_over if others is not batches]
+        return facts_with(facts, numbers, batches)
 
     def drain(self, timeout: float) -> bool:
         """Wait until everything submitted is written; False if `timeout` seconds were not enough, or it is `lost`."""
