@@ -404,8 +404,9 @@ class Settings:
     replan_interval: float = _setting(
         300.0,
         read_positive_seconds,
-        "How often the population's rates and the sources' precision are learned anew. Among millions of pages to put "
-        "that in force takes minutes, and it is done after five times as long at the soonest.",
+        "How often the population's rates and the sources' precision are learned anew, as a plan. Where it takes "
+        "minutes until all pages go by it, as among millions, the next one comes after five times as long "
+        "at the soonest.",
     )
     flush_interval: float = _setting(
         0.3, read_positive_seconds, "How often what happened is written down; a crash forgets at most this and 0.2 s."

@@ -23,9 +23,9 @@ SLICE = 128
 #: A plan's next slice waits for so many picks, so that a crawl at its ceiling loses a tenth by it, and not half. All
 #: pages have adopted a plan in a sixteenth of the time in which each of them could be crawled.
 PICKS_A_SLICE = 8
-# Or for so many seconds, where picks are rarer: slices take a tenth of the time then, too.
+# Where picks are rarer it waits for so many seconds: slices take a tenth of the time then, too.
 _SECONDS_A_SLICE = 0.01
-# Among millions of pages that takes minutes. No newer plan comes then for four times as long.
+# No newer plan comes for so many times as long as the last one took to be adopted by all pages, minutes among millions.
 _TIMES_IT_TOOK = 4.0
 
 
