@@ -20,8 +20,8 @@ HostFreeAt = Callable[[int, float], float]
 
 # After so many picks some pages are looked at before their alarms ring; in turns of k ticks k times as many.
 _WORK_EVERY = 4
-# Without compiled code that is done with each pick, until there is nothing to do: then so many go by.
-_LOOKED_FOR_EVERY = 8
+# Without compiled code that is done with each pick; when there is nothing to do, not in the next ones, so many.
+_IDLE_PICKS = 8
 # Where so many portions are owed.
 _LAGGING = 4
 # Pages that differ in value by no more than this share are alike to those who compare whole collections.
@@ -180,7 +180,7 @@ class Frontier(Filing):
         if len(found) < n:
             found += self._standing.calendar.soonest(n - len(found)).tolist()
         fresh = self._standing.fresh.still(self._standing.place).tolist()
-        return np.array([*list(dict.fromkeys(found))[:n], *fresh], np.intp)
+        return np.array(list(dict.fromkeys([*list(dict.fromkeys(found))[:n], *fresh])), np.intp)
 
     # -- picks
 
@@ -326,7 +326,7 @@ class Frontier(Filing):
             if crowds.beds and crowds.owed >= _LAGGING * portion:
                 self._thin_out()
             elif self._n_picks_left <= 0 and not self._looks.go_on():
-                self._n_picks_left = _LOOKED_FOR_EVERY
+                self._n_picks_left = _IDLE_PICKS
         elif self._opening is not None:
             self._open_part()
         elif crowds.beds and crowds.owed >= max(OPENED, portion):

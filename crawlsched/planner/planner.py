@@ -324,7 +324,7 @@ class Planner:
         return self.frontier.best_value(now, host_free_at) if self.has_frontier else -np.inf
 
     def peek(self, now: float, n: int) -> IndexArray:
-        """Return up to about `n` pages that are likely to be picked next, likeliest first."""
+        """Return pages that are likely to be picked next; see `Frontier.peek`."""
         return self.frontier.peek(n) if self.has_frontier else np.empty(0, np.intp)
 
     def next_event(self, now: float) -> float:

@@ -80,7 +80,8 @@ class WriteBehind:
         self._attempt_at, self._pause = -inf, _FIRST_PAUSE
         self._attempt_began = 0.0
         self._failed_at: float | None = None
-        self._put_over: list[list[Batch]] = []  # for each reading that is under way
+        #: For each reading of facts that is under way: the batches that are put over what it finds.
+        self._put_over: list[list[Batch]] = []
         self._oldest_unsaved_at: float | None = None
         self._writing.begin(self)
 

@@ -115,7 +115,7 @@ class Writing:
                     taken.append((behind, behind.take()))
                 except Exception as error:  # what one of them hands over keeps no other waiting
                     behind.written(error)
-            found = self._save([(behind.store, batch) for behind, batch in taken])
+            found = self._save([(behind.store, batch) for behind, batch in taken]) if taken else []
             for (behind, _), what in zip(taken, found, strict=True):
                 behind.written(what)
 
