@@ -202,9 +202,9 @@ class Detector:
         if len(own) < len(left):
             told = (*told, "template: beside its own")
         is_data = all(one.key is not None and seen.blocks.path_of[one.key] in seen.blocks.data for one in own)
-        is_suspect = self.noise.are_suspects(seen.page, own)
-        if not self.noise.is_known:
-            is_suspect = is_suspect or all(one.place in self.shared.restless for one in own)
+        is_suspect = self.noise.are_suspects(seen.page, own) or (
+            not self.noise.is_known and all(one.place in self.shared.restless for one in own)
+        )
         return Finding(True, True, "data" if is_data else "page", told, is_suspect=is_suspect)
 
     def learn_at_once(self, first: Seen, second: Seen, given: Sequence[int] | None, now: float) -> bool | None:

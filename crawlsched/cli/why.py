@@ -97,9 +97,9 @@ def _of_page(store: "Store", target: Target, page: int, arguments: argparse.Name
         # worth more than what goes when none does.
         level = explanation["crawl_value"] if first_crawls else max(explanation["crawl_value"], planner.threshold)
         n_worth_more = before(store, target, level, now)
-        goes_at = now + (n_worth_more / bandwidth if bandwidth else 0.0)
-        if first_crawls or goes_at >= next_at:
-            n_before, next_at = n_worth_more, max(goes_at, next_at)
+        they_have_gone = now + (n_worth_more / bandwidth if bandwidth else 0.0)
+        if first_crawls or they_have_gone >= next_at:
+            n_before, next_at = n_worth_more, max(they_have_gone, next_at)
     return {
         "url": facts.url,
         "variant": facts.variant,

@@ -350,7 +350,7 @@ class Posterior(Estimator):
             relative += np.log(doubt + (1.0 - doubt) * np.exp(-(expected + evidence)))
         else:
             relative -= expected
-        relative -= relative.item(relative.argmax())
+        relative -= relative.item(relative.argmax())  # of some dozens, in a quarter of the time that `max` takes
         stored[page] = relative if self.dtype == "float64" else encoded(relative, offset, self.dtype)
 
     def weights(
@@ -444,6 +444,7 @@ class Posterior(Estimator):
         before = self.prior if prior is None else prior
         if LOOPS.compiled:
             return float(self.weights_one(page, before, learning_rate).dot(of))
+        # `weights_one` would divide, and add up in order: the mean needs neither.
         joint = relative_likelihoods(self._columns["log_likelihood"][page], learning_rate)
         joint *= before
         total = float(joint.dot(self._ones))

@@ -168,13 +168,13 @@ class Awake:
 
     def bounds(self, now: float) -> FloatArray:
         """Return what the crawl values do not exceed now, one per row; -inf for pages that are out. O(n)."""
-        rows = self._bounds
-        since = now - rows[0]
-        bounds: FloatArray = rows[3] * since
-        bounds += rows[2]
+        start, value, slope, curve, resting = self._bounds[:5]
+        since = now - start
+        bounds: FloatArray = curve * since
+        bounds += slope
         bounds *= since
-        bounds += rows[1]
-        bounds += rows[4]
+        bounds += value
+        bounds += resting
         return bounds
 
     def bound(self, now: float) -> float:
@@ -264,7 +264,7 @@ class Awake:
         row = int(bounds.argmax())
         bound, since = bounds.item(row), now - self._bounds.item(0, row)
         bounds[row] = _OUT
-        following = bounds.item(bounds.argmax())
+        following = bounds.item(bounds.argmax())  # of some dozens, in a quarter of the time that `max` takes
         if bound < enough:
             return row, bound, following, 0.0, 0.0
         least = bound - (self._bounds.item(5, row) + self._bounds.item(6, row) * since * since)

@@ -120,7 +120,7 @@ def shortfalls(
     value, slope : ndarray, shape (n,)
         Crawl value, and its slope in time, when the parabolas begin.
     bending : ndarray, shape (n,)
-        How much less than that of the parabola the slope's slope may be, as if it was the same from then on.
+        By how much the slope's slope is below that of the parabola at most, the same for all of that time.
     lasting : float
         Seconds for which the parabolas hold.
     weighted_elapsed : ndarray, shape (n,), optional
