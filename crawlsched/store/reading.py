@@ -385,14 +385,14 @@ def counts(connection: Connection, key: Key) -> list[tuple[str, int, int, int]]:
     ]
 
 
-def recipes(connection: Connection, key: Key) -> dict[str, int]:
-    """Count the pages by the recipe that they were last read by, but for those whose request names one."""
+def recipes(connection: Connection, key: Key, pages: range) -> dict[str, int]:
+    """Count some pages by the recipe that they were last read by, but for those whose request names one."""
     page, template = models.pages, models.request_templates
     naming = select(template.c.digest).where(*_own(template, key), template.c.data.contains('"crawlsched_recipe"'))
     return dict(
         connection.execute(
             select(page.c.recipe, func.count())
-            .where(*_own(page, key), page.c.recipe.is_not(None))
+            .where(*_own(page, key), page.c.page.between(pages.start, pages.stop - 1), page.c.recipe.is_not(None))
             .where(page.c.template.is_(None) | page.c.template.not_in(naming))
             .group_by(page.c.recipe)
         ).all()
