@@ -12,6 +12,7 @@ import numpy as np
 
 from crawlsched.pages import ERROR, LIVE, NEW
 from crawlsched.planner.reports.freshness_now import estimated, wanted
+from crawlsched.planner.sampling import evenly
 
 if TYPE_CHECKING:
     from crawlsched.refresh.refresher import Refresher
@@ -130,7 +131,7 @@ class Figures:
                 pages = np.concatenate([best[view][0], chosen + start])
                 best[view] = _first(pages, np.concatenate([best[view][1], values[chosen]]))
                 yield
-        sample = np.flatnonzero(columns.n_crawls[:n] > 0)[:: max(1, n // _SAMPLE)]
+        _, sample = yield from evenly(columns.n_crawls, n, lambda n_crawls: n_crawls != 0, _SAMPLE)
         spread = np.empty(sample.size)
         logs = np.log(planner.posterior.rates)
         for start in range(0, sample.size, _AT_ONCE):
