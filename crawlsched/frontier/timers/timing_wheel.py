@@ -358,11 +358,20 @@ class Calendar:
             if n <= 0:
                 break
         if n > 0 and len(looked_at) == len(ticks) and self._living > self._n_near:
-            later = np.flatnonzero(self._alarm > self._near)
-            if later.size > n:
-                later = later[np.argpartition(self._alarm[later], n)[:n]]
-            found.append(later[np.argsort(self._alarm[later], kind="stable")])
+            found.append(self._soonest_far(n))
         return np.concatenate(found) if found else np.empty(0, np.intp)
+
+    def _soonest_far(self, n: int) -> IndexArray:
+        """Return up to `n` pages whose alarms are in no bucket and ring soonest, in that order; O(alarms)."""
+        found, before = _NOBODY, LAST_TICK + 1
+        for start in range(0, self._alarm.size, _AT_ONCE):
+            alarms = self._alarm[start : start + _AT_ONCE]
+            found = np.concatenate([found, start + np.flatnonzero((alarms > self._near) & (alarms < before))])
+            if found.size > n:
+                # Of the parts that follow hardly any is as soon as all of these.
+                found = found[np.argpartition(self._alarm[found], n - 1)[:n]]
+                before = int(self._alarm[found].max())
+        return found[np.argsort(self._alarm[found], kind="stable")]
 
     def check(self) -> None:
         """Raise `AssertionError` unless every alarm that is near stands in its bucket and all counts agree; O(n)."""

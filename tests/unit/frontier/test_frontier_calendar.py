@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -137,6 +138,37 @@ def test_no_tick_gathers_many_more_alarms_than_ring_in_it(monkeypatch: pytest.Mo
     assert rung == pytest.approx(10 * 6_000, rel=0.05)
     assert sum(gathered) == pytest.approx(10 * 6_000, rel=0.05)
     assert max(gathered) < 60
+
+
+@given(
+    far=st.lists(st.integers(0, 12), min_size=1, max_size=60),
+    n=st.integers(1, 70),
+    at_once=st.integers(1, 20),
+)
+def test_the_soonest_beyond_the_buckets_are_found_whatever_the_parts(far: list[int], n: int, at_once: int) -> None:
+    """The same alarms as sorting all of them gives, many alike or none, each page once."""
+    pages = Calendar(tick=1.0, start=0.0)
+    pages.reserve(len(far))
+    pages.set(np.arange(len(far)), 3.0 * timing_wheel._EPOCH + np.array(far), 0.5)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(timing_wheel, "_AT_ONCE", at_once)
+        found = pages.soonest(n).tolist()
+    assert len(set(found)) == len(found)
+    assert [far[page] for page in found] == sorted(far)[:n]
+
+
+def test_looking_for_the_soonest_takes_little_memory() -> None:
+    """Less than a byte for each of 2,000,000 alarms in no bucket, where copying their pages takes eight."""
+    n = 2_000_000
+    pages = Calendar(tick=1.0, start=0.0)
+    pages.reserve(n)
+    pages.set(np.arange(n), 3.0 * timing_wheel._EPOCH + np.arange(n) % 1000, 0.5)
+    tracemalloc.start()
+    try:
+        assert pages.soonest(100).size == 100
+        assert tracemalloc.get_traced_memory()[1] < n
+    finally:
+        tracemalloc.stop()
 
 
 @pytest.mark.parametrize("compiled", [False, True])
