@@ -188,7 +188,7 @@ def _status(store: "Store") -> dict[str, Any]:
 
 
 def _next_crawl_at(explanation: dict[str, Any], deadline: float, rest_until: float, now: float) -> float:
-    """When it is likelier than not to have been crawled again; inf: never."""
+    """When it is crawled again, by the likeliest time and the limits; inf: never."""
     if explanation["binds"] in ("forced", "in_flight"):
         return now
     wanted = min(explanation["likely_time"], deadline)
@@ -346,7 +346,7 @@ def _say_next(report: dict[str, Any], now: float) -> str:
     without = min(at for at in limits if at is not None)
     if report["n_before"]:
         text += f", after {say_count(report['n_before'], 'page')} that are worth more"
-    elif now < when < without and report["likely_time"] < without:
+    elif report["signal_rate"] > 0.0 and now < when < without and report["likely_time"] < without:
         text += (
             f", when an announcement is likely; {'never' if math.isinf(without) else say_moment(without, now)} without"
         )

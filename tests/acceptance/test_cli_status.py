@@ -334,7 +334,7 @@ def test_while_only_first_crawls_go_a_page_with_a_copy_waits_for_their_end(tmp_p
     assert why["n_before"] == pytest.approx(119, abs=3)
     assert never["next_crawl_at"] > why["next_crawl_at"] + 86_400.0
     assert why["next_crawl_at"] == pytest.approx(
-        max(after["next_crawl_at"], why["time"] + 119 / usual["bandwidth"]), abs=60.0
+        max(after["next_crawl_at"], why["time"] + why["n_before"] / usual["bandwidth"]), abs=60.0
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from crawlsched.columns.array_types import FloatArray
 from crawlsched.frontier import PageValue
 from crawlsched.pages import STATE_NAMES
 from crawlsched.planner.parameters.signal_groups import WHOLE_SITE
@@ -15,6 +16,14 @@ __all__ = ["explain"]
 
 # After so many announcements no page waits for another one.
 _MOST_ANNOUNCED = 24
+# Seconds.
+_FOR_EVER = 1e10
+# Pages go at these shares of the threshold, as likely at one as at another: what else waits differs from slot to slot.
+_SHARES = np.linspace(0.65, 1.2, 12)
+# Waits that are compared: so many in a decade, from so many seconds on.
+_A_DECADE, _SHORTEST = 10, 0.1
+# Waits that are likely within so little of the best one are as good.
+_AS_LIKELY = 0.01
 
 
 def explain(planner: Planner, page: int, now: float) -> Explanation:
@@ -68,38 +77,57 @@ def _learned_from(planner: Planner, page: int) -> str:
 
 
 def _wake_time(value: PageValue, threshold: float, now: float) -> float:
-    """Return when a crawl value reaches a threshold; crossing times are lower bounds, each closer than the last."""
-    time = now
+    """Return when a crawl value, which does not fall with time, reaches a threshold; inf: not for three centuries."""
     if value.at(now) >= threshold:
         return now
-    for _ in range(60):
-        later = value.crossing(threshold, time)
-        if later == np.inf or later - time <= 1e-6 * max(later - now, 1e-3):
-            return float(later)
-        if value.at(later) >= threshold:
-            return float(later)
-        time = later
-    return float(time)
+    before, reached = 0.0, _FOR_EVER
+    if value.at(now + reached) < threshold:
+        return np.inf
+    while reached - before > max(1e-6 * reached, 1e-3):
+        middle = 0.5 * (before + reached)
+        before, reached = (before, middle) if value.at(now + middle) >= threshold else (middle, reached)
+    return now + reached
 
 
 def _likely_time(planner: Planner, page: int, wake_time: float, signal_rate: float, now: float) -> float:
-    """Return when a crawl value is likelier than not to have reached the threshold, announcements reckoned with.
+    """Return the time such that the next visit is likeliest to take 0.3 to 3 times as long; at most `wake_time`.
 
-    The time until the k-th announcement is a Gamma variable, whose median is (k - 0.31)/γ within 1.5 %. The page waits
-    for the crawl value that k of them give it, too; the earliest of these times over all k counts.
+    It is `wake_time` where that is as good as any other. Of others that are as good it is the one in the middle.
     """
-    likely = wake_time
-    if signal_rate <= 0.0:
-        return likely
-    rows, crawled_at = planner.rows(page), planner.pages.crawled_at[[page]]
-    heard = planner.announcements.heard_one(page)
-    for k in range(1, _MOST_ANNOUNCED + 1):
-        announced = now + (k - 0.31) / signal_rate
-        if announced >= likely:
-            break
-        value = planner.crawl_values.supposing(rows, crawled_at, np.array([heard + k])).one(0)
-        likely = min(likely, max(announced, _wake_time(value, planner.threshold, now)))
-    return likely
+    if wake_time <= now or planner.frontier.values.one(page).steady:
+        return wake_time
+    longest = min(wake_time - now, _FOR_EVER)
+    n_shorter = max(int(_A_DECADE * np.log10(longest / _SHORTEST)), 0)
+    waits = longest * 10.0 ** (np.arange(-n_shorter, 1) / _A_DECADE)
+    gone = _gone_within(planner, page, np.concatenate([3.0 * waits, 0.3 * waits]), signal_rate, now)
+    likely = gone[: waits.size] - gone[waits.size :]
+    as_good = waits[likely >= likely.max() - _AS_LIKELY]
+    return wake_time if as_good[-1] == longest else now + float(np.sqrt(as_good[0] * as_good[-1]))
+
+
+def _gone_within(planner: Planner, page: int, waits: FloatArray, signal_rate: float, now: float) -> FloatArray:
+    """Return the probability that a page has gone after each of some waits.
+
+    After t seconds it goes once m(t) more announcements have come, the fewer the longer it has waited. N(t) come, a
+    Poisson variable, so that it has gone with probability P(N(t) >= m(t)).
+    """
+    more, of_wait = np.indices((_MOST_ANNOUNCED + 1, waits.size)).reshape(2, -1)
+    crawled_at = planner.pages.crawled_at.item(page) - now - waits[of_wait]
+    heard = planner.announcements.heard_one(page) + more
+    values = planner.crawl_values.supposing(np.full(heard.size, page), crawled_at, heard).at(0.0)
+    values = values.reshape(_MOST_ANNOUNCED + 1, -1)
+    # What its neighbours' changes say of it counts as things stand, and is small beside another announcement.
+    value = planner.frontier.values.one(page)
+    values[0] = [value.at(now + wait) for wait in waits.tolist()]
+    needed = (values < planner.threshold * _SHARES[:, np.newaxis, np.newaxis]).sum(axis=1)
+    expected = signal_rate * waits
+    at_least, exactly = [np.ones(waits.size)], np.exp(-expected)
+    for n in range(_MOST_ANNOUNCED):
+        at_least.append(at_least[-1] - exactly)
+        exactly *= expected / (n + 1)
+    at_least.append(np.zeros(waits.size))
+    gone: FloatArray = np.array(at_least)[needed, np.arange(waits.size)].mean(axis=0)
+    return gone
 
 
 def _what_binds(planner: Planner, page: int, now: float) -> str:

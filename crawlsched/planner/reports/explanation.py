@@ -53,8 +53,8 @@ class Explanation:
     wake_time : float
         When the crawl value reaches the threshold if nothing is announced, POSIX seconds; inf: never.
     likely_time : float
-        When it is likelier than not to have reached it, since announcements come as often as they have; at most
-        `wake_time`.
+        The time such that the next visit is likeliest to take 0.3 to 3 times as long, limits aside, if announcements
+        come as often as they have; at most `wake_time`, and that where it is as good as any other.
     next_allowed : float
         The page may not be crawled earlier, POSIX seconds.
     deadline : float
