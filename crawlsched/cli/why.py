@@ -20,6 +20,8 @@ from crawlsched.cli.parsing import examples
 __all__ = ["add_parser", "report", "say"]
 
 _SHOWN_VISITS = 8
+# An announcement is likely by a time until which so many are expected: in two of five cases one has come.
+_LIKELY = 0.5
 
 # What binds, as the planner says it, in words.
 _BINDS = {
@@ -346,7 +348,7 @@ def _say_next(report: dict[str, Any], now: float) -> str:
     without = min(at for at in limits if at is not None)
     if report["n_before"]:
         text += f", after {say_count(report['n_before'], 'page')} that are worth more"
-    elif report["signal_rate"] > 0.0 and now < when < without and report["likely_time"] < without:
+    elif when < without and report["signal_rate"] * (when - now) > _LIKELY:
         text += (
             f", when an announcement is likely; {'never' if math.isinf(without) else say_moment(without, now)} without"
         )

@@ -255,6 +255,23 @@ def test_why_is_said_in_words(simulated: Simulated, database: str) -> None:
     assert not any(word in said for word in ("nan", "None", " inf", "{"))
 
 
+def test_an_announcement_is_said_to_be_likely_where_one_in_three_comes_by_then(
+    simulated: Simulated, database: str
+) -> None:
+    """Others can go before their value reaches the threshold, too: slots differ in what waits for them."""
+    n_said = n_unsaid = 0
+    for page in range(0, 120, 7):
+        why = report("why", simulated.url(page), "--database", database)
+        said = "when an announcement is likely" in run("why", simulated.url(page), "--database", database)
+        is_sooner = why["next_crawl_at"] < why["wake_time"]
+        comes = -np.expm1(-why["signal_rate"] * (why["next_crawl_at"] - why["time"]))
+        assert not said or (is_sooner and comes > 1 / 3)
+        n_said += said
+        n_unsaid += is_sooner and not said
+    assert n_said > 0
+    assert n_unsaid > 0
+
+
 def test_why_finds_a_page_by_another_spelling(simulated: Simulated, database: str) -> None:
     """A fragment or another order of the query is the same page, as for the crawl itself."""
     with_fragment = report("why", simulated.url(4) + "#top", "--database", database)
