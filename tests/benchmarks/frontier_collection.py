@@ -11,7 +11,8 @@ import numpy.typing as npt
 
 from crawlsched.crawl_value import elapsed_at_value
 from crawlsched.planner import Planner
-from crawlsched.planner.values.plug_in_values import RULES, KnownRates
+from crawlsched.planner.values.plug_in_values import KnownRates
+from crawlsched.planner.values.rules import RULES
 from crawlsched.planner.values.signalled import Grid
 
 __all__ = ["START", "Collection", "collection", "learned_rows", "pages_in_blocks"]

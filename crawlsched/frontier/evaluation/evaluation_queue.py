@@ -16,7 +16,7 @@ __all__ = ["OPENED", "SOON", "WOKEN", "Looks"]
 
 
 #: So many pages at least are looked at when a ladder is opened, since numpy needs some to be worth its while.
-OPENED = 48
+OPENED = 96
 #: And so many of them are to be awake then, with numpy alone.
 WOKEN = 20
 # A look is at up to so many portions of pages, at more if there would not be looks enough until the turn ends.

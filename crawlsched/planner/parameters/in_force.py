@@ -12,19 +12,19 @@ from crawlsched.columns.array_types import BoolArray, FloatArray, IndexArray
 from crawlsched.pages import Pages
 from crawlsched.planner.parameters.parameters import Parameters
 
-__all__ = ["PICKS_A_SLICE", "SLICE", "InForce", "Work"]
+__all__ = ["PICKS_A_SLICE", "PLAN_SLICE", "SLICE", "InForce", "Work"]
 
 #: What is to be done between picks: each step is given the time, and says whether there is more of it to do.
 Work = deque[Callable[[float], bool]]
 
-#: So many pages of a plan or of many signals are worked on between two picks: a millisecond or two, and what they leave
+#: So many pages that were announced are worked on between two picks: a millisecond or two, and what they leave
 #: to be done by the turns that follow, which have to look at those that wake, stays within a few more.
 SLICE = 128
-#: A plan's next slice waits for so many picks, so that a crawl at its ceiling loses a tenth by it, and not half. All
-#: pages have adopted a plan in a sixteenth of the time in which each of them could be crawled.
-PICKS_A_SLICE = 8
-# Where picks are rarer it waits for so many seconds: slices take a tenth of the time then, too.
-_SECONDS_A_SLICE = 0.01
+#: So many pages adopt a plan between two picks, and the next ones wait for so many picks: a crawl at its ceiling loses
+#: a tenth by it, and not half. All have adopted it in a sixteenth of the time in which each could be crawled.
+PLAN_SLICE, PICKS_A_SLICE = 256, 16
+# Where picks are rarer they wait for so many seconds: slices take a tenth of the time then, too.
+_SECONDS_A_SLICE = 0.02
 # No newer plan comes for so many times as long as the last one took to be adopted by all pages, minutes among millions.
 _TIMES_IT_TOOK = 4.0
 
@@ -118,8 +118,8 @@ class InForce:
             if n_picks > 0 and now < due:
                 return True
             n_picks, due = PICKS_A_SLICE, now + _SECONDS_A_SLICE
-            rows = np.arange(at, min(at + SLICE, self._pages.n))
-            at += SLICE
+            rows = np.arange(at, min(at + PLAN_SLICE, self._pages.n))
+            at += PLAN_SLICE
             self.adopt_below(at)
             self._refile(rows, now)
             if at < self._pages.n:

@@ -20,7 +20,6 @@ __all__ = ["ObjectiveValues", "Staleness"]
 
 # Values are right to 1e-13 or so; bounds stay clear of that.
 _SLACK = 1.0 + 1e-10
-_PORTION = 96
 # Steps of Newton's method to where a value reaches a level.
 _STEPS = 3
 # Seconds after which nothing is crawled any more, and which can be multiplied by any rate.
@@ -109,11 +108,6 @@ class ObjectiveValues(CrawlValues):
     def deciding(self, pages: IndexArray) -> list[npt.NDArray[Any]]:
         """Return all that the crawl values of pages depend on beside their host."""
         return self._estimates.deciding(pages) if self._point is None else self._point.deciding(pages)
-
-    @property
-    def portion(self) -> int:
-        """How many pages are looked at together."""
-        return _PORTION
 
 
 class Staleness(PageValues):

@@ -33,7 +33,6 @@ _FAR = 2.0**33
 # What a page is worth of which there is no copy: more than any that waits.
 _NEW = 2.0**40
 _SLACK = 1.0 + 1e-10
-_PORTION = 288
 
 
 class Policy(NamedTuple):
@@ -196,11 +195,6 @@ class PlannedValues(CrawlValues):
     def deciding(self, pages: IndexArray) -> list[npt.NDArray[np.float64]]:
         """Return all that the crawl values of pages depend on beside their host."""
         return [np.ascontiguousarray(self.ramps(pages, self._pages.crawled_at[pages]).T)]
-
-    @property
-    def portion(self) -> int:
-        """How many pages are looked at together."""
-        return _PORTION
 
 
 def _exponential(pages: IndexArray, n_crawls: npt.NDArray[np.integer]) -> FloatArray:

@@ -17,7 +17,7 @@ from crawlsched.pages import Pages
 from crawlsched.planner.values import plug_in_loops
 from crawlsched.planner.values.plug_in_loops import HIGHEST
 from crawlsched.planner.values.posterior_values import PosteriorValues
-from crawlsched.planner.values.rules import RULES, Rule, rule_named
+from crawlsched.planner.values.rules import Rule, rule_named
 from crawlsched.planner.values.signalled import SteadyValue, highest_gain
 
 __all__ = ["KnownRates", "PointValue", "PointValues", "RuleValues"]
@@ -27,8 +27,8 @@ __all__ = ["KnownRates", "PointValue", "PointValues", "RuleValues"]
 _SLACK = 1.0 + 1e-10
 # Up to so many pages plain Python is faster than numpy.
 _FEW = 32
-# So many pages at once keep a pick below a millisecond: without announcements, with, and compiled.
-_PORTION_GREEDY, _PORTION, _PORTION_COMPILED = 288, 96, 512
+# So many pages at once keep a pick below a millisecond, compiled.
+_PORTION_COMPILED = 512
 
 #: `crawlsched.planner.values.plug_in_loops`: what compiled code can do faster.
 LOOPS = Compilable(plug_in_loops, uses=(ELEMENTS,), keeps_lock=True)
@@ -134,9 +134,7 @@ class PointValues(CrawlValues):
     @property
     def portion(self) -> int:
         """How many pages are looked at in a third of a millisecond or so."""
-        if LOOPS.compiled:
-            return _PORTION_COMPILED
-        return _PORTION_GREEDY if self._rule is RULES["greedy"] else _PORTION
+        return _PORTION_COMPILED if LOOPS.compiled else super().portion
 
     @property
     def few(self) -> int:

@@ -41,8 +41,8 @@ _WEIGHT_AROUND = 1.0
 _DECIDING = ("crawled_at", "importance", "source", "n_signals", "n_signals_total", "signalled_since", "part")
 # Up to so many pages compiled code is faster one by one: a call for several takes as long as four of them.
 _FEW_COMPILED = 3
-# So many pages at once keep a pick below a millisecond; compiled, one with announcements counts for six without.
-_PORTION, _PORTION_COMPILED, _COSTS_MORE = 96, 256, 5.0
+# So many pages at once keep a pick below a millisecond, compiled; one with announcements counts for six without.
+_PORTION_COMPILED, _COSTS_MORE = 256, 5.0
 # How many of the pages looked at have announcements is known from so many calls.
 _CALLS = 8
 
@@ -180,7 +180,7 @@ class PosteriorValues(CrawlValues):
         """How many pages are looked at in a third of a millisecond or so."""
         if LOOPS.compiled:
             return int(_PORTION_COMPILED / (1.0 + _COSTS_MORE * self._signalled_share))
-        return _PORTION
+        return super().portion
 
     @property
     def few(self) -> int:

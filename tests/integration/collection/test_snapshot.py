@@ -15,7 +15,7 @@ import pytest
 from crawlsched.collection.collection import Collection, FoundPage
 from crawlsched.columns.array_file import read_arrays, read_facts, write_arrays
 from crawlsched.planner import plan
-from crawlsched.planner.parameters.in_force import PICKS_A_SLICE, SLICE
+from crawlsched.planner.parameters.in_force import PICKS_A_SLICE, PLAN_SLICE
 from crawlsched.settings import Settings
 from crawlsched.store import Batch, Source, Store
 from tests import children
@@ -234,7 +234,7 @@ def test_a_plan_goes_on_being_adopted_where_the_crawl_ended(left, tmp_path, n_sl
         collection.write_behind.close()
         collection.store.close()
     (below, picks), (below_without_end, picks_without_end) = found
-    assert below == below_without_end == n_slices * SLICE
+    assert below == below_without_end == n_slices * PLAN_SLICE
     assert picks == picks_without_end
 
 
@@ -401,7 +401,7 @@ def test_the_first_plan_goes_on_being_adopted_where_the_crawl_ended(tmp_path):
         collection.write_behind.close()
         collection.store.close()
     assert found[0] == found[1]
-    assert found[0][0] == SLICE
+    assert found[0][0] == PLAN_SLICE
 
 
 KILLED = """

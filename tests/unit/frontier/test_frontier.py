@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from crawlsched.crawl_value import use_compiled
-from crawlsched.frontier import cutoff, deadlines, frontier, membership, placement
+from crawlsched.frontier import cutoff, deadlines, frontier, membership, placement, values
 from crawlsched.frontier.buckets import buckets
 from crawlsched.frontier.candidates import candidates
 from crawlsched.frontier.evaluation import evaluation, evaluation_queue
@@ -21,7 +21,6 @@ from crawlsched.frontier.timers import timing_wheel
 from crawlsched.pages import FREE
 from crawlsched.pages.intervals import Limits
 from crawlsched.planner import Planner, plan
-from crawlsched.planner.values import posterior_values
 
 N_HOSTS = 4
 N_SOURCES = 2
@@ -295,7 +294,7 @@ class SmallLimits(Histories):
         (candidates, "_MOST_BATCHES", 2),
         (placement, "_LEAST_RUN", 4),
         (crowded_levels, "_CROWD", 2),
-        (posterior_values, "_PORTION", 3),
+        (values, "_PORTION", 3),
         (evaluation, "_PUT", 2),
         (evaluation_queue, "SOON", 1),
         (deadlines, "_MANY_OVERDUE", 1),

@@ -8,13 +8,12 @@ import numpy as np
 import pytest
 
 from crawlsched.crawl_value import use_compiled
-from crawlsched.frontier import membership
+from crawlsched.frontier import membership, values
 from crawlsched.frontier.evaluation import evaluation_queue
 from crawlsched.frontier.sleeping import crowded_levels
 from crawlsched.frontier.sleeping.level_queue import Ladder
 from crawlsched.frontier.sleeping.levels import SHARE
 from crawlsched.planner import Planner
-from crawlsched.planner.values import posterior_values
 
 pytestmark = pytest.mark.statistics
 
@@ -75,7 +74,7 @@ def test_a_cutoff_that_comes_down_to_crowds_of_announced_pages_and_others_picks_
     for module, name, value in (
         (membership, "OPENED", 4),
         (evaluation_queue, "OPENED", 4),
-        (posterior_values, "_PORTION", 6),
+        (values, "_PORTION", 6),
     ):
         monkeypatch.setattr(module, name, value)
     taken = []
@@ -168,7 +167,7 @@ def test_with_numpy_alone_a_pick_looks_at_what_looks_have_no_time_for(monkeypatc
     """Where more pages of crowded beds are owed than some portions, they are looked at at once, and none is lost."""
     use_compiled(False)
     foresee_small_crowds(monkeypatch)
-    monkeypatch.setattr(posterior_values, "_PORTION", 6)
+    monkeypatch.setattr(values, "_PORTION", 6)
     planner, inside, now, n_looked_at = crowded(bandwidth=100.0), np.ones(N_PAGES, bool), 0.0, []
     frontier = planner.frontier
     standing, crowding = frontier._standing, frontier._crowds

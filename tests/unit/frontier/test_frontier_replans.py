@@ -18,7 +18,7 @@ def test_pages_that_stand_behind_others_are_picked_as_by_brute_force_while_plans
 ) -> None:
     """Thousands of pages begin alike; a turn within a slice keeps those that have adopted apart from the others."""
     n, slots, rng = 3000, 400, np.random.default_rng(seed)
-    monkeypatch.setattr(in_force, "SLICE", 64)
+    monkeypatch.setattr(in_force, "PLAN_SLICE", 64)
     worse: list[tuple[int, int]] = []
     pick = Frontier.pick
 

@@ -9,7 +9,7 @@ import pytest
 from crawlsched.compiling import prepare_compiled, use_compiled
 from crawlsched.pages import ERROR, FREE, GONE, LIVE, MOVED, NEW, REFUSED
 from crawlsched.planner import Observation, Plan, Planner, Snapshot, explain, plan
-from crawlsched.planner.parameters.in_force import PICKS_A_SLICE, SLICE
+from crawlsched.planner.parameters.in_force import PICKS_A_SLICE, PLAN_SLICE, SLICE
 from tests.hosts import never_rests
 
 DAY = 86_400.0
@@ -405,19 +405,19 @@ def test_announcements_do_not_wait_until_a_plan_is_adopted() -> None:
     for _ in range(4):
         assert planner.work(2.0)
     assert planner.pages.n_signals[: 20 * SLICE].sum() == 2 * SLICE
-    assert planner.in_force.adopted_below == SLICE
+    assert planner.in_force.adopted_below == PLAN_SLICE
     for _ in range(PICKS_A_SLICE):
         assert planner.work(2.0)
-    assert planner.in_force.adopted_below == 2 * SLICE
+    assert planner.in_force.adopted_below == 2 * PLAN_SLICE
 
 
-@pytest.mark.parametrize(("between_picks", "n_picks"), [(0.001, 1 + 19 * PICKS_A_SLICE), (0.01, 20)])
-def test_a_plan_comes_into_force_with_each_fourth_pick_or_with_each_where_these_are_rare(
+@pytest.mark.parametrize(("between_picks", "n_picks"), [(0.001, 1 + 19 * PICKS_A_SLICE), (0.03, 20)])
+def test_a_plan_comes_into_force_with_some_picks_or_with_each_where_these_are_rare(
     between_picks: float, n_picks: int
 ) -> None:
     """And no newer one is to come for four times as long as that took: it costs a fifth of the time at most."""
     planner = Planner(10.0)
-    planner.add(host=0, now=0.0, n=20 * SLICE)
+    planner.add(host=0, now=0.0, n=20 * PLAN_SLICE)
     made = plan(planner.snapshot(), 10.0)
     assert planner.in_force.rests_until < 2.0
     planner.adopt(made, 2.0)

@@ -15,7 +15,7 @@ from crawlsched.bandwidth.announced import AnnouncedGain
 from crawlsched.freshness import expected_freshness
 from crawlsched.planner import Planner, plan
 from crawlsched.planner.reports.outlook import Outlook
-from crawlsched.planner.values.plug_in_values import RULES
+from crawlsched.planner.values.rules import RULES
 from tests.simulated import HOUR, World
 
 NOW = 1e6

@@ -57,7 +57,7 @@ def test_alarms_handed_out_ahead_of_a_time_that_rounds_into_the_next_tick_are_no
 ) -> None:
     """Over some thousand slots the picks are those of a search through all pages, with numba as without."""
     # So few at a time that some are left over when the tick ends, by compiled code too.
-    monkeypatch.setattr(plug_in_values, "_PORTION_COMPILED", plug_in_values._PORTION)
+    monkeypatch.setattr(plug_in_values, "_PORTION_COMPILED", 96)
     handed_out: list[int] = []
     ahead = Calendar.ahead
 
