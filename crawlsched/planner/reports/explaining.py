@@ -61,7 +61,7 @@ def explain(planner: Planner, page: int, now: float) -> Explanation:
         crawl_value=crawl_value,
         threshold=planner.threshold,
         wake_time=wake_time,
-        likely_time=_likely_time(planner, page, wake_time, signal_rate, now),
+        likely_time=_likely_time(planner, page, value, wake_time, signal_rate, now),
         next_allowed=max(pages.not_before.item(page), crawled_at + planner.intervals.shortest_one(page)),
         deadline=frontier.deadline_of(page),
         binds=_what_binds(planner, page, now),
@@ -89,23 +89,27 @@ def _wake_time(value: PageValue, threshold: float, now: float) -> float:
     return now + reached
 
 
-def _likely_time(planner: Planner, page: int, wake_time: float, signal_rate: float, now: float) -> float:
+def _likely_time(
+    planner: Planner, page: int, value: PageValue, wake_time: float, signal_rate: float, now: float
+) -> float:
     """Return the time such that the next visit is likeliest to take 0.3 to 3 times as long; at most `wake_time`.
 
     It is `wake_time` where that is as good as any other. Of others that are as good it is the one in the middle.
     """
-    if wake_time <= now or planner.frontier.values.one(page).steady:
+    if wake_time <= now or value.steady:
         return wake_time
     longest = min(wake_time - now, _FOR_EVER)
     n_shorter = max(int(_A_DECADE * np.log10(longest / _SHORTEST)), 0)
     waits = longest * 10.0 ** (np.arange(-n_shorter, 1) / _A_DECADE)
-    gone = _gone_within(planner, page, np.concatenate([3.0 * waits, 0.3 * waits]), signal_rate, now)
+    gone = _gone_within(planner, page, value, np.concatenate([3.0 * waits, 0.3 * waits]), signal_rate, now)
     likely = gone[: waits.size] - gone[waits.size :]
     as_good = waits[likely >= likely.max() - _AS_LIKELY]
     return wake_time if as_good[-1] == longest else now + float(np.sqrt(as_good[0] * as_good[-1]))
 
 
-def _gone_within(planner: Planner, page: int, waits: FloatArray, signal_rate: float, now: float) -> FloatArray:
+def _gone_within(
+    planner: Planner, page: int, value: PageValue, waits: FloatArray, signal_rate: float, now: float
+) -> FloatArray:
     """Return the probability that a page has gone after each of some waits.
 
     After t seconds it goes once m(t) more announcements have come, the fewer the longer it has waited. N(t) come, a
@@ -117,7 +121,6 @@ def _gone_within(planner: Planner, page: int, waits: FloatArray, signal_rate: fl
     values = planner.crawl_values.supposing(np.full(heard.size, page), crawled_at, heard).at(0.0)
     values = values.reshape(_MOST_ANNOUNCED + 1, -1)
     # What its neighbours' changes say of it counts as things stand, and is small beside another announcement.
-    value = planner.frontier.values.one(page)
     values[0] = [value.at(now + wait) for wait in waits.tolist()]
     needed = (values < planner.threshold * _SHARES[:, np.newaxis, np.newaxis]).sum(axis=1)
     expected = signal_rate * waits
