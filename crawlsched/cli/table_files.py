@@ -46,15 +46,21 @@ def write_text(path: Path, text: str) -> None:
 
 @contextmanager
 def new_file(path: Path) -> Iterator[Path]:
-    """Give a name to write to, which becomes `path` at the end; if that is not reached nothing is left."""
-    unfinished = path.with_name(f"{path.name}.unfinished-{os.getpid()}")
+    """Give a name to write to, which becomes `path` at the end; if that is not reached nothing is left.
+
+    What is no file, such as a pipe or `/dev/null`, is written to as it is: root would put a file in its place.
+    """
+    is_special = path.exists() and not (path.is_file() or path.is_dir())
+    unfinished = path if is_special else path.with_name(f"{path.name}.unfinished-{os.getpid()}")
     try:
         yield unfinished
-        unfinished.replace(path)
+        if not is_special:
+            unfinished.replace(path)
     except OSError as error:
         raise CrawlschedError(f"{path} cannot be written: {error.strerror or error}.") from error
     finally:
-        unfinished.unlink(missing_ok=True)
+        if not is_special:
+            unfinished.unlink(missing_ok=True)
 
 
 def _csv(file: IO[str], columns: Sequence[str], rows: Rows) -> int:
