@@ -4,7 +4,8 @@ import logging
 from array import array
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from functools import lru_cache
+from functools import cache, lru_cache
+from itertools import chain
 from math import nan
 from typing import Any
 
@@ -17,7 +18,7 @@ from crawlsched.store import models
 from crawlsched.store.batch import Host, KeptText, ObservationRow, PageFacts, Source
 from crawlsched.store.database import among, among_those, listed
 from crawlsched.store.rows import from_json, json_like, url_digest
-from crawlsched.store.soundness import LARGEST_GAP, misfit, only_sound, without_outliers
+from crawlsched.store.soundness import LARGEST_GAP, fitting, misfit, only_sound, without_outliers
 
 __all__ = [
     *("announcements_for", "counts", "facts", "find", "hosts", "observations_of", "recipes", "signal_observations"),
@@ -125,7 +126,7 @@ _SOURCE: dict[str, Any] = {
     "listed_lastmod": _NUMBER,
     "read_lastmod": _NUMBER,
 }
-_VISIT: dict[str, Any] = {"page": int, "elapsed": (float, int), "n_signals": int, "source": int, "changed": int}
+_VISIT: dict[str, Any] = {"page": int, "elapsed": (float, int), "changed": int, "source": int, "n_signals": int}
 _HOST: dict[str, Any] = {"host": str, "rest_until": (float, int), "crawl_delay": _NUMBER, "robots_seen_at": _NUMBER}
 # An index of a hundred thousand sitemaps is a large one; their numbers are places in a list.
 _LARGEST_GAP_OF_SOURCES = 100_000
@@ -247,31 +248,38 @@ def announcements_for(
 def signal_observations(connection: Connection, key: Key, since: float, limit: int) -> dict[str, np.ndarray]:
     """Give the newest observations of pages that sources cover, once for each source they tell something of."""
     table = models.observations
-    names = ("page", "elapsed", "n_signals", "source", "changed")
-    # Numbers side by side: as objects those of 200,000 visits take 50 MB.
-    columns = [array(code) for code in "qdqqb"]
-    rows = connection.execute(
-        select(*[table.c[name] for name in names], table.c.further)
+    n_sources = end_of_sources(connection, key)
+
+    @cache  # most visits say of sources what others do
+    def heard(source: int, n_signals: int, further: str | None) -> list[tuple[int, int]]:
+        told = [(source, n_signals)]
+        if further is not None and 0 <= source < n_sources:
+            told = attributed([*told, *_further(further)])
+        return [(one, n) for one, n in told if 0 <= one < n_sources]
+
+    result = connection.execute(
+        select(*[table.c[name] for name in _VISIT], table.c.further)
         .where(*_own(table, key), table.c.time >= since, table.c.source >= 0)
         .where(table.c.changed.is_not(None), table.c.elapsed.is_not(None))
         .order_by(table.c.time.desc())
         .limit(limit)
     )
-    n_sources = end_of_sources(connection, key)
-    for *told, further in rows:
-        page, elapsed, n_signals, source, changed = told
-        if misfit(dict(zip(names, told, strict=True)), _VISIT) is not None or not 0 <= source < n_sources:
-            continue  # a damaged row costs one visit of two hundred thousand
-        heard = [(source, n_signals)]
-        if further is not None:
-            heard = attributed([*heard, *_further(further)])
-        for one, n in heard:
-            if not 0 <= one < n_sources:
-                continue
-            for column, number in zip(columns, (page, elapsed, n, one, changed), strict=True):
-                column.append(number)
-    types = (np.int64, np.float64, np.int64, np.int64, np.bool_)
-    return {name: np.array(column, dtype) for name, column, dtype in zip(names, columns, types, strict=True)}
+    # Arrays part by part: as objects the numbers of 200,000 visits take 50 MB.
+    types = (np.int64, np.float64, np.bool_, np.int64, np.int64)
+    columns: list[list[np.ndarray]] = [[np.empty(0, dtype)] for dtype in types]
+    for part in result.partitions(_ROWS_AT_ONCE):
+        rows = fitting(part, _VISIT)  # a damaged row costs one visit of two hundred thousand
+        if not rows:
+            continue
+        *visits, source, n_signals, further = zip(*rows, strict=True)
+        told = [*map(heard, source, n_signals, further)]
+        of_row = np.repeat(np.arange(len(rows)), [*map(len, told)])
+        numbers = np.array([*chain(*told)], np.int64).reshape(-1, 2)
+        for column, dtype, values in zip(columns, types, visits, strict=False):
+            column.append(np.array(values, dtype)[of_row])
+        columns[3].append(numbers[:, 0])
+        columns[4].append(numbers[:, 1])
+    return {name: np.concatenate(column) for name, column in zip(_VISIT, columns, strict=True)}
 
 
 def estimator_states(

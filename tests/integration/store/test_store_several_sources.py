@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
+import pytest
+from sqlalchemy import text
 
 from crawlsched.store import Batch, NewPage, ObservationRow, Store
 
@@ -54,4 +58,29 @@ def test_a_visit_tells_of_the_sources_that_were_heard_alone(database_url: str) -
     ]
     assert told["elapsed"].dtype == np.float64
     assert [row.further for row in store.observations_of(0)][::-1] == [further for _, further in heard]
+    store.close()
+
+
+@pytest.mark.parametrize(
+    "damage",
+    ["page = 'x'", "elapsed = 'long'", "elapsed = 9e999", "source = 5000000", "n_signals = x'00'", "changed = 'y'"],
+)
+def test_a_damaged_visit_tells_nothing_and_the_others_do(tmp_path: Path, damage: str) -> None:
+    """Whatever stands in one of its columns; where all are damaged nothing is told."""
+    store = _store(f"sqlite:///{tmp_path / 'crawl.db'}")
+    visits = [ObservationRow(n, n, float(n), 10.0 + n, n, 3, True, "changed", further=((5, 0),)) for n in range(3)]
+    store.save(Batch(observations=visits))
+    with store.database.writing() as connection:
+        connection.execute(text(f"UPDATE observations SET {damage} WHERE id = 1"))
+    told = store.signal_observations(0.0)
+    assert {name: column.tolist() for name, column in told.items()} == {
+        "page": [2, 0, 0],
+        "elapsed": [12.0, 10.0, 10.0],
+        "n_signals": [2, 0, 0],
+        "source": [3, 3, 5],
+        "changed": [True, True, True],
+    }
+    with store.database.writing() as connection:
+        connection.execute(text(f"UPDATE observations SET {damage}"))
+    assert all(column.size == 0 for column in store.signal_observations(0.0).values())
     store.close()
