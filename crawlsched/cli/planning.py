@@ -143,6 +143,9 @@ def planners(
     for block in store.load(_BLOCK, host_number=host_number, grid=grid, n_rates=n_rates, pages=pages):
         planner = planner_for(settings)
         n_pages = len(block["page"])
+        if plan is not None:  # before its pages come, which are filed by it then and not once more
+            planner.adopt(plan, now)
+            planner.work(now)
         planner.load({**block, "page": np.arange(n_pages)}, block["log_likelihood"], now)
         numbers = dict(zip(block["page"].tolist(), range(n_pages), strict=True)) if several else {}
         planner.load_further([(numbers[page], *rest) for page, *rest in several if page in numbers], now)
@@ -151,10 +154,8 @@ def planners(
                 chosen = np.isin(known, block["page"])
                 rows = np.searchsorted(block["page"], known[chosen])
                 planner.load_learned(rows, [states[at] for at in np.flatnonzero(chosen)], now)
-        if plan is not None:
-            planner.adopt(plan, now)
-            while planner.work(now):
-                pass
+        if plan is not None and planner.known.planned is not None:
+            planner.known.planned.divide(planner.bandwidth)
         if rules:
             urls = store.urls(block["page"])
             found = [rules.number(urls.get(number, "")) for number in block["page"].tolist()]

@@ -136,8 +136,8 @@ class Announcements(Hint):
                 rate[chosen] = counts / (since + _SIGNALS_OF_A_RATE / towards[live])
         for row in further.nonzero()[0].tolist():
             page = pages.item(row)
-            rate[row], weight[row], _ = self._of_several(page)
-            heard[row] = self.counted_one(page)
+            rate[row], merged, told = self._of_several(page)
+            weight[row], heard[row] = merged, told / merged if merged > 0 else 0.0
         return rate, weight, heard
 
     def gathered(self, pages: IndexArray) -> FloatArray:
