@@ -1,6 +1,7 @@
 """``python -m crawlsched`` is the command ``crawlsched``."""
 
 import gc
+import os
 import signal
 import sys
 
@@ -17,6 +18,8 @@ def main() -> int:
     if raises:  # and is not ignored, as in what a shell runs behind
         signal.signal(signal.SIGINT, signal.SIG_DFL)
     gc.set_threshold(_YOUNG_OBJECTS)
+    # Threads of numpy's that wait for work do so by trying, for a twentieth of a second of a core each time.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     from crawlsched.cli import main as command
 
     try:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import crawlsched
+from crawlsched.store import Store
 from tests import children
 
 MODULES = sorted(
@@ -16,6 +17,7 @@ MODULES = sorted(
     if ".migrations" not in module.name and not module.name.endswith("__main__")
 )
 HEAVY = ("scrapy", "twisted", "sqlalchemy", "alembic", "apscheduler", "numpy")
+OF_MARKUP = ("lxml", "parsel", "cssselect", "feedparser")
 MATHEMATICS = (
     "crawl_value",
     "bandwidth",
@@ -44,6 +46,18 @@ def test_importing_the_package_loads_nothing_heavy() -> None:
 def test_the_mathematics_loads_neither_scrapy_nor_sql(name: str) -> None:
     """What decides can be used in a notebook without a crawler or a database."""
     assert loaded_by(f"import crawlsched.{name}").isdisjoint(set(HEAVY) - {"numpy"})
+
+
+def test_a_command_loads_only_what_it_needs(tmp_path: Path) -> None:
+    """`crawlsched --version` loads nothing heavy; `status` of an SQLite file no reader of markup, and no Scrapy."""
+    of_version = loaded_by("from crawlsched.cli import main\ntry: main(['--version'])\nexcept SystemExit: pass")
+    assert of_version.isdisjoint((*HEAVY, *OF_MARKUP))
+    url = f"sqlite:///{tmp_path / 'crawl.db'}"
+    Store.open(url, "news").close()
+    asked = ["status", "--database", url, "--json", str(tmp_path / "status.json")]
+    of_status = loaded_by(f"from crawlsched.cli import main\nassert main({asked}) == 0")
+    assert {"numpy", "sqlalchemy"} <= of_status
+    assert of_status.isdisjoint({*HEAVY, *OF_MARKUP} - {"numpy", "sqlalchemy"})
 
 
 def test_the_add_on_is_where_the_one_line_says() -> None:

@@ -7,7 +7,6 @@ from crawlsched.change_detection.body_blocks import body_blocks
 from crawlsched.change_detection.content_kind import content_kind
 from crawlsched.change_detection.decoding import decoded
 from crawlsched.change_detection.recipe_kind import Recipe, checked_keys, keys_id, short_digest
-from crawlsched.change_detection.selectors import SELECTION_VERSION, PageParts
 
 __all__ = ["LivingBlocks"]
 
@@ -55,9 +54,12 @@ class LivingBlocks(Recipe):
         self._links = links
         self._images = images
         self._ignore_keys = checked_keys(ignore_keys)
-        self._parts = PageParts(keep, drop) if keep or drop else None
+        self._parts = None
         self.id = f"blocks/4{'+links' * links}{'+images' * images}{keys_id(self._ignore_keys)}"
-        if self._parts is not None:
+        if keep or drop:
+            from crawlsched.change_detection.selectors import SELECTION_VERSION, PageParts
+
+            self._parts = PageParts(keep, drop)
             self.id += f"/{short_digest([sorted(keep), sorted(drop)])}/{SELECTION_VERSION}"
 
     def content(self, body: bytes, content_type: str | None, encoding: str | None, url: str) -> tuple[str, bytes | str]:

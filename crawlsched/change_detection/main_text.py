@@ -2,7 +2,6 @@
 
 import logging
 from collections.abc import Sequence
-from importlib import metadata
 from typing import Any
 
 from crawlsched.change_detection.content import content_of
@@ -44,6 +43,8 @@ class MainText(Recipe):
     """
 
     def __init__(self, ignore_keys: Sequence[str] = ()) -> None:
+        from importlib import metadata
+
         try:
             from trafilatura import extract  # only where it is asked for: it takes half a second to load
         except ImportError:

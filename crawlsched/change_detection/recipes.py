@@ -13,7 +13,6 @@ from crawlsched.change_detection.block_recipe import LivingBlocks
 from crawlsched.change_detection.content import content_of
 from crawlsched.change_detection.main_text import MainText
 from crawlsched.change_detection.recipe_kind import Recipe, checked_keys, keys_id, short_digest
-from crawlsched.change_detection.selectors import SELECTION_VERSION, PageParts
 from crawlsched.change_detection.visible_text import visible_text
 
 __all__ = ["RECIPE_NAMES", "Json", "RawBytes", "Recipe", "Selectors", "UserFunction", "VisibleText", "recipe"]
@@ -122,6 +121,8 @@ class Selectors(Recipe):
         images: bool = False,
         ignore_keys: Sequence[str] = (),
     ) -> None:
+        from crawlsched.change_detection.selectors import SELECTION_VERSION, PageParts
+
         self._parts = PageParts(keep, drop, links, images)
         self._ignore_keys = checked_keys(ignore_keys)
         parameters = short_digest([sorted(keep), sorted(drop), bool(links), bool(images)])

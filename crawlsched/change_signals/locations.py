@@ -5,8 +5,6 @@ from collections.abc import Collection, Sequence
 from functools import lru_cache
 from urllib.parse import urljoin, urlsplit, urlunsplit
 
-from w3lib.url import canonicalize_url
-
 from crawlsched.change_signals.problems import ProblemCounter
 
 __all__ = ["Locations", "ascii_host", "canonical", "is_web_url"]
@@ -27,6 +25,8 @@ def canonical(url: str) -> str:
     >>> canonical("https://Example.com/sitemap.xml?b=2&a=%7e1#top")
     'https://example.com/sitemap.xml?a=~1&b=2'
     """
+    from w3lib.url import canonicalize_url  # with it comes all that urllib can ask of a server
+
     try:
         return canonicalize_url(url)
     except ValueError:

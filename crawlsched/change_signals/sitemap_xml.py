@@ -8,8 +8,6 @@ from html.entities import html5
 from time import sleep
 from urllib.parse import urljoin
 
-from lxml import etree
-
 from crawlsched.change_signals.collected import Collected
 from crawlsched.change_signals.entry_parts import BASE, ITEMS, KIND_OF_ROOT, fact_of, is_page_link, parted
 from crawlsched.change_signals.limits import Limits
@@ -53,6 +51,8 @@ def read_xml(characters: Iterable[str], collected: Collected, limits: Limits, pr
     >>> collected.entries.url
     ['http://a/?b=1&c=2']
     """
+    from lxml import etree
+
     mender = Mender(problems, 2 * limits.max_text + 1024, limits.max_elements)
     elements = _Elements(collected, limits, mender.declared, problems)
     # Nothing is resolved or fetched, and there is nothing to be: the mender lets no document type through.

@@ -11,6 +11,7 @@ import os
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,14 @@ from crawlsched.exceptions import CrawlschedError, require_posix
 from crawlsched.showing import in_words, shown, without_secrets
 
 __all__ = ["add_commands", "main", "run"]
+
+# In the order in which they are listed; the name of a module is that of its command, but for two.
+_MODULES = (
+    *("status", "shards", "sources", "why", "changes", "check", "web", "detect", "diff", "whatif", "next"),
+    *("bandwidth", "pause", "recrawl", "signal", "importing", "importance", "pages", "export", "forget", "withheld"),
+    *("jobs", "refit", "db", "replay", "compare", "simulate", "completion"),
+)
+_MODULE_OF = {"import": "importing", "resume": "pause"}
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -45,77 +54,21 @@ def main(argv: Sequence[str] | None = None) -> int:
         epilog=examples("crawlsched status", "crawlsched why https://example.com/news/1"),
     )
     parser.add_argument("--version", action="version", version=f"crawlsched {__version__}")
-    add_commands(parser)
-    return run(parser.parse_args(argv))
+    given = list(sys.argv[1:] if argv is None else argv)
+    # To load them all takes as long as most commands do.
+    if given[:1] != ["--version"]:
+        add_commands(parser, only=given[0] if given else "")
+    return run(parser.parse_args(given))
 
 
-def add_commands(parser: argparse.ArgumentParser) -> None:
-    """Add every command to a parser; `run` then takes what it has parsed."""
-    # Each imports what it needs of Scrapy and SQL when it is run: their loading takes longer than most commands.
-    from crawlsched.cli import (
-        bandwidth,
-        changes,
-        check,
-        compare,
-        completion,
-        db,
-        detect,
-        diff,
-        export,
-        forget,
-        importance,
-        importing,
-        jobs,
-        next,
-        pages,
-        pause,
-        recrawl,
-        refit,
-        replay,
-        shards,
-        signal,
-        simulate,
-        sources,
-        status,
-        web,
-        whatif,
-        why,
-        withheld,
-    )
-
+def add_commands(parser: argparse.ArgumentParser, only: str = "") -> None:
+    """Add every command to a parser, or only the one of a name; `run` then takes what it has parsed."""
     parser.set_defaults(whole_parser=parser)  # which `completion` looks at
     commands = command_parsers(parser, "commands", "COMMAND")
-    for command in (
-        status,
-        shards,
-        sources,
-        why,
-        changes,
-        check,
-        web,
-        detect,
-        diff,
-        whatif,
-        next,
-        bandwidth,
-        pause,
-        recrawl,
-        signal,
-        importing,
-        importance,
-        pages,
-        export,
-        forget,
-        withheld,
-        jobs,
-        refit,
-        db,
-        replay,
-        compare,
-        simulate,
-        completion,
-    ):
-        command.add_parser(commands)
+    named = _MODULE_OF.get(only, only)
+    is_alone = named in _MODULES and named != "completion"
+    for module in (named,) if is_alone else _MODULES:
+        import_module(f"crawlsched.cli.{module}").add_parser(commands)
 
 
 def run(arguments: argparse.Namespace, settings: Mapping[str, Any] | None = None) -> int:

@@ -9,8 +9,7 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from typing import NamedTuple
 
-from sqlalchemy import Connection, bindparam, text
-from sqlalchemy.dialects.postgresql import ARRAY
+from sqlalchemy import ARRAY, Connection, bindparam, text
 from sqlalchemy.types import Integer
 
 from crawlsched.store.batch import Batch

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
-from sqlalchemy import Dialect, Insert, Table, bindparam, delete, func, update
-from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy import Dialect, Table, bindparam, delete, func, update
+from sqlalchemy.dialects import sqlite
 
 __all__ = ["ROWS_AT_ONCE", "Statement", "deleting", "insert", "replacing_text", "updating", "upsert"]
 
@@ -128,5 +128,9 @@ def _writes_many(dialect: Dialect) -> bool:
 
 
 def _insert(table: Table, dialect: Dialect) -> Any:
-    statement: Insert = postgresql.insert(table) if dialect.name == "postgresql" else sqlite.insert(table)
-    return statement
+    # To load the module of PostgreSQL takes as long as a short command does, and it needs no other.
+    if dialect.name == "postgresql":
+        from sqlalchemy.dialects import postgresql
+
+        return postgresql.insert(table)
+    return sqlite.insert(table)

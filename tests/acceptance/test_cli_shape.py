@@ -33,6 +33,11 @@ def leaves(parser: argparse.ArgumentParser, words: tuple[str, ...] = ()) -> Iter
             yield from leaves(inner, (*words, name))
 
 
+def commands_of(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:
+    (below,) = (action for action in parser._actions if isinstance(action, argparse._SubParsersAction))
+    return dict(below._name_parser_map)
+
+
 def all_commands() -> list[tuple[str, ...]]:
     parser = CommandParser(prog="crawlsched")
     crawlsched.cli.add_commands(parser)
@@ -126,6 +131,19 @@ def test_each_command_has_help_an_example_json_and_sentences(command: tuple[str,
         (folder / "copy.db").unlink()
 
 
+def test_a_command_alone_is_the_command_among_all() -> None:
+    """It is loaded without the others, but for `completion`, which looks at all; its help is the same."""
+    every = CommandParser(prog="crawlsched")
+    crawlsched.cli.add_commands(every)
+    among_all = commands_of(every)
+    for name, parser in among_all.items():
+        alone = CommandParser(prog="crawlsched")
+        crawlsched.cli.add_commands(alone, only=name)
+        found = commands_of(alone)
+        assert found[name].format_help() == parser.format_help()
+        assert len(found) == {"completion": len(among_all), "pause": 2, "resume": 2}.get(name, 1)
+
+
 def test_json_takes_any_file_where_nothing_else_can_follow(folder: Path) -> None:
     """Where a command takes a URL, only a name that ends in .json is a file's; with = every name is."""
     given = "--database", "sqlite:///crawl.db"
@@ -134,6 +152,9 @@ def test_json_takes_any_file_where_nothing_else_can_follow(folder: Path) -> None
         assert json.loads((folder / "as it is.txt").read_text())["collection"] == "news"
         (folder / "as it is.txt").unlink()
     assert json.loads(run_here(folder, "why", "--json", URL, *given).stdout)["url"] == URL
+    (folder / "nothing").symlink_to("/dev/null")  # what is no file is written to, and stays what it is
+    assert run_here(folder, "status", "--json", "nothing", *given).returncode == 0
+    assert (folder / "nothing").is_char_device()
     answer = run_here(folder, "status", "--json", "no folder/status.json", *given)
     assert answer.returncode == 1
     assert "cannot be written" in answer.stderr
