@@ -36,7 +36,7 @@ _SAMPLE, _FEW = 10_000, 1_000
 
 def planner_of_page(store: "Store", target: Target, page: int, now: float) -> "Planner":
     """Return a planner that knows a single page (its number is 0), its rule, and the newest plan."""
-    planner, _ = next(planners(store, target, now, pages=[page]))
+    planner, _ = next(planners(store, target, now, pages=[page], picks=True))
     return planner
 
 
@@ -122,9 +122,12 @@ def _drawn(store: "Store", most: int) -> tuple[list[int] | None, float]:
 
 
 def planners(
-    store: "Store", target: Target, now: float, pages: Sequence[int] | None = None
+    store: "Store", target: Target, now: float, pages: Sequence[int] | None = None, *, picks: bool = False
 ) -> "Iterator[tuple[Planner, IndexArray]]":
-    """Give a planner for each block of pages, in which they are numbered from 0, and their numbers in the store."""
+    """Give a planner for each block of pages, in which they are numbered from 0, and their numbers in the store.
+
+    Unless it `picks` it only says what they are worth.
+    """
     from crawlsched.collection.loading import planner_for
     from crawlsched.collection.page_rules import PageRules
 
@@ -141,9 +144,9 @@ def planners(
     grid, n_rates = first.grid, first.posterior.rates.size
     several = store.further_sources()
     for block in store.load(_BLOCK, host_number=host_number, grid=grid, n_rates=n_rates, pages=pages):
-        planner = planner_for(settings)
+        planner = planner_for(settings, picks=picks)
         n_pages = len(block["page"])
-        if plan is not None:  # before its pages come, which are filed by it then and not once more
+        if plan is not None:  # before its pages come, which are placed by it then and not once more
             planner.adopt(plan, now)
             planner.work(now)
         planner.load({**block, "page": np.arange(n_pages)}, block["log_likelihood"], now)

@@ -139,7 +139,8 @@ def quality(visits: dict[str, Any], chosen: Any) -> dict[str, Any]:
         return {**counts, **dict.fromkeys(names)}
     fit = SignalQuality.fit(elapsed, n_signals, changed)
     newest = slice(_OF_RECALL)
-    found = recall_interval(pages[newest], elapsed[newest], n_signals[newest], changed[newest])
+    of_these = fit if pages.size <= _OF_RECALL else None
+    found = recall_interval(pages[newest], elapsed[newest], n_signals[newest], changed[newest], of_these)
     recall, interval = (None, None) if found is None else (found[0], found[1:])
     false = tuple(rate * _DAY for rate in fit.false_signal_rate_interval(float(n_signals.sum())))
     values = fit.precision, fit.precision_interval, recall, interval, fit.false_signal_rate * _DAY, false

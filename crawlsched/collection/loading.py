@@ -22,8 +22,8 @@ logger = logging.getLogger(__name__)
 _LOADED_AT_ONCE = 5_000
 
 
-def planner_for(settings: Settings) -> Planner:
-    """Return the planner that these settings ask for, without pages."""
+def planner_for(settings: Settings, *, picks: bool = True) -> Planner:
+    """Return the planner that these settings ask for, without pages; one that `picks` or is only asked."""
     name, parameters = settings.estimator
     learned = None
     if name != "posterior":
@@ -42,6 +42,7 @@ def planner_for(settings: Settings) -> Planner:
         error_interval=settings.error_interval,
         gone_interval=settings.gone_interval,
         learned=learned,
+        picks=picks,
     )
 
 

@@ -155,7 +155,9 @@ def merge_sources(signal_rate: ArrayLike, signal_weight: ArrayLike) -> tuple[Any
     for _ in range(12):
         gap = _missed(kappa) - loss * kappa
         slope = -np.expm1(-kappa) - loss
-        kappa = kappa - np.where(slope > 0.0, gap / np.where(slope > 0.0, slope, 1.0), 0.0)
+        before, kappa = kappa, kappa - np.where(slope > 0.0, gap / np.where(slope > 0.0, slope, 1.0), 0.0)
+        if (kappa == before).all():
+            break
     gamma = np.where(kappa > 0.0, growth / np.where(kappa > 0.0, kappa, 1.0), gammas.sum(axis=-1))
     return np.where(silent, 0.0, gamma)[()], np.where(silent, 0.0, kappa)[()]
 

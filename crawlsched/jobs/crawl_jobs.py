@@ -311,7 +311,7 @@ class JobsProcess:
     def replan(self) -> None:
         """Load the collection, make a plan, and leave it where the crawl finds it."""
         now = self._clock()
-        planner, hosts = planner_for(self._settings), Hosts()
+        planner, hosts = planner_for(self._settings, picks=False), Hosts()
         for _ in load_pages(self._store, planner, hosts, now):
             pass
         owner = self._store.owner()

@@ -89,7 +89,7 @@ def learn(part: Part) -> Learned:
     of each time. What neighbours said, and doubts about an unchanged page, are not kept with the visits.
     """
     with closing(Store.open(part.database, part.collection, part.shard, read_only=True)) as store:
-        hosts, planner = Hosts(), planner_for(part.settings)
+        hosts, planner = Hosts(), planner_for(part.settings, picks=False)
         newest = store.newest_plan()
         plan = None if newest is None else Plan.from_dict(newest.data, hosts.number)
         n_rates = planner.posterior.rates.size
@@ -205,7 +205,7 @@ def _write(store: Store, part: Part, learned: Learned) -> None:
     """Write the rows, and what they say for people."""
     if not learned.pages.size:
         return
-    planner, hosts = planner_for(part.settings), Hosts()
+    planner, hosts = planner_for(part.settings, picks=False), Hosts()
     newest = store.newest_plan()
     plan = None if newest is None else Plan.from_dict(newest.data, hosts.number)
     (block,) = _blocks(store, planner, hosts, learned.pages.tolist())

@@ -57,6 +57,8 @@ class Knowledge:
         Seconds.
     learned : LearnedRates, optional
         The estimator of change rates.
+    picks : bool
+        Whether pages are placed in the frontier.
     """
 
     def __init__(
@@ -68,10 +70,12 @@ class Knowledge:
         intervals: Intervals,
         discovery_horizon: float,
         learned: LearnedRates | None,
+        picks: bool,
     ) -> None:
         self.bandwidth = bandwidth
         self.rule, self.objective, self.intervals, self.learned = rule, objective, intervals, learned
         self.discovery_horizon = discovery_horizon
+        self._picks = picks
         self.pages = Pages()
         self.posterior = Posterior(0, rates, dtype=np.uint8, renewal=RENEWAL, counts_updates=False)
         self.work: Work = deque()
@@ -140,12 +144,12 @@ class Knowledge:
 
     def refile(self, rows: IndexArray, now: float) -> None:
         """Place pages anew, of which more is known than before."""
-        for start in range(0, rows.size, _PLACED):
+        for start in range(0, rows.size if self._picks else 0, _PLACED):
             self.frontier.refile(rows[start : start + _PLACED], now)
 
     def file(self, rows: IndexArray, now: float, *, falling: bool = False) -> None:
         """Place new pages."""
-        for start in range(0, rows.size, _PLACED):
+        for start in range(0, rows.size if self._picks else 0, _PLACED):
             self.frontier.file(rows[start : start + _PLACED], now, falling=falling)
 
     def end_visit(self, page: int, now: float) -> None:

@@ -69,6 +69,8 @@ class Planner:
         A gone page is looked for again after so many seconds, then after twice as many, up to 30 days.
     learned : LearnedRates, optional
         The estimator by which the papers' rules learn change rates; the mean of the posterior by default.
+    picks : bool, default True
+        False: it is only asked what pages are worth. They are not placed in the frontier, which takes most of the time.
 
     Attributes
     ----------
@@ -119,6 +121,7 @@ class Planner:
         error_interval: float = 60.0,
         gone_interval: float = DAY,
         learned: LearnedRates | None = None,
+        picks: bool = True,
     ) -> None:
         check_policy(crawl_value, objective)
         check_intervals(min_crawl_interval, max_crawl_interval, max_crawl_rounds, signal_delay)
@@ -139,6 +142,7 @@ class Planner:
             self.intervals,
             self.discovery_horizon,
             learned,
+            picks,
         )
         self.rule, self.objective, self.learned = rule, objective, learned
         self.error_interval, self.gone_interval, self.signal_delay = error_interval, gone_interval, signal_delay
