@@ -9,7 +9,7 @@ __all__ = ["main"]
 
 # Objects, more than most commands ever have. What a command loads stays to its end: with Python's 700 a fifth of most
 # commands' time went into searches for garbage among it, while it was loaded and once more at the end.
-_YOUNG_OBJECTS = 100_000
+_YOUNG_OBJECTS = 200_000
 
 
 def main() -> int:

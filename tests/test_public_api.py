@@ -32,8 +32,8 @@ MATHEMATICS = (
 
 
 def loaded_by(statement: str) -> set[str]:
-    """Return which top-level packages a fresh interpreter has loaded after the statement."""
-    program = f"import sys\n{statement}\nprint(*sorted({{name.partition('.')[0] for name in sys.modules}}))"
+    """Return which packages and modules a fresh interpreter has loaded after the statement."""
+    program = f"import sys\n{statement}\nprint(*sys.modules)"
     return set(children.output_of(sys.executable, "-c", program).split())
 
 
@@ -49,7 +49,7 @@ def test_the_mathematics_loads_neither_scrapy_nor_sql(name: str) -> None:
 
 
 def test_a_command_loads_only_what_it_needs(tmp_path: Path) -> None:
-    """`crawlsched --version` loads nothing heavy; `status` of an SQLite file no reader of markup, and no Scrapy."""
+    """`crawlsched --version` loads nothing heavy; `status` of an SQLite file neither Scrapy nor what reads pages."""
     of_version = loaded_by("from crawlsched.cli import main\ntry: main(['--version'])\nexcept SystemExit: pass")
     assert of_version.isdisjoint((*HEAVY, *OF_MARKUP))
     url = f"sqlite:///{tmp_path / 'crawl.db'}"
@@ -58,6 +58,9 @@ def test_a_command_loads_only_what_it_needs(tmp_path: Path) -> None:
     of_status = loaded_by(f"from crawlsched.cli import main\nassert main({asked}) == 0")
     assert {"numpy", "sqlalchemy"} <= of_status
     assert of_status.isdisjoint({*HEAVY, *OF_MARKUP} - {"numpy", "sqlalchemy"})
+    assert of_status.isdisjoint(
+        ("crawlsched.change_detection", "crawlsched.cli.why", "sqlalchemy.dialects.postgresql", "urllib.request")
+    )
 
 
 def test_the_add_on_is_where_the_one_line_says() -> None:

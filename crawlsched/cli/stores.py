@@ -137,13 +137,13 @@ def open_all(targets: Sequence[Target]) -> list[Stores]:
 
 def _with_shards(first: "Store", target: Target) -> Stores:
     """Add the other shards, where there are any and none was named."""
-    from crawlsched.store import Store
-    from crawlsched.store.members import SharedCollection
-
     try:
         n_shards = n_shards_of(first)
         if n_shards is None or target.shard is not None:
             return Stores([first], None)
+        from crawlsched.store import Store
+        from crawlsched.store.members import SharedCollection
+
         shared = SharedCollection(first.database, first.name, first.key[1], n_shards)
         others = (Store(first.database, first.name, (shard, first.key[1])) for shard in range(1, n_shards))
         return Stores([first, *others], shared)

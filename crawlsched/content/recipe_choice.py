@@ -5,13 +5,15 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from crawlsched.change_detection import Recipe, recipe_from
 from crawlsched.change_signals import ascii_host
 from crawlsched.settings import Settings
 from crawlsched.store import host_of
 from crawlsched.store.tombstones import pattern
+
+if TYPE_CHECKING:
+    from crawlsched.change_detection import Recipe
 
 __all__ = ["Recipes", "matcher", "meant_for"]
 
@@ -40,6 +42,9 @@ class Recipes:
     """
 
     def __init__(self, settings: Settings) -> None:
+        from crawlsched.change_detection import recipe_from  # not for those who only match URLs
+
+        self._recipe_from = recipe_from
         self._general = settings.recipe()
         self._special = [(matcher(where), recipe_from(written)) for where, written in settings.fingerprints]
         self._by_request: dict[str, Recipe | None] = {}
@@ -68,7 +73,7 @@ class Recipes:
         key = json.dumps(meant, sort_keys=True, default=repr)
         if key not in self._by_request:
             try:
-                self._by_request[key] = recipe_from(meant)
+                self._by_request[key] = self._recipe_from(meant)
             except (ValueError, TypeError) as error:
                 logger.error("meta['crawlsched_recipe'] of %s is no recipe, so it does not count: %s", url, error)
                 self._by_request[key] = None

@@ -9,9 +9,8 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from difflib import get_close_matches
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from crawlsched.change_detection import RECIPE_NAMES, Recipe, recipe, recipe_from
 from crawlsched.estimators.learned_rates import POINT_ESTIMATORS, LearnedRates
 from crawlsched.exceptions import SettingError
 from crawlsched.settings.hours import Hours
@@ -49,11 +48,15 @@ from crawlsched.settings.values import (
 )
 from crawlsched.sharing import LARGEST_NUMBER, is_number_of_shards
 
+if TYPE_CHECKING:
+    from crawlsched.change_detection import Recipe
+
 __all__ = ["PREFIX", "SETTINGS", "Setting", "Settings", "without_effect"]
 
 PREFIX = "CRAWLSCHED_"
 
-# The arguments of a recipe, and the settings that they come from.
+# The arguments of a recipe, and the settings that they come from. What recipes are made of is loaded where one is: it
+# takes longer than all settings.
 _RECIPE = {
     "method": "fingerprint",
     "keep": "fingerprint_keep",
@@ -86,6 +89,14 @@ def _read_estimator(value: object) -> tuple[str, tuple[tuple[str, Any], ...]]:
     elif parameters:
         raise ValueError(f"{allowed} (posterior takes no parameters)")
     return name, tuple(sorted(parameters.items()))
+
+
+def _read_fingerprint(value: object) -> Any:
+    if value == "blocks":
+        return value
+    from crawlsched.change_detection import RECIPE_NAMES
+
+    return read_function(*RECIPE_NAMES)(value)
 
 
 _CRAWL_VALUES = (
@@ -256,7 +267,7 @@ class Settings:
     sitemap_priority: bool = _setting(False, read_truth, "Take a page's importance from the sitemap's `<priority>`.")
     fingerprint: str | Callable[..., Any] = _setting(
         "blocks",
-        read_function(*RECIPE_NAMES),
+        _read_fingerprint,
         "What counts as a change: `blocks` (what readers and programs read, without what is noise on the site's "
         "pages, which is learned), "
         "`visible_text`, `main_text` (with `crawlsched[extract]`), `json`, `raw_bytes`, or a function (or its import "
@@ -463,8 +474,10 @@ class Settings:
         None, read_optional(read_scheduler), "The scheduler for requests that are no pages. Set by the add-on."
     )
 
-    def recipe(self) -> Recipe:
+    def recipe(self) -> "Recipe":
         """Return the recipe of all pages for which there is no other."""
+        from crawlsched.change_detection import recipe
+
         return recipe(**{name: getattr(self, setting) for name, setting in _RECIPE.items()})
 
     @classmethod
@@ -577,7 +590,10 @@ def _contradictions(values: Mapping[str, Any]) -> list[str]:
             "where hubs reach it; at least one of them is None."
         )
     mistakes += _not_with_shards(values)
-    if set(_RECIPE.values()) <= values.keys():
+    defaults = {field.name: field.default for field in fields(Settings)}
+    if set(_RECIPE.values()) <= values.keys() and any(values[name] != defaults[name] for name in _RECIPE.values()):
+        from crawlsched.change_detection import recipe
+
         try:
             recipe(**{name: values[setting] for name, setting in _RECIPE.items()})
         except ValueError as error:
@@ -590,6 +606,8 @@ def _contradictions(values: Mapping[str, Any]) -> list[str]:
                 f"CRAWLSCHED_FINGERPRINTS[{where!r}] fits no URL; it is a host without port, or a pattern of URLs, "
                 "such as 'https://shop.example/*' or '*/api/*'."
             )
+        from crawlsched.change_detection import recipe_from
+
         try:
             recipe_from(written)
         except (ValueError, TypeError) as error:

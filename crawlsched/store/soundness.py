@@ -53,7 +53,8 @@ def fitting(rows: Sequence[Sequence[Any]], kinds: Mapping[str, Any]) -> Sequence
     """
     for column, kind in zip(zip(*rows, strict=True), kinds.values(), strict=False):
         types = {*map(type, column)}
-        if not types.issubset(kind if isinstance(kind, tuple) else (kind,)) or not all(map(isfinite, column)):
+        is_sound = types.issubset(kind if isinstance(kind, tuple) else (kind,))
+        if not is_sound or (float in types and not all(map(isfinite, column))):
             return [row for row in rows if misfit(dict(zip(kinds, row, strict=False)), kinds) is None]
     return rows
 
