@@ -23,6 +23,8 @@ __all__ = ["Announcements"]
 _SIGNALS_OF_A_RATE = 2.0
 # With less than this a signal tells nothing, and its page is treated as one without signals.
 _LEAST_WEIGHT = 1e-4
+# Up to so many pages of several sources are merged one by one: in a crawl most of them were a moment ago.
+_FEW = 32
 
 
 class Announcements(Hint):
@@ -134,11 +136,30 @@ class Announcements(Hint):
                 counts, since = counted[chosen] + _SIGNALS_OF_A_RATE, np.maximum(time[chosen], 0.0)
                 since[~np.isfinite(since)] = 0.0
                 rate[chosen] = counts / (since + _SIGNALS_OF_A_RATE / towards[live])
-        for row in further.nonzero()[0].tolist():
-            page = pages.item(row)
-            rate[row], merged, told = self._of_several(page)
-            weight[row], heard[row] = merged, told / merged if merged > 0 else 0.0
+        several = further.nonzero()[0]
+        if several.size > _FEW:
+            self._know_several(pages, several, rate, weight, heard)
+        else:
+            for row in several.tolist():
+                rate[row], merged, told = self._of_several(pages.item(row))
+                weight[row], heard[row] = merged, told / merged if merged > 0 else 0.0
         return rate, weight, heard
+
+    def _know_several(
+        self, pages: IndexArray, rows: IndexArray, rate: FloatArray, weight: FloatArray, heard: FloatArray
+    ) -> None:
+        """Fill in what is known of many pages of several sources; those of equally many are merged at once."""
+        alike: dict[int, list[tuple[int, list[float], list[float], float]]] = {}
+        for row, page in zip(rows.tolist(), pages[rows].tolist(), strict=True):
+            found = self._each_of_several(page)
+            alike.setdefault(len(found[0]), []).append((row, *found))
+        for n_sources, some in alike.items():
+            of, rates, weights, evidence = (np.array(column) for column in zip(*some, strict=True))
+            if n_sources > 1:
+                rate[of], weight[of] = merge_sources(rates, weights)
+            else:
+                rate[of], weight[of] = (rates[:, 0], weights[:, 0]) if n_sources else (0.0, 0.0)
+            heard[of] = np.divide(evidence, weight[of], out=np.zeros(of.size), where=weight[of] > 0.0)
 
     def gathered(self, pages: IndexArray) -> FloatArray:
         """Return rates and weights as `signals`, and evidence since the last crawl, nats; shape (3, n)."""
@@ -215,6 +236,13 @@ class Announcements(Hint):
 
     def _of_several(self, page: int) -> tuple[float, float, float]:
         """Return signal rate, signal weight and evidence of a page that several sources cover."""
+        rates, weights, evidence = self._each_of_several(page)
+        if len(rates) <= 1:
+            return (rates[0], weights[0], evidence) if rates else (0.0, 0.0, 0.0)
+        return *_merged(tuple(rates), tuple(weights)), evidence
+
+    def _each_of_several(self, page: int) -> tuple[list[float], list[float], float]:
+        """Return the rates and the weights of those sources of a page that tell something, and all that they told."""
         crawled_at = self._pages.crawled_at.item(page)
         rates, weights, evidence = [], [], 0.0
         for place, one in enumerate(self._further.of(page)):
@@ -233,9 +261,7 @@ class Announcements(Hint):
             rates.append(counted / (time + _SIGNALS_OF_A_RATE / rate))
             weights.append(weight)
             evidence += told
-        if len(rates) <= 1:
-            return (rates[0], weights[0], evidence) if rates else (0.0, 0.0, 0.0)
-        return *_merged(tuple(rates), tuple(weights)), evidence
+        return rates, weights, evidence
 
 
 @lru_cache(maxsize=8192)

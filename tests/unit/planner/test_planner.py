@@ -322,6 +322,35 @@ def test_a_plan_takes_effect_page_by_page() -> None:
     assert planner.in_force.of(999) is planner.in_force.parameters
 
 
+@pytest.mark.parametrize("rule", ["posterior", "greedy_ncis", "harmonic"])
+def test_a_planner_that_does_not_pick_says_the_same_of_pages(rule: str) -> None:
+    """What they are worth, and how fresh, also where the plan was there first; none of them is ever picked."""
+    seen = Planner(1.0)
+    seen.add(0, 0.0, n=2 * PLAN_SLICE + 9)
+    for slot in range(1_500):
+        page = seen.pick(float(slot), never_rests).page
+        seen.crawled(page, float(slot), page % 3 == 0 if seen.pages.n_crawls[page] else None)
+    now, rows, made = 1_500.0, np.arange(seen.pages.n), plan(seen.snapshot(), 1.0)
+    columns, likelihood = seen.columns(rows), seen.columns(rows)["log_likelihood"]
+    asked, picking = Planner(1.0, crawl_value=rule, picks=False), Planner(1.0, crawl_value=rule)
+    asked.adopt(made, now)
+    asked.work(now)
+    asked.load(columns, likelihood, now)
+    picking.load(columns, likelihood, now)
+    picking.adopt(made, now)
+    while picking.work(now):
+        pass
+    for planner in (asked, picking):
+        if planner.known.planned is not None:
+            planner.known.planned.divide(1.0)
+    for after in (0.0, 1_000.0):
+        values = [planner.crawl_values.many(rows).at(now + after) for planner in (asked, picking)]
+        np.testing.assert_array_equal(*values)
+        np.testing.assert_array_equal(*[planner.values.fresh(rows, now + after) for planner in (asked, picking)])
+    assert asked.pick(now, never_rests) is None
+    assert picking.pick(now, never_rests) is not None
+
+
 def test_the_newest_of_the_plans_that_wait_is_adopted() -> None:
     """A plan that comes while another is being adopted has its turn afterwards."""
     planner = collection(1000)

@@ -266,8 +266,11 @@ def assert_not_late(values: PosteriorValues, rows: np.ndarray, decades: float, l
 @given(seed=st.integers(0, 10_000))
 @settings(max_examples=25, deadline=None)
 def test_the_same_is_known_of_the_announcements_of_many_pages_as_of_each(seed: int) -> None:
-    """Rates, weights and evidence by source, site and part, by old and new parameters, and by own precision."""
-    values, rows = collection(seed)
+    """Rates, weights and evidence by source, site and part, by old and new parameters, and by own precision.
+
+    Also of pages of one to three sources that tell something, be they few or many.
+    """
+    values, rows = collection(seed, n=160)
     rng = np.random.default_rng(seed)
     pages = values._pages
     pages.part[rows] = rng.integers(0, 3, rows.size)
@@ -283,8 +286,12 @@ def test_the_same_is_known_of_the_announcements_of_many_pages_as_of_each(seed: i
     ]
     values.in_force.begin(replace(values.in_force.parameters, signal_groups=SignalGroups(fine)))
     values.in_force.adopt_below(30)
-    values.announcements._further.cover(rows[:4], 2, NOW - 10.0)
-    known = values.announcements
+    known, further = values.announcements, values.announcements._further
+    covered = rows[pages.source[rows] >= 0][: rng.choice([4, 70])]
+    for source in (0, 1, 2):
+        further.cover(covered[rng.random(covered.size) < 0.7], source, NOW - 1e5)
+    further.n_signals[:] = rng.poisson(0.7, further.n_signals.size)
+    further.n_signals_total[:] = rng.poisson(1.5, further.n_signals.size) + further.n_signals
     alone = [(*known.signals_one(page), known.evidence_one(page)) for page in rows.tolist()]
     found, announced = known.gathered(rows).T, (pages.n_signals_total[rows] > 0) | (pages.further[rows] > 0)
     np.testing.assert_allclose(found[announced], np.array(alone)[announced], rtol=1e-12)
