@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from heapq import heappop, heappush
-from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -18,9 +17,6 @@ from crawlsched.frontier.sleeping.levels import value_at
 from crawlsched.pages import distinct
 
 __all__ = ["Ladder", "Run"]
-
-# Levels in which `highest_sleepers` looks for pages.
-_LEVELS_LOOKED_AT = 64
 
 
 class Run:
@@ -270,7 +266,7 @@ class Ladder:
     def highest_sleepers(self, n: int) -> IndexArray:
         """Return about `n` pages that sleep under the highest levels; O(n log(levels))."""
         found: list[IndexArray] = []
-        for key in islice(_ascending(self._order), _LEVELS_LOOKED_AT) if n > 0 else ():
+        for key in _ascending(self._order) if n > 0 else ():
             if self._beds.living(-key):
                 found.append(self._beds.pages(-key)[:n])
                 n -= found[-1].size

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from crawlsched.columns.number_column import NumberColumn
@@ -207,6 +207,7 @@ def test_the_speed_of_the_cutoff_is_that_of_its_lowest_from_turns_to_turns() -> 
 
 
 @given(levels=st.lists(st.integers(-50, 50), max_size=60), n=st.integers(0, 70))
+@example(levels=list(range(120)), n=100)
 def test_the_highest_sleepers_are_those_that_sorting_finds(levels: list[int], n: int) -> None:
     """Level by level from the highest down, until there are enough."""
     place = np.array([*levels, 0], np.int32) + 1000  # so that each is that of a page asleep
