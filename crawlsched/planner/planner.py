@@ -328,8 +328,17 @@ class Planner:
         return self.frontier.best_value(now, host_free_at) if self.has_frontier else -np.inf
 
     def peek(self, now: float, n: int) -> IndexArray:
-        """Return pages that are likely to be picked next; see `Frontier.peek`."""
-        return self.frontier.peek(n) if self.has_frontier else np.empty(0, np.intp)
+        """Return pages that are likely to be picked next: see `out_of_turn` and `Frontier.peek`."""
+        if not self.has_frontier:
+            return np.empty(0, np.intp)
+        return np.array(list(dict.fromkeys([*self.out_of_turn(now, n), *self.frontier.peek(n).tolist()])), np.intp)
+
+    def out_of_turn(self, now: float, n: int) -> list[int]:
+        """Return pages that go with the next `n` picks, whatever they are worth, about in their order; O(n log n)."""
+        found = self.frontier.out_of_turn(n)
+        if self._rounds is not None:
+            found += self._rounds.coming(self.frontier, n - len(found), self.known.bandwidth, now)
+        return found
 
     def next_event(self, now: float) -> float:
         """Return the earliest time at which `pick` could give something, if it gives nothing now; inf: never."""

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import chain, islice
+
 import numpy as np
 
 from crawlsched.frontier import Frontier
@@ -59,11 +62,19 @@ class Rounds:
         if self._picks % _SHARE:
             return
         if self._has_room(frontier):
-            patience = self._longest * self._count() / bandwidth
-            page = self._waiting(frontier, now - patience)
+            page = next(self._waiting(frontier, self._next, self._since(bandwidth, now)), None)
+            self._next = min(self._next + _LOOKED_AT, self._pages.n) if page is None else page + 1
+            if self._next == self._pages.n:
+                self._next = 0
             if page is not None:
                 self._sent.add(page)
                 frontier.force(np.array([page]))
+
+    def coming(self, frontier: Frontier, n_picks: int, bandwidth: float, now: float) -> list[int]:
+        """Return the pages that are to go with some of the next picks, as it looks now; O(n_picks)."""
+        n, since = max(self._picks % _SHARE + n_picks, 0) // _SHARE, self._since(bandwidth, now)
+        parts = range(self._next, min(self._next + n * _LOOKED_AT, self._pages.n), _LOOKED_AT)
+        return list(islice(chain.from_iterable(self._waiting(frontier, begin, since) for begin in parts), n))
 
     def _has_room(self, frontier: Frontier) -> bool:
         """Whether another page may be sent: those before have gone, or their hosts rest."""
@@ -72,33 +83,23 @@ class Rounds:
         self._sent = {page for page in self._sent if frontier.is_forced(page)}
         return all(frontier.is_resting(self._pages.host.item(page)) for page in self._sent)
 
-    def _count(self) -> int:
-        """Return how many pages there are, or were when all had been gone through, or were a hundredth fewer."""
+    def _since(self, bandwidth: float, now: float) -> float:
+        """Return when a page was crawled last that has waited for as long as any may."""
         if self._next == 0 or self._pages.n > 1.01 * self._n_rows:
             self._n_live, self._n_rows = len(self._pages), self._pages.n
-        return self._n_live
+        return now - self._longest * self._n_live / bandwidth
 
-    def _waiting(self, frontier: Frontier, since: float) -> int | None:
-        """Return a page that was last crawled (or first seen, if never) before `since`."""
-        columns, begin = self._pages, self._next
-        part = slice(begin, min(begin + _LOOKED_AT, columns.n))
+    def _waiting(self, frontier: Frontier, begin: int, since: float) -> Iterator[int]:
+        """Give those of the pages from `begin` on that were last crawled (or first seen, if never) before `since`."""
+        columns, part = self._pages, slice(begin, min(begin + _LOOKED_AT, self._pages.n))
         last = columns.crawled_at[part]
         if not np.minimum.reduce(last, initial=np.inf) < since:
-            # As it is mostly: one look at them says that none waits, and none is new.
-            self._next = part.stop if part.stop < columns.n else 0
-            return None
-        never = last == -np.inf
-        if never.any():
-            # Such a page waits since it was found.
-            last = np.where(never, columns.first_seen[part], last)
-        for row in np.flatnonzero((last < since) & (columns.importance[part] > 0)).tolist():
-            page = begin + row
-            is_resting = frontier.is_resting(columns.host.item(page))
-            if not is_resting and frontier.place_of(page) not in _NOT_WAITING:
-                self._next = page + 1
-                return page
-        self._next = part.stop if part.stop < columns.n else 0
-        return None
+            return  # as it is mostly: one look at them says that none waits, and none is new
+        # A page that was never crawled waits since it was found.
+        last = np.where(last == -np.inf, columns.first_seen[part], last)
+        for page in (begin + np.flatnonzero((last < since) & (columns.importance[part] > 0))).tolist():
+            if not frontier.is_resting(columns.host.item(page)) and frontier.place_of(page) not in _NOT_WAITING:
+                yield page
 
     def sent(self, page: int) -> bool:
         """Whether a page goes because it had waited for too long; it is forgotten then."""

@@ -46,7 +46,7 @@ def forecast(planner: Planner, now: float, n: int, pause: Callable[[int], float]
     """
     now = planner.at(now)
     until = now + n / planner.bandwidth
-    first = planner.frontier.out_of_turn(n)[:n]
+    first = planner.out_of_turn(now, n)[:n]
     found = np.concatenate([planner.peek(now, _CANDIDATES * n), planner.frontier.returning(until)])
     candidates = np.setdiff1d(found[planner.pages.not_before[found] <= until], first)
     values = planner.frontier.values.many(candidates).at(0.5 * (now + until))

@@ -10,6 +10,7 @@ from crawlsched.compiling import prepare_compiled, use_compiled
 from crawlsched.pages import ERROR, FREE, GONE, LIVE, MOVED, NEW, REFUSED
 from crawlsched.planner import Observation, Plan, Planner, Snapshot, explain, plan
 from crawlsched.planner.parameters.in_force import PICKS_A_SLICE, PLAN_SLICE, SLICE
+from crawlsched.planner.reports.forecast import forecast
 from tests.hosts import never_rests
 
 DAY = 86_400.0
@@ -498,6 +499,22 @@ def test_rounds_leave_pages_of_no_importance_and_of_resting_hosts_alone() -> Non
         planner.crawled(pick.page, now, changed=False)
     assert 0 in overdue
     assert not {1, 2} & set(overdue)
+
+
+def test_pages_that_go_since_they_waited_for_too_long_are_foreseen() -> None:
+    """What is needed for their visits is read ahead as for all others, and `crawlsched next` names them."""
+    planner = Planner(1.0, max_crawl_rounds=2.0)
+    planner.add(host=0, now=0.0, importance=np.where(np.arange(2000) % 50 == 7, 1e-9, 1.0), n=2000)
+    waiting = range(7, 2000, 50)
+    for page in [*waiting, *(set(range(2000)) - set(waiting))]:
+        planner.crawled(page, 1.0 if page in waiting else 5000.0, changed=None)
+    for slot in range(5001, 5014):
+        planner.pick(float(slot), never_rests)
+    coming = planner.out_of_turn(5014.0, 160)
+    assert set(coming) <= set(planner.peek(5014.0, 160).tolist())
+    assert set(coming) <= set(forecast(planner, 5014.0, 160).tolist())
+    picks = [planner.pick(5014.0 + n, never_rests) for n in range(160)]
+    assert [pick.page for pick in picks if pick.reason == "overdue"] == coming == list(waiting)[:10]
 
 
 def test_time_stands_still_while_the_clock_is_behind() -> None:
