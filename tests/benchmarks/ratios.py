@@ -37,8 +37,12 @@ def keep(name: str, ratio: float, file: Path = FILE) -> None:
 
 
 def _here() -> dict[str, str]:
-    found = subprocess.run(
-        ["git", "describe", "--always", "--dirty"], cwd=FILE.parent, capture_output=True, text=True, check=False
-    )
+    # The file itself changes with each ratio that is noted.
+    commit, changed = _git("describe", "--always"), _git("status", "--porcelain", "-uno", "--", ":/", f":!{FILE.name}")
     machine = f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}"
-    return {"commit": found.stdout.strip() or "no checkout", "machine": machine}
+    return {"commit": (commit or "no checkout") + ("-dirty" if changed else ""), "machine": machine}
+
+
+def _git(*arguments: str) -> str:
+    found = subprocess.run(["git", *arguments], cwd=FILE.parent, capture_output=True, text=True, check=False)
+    return found.stdout.strip()
