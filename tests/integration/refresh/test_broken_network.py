@@ -217,10 +217,14 @@ def test_while_renewals_wait_for_a_lock_the_grant_runs_on(crawl, database, caplo
 def test_what_cannot_be_written_for_a_lock_is_written_later(crawl, database, caplog, lock) -> None:
     """Of a table or of rows. It says so once, and pages are crawled on as long as memory may keep what they say."""
     before = epochs(crawl)
+
+    def set_timeout(connection, *_) -> None:
+        connection.execute("SET lock_timeout = '300ms'")
+        connection.commit()
+
     for refresher in crawl.processes:
-        engine = refresher._database.engine
-        event.listen(engine, "connect", lambda connection, _: connection.execute("SET lock_timeout = '300ms'"))
-        engine.dispose()
+        # Not new connections instead: those that are in use now would be nobody's.
+        event.listen(refresher._database.engine, "checkout", set_timeout)
     with held(database, lock):
         crawl.goes_on()
         crawl.until(lambda: "Nothing can be written" in caplog.text)
