@@ -18,6 +18,9 @@ from crawlsched.pages import distinct
 
 __all__ = ["Ladder", "Run"]
 
+# `highest_sleepers` ends before a bed of more pages, which takes as long as all of them: a tenth of a second a million.
+_LARGE_BED = 10_000
+
 
 class Run:
     """Pages whose crawl value does not grow, sorted: highest value first, then lowest number.
@@ -267,7 +270,9 @@ class Ladder:
         """Return about `n` pages that sleep under the highest levels; O(n log(levels))."""
         found: list[IndexArray] = []
         for key in _ascending(self._order) if n > 0 else ():
-            if self._beds.living(-key):
+            if living := self._beds.living(-key):
+                if found and living > _LARGE_BED:
+                    break
                 found.append(self._beds.pages(-key)[:n])
                 n -= found[-1].size
                 if n <= 0:
