@@ -18,9 +18,6 @@ from crawlsched.pages import distinct
 
 __all__ = ["Ladder", "Run"]
 
-# `highest_sleepers` ends before a bed of more pages, which takes as long as all of them: a tenth of a second a million.
-_LARGE_BED = 10_000
-
 
 class Run:
     """Pages whose crawl value does not grow, sorted: highest value first, then lowest number.
@@ -270,10 +267,8 @@ class Ladder:
         """Return about `n` pages that sleep under the highest levels; O(n log(levels))."""
         found: list[IndexArray] = []
         for key in _ascending(self._order) if n > 0 else ():
-            if living := self._beds.living(-key):
-                if found and living > _LARGE_BED:
-                    break
-                found.append(self._beds.pages(-key)[:n])
+            if self._beds.living(-key):
+                found.append(self.some(-key, n))
                 n -= found[-1].size
                 if n <= 0:
                     break
