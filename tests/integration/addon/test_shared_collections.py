@@ -116,7 +116,8 @@ class Ring:
         assert f"{N_SHARDS} shards on 3 processes, all of them owned; 40/s for all" in said
         shards = self.command("shards")
         assert [row["shard"] for row in shards["shards"] if row["ready"]] == list(range(N_SHARDS))
-        assert sum(row["pages"] for row in shards["shards"]) == status["pages"]["total"]
+        # Each process says with its heartbeats how many there are, also where it has found a few only.
+        self.wait_until(lambda: self.n_pages(self.command("shards")) == status["pages"]["total"], 20)
         assert {row["owner"].partition(":")[2] for row in shards["shards"]} == {str(p) for p in self.pids().values()}
         urls = [f"http://{host}:{self._port}/3" for host in HOSTS]
         of_host = dict(zip(HOSTS, urls, strict=True))
@@ -154,6 +155,10 @@ class Ring:
     @staticmethod
     def n_owned(status: dict[str, Any]) -> int:
         return sum(member.get("shards", 0) for member in status["shared"]["members"])
+
+    @staticmethod
+    def n_pages(shards: dict[str, Any]) -> int:
+        return sum(row["pages"] for row in shards["shards"])
 
     def is_told_what_waits(self) -> None:
         """Commands leave word for who crawls the shards next."""
