@@ -13,7 +13,8 @@ from crawlsched.frontier.sleeping import levels as scale
 
 __all__ = ["EXAMPLES", "belong", "leave"]
 
-_STEPS, _BOTTOM, _SHARE, _BED_BITS, _LN2 = scale.STEPS, scale.BOTTOM, scale.SHARE, scale.BED_BITS, scale.LN2
+_STEPS, _BOTTOM, _BED_BITS, _LN2 = scale.STEPS, scale.BOTTOM, scale.BED_BITS, scale.LN2
+_SHARE, _FALLING_SHARE = scale.SHARE, scale.FALLING_SHARE
 
 
 def _fallen(value: float, slope: float, curve: float, limit: int, way: int, drift: float) -> int:
@@ -95,8 +96,8 @@ def belong(
         shift, aim = max(math.frexp(float((limit - level) // _SHARE))[1] - _BED_BITS, coarse), limit
         if rising and falls_by > 0.0:
             aim = limit - _fallen(value, slope, curve, limit, limit - level, falls_by)
-        part = (aim - level) // _SHARE
-        distance = part if rising else aim - level - part
+        way = aim - level
+        distance = way // _SHARE if rising else way - way // _FALLING_SHARE
         beds[n_asleep], rows[n_asleep] = min(limit, -(((distance - aim) >> shift) << shift)), n
         n_asleep += 1
     return n_asleep

@@ -9,7 +9,7 @@ from crawlsched.frontier.hosts.resting import RestingHosts
 from crawlsched.frontier.places import LOWEST
 from crawlsched.frontier.sleeping.level_queue import Ladder
 from crawlsched.frontier.sleeping.level_queues import Ladders
-from crawlsched.frontier.sleeping.levels import SHARE
+from crawlsched.frontier.sleeping.levels import FALLING_SHARE
 
 __all__ = ["Crowds"]
 
@@ -21,7 +21,7 @@ _FORESEEN = 64
 _LEAST_FALL = 1 / 16
 _MOST_THINNED = 128
 # Closer to the cutoff than this there is no lower bed for a page that is worth what its bed says.
-_CLOSE = SHARE
+_CLOSE = FALLING_SHARE
 # Beds are thinned out in this share of the time until the cutoff is there.
 _EARLY = 0.5
 # They are looked for again after so many picks: to go through all beds takes a tenth of a millisecond and more.

@@ -12,6 +12,7 @@ from crawlsched.columns.array_types import FloatArray, LevelArray
 __all__ = [
     "BED_BITS",
     "BOTTOM",
+    "FALLING_SHARE",
     "LN2",
     "SHARE",
     "STEPS",
@@ -34,9 +35,11 @@ LN2 = log(2.0)
 #: The level of all values from 0 up to 2**-1000, which is its own value.
 BOTTOM = -1000 * 2**17
 #: A page on its way up sleeps until it has made 7/8 of the way (in levels) to where it would be awake: beginning twelve
-# factors of two below it is looked at six times. A page that the cutoff is coming down to has its bed 1/8 of the way
-# up, so that it is not looked at before the cutoff has made 7/8 of the way to it.
+#: factors of two below it is looked at six times.
 SHARE = 8
+#: A page that the cutoff is coming down to has its bed 1/64 of the way up, so that it is not looked at before the
+#: cutoff has made nearly all of the way to it. One that rises there by itself meanwhile is looked at once more.
+FALLING_SHARE = 64
 #: Beds are rounded to 1/128 of their distance from the cutoff or less.
 BED_BITS = 8
 # Up to 2**16 pages beds are 2**5 levels or more apart (0.017 % of the value), and with each doubling half of that.
@@ -150,7 +153,7 @@ def bed_levels(
     """
     goals = cutoffs if aims is None else aims
     way = goals - levels
-    left = np.where(falling, way - way // SHARE, way // SHARE)
+    left = np.where(falling, way - way // FALLING_SHARE, way // SHARE)
     shift = np.maximum(np.frexp((cutoffs - levels) // SHARE)[1] - BED_BITS, coarse)
     beds: LevelArray = np.minimum(cutoffs, -(((left - goals) >> shift) << shift)).astype(np.int32)
     return beds

@@ -312,14 +312,14 @@ def test_after_a_passing_rise_of_the_cutoff_pages_sleep_until_they_meet_it_on_it
     assert way == pytest.approx([7 / 64, 7 / 16, 7 / 8], abs=0.03)
     # Where the cutoff is coming down to them anyhow they wait for it.
     beds = standing._beds(levels, cutoffs.copy(), none, ~none, parabolas)
-    assert (beds - level) / (cutoff - level) == pytest.approx([1 / 8] * 3, abs=0.03)
+    assert (beds - level) / (cutoff - level) == pytest.approx([1 / 64] * 3, abs=0.01)
     # To a host's own, which does not come back, they rise.
     beds = standing._beds(levels, cutoffs.copy(), ~none, none.copy(), parabolas)
     assert (beds - level) / (cutoff - level) == pytest.approx([7 / 8] * 3, abs=0.03)
     # While it is not known where it has been it may be coming down.
     standing.calm.suppose(LOWEST)
     beds = standing._beds(levels, cutoffs.copy(), none, none.copy(), parabolas)
-    assert (beds - level) / (cutoff - level) == pytest.approx([1 / 8] * 3, abs=0.03)
+    assert (beds - level) / (cutoff - level) == pytest.approx([1 / 64] * 3, abs=0.01)
 
 
 def test_a_copy_that_is_made_in_the_middle_of_a_look_picks_the_same_pages() -> None:
