@@ -23,7 +23,7 @@ _WORK_EVERY = 4
 # Without compiled code that is done with each pick; when there is nothing to do, not in the next ones, so many.
 _IDLE_PICKS = 8
 # Where so many portions are owed.
-_LAGGING = 4
+_LAGGING = 2
 # Pages that differ in value by no more than this share are alike to those who compare whole collections.
 _ALIKE = 0.01
 _PLACE_NAMES = {OUT: "out", IN_FLIGHT: "in flight", BARRED: "barred", AWAKE: "awake", RUNNING: "in a run"}
