@@ -50,7 +50,7 @@ def report(arguments: argparse.Namespace) -> dict[str, Any]:
     for row in shared["shards"]:
         status = said[row["shard"]] if row["ready"] else {}
         about = {"rate": status.get("bandwidth"), "threshold": status.get("threshold")}
-        # Others hear of a shard only when it has grown by a tenth.
+        # The row's own number is renewed only when a shard has grown by a tenth.
         about["pages"] = status.get("pages", row["pages"])
         shards.append({**row, "owner": owners.get(row["member"]), **about})
     thresholds = [row["threshold"] for row in shards if row["threshold"] and row["pages"]]
