@@ -12,7 +12,7 @@ from crawlsched.frontier import frontier, membership, values
 from crawlsched.frontier.evaluation import evaluation_queue
 from crawlsched.frontier.sleeping import crowded_levels
 from crawlsched.frontier.sleeping.level_queue import Ladder
-from crawlsched.frontier.sleeping.levels import SHARE
+from crawlsched.frontier.sleeping.levels import FALLING_SHARE
 from crawlsched.planner import Planner
 
 pytestmark = pytest.mark.statistics
@@ -144,7 +144,7 @@ def test_of_a_crowded_bed_no_more_pages_are_looked_at_than_there_are(
 
     def foreseeing(self: crowded_levels.Crowds, cutoff: int, most: float) -> None:
         foresee(self, cutoff, most)
-        assert all(level < cutoff - SHARE for _, level, _ in self.beds)
+        assert all(level < cutoff - FALLING_SHARE for _, level, _ in self.beds)
         left[0] = sum(n for _, _, n in self.beds)
 
     def taking(self: crowded_levels.Crowds, *most: int) -> np.ndarray:
