@@ -219,13 +219,14 @@ def test_three_processes_are_one_crawl_whoever_dies_or_is_stopped(ring) -> None:
 
     ring.is_asked_by_commands()
 
+    # Asked before it dies: on one machine the others take over what it had within a fraction of a second.
+    lost = [shard for shard, pid in ring.pids().items() if pid == first.pid]
+    assert lost, ring.state()
     first.kill()
     killed_at = time.time()
     second.send_signal(signal.SIGSTOP)
     ring.projects[0].finish(first)
-    lost = [shard for shard, pid in ring.pids().items() if pid == first.pid]
     taken = ring.wait_until(lambda: ring.pids() == dict.fromkeys(range(N_SHARDS), third.pid), 20)
-    assert lost
     assert taken < 10
 
     woken_at = time.time()
