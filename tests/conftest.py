@@ -1,5 +1,6 @@
 """Real databases for tests, a fresh SQLite file or PostgreSQL database for each; and which tests run side by side."""
 
+import gc
 import itertools
 import tempfile
 import warnings
@@ -29,6 +30,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark tests by their folders."""
     for item in items:
         spreading.mark(item)
+
+
+def pytest_collection_finish() -> None:
+    """Search what was collected for garbage once, and no more: a site in this process stands still meanwhile."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> spreading.SideBySide:

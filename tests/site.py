@@ -11,6 +11,14 @@ from aiohttp import web
 
 Answer = Callable[[web.Request], Awaitable[web.StreamResponse] | web.StreamResponse]
 
+# Between two looks whether the site is late itself, seconds.
+_BETWEEN_LOOKS = 0.05
+
+
+def most_in_a_second(times: list[float]) -> int:
+    """Count the fullest second."""
+    return max(sum(start <= time < start + 1.0 for time in times) for start in times)
+
 
 class Site:
     """Serve paths from a thread of its own, and remember every request.
@@ -21,6 +29,8 @@ class Site:
         Path with query, and headers with names in lower case, in the order in which they arrived.
     default : callable or None
         Answers what has no answer of its own; None: with 404.
+    late : float
+        How late it was itself at most, seconds: requests that had come by then seem to come at once.
     """
 
     def __init__(self, addresses: tuple[str, ...] = ("127.0.0.1",)) -> None:
@@ -28,6 +38,7 @@ class Site:
         self.default: Answer | None = None  # None: all other paths are 404
         self.requests: list[tuple[str, dict[str, str]]] = []
         self.times: list[float] = []
+        self.late = 0.0
         self._addresses = addresses
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
@@ -54,6 +65,10 @@ class Site:
         """Return the headers of every request for a path."""
         return [headers for asked, headers in self.requests if asked == path]
 
+    def most_at(self, rate: float) -> float:
+        """Return how many requests any second may have of a crawl at a rate, as far as this site can see."""
+        return 1.25 * rate * (1.0 + self.late) + 1
+
     def __enter__(self) -> Self:
         self._thread.start()
         asyncio.run_coroutine_threadsafe(self._start(), self._loop).result(10)
@@ -75,6 +90,12 @@ class Site:
             site = web.TCPSite(self._runner, address, self.port)
             await site.start()
             self.port = self.port or site._server.sockets[0].getsockname()[1]  # type: ignore[union-attr]
+        self._look(self._loop.time())
+
+    def _look(self, due: float) -> None:
+        now = self._loop.time()
+        self.late = max(self.late, now - due)
+        self._loop.call_at(now + _BETWEEN_LOOKS, self._look, now + _BETWEEN_LOOKS)
 
     async def _answer(self, request: web.Request) -> web.StreamResponse:
         self.requests.append((request.path_qs, {name.lower(): value for name, value in request.headers.items()}))

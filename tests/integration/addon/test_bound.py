@@ -12,7 +12,7 @@ from pathlib import Path
 from aiohttp import web
 
 from tests.crawling import VISITING_SPIDER, Project
-from tests.site import Site
+from tests.site import Site, most_in_a_second
 
 # A name server that answers nothing for some seconds, and then everything at once.
 STALLED_NAMES = """
@@ -35,11 +35,6 @@ class Spider(scrapy.Spider):
     def parse(self, response):
         pass
 """
-
-
-def most_in_a_second(times: list[float]) -> int:
-    """Count the fullest second."""
-    return max(sum(start <= time < start + 1.0 for time in times) for start in times)
 
 
 class _ClosesKeptConnections(socketserver.BaseRequestHandler):
@@ -75,7 +70,7 @@ def test_what_waited_for_a_name_leaves_at_the_rate(tmp_path: Path) -> None:
         crawl = project.run()
         times = site.times
     assert len(times) >= 80
-    assert most_in_a_second(times) <= 1.25 * 20 + 1
+    assert most_in_a_second(times) <= site.most_at(20)
     assert crawl.stats["crawlsched/dispatched"] == crawl.stats["crawlsched/resolved"]
 
 
@@ -106,7 +101,7 @@ def test_what_waited_for_a_robots_txt_leaves_at_the_rate(tmp_path: Path) -> None
         project.finish(process)
         times = site.times
     assert len(times) >= 120
-    assert most_in_a_second(times) <= 1.25 * 20 + 1
+    assert most_in_a_second(times) <= site.most_at(20)
 
 
 def test_a_request_that_is_sent_again_on_a_new_connection_is_paid_for(tmp_path: Path) -> None:
@@ -152,7 +147,7 @@ def test_a_process_that_was_stopped_goes_on_without_a_burst(tmp_path: Path) -> N
             process.send_signal(signal.SIGCONT)
         project.finish(process)
     assert len(site.times) >= 40
-    assert most_in_a_second(site.times) <= 1.25 * 20 + 1
+    assert most_in_a_second(site.times) <= site.most_at(20)
 
 
 def test_restarts_send_no_more_than_one_run_would(tmp_path: Path) -> None:

@@ -95,9 +95,9 @@ def test_each_call_fails_once_and_the_crawl_goes_on(tmp_path: Path, error: str) 
         def page(request: web.Request) -> web.Response:
             return web.Response(text=f"<p>version {next(numbers)} of {request.path}</p>", content_type="text/html")
 
-        urls = [site.page(f"/{number}", page) for number in range(60)]
-        sitemap = "".join(f"<url><loc>{site.url(f'/s{number}')}</loc></url>" for number in range(20))
-        for number in range(20):
+        urls = [site.page(f"/{number}", page) for number in range(40)]
+        sitemap = "".join(f"<url><loc>{site.url(f'/s{number}')}</loc></url>" for number in range(10))
+        for number in range(10):
             site.page(f"/s{number}", page)
         site.page("/sitemap.xml", f"<urlset>{sitemap}</urlset>")
         project = Project(

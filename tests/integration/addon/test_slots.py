@@ -13,7 +13,7 @@ from aiohttp import web
 
 from crawlsched.store import Store
 from tests.crawling import Project
-from tests.site import Site
+from tests.site import Site, most_in_a_second
 
 SPIDER = """
 import scrapy
@@ -42,10 +42,6 @@ def site() -> Iterator[Site]:
         yield site
 
 
-def _most_in_a_second(times: list[float]) -> int:
-    return max(sum(start <= time < start + 1.0 for time in times) for start in times)
-
-
 def test_no_second_has_more_than_its_share(site: Site, tmp_path: Path) -> None:
     """Redirects and robots.txt are paid for: what the server sees never exceeds 1.25 R + 1 in any second."""
     urls = [site.page(f"/{number}", "<p>x</p>") for number in range(40)]
@@ -59,7 +55,7 @@ def test_no_second_has_more_than_its_share(site: Site, tmp_path: Path) -> None:
         CLOSESPIDER_TIMEOUT="6",
     )
     crawl = project.run()
-    assert _most_in_a_second(site.times) <= 1.25 * 20 + 1
+    assert most_in_a_second(site.times) <= site.most_at(20)
     assert crawl.stats["crawlsched/slots/paid"] >= 1
     spent = crawl.stats["crawlsched/slots/used"] + crawl.stats["crawlsched/slots/paid"]
     assert len(site.requests) == pytest.approx(spent, abs=2)
@@ -140,7 +136,7 @@ def test_other_requests_share_the_rate_and_starve_nothing(site: Site, tmp_path: 
     assert len((tmp_path / "posted.txt").read_text().splitlines()) == 30
     first = [path for path, _ in site.requests[:40]]
     assert 10 <= sum(not path.startswith("/post/") for path in first) <= 30
-    assert _most_in_a_second(site.times) <= 1.25 * 20 + 1
+    assert most_in_a_second(site.times) <= site.most_at(20)
     assert set(crawl.outcomes()) == set(urls)
 
 
@@ -274,4 +270,4 @@ def test_the_rate_changes_while_the_crawl_runs(site: Site, tmp_path: Path) -> No
     project.finish(process)
     later = [time for time in site.times if time > changed_at + 0.5]
     assert len(later) / (later[-1] - later[0]) == pytest.approx(25, rel=0.1)
-    assert _most_in_a_second(later) <= 1.25 * 25 + 1
+    assert most_in_a_second(later) <= site.most_at(25)

@@ -6,11 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from crawlsched.refresh.pacing import Line, Pace
-
-
-def most_in_a_second(times: list[float]) -> int:
-    """Count the fullest second."""
-    return max(sum(start <= time < start + 1.0 for time in times) for start in times)
+from tests.site import most_in_a_second
 
 
 def simulated(rate: float, arrivals: list[tuple[float, str, float]]) -> list[tuple[float, str]]:
