@@ -605,9 +605,13 @@ class Refresher:
             self.mishaps.of_visit(visit, error, now)
 
     def not_sent(self, visit: Visit, now: float) -> None:
-        """A visit was taken back before anything was sent."""
+        """A visit was taken back before anything was sent; its page, which may have been told to go, goes next."""
         try:
             self._responses.not_sent(visit, now)
+            if visit.page >= 0 and self.collection.knows(visit.page):
+                self.planner.force([visit.page], now)
+                if self.one_pass is not None:
+                    self.one_pass.taken_back(visit.page)
         except Exception as error:
             self.mishaps.of_visit(visit, error, now)
 

@@ -67,6 +67,12 @@ class OnePass:
         self._planner.pages.marks[page] |= np.uint16(TRIED)
         self._n += 1
 
+    def taken_back(self, page: int) -> None:
+        """Nothing was sent for a page that was to be visited."""
+        self._planner.pages.marks[page] &= ~np.uint16(TRIED)
+        self._n -= 1
+        self._n_released += 1
+
     def tried_since(self, since: float) -> None:
         """Pages crawled from then on were tried in this pass, by another process that had their shard."""
         pages = self._planner.pages

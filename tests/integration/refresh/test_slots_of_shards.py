@@ -2,6 +2,7 @@
 
 import pytest
 
+from crawlsched.store import Outcome
 from tests.integration.refresh.processes import HOSTS, asked, look_until, process
 
 
@@ -27,6 +28,29 @@ def test_after_a_silence_a_process_pays_back_a_fifth_of_a_second(shared) -> None
         refresher.slots.set_rate(50.0, begun)
         refresher.slots.take(begun + 100.0)
         assert refresher.slots.missed == pytest.approx((100.0 - 0.2) * 50.0, abs=2.0)
+
+
+def test_a_page_whose_visit_is_taken_back_goes_next(shared) -> None:
+    """As where another process joins, and the rate falls between two looks. In one pass each page still has its try."""
+    with process(shared, one_pass=True) as refresher:
+        for page in range(3):
+            refresher.requested(asked(f"http://{HOSTS[0]}/{page}"), refresher.clock())
+        refresher.start_ended()
+        grant, sent = refresher._membership.grant, list[str]()
+        for is_granted in (True, False, True, False, False, True):
+            visit, _ = refresher.next_page(refresher.clock(), lambda host, now: now)
+            deadline = grant.deadline
+            if not is_granted:
+                grant.deadline = 0.0
+            assert refresher.may_send(visit.token) is is_granted
+            grant.deadline = deadline
+            sent.append(visit.url)
+            if is_granted:
+                refresher.resolve(visit, Outcome.REFUSED, refresher.clock())
+        assert sent[1] == sent[2]
+        assert sent[3] == sent[4] == sent[5]
+        assert len(set(sent)) == 3
+        assert refresher.next_page(refresher.clock(), lambda host, now: now) is None
 
 
 def test_shards_go_by_compiled_code_if_they_are_fast_enough_together(shared, monkeypatch) -> None:
