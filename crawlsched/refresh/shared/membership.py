@@ -188,6 +188,8 @@ class Membership:
 
     def publish(self, said: Published) -> None:
         """Tell the others of a shard: while it is ready, that is loaded and not given away, it gets a share."""
+        if said.ready and said.shard not in self._ready:
+            self.status = {**self.status, "is_done": False}  # what was said last is not of this shard
         (self._ready.add if said.ready else self._ready.discard)(said.shard)
         self._published.append(said)
         self._poked.set()

@@ -84,6 +84,22 @@ def test_a_shard_that_nobody_crawls_keeps_all(shared, two) -> None:
     assert not any(member.pass_is_over for member in two)
 
 
+def test_what_was_said_before_a_shard_was_loaded_is_not_of_that_shard(shared, two) -> None:
+    """Its crawling thread may be busy for some renewals after that, and has not looked what there is to do."""
+    first, second = two
+    token = shared.lease(2, first.token, first.mine()[2]).token
+    first.publish(Published(2, token, 1, None, ready=False))
+    renew(two, DONE, DONE)
+    first.publish(Published(2, token, 1, None))
+    for _ in range(4):
+        first.renew()
+        renew([second], DONE)
+    assert not any(member.pass_is_over for member in two)
+    for _ in range(4):
+        renew(two, DONE, DONE)
+    assert all(member.pass_is_over for member in two)
+
+
 def test_a_pass_goes_on_for_who_joins_and_a_new_one_begins_when_all_are_gone(shared, two) -> None:
     """Those that are killed on the way and started again within a lease go on with the pass they were in."""
     since = two[0].pass_since
