@@ -12,6 +12,7 @@ import json
 import multiprocessing
 import os
 import shutil
+import signal
 import sqlite3
 import subprocess
 import sys
@@ -28,6 +29,7 @@ from scrapy import Request
 from scrapy.utils.request import fingerprint
 
 from crawlsched.change_detection import RawBytes
+from crawlsched.columns.array_types import FloatArray
 from crawlsched.estimators import grid_id
 from crawlsched.planner import DEFAULT_GRID
 from crawlsched.store import Batch, NewPage, Source, Store
@@ -47,6 +49,8 @@ _LARGE_BODY = b"<html><body>%b</body></html>" % b"".join(
 )
 _SITEMAP_ENTRIES = 50_000
 _LARGE_RATE = 200.0
+# Two crawls that are compared go by turns of so many seconds; who was stopped has so many to come to itself.
+_TURN, _COMES_TO_ITSELF = 2.0, 0.5
 # Further pages are copies of the first ones: SQLite makes these thirty times as fast.
 _WRITTEN_ONE_BY_ONE = 500_000
 
@@ -146,6 +150,8 @@ class Bench(scrapy.Spider):
 
     async def start(self):
         for number in range(int(self.n)):
+            if self.crawler.engine._slot.closing:
+                return  # Scrapy would take in all that is left, at once
             host = 1 + number % 20
             url = f"http://127.0.0.{host}:{self.port}/{getattr(self, 'folder', '')}{number}"
             yield scrapy.Request(url, dont_filter=self.refetch == "yes")
@@ -220,6 +226,12 @@ def _server(number: int = 0) -> Iterator[int]:
 
 
 def _crawl(folder: Path, arguments: dict[str, Any], settings: dict[str, Any], **environment: str) -> dict[str, Any]:
+    return _record(folder, _begun(folder, arguments, settings, **environment))
+
+
+def _begun(
+    folder: Path, arguments: dict[str, Any], settings: dict[str, Any], **environment: str
+) -> subprocess.Popen[bytes]:
     (folder / "bench_spider.py").write_text(textwrap.dedent(_SPIDER))
     options = [f"-a{name}={value}" for name, value in arguments.items()]
     common = {
@@ -230,13 +242,17 @@ def _crawl(folder: Path, arguments: dict[str, Any], settings: dict[str, Any], **
         "CONCURRENT_ITEMS": 4,
     }
     options += [f"-s{name}={value}" for name, value in {**common, **settings}.items()]
-    subprocess.run(
+    return subprocess.Popen(
         [sys.executable, "-m", "scrapy", "runspider", "bench_spider.py", *options],
         cwd=folder,
-        check=True,
-        timeout=3600,
         env={**os.environ, "BENCH_STARTED": str(time.monotonic()), **environment},
     )
+
+
+def _record(folder: Path, process: subprocess.Popen[bytes]) -> dict[str, Any]:
+    """Wait for the end of a crawl, and return what it has recorded."""
+    if process.wait(3600):
+        raise RuntimeError(f"A crawl ended with {process.returncode}.")
     return json.loads((folder / "record.json").read_text())  # type: ignore[no-any-return]
 
 
@@ -378,21 +394,28 @@ def rate(bandwidth: float, seconds: int) -> None:
         )
 
 
+def _find_pages(folder: Path) -> int:
+    """Let a crawl find the pages that others visit above their ceiling; return the port of their site.
+
+    Scrapy takes one request of start() in each turn of the event loop, and above the ceiling a turn sends many.
+    """
+    with _server() as port:
+        _crawl(folder, {"n": 2000, "port": port, "refetch": "no"}, _ours(folder, "250/s", 20))
+    return port
+
+
 def ceiling(seconds: int) -> None:
     """Requests a second with R above what the machine can do, against plain Scrapy with its default scheduler.
 
-    Of pages that a crawl before has found: Scrapy takes one request of start() in each turn of the event loop, and
-    above the ceiling a turn sends many. In the second half of each crawl: with the first plan, after five seconds,
-    comes compiled code.
+    In the second half of each crawl: with the first plan, after five seconds, comes compiled code.
     """
     print("\nR above the ceiling, 20 hosts x 8 connections, everything persisted")
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        with _server() as port:
-            _crawl(folder, {"n": 2000, "port": port, "refetch": "no"}, _ours(folder, "250/s", 20))
+        port = _find_pages(folder)
         for numba in _WITH_AND_WITHOUT:
-            windows = {numba or ", without numba": (0.5 * seconds, seconds - 1, 0.90)}
-            _compare_ceilings(windows, seconds, 3, folder, port, BENCH_NUMBA=numba)
+            windows = {numba or ", without numba": (0.5 * seconds, seconds, 0.90)}
+            _compare_ceilings(windows, seconds, folder, port, BENCH_NUMBA=numba)
 
 
 def ceiling_of_many(n_pages: int) -> None:
@@ -407,52 +430,69 @@ def ceiling_of_many(n_pages: int) -> None:
             fill_apart(folder, n_pages, port)
         for numba in _WITH_AND_WITHOUT:
             title = f" over {n_pages:,} pages{numba or ', without numba'}"
-            windows = {f"{title}, while a plan is put in force": (20, 60, 0.0), title: (120, 149, 0.85)}
-            _compare_ceilings(windows, 150, 1, folder, port, BENCH_NUMBA=numba)
+            windows = {f"{title}, while a plan is put in force": (20, 60, 0.0), title: (100, 150, 0.85)}
+            _compare_ceilings(windows, 150, folder, port, BENCH_NUMBA=numba)
 
 
 def _compare_ceilings(
-    windows: dict[str, tuple[float, float, float]],
-    seconds: int,
-    n_crawls: int,
-    store: Path,
-    number: int,
-    **environment: str,
+    windows: dict[str, tuple[float, float, float]], seconds: int, store: Path, number: int, **environment: str
 ) -> None:
-    """Count the requests of some crawls in windows of time, (from, to, ratio wanted) by title.
+    """Count the requests of two crawls by turns in windows of their time, (from, to, ratio wanted) by title.
 
-    They begin with a copy of a store. Plain Scrapy does the same from its beginning on, so that the second half of a
-    shorter crawl is enough. The last second belongs to stopping.
+    While one goes the other is stopped: a machine is not as fast in the next minute as it was in the last. Ours begins
+    with a copy of a store. Plain Scrapy gets its requests from start() and does the same from its beginning on.
     """
-    plain, ours = list[float](), {title: list[float]() for title in windows}
-    for _ in range(n_crawls):
-        for kind in ("plain", "ours"):
-            with _server(number) as port, tempfile.TemporaryDirectory() as name:
-                folder, lasts = Path(name), seconds if kind == "ours" else min(seconds, 20)
-                limits = {"CONCURRENT_REQUESTS": 160, "CLOSESPIDER_TIMEOUT": lasts}
-                settings, n = limits, 1000 * lasts
-                if kind == "ours":
-                    settings, n = {**_ours(folder, "5000/s", lasts), **limits}, 0
-                    shutil.copy(store / "bench.db", folder)
-                # Plain Scrapy gets its requests from start(), all at the beginning; ours come from the store again and
-                # again. Either way nothing but the crawl itself happens while it is measured.
-                times = _crawl(folder, {"n": n, "port": port, "refetch": "no"}, settings, **environment)["times"]
-                if kind == "plain":
-                    plain.append(_rate_within(times, 0.5 * lasts, lasts - 1))
-                else:
-                    for title, (first, last, _) in windows.items():
-                        ours[title].append(_rate_within(times, first, last))
-    for title, (_, _, wanted) in windows.items():
-        theirs, rate = float(np.median(plain)), float(np.median(ours[title]))
+    limits = {"CONCURRENT_REQUESTS": 160, "CLOSESPIDER_TIMEOUT": 2 * seconds}
+    with _server(number) as port, tempfile.TemporaryDirectory() as name:
+        folders = {kind: Path(name) / kind for kind in ("plain", "ours")}
+        for folder in folders.values():
+            folder.mkdir()
+        shutil.copy(store / "bench.db", folders["ours"])
+        settings = {"plain": limits, "ours": {**_ours(folders["ours"], "5000/s", 0), **limits}}
+        crawls = {
+            kind: _begun(
+                folder,
+                {"n": 3000 * seconds if kind == "plain" else 0, "port": port, "refetch": "no"},
+                settings[kind],
+                **environment,
+            )
+            for kind, folder in folders.items()
+        }
+        turns = _take_turns(crawls, 2 * seconds)
+        times = {kind: np.array(_record(folder, crawls[kind])["times"]) for kind, folder in folders.items()}
+    for title, (first, last, wanted) in windows.items():
+        rates = {kind: _rates_in(times[kind], turns[kind], first, last) for kind in turns}
+        theirs, ours = rates["plain"], rates["ours"]
+        ratios = np.array([two[1] / two[0] for two in zip(theirs, ours, strict=False)])
+        ratio, error = ratios.mean(), ratios.std(ddof=1) / np.sqrt(ratios.size)
         asked = f" (at least {wanted:.2f} wanted)" if wanted else ""
-        print(f"plain Scrapy {theirs:7.0f}/s   crawlsched {rate:7.0f}/s   ratio {rate / theirs:.2f}{asked}{title}")
-        keep(f"crawl: requests/s above the ceiling, of plain Scrapy{title}", rate / theirs)
+        print(
+            f"plain Scrapy {np.mean(theirs):7.0f}/s   crawlsched {np.mean(ours):7.0f}/s   ratio {ratio:.2f} "
+            f"+-{error:.2f} of {ratios.size} turns{asked}{title}"
+        )
+        keep(f"crawl: requests/s above the ceiling, of plain Scrapy{title}", ratio)
 
 
-def _rate_within(times: list[float], first: float, last: float) -> float:
-    """Return the requests a second from some seconds after the first request until others."""
-    inner = [t for t in times if first < t - times[0] < last]
-    return len(inner) / (inner[-1] - inner[0])
+def _take_turns(crawls: dict[str, subprocess.Popen[bytes]], seconds: float) -> dict[str, list[tuple[float, float]]]:
+    """Stop one of two crawls while the other goes; return from when to when each went."""
+    turns: dict[str, list[tuple[float, float]]] = {kind: [] for kind in crawls}
+    ends = time.monotonic() + seconds
+    while time.monotonic() < ends:
+        for kind, crawl in crawls.items():
+            for other in crawls.values():
+                other.send_signal(signal.SIGCONT if other is crawl else signal.SIGSTOP)
+            begun = time.monotonic()
+            time.sleep(_TURN)
+            turns[kind].append((begun + _COMES_TO_ITSELF, begun + _TURN))
+    for crawl in crawls.values():
+        crawl.send_signal(signal.SIGCONT)
+    return turns
+
+
+def _rates_in(times: FloatArray, turns: list[tuple[float, float]], first: float, last: float) -> list[float]:
+    """Return the requests a second in each turn, of those between some seconds of the crawl's own time and others."""
+    begin, end = int(first / _TURN), int(last / _TURN) - 1  # the last turn belongs to stopping
+    return [np.count_nonzero((times > since) & (times < until)) / (until - since) for since, until in turns[begin:end]]
 
 
 _PARTS = {
@@ -460,7 +500,6 @@ _PARTS = {
     "the slot: the planner's pick": ("addon/scheduler _tick, planner",),
     "judging the response": ("addon/downloadermiddlewares process_response",),
     "learning from it": ("addon/downloadermiddlewares process_response, planner",),
-    "taking requests in": ("addon/scheduler enqueue_request", "addon/scheduler enqueue_request, planner"),
 }
 
 
@@ -470,28 +509,42 @@ def parts(seconds: int) -> None:
     In the second half of each crawl.
     """
     print("\nCPU a visit with R above the ceiling, ms")
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        port = _find_pages(folder)
+        for kind, numba in (("plain", ""), *(("ours", numba) for numba in _WITH_AND_WITHOUT)):
+            _parts_of(_sampled(folder, port, kind, numba, seconds), kind, numba)
+
+
+def _sampled(store: Path, number: int, kind: str, numba: str, seconds: int) -> dict[str, Any]:
+    """Crawl above the ceiling, plain or with a copy of a store, and take samples in the second half."""
     limits = {"CONCURRENT_REQUESTS": 160, "CLOSESPIDER_TIMEOUT": seconds}
-    for kind, numba in (("plain", ""), *(("ours", numba) for numba in _WITH_AND_WITHOUT)):
-        with _server() as port, tempfile.TemporaryDirectory() as name:
-            folder = Path(name)
-            settings = limits if kind == "plain" else {**_ours(folder, "5000/s", seconds), **limits}
-            arguments = {"n": 1000 * seconds if kind == "plain" else 2000, "port": port, "refetch": "no"}
-            record = _crawl(folder, arguments, settings, BENCH_PARTS=str(seconds // 2), BENCH_NUMBA=numba)
-        found, begun = record["parts"], record["sampled_from"]
-        busy = sum(found.values()) - sum(n for part, n in found.items() if part.startswith("waits"))
-        took, visits = record["times"][-1] - begun[0], len(record["times"]) - begun[1]
-        of_a_sample = 1e3 * took / sum(found.values()) / visits
-        if kind == "plain":
-            print(f"{'plain Scrapy':44} {busy * of_a_sample:6.3f}")
-            continue
-        print(f"crawlsched{numba or ', without numba'}")
-        for title, of_part in _PARTS.items():
-            print(f"{title:44} {sum(found.pop(part, 0) for part in of_part) * of_a_sample:6.3f}")
-        print(f"{'threads that write and read':44} {1e3 * sum(record['threads'].values()) / len(record['times']):6.3f}")
-        scrapys = found.pop("scrapy", 0) * of_a_sample
-        others = sum(n for part, n in found.items() if not part.startswith("waits")) * of_a_sample
-        print(f"{'timers, signals, other middlewares of ours':44} {others:6.3f}")
-        print(f"{'Scrapy, and whatever it calls':44} {scrapys:6.3f}")
+    with _server(number) as port, tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        settings, n = limits, 1000 * seconds
+        if kind == "ours":
+            settings, n = {**_ours(folder, "5000/s", seconds), **limits}, 0
+            shutil.copy(store / "bench.db", folder)
+        arguments = {"n": n, "port": port, "refetch": "no"}
+        return _crawl(folder, arguments, settings, BENCH_PARTS=str(seconds // 2), BENCH_NUMBA=numba)
+
+
+def _parts_of(record: dict[str, Any], kind: str, numba: str) -> None:
+    found, begun = record["parts"], record["sampled_from"]
+    busy = sum(found.values()) - sum(n for part, n in found.items() if part.startswith("waits"))
+    took, visits = record["times"][-1] - begun[0], len(record["times"]) - begun[1]
+    of_a_sample = 1e3 * took / sum(found.values()) / visits
+    if kind == "plain":
+        print(f"{'plain Scrapy':44} {busy * of_a_sample:6.3f}")
+        return
+    print(f"crawlsched{numba or ', without numba'}")
+    for title, of_part in _PARTS.items():
+        print(f"{title:44} {sum(found.pop(part, 0) for part in of_part) * of_a_sample:6.3f}")
+    print(f"{'threads that write and read':44} {1e3 * sum(record['threads'].values()) / len(record['times']):6.3f}")
+    scrapys = found.pop("scrapy", 0) * of_a_sample
+    others = sum(n for part, n in found.items() if not part.startswith("waits")) * of_a_sample
+    print(f"{'timers, signals, other middlewares of ours':44} {others:6.3f}")
+    print(f"{'Scrapy, and whatever it calls':44} {scrapys:6.3f}")
 
 
 def bodies(seconds: int) -> None:
@@ -576,7 +629,7 @@ def main() -> None:
     if arguments.only in (None, "rate"):
         rate(50.0, arguments.seconds)
     if arguments.only in (None, "ceiling"):
-        ceiling(max(20, arguments.seconds // 3))
+        ceiling(max(40, arguments.seconds))
     if arguments.only in (None, "many"):
         ceiling_of_many(1_000_000)
     if arguments.only in (None, "parts"):
