@@ -608,7 +608,8 @@ class Refresher:
         """A visit was taken back before anything was sent; its page, which may have been told to go, goes next."""
         try:
             self._responses.not_sent(visit, now)
-            if visit.page >= 0 and self.collection.knows(visit.page):
+            is_lesson = visit.probe is not None and not visit.probe.is_held  # of a page that has had its visit
+            if visit.page >= 0 and not is_lesson and self.collection.knows(visit.page):
                 self.planner.force([visit.page], now)
                 if self.one_pass is not None:
                     self.one_pass.taken_back(visit.page)

@@ -448,7 +448,7 @@ def _compare_ceilings(
         for folder in folders.values():
             folder.mkdir()
         shutil.copy(store / "bench.db", folders["ours"])
-        settings = {"plain": limits, "ours": {**_ours(folders["ours"], "5000/s", 0), **limits}}
+        settings = {"plain": limits, "ours": {**_ours(folders["ours"], "5000/s", 2 * seconds), **limits}}
         crawls = {
             kind: _begun(
                 folder,

@@ -2,7 +2,9 @@
 
 import pytest
 
+from crawlsched.refresh.refresher import Body
 from crawlsched.store import Outcome
+from crawlsched.visits.probes import Probe
 from tests.integration.refresh.processes import HOSTS, asked, look_until, process
 
 
@@ -50,6 +52,19 @@ def test_a_page_whose_visit_is_taken_back_goes_next(shared) -> None:
         assert sent[1] == sent[2]
         assert sent[3] == sent[4] == sent[5]
         assert len(set(sent)) == 3
+        assert refresher.next_page(refresher.clock(), lambda host, now: now) is None
+
+
+def test_a_second_fetch_that_is_taken_back_gives_its_page_no_second_try(shared) -> None:
+    """What it was to teach is lost; the page itself was visited in this pass, and judged."""
+    with process(shared, one_pass=True) as refresher:
+        refresher.requested(asked(f"http://{HOSTS[0]}/"), refresher.clock())
+        refresher.start_ended()
+        visit, _ = refresher.next_page(refresher.clock(), lambda host, now: now)
+        content = refresher.reading(visit, Body(b"<p>One</p>", "text/html", "utf-8", visit.url), None)[0]()
+        visit.probe = Probe(visit.page, visit.host, content, False, False, refresher.clock(), None)
+        refresher._membership.grant.deadline = 0.0
+        assert not refresher.may_send(visit.token)
         assert refresher.next_page(refresher.clock(), lambda host, now: now) is None
 
 
