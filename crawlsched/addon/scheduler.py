@@ -197,6 +197,7 @@ class Scheduler(BaseScheduler):
             refresher.clock,
             private,
             refresher.sent,
+            refresher.visits.get,
             lambda host: hosts.crawl_delay.get(hosts.number(host), 0.0) if hosts.crawl_delay else 0.0,
             refresher.may_send if isinstance(refresher, SharedRefresher) else None,
         )

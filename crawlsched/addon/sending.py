@@ -12,7 +12,7 @@ from typing import Any
 from scrapy import Request
 from scrapy.core.downloader.handlers import DownloadHandlers
 from scrapy.crawler import Crawler
-from scrapy.exceptions import DownloadFailedError, IgnoreRequest
+from scrapy.exceptions import DownloadCancelledError, DownloadFailedError, IgnoreRequest, StopDownload
 from scrapy.http import Response
 from scrapy.utils.asyncio import CallLaterResult, call_later
 from scrapy.utils.defer import maybe_deferred_to_future
@@ -22,6 +22,7 @@ from twisted.internet.defer import Deferred
 from crawlsched.addon.names import Names
 from crawlsched.refresh.pacing import Line
 from crawlsched.sources.private_addresses import PrivateAddresses
+from crawlsched.visits.visits import Visit
 
 __all__ = ["NotSent", "PacedHandlers", "PrivateAddress"]
 
@@ -60,6 +61,8 @@ class PacedHandlers:
         Judges what a site has named.
     sent : callable
         Told of the time at which a request is written, and whether no slot has paid for it.
+    visit : callable
+        Gives the open visit with a token, or None.
     crawl_delay : callable
         Gives the seconds that a host's robots.txt wants between two requests; 0: it says nothing.
     may_send : callable, optional
@@ -74,6 +77,7 @@ class PacedHandlers:
         clock: Callable[[], float],
         private: PrivateAddresses,
         sent: Callable[[float, bool], None],
+        visit: Callable[[object], Visit | None],
         crawl_delay: Callable[[str], float],
         may_send: Callable[[object], bool] | None = None,
     ) -> None:
@@ -83,6 +87,7 @@ class PacedHandlers:
         self._clock = clock
         self._private = private
         self._sent = sent
+        self._visit = visit
         self._crawl_delay = crawl_delay
         self._may_send = may_send
         self._names = Names()
@@ -97,6 +102,16 @@ class PacedHandlers:
         url = urlparse_cached(request)
         if url.scheme not in _PORTS:  # nothing of it goes over the network
             return await self._handlers.download_request_async(request)
+        try:
+            return await self._download(request)
+        except Exception as error:
+            if (visit := self._visit(request.meta.get("crawlsched_visit"))) is not None:
+                # An answer that somebody here has cut off was one.
+                visit.unanswered = not isinstance(error, DownloadCancelledError | StopDownload)
+            raise
+
+    async def _download(self, request: Request) -> Response:
+        url = urlparse_cached(request)
         host, port = url.hostname or "", url.port or _PORTS[url.scheme]
         if (proxy := request.meta.get("proxy")) is not None:
             self._refuse_private(request, [host])  # the proxy asks for the name

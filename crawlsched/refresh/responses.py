@@ -456,8 +456,8 @@ class Responses:
     def _hear_of_host(self, visit: Visit, outcome: Outcome, fetched: Fetched | None, now: float) -> None:
         """Errors of a server, or no answer at all, are its host's: pages on it are not tried one after the other."""
         if outcome is Outcome.ERROR:
-            status = None if fetched is None else fetched.status
-            if status is None or status >= 500 or status == 429:
+            status = 0 if fetched is None else fetched.status
+            if visit.unanswered or status >= 500 or status == 429:
                 wait = self._collection.settings.error_interval
                 self._collection.hosts.failed(visit.host, visit.opened_at, now, wait)
         elif outcome not in (Outcome.REFUSED, Outcome.DROPPED):

@@ -36,6 +36,8 @@ class Visit:
         None while the visit is open.
     continued : bool
         A redirect or retry of this visit waits for a slot of its own.
+    unanswered : bool
+        Its host could not be reached, or did not answer.
     validated : bool
         The request carries our If-None-Match or If-Modified-Since.
     sent : tuple of (str or None)
@@ -45,8 +47,8 @@ class Visit:
     """
 
     __slots__ = (
-        *("continued", "host", "opened_at", "outcome", "page", "probe", "sent", "source", "token", "url"),
-        "validated",
+        *("continued", "host", "opened_at", "outcome", "page", "probe", "sent", "source", "token", "unanswered"),
+        *("url", "validated"),
     )
 
     def __init__(self, token: int, *, page: int, source: int, host: int, url: str, opened_at: float) -> None:
@@ -58,6 +60,7 @@ class Visit:
         self.opened_at = opened_at
         self.outcome: Outcome | None = None
         self.continued = False
+        self.unanswered = False
         self.validated = False
         self.sent: tuple[str | None, str | None] = (None, None)
         self.probe: Probe | None = None

@@ -22,7 +22,7 @@ from scrapy.http import HtmlResponse
 
 class Awkward:
     def process_request(self, request):
-        path = request.url.split("/")[-1]
+        path = request.url.partition("?")[0].split("/")[-1]
         if path == "ignored-by-a-middleware":
             raise IgnoreRequest("not today")
         if path == "error-in-a-middleware":
@@ -36,7 +36,7 @@ class Awkward:
                                   meta={"crawlsched_track": False})
 
     def process_response(self, request, response):
-        path = request.url.split("/")[-1]
+        path = request.url.partition("?")[0].split("/")[-1]
         if path == "response-error-in-a-middleware":
             raise RuntimeError("a middleware is broken")
         if path == "response-ignored-by-a-middleware":
@@ -58,9 +58,9 @@ class Spider(scrapy.Spider):
         return spider
 
     def headers_received(self, headers, body_length, request, spider):
-        if request.url.endswith("stopped-as-a-failure"):
+        if "/stopped-as-a-failure" in request.url:
             raise StopDownload(fail=True)
-        if request.url.endswith("stopped-and-kept"):
+        if "/stopped-and-kept" in request.url:
             raise StopDownload(fail=False)
 
     async def start(self):
@@ -271,3 +271,26 @@ def test_a_moved_page_becomes_a_page_at_its_new_address(awkward: tuple[Site, Cra
     outcomes = crawl.outcomes()
     assert site.url("/target-2") in outcomes
     assert site.url("/target-1") not in outcomes
+
+
+def test_a_host_that_answers_does_not_rest_for_errors_that_are_made_here(tmp_path: Path) -> None:
+    """Too large, stopped by the spider, broken here: one after another, and the pages after them go all the same."""
+    kinds = ("too-large", "bomb", "broken-gzip", "stopped-as-a-failure", "error-in-a-middleware")
+    kinds += ("response-error-in-a-middleware", "response-swallowed-by-a-middleware")
+    with Site() as site:
+        _answers(site)
+        broken = [site.url(f"/{kind}?{number}") for number in range(2) for kind in kinds]
+        (tmp_path / "urls.txt").write_text("\n".join([*broken, site.url("/ok"), site.url("/empty")]))
+        project = Project(
+            tmp_path,
+            SPIDER,
+            RETRY_ENABLED="False",
+            DOWNLOAD_MAXSIZE="2000000",
+            CONCURRENT_REQUESTS_PER_DOMAIN="1",  # each is heard of before the next is asked for
+            CRAWLSCHED_MIN_CRAWL_INTERVAL="1000",
+            CRAWLSCHED_SITEMAPS_FROM_ROBOTS="False",
+            TEST_CLOSE_AFTER_RESOLVED=str(len(broken) + 2),
+        )
+        outcomes = project.run().outcomes()
+        assert [["error"]] * len(broken) == [outcomes[url] for url in broken]
+        assert outcomes[site.url("/ok")] == outcomes[site.url("/empty")] == ["changed"]
