@@ -40,7 +40,7 @@ def simulated(database_url: str, days: float) -> Simulated:
 
 @pytest.mark.statistics
 def test_a_planner_that_begins_anew_knows_and_picks_the_same(database_url: str) -> None:
-    """Every page is explained as before, and the next 300 slots go to the same pages."""
+    """A tenth of the pages is explained as before, and the next 300 slots go to the same pages."""
     made = simulated(database_url, 3.0)
     before, after = made.planner, reloaded(made.store, made.planner.bandwidth, NOW)
     made.store.close()
@@ -50,7 +50,7 @@ def test_a_planner_that_begins_anew_knows_and_picks_the_same(database_url: str) 
         assert before.own_precision.columns(pages)[name].max() > 1
     # A running mean of the values picked, which is not stored.
     after.threshold = before.threshold
-    for page in pages.tolist():
+    for page in pages[::11].tolist():  # an odd step: pages of both hosts
         assert explain(before, page, NOW + 1.0) == explain(after, page, NOW + 1.0)
     slots = [made.world.slots(planner, NOW, 300) for planner in (before, after)]
     state = made.world.rng.bit_generator.state, made.world.changed_since.copy()
