@@ -8,10 +8,19 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, settings
 from sqlalchemy import create_engine, text
 
 from crawlsched.compiling import prepare_compiled, use_compiled
 from tests import children, public_suffixes, spreading
+
+# No test is one of time: there are more processes than cores.
+settings.register_profile(
+    "any machine",
+    deadline=None,
+    suppress_health_check=(HealthCheck.too_slow, HealthCheck.function_scoped_fixture),
+)
+settings.load_profile("any machine")
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -166,7 +166,7 @@ def test_the_posterior_value_is_the_mean_gain_when_nature_draws_the_rate():
     assert_mean(np.concatenate(gains), value)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(st.lists(st.floats(1e-3, 1.0), min_size=3, max_size=3), st.floats(0.01, 50.0))
 def test_the_posterior_value_never_exceeds_greedy_at_its_limit_nor_the_mean_of_limits(weights, elapsed):
     """It is bounded by mu E[1 / Delta], and the value of a page never crawled approaches that bound from below."""

@@ -38,7 +38,7 @@ steps = st.lists(
 )
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=60, suppress_health_check=list(HealthCheck))
 @given(steps=steps)
 def test_the_database_answers_as_the_rules_say(database, steps) -> None:
     """Whatever members say, in whatever order and at whatever time, also what was held up on the way."""

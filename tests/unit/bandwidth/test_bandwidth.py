@@ -34,8 +34,8 @@ SLOPES = {
 }
 elementary_plan = pytest.mark.parametrize("plan", SLOPES, ids=lambda plan: plan.__name__)
 seeds = st.integers(0, 2**32 - 1)
-few = settings(max_examples=25, deadline=None)
-fewer = settings(max_examples=12, deadline=None)
+few = settings(max_examples=25)
+fewer = settings(max_examples=12)
 
 
 def population(seed, spread=1.5):

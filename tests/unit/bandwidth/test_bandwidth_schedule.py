@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from crawlsched.bandwidth import low_discrepancy_schedule
 
-few = settings(max_examples=60, deadline=None)
+few = settings(max_examples=60)
 
 
 def discrepancy(rates, slots):

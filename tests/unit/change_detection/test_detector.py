@@ -251,7 +251,7 @@ def test_a_page_differs_from_another_trace_unless_it_reads_the_same(
     assert bool(found) == (list(one.texts.values()) != list(two.texts.values()))
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=10)
 @given(st.integers(500, 1_500))
 def test_traces_of_long_pages_stay_short_and_show_each_edit(n: int) -> None:
     """512 entries at most, 8 bytes each; what is too much is kept as one entry for each path."""

@@ -45,7 +45,7 @@ def test_the_prior_of_simulated_pages_is_found():
 
 
 @given(seed=st.integers(0, 1000), iterations=st.integers(1, 5))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_every_round_raises_the_likelihood(seed, iterations):
     """Expectation-maximisation never goes down (with the pseudo-page counted)."""
     rng = np.random.default_rng(seed)

@@ -42,7 +42,7 @@ def simulated(rng, change_rate, n_visits, mean_elapsed):
 
 
 @given(history=visits)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_weights_are_bayes_rule(history):
     """Prior times likelihood of every visit, announcements included, divided by the sum."""
     rates = np.array([1e-6, 1e-5, 3e-5, 1e-4])
@@ -58,7 +58,7 @@ def test_weights_are_bayes_rule(history):
 
 @all_kinds
 @given(history=visits, half_life=st.sampled_from([None, 1e5]), discount=st.sampled_from([None, 0.9]))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_one_page_at_a_time_is_exactly_the_same(dtype, history, half_life, discount):
     """update_one and weights_one are update and weights, to the last bit, forgetting included."""
     arrays = Posterior(4, dtype=dtype, half_life=half_life, discount=discount)
@@ -458,7 +458,7 @@ def test_eight_bits_are_rounded_by_what_two_codes_stand_for(steps, offset):
 
 @pytest.mark.parametrize("dtype", [np.uint16, np.uint8])
 @given(seed=st.integers(0, 10**6), discount=st.sampled_from([None, 0.8]), renewal=st.sampled_from([0.0, 0.003, 0.3]))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_compiled_updates_leave_the_same_rows_and_weights(dtype, seed, discount, renewal):
     """To the last bit: a step more or less would change which page is picked, with numba or without."""
     pytest.importorskip("numba")

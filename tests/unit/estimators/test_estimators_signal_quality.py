@@ -45,7 +45,7 @@ def all_numbers(fit):
 
 
 @given(history=visits, prior=priors)
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_every_history_gives_finite_consistent_numbers(history, prior):
     """Separable data, no announcements, always announcements: finite, in range, and consistent with each other."""
     fit = SignalQuality.fit(*columns(history), prior=prior)
@@ -64,7 +64,7 @@ def test_every_history_gives_finite_consistent_numbers(history, prior):
 
 
 @given(history=visits)
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 def test_no_neighbour_is_more_likely(history):
     """Where some visit was unchanged, with and without announcements, the fit is the maximum of the likelihood."""
     elapsed, n_signals, changed = columns([*history, (5.0, 1, False), (700.0, 0, False), (20.0, 2, True)])

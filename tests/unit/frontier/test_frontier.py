@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 import numpy as np
-from hypothesis import HealthCheck, settings
+from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
@@ -332,9 +332,7 @@ class CompiledSmallLimits(SmallLimits, CompiledHistories):
     """Both."""
 
 
-_settings = settings(
-    max_examples=12, stateful_step_count=40, deadline=None, suppress_health_check=[HealthCheck.too_slow]
-)
+_settings = settings(max_examples=12, stateful_step_count=40)
 TestHistories = Histories.TestCase
 TestHistories.settings = _settings
 TestHistoriesWithSmallLimits = SmallLimits.TestCase

@@ -20,7 +20,7 @@ from crawlsched.frontier.timers.timing_wheel import Calendar
 HAS_NUMBA = importlib.util.find_spec("numba") is not None
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(
     seed=st.integers(0, 2**32),
     epoch=st.sampled_from([1, 3, 500, 2048]),

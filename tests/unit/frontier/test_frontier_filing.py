@@ -23,7 +23,7 @@ from crawlsched.frontier.timers import timing_wheel_loops
 from crawlsched.frontier.timers.timing_wheel import Calendar
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(
     seed=st.integers(0, 2**32),
     cutoff=st.floats(-30, 30),
@@ -109,7 +109,7 @@ def test_a_cutoff_that_falls_however_fast_leaves_pages_an_eighth_of_the_way() ->
     assert (met >= levels + (cutoffs - levels) // SHARE).all()
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(seed=st.integers(0, 2**32))
 def test_each_alarm_is_set_to_the_tick_that_numpy_sets_it_to(seed: int) -> None:
     """Page by page the same ticks and the same buckets, whether the page had an alarm or not."""

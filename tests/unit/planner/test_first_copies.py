@@ -54,7 +54,7 @@ def test_a_large_slow_host_does_not_make_the_first_crawl_longer():
     assert before.max() > 1.4 * least_slots(sizes, delays)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(
     st.lists(st.tuples(st.integers(1, 40), st.sampled_from([0.0, 0.08, 0.2, 0.4, 1.0])), min_size=1, max_size=8),
     st.booleans(),

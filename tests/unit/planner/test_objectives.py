@@ -27,7 +27,7 @@ def integral(f, until: float, parts: int = 40) -> float:
 
 
 @given(st.floats(-8, 1).map(lambda x: 10.0**x), st.floats(-4, 2).map(lambda x: 10.0**x), st.floats(0.1, 9.0))
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 def test_a_value_is_the_time_times_the_cost_less_what_the_page_has_cost(rate, expected, importance) -> None:
     """V(τ) = τ c(τ) - ∫ c, for the mean age and for the mean number of changes not seen, integrated numerically."""
     elapsed = expected / rate
@@ -53,7 +53,7 @@ def test_arguments_that_make_no_sense_are_refused_and_pages_that_never_change_ar
 
 
 @given(st.integers(0, 10_000), st.sampled_from(list(OBJECTIVES)))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_values_are_expectations_alike_for_one_page_and_for_many(seed: int, name: str) -> None:
     """Of a page with a copy and nothing announced the formula for each rate, by its weight; to the last bit alone."""
     estimates, rows = collection(seed)
@@ -81,7 +81,7 @@ def test_values_are_expectations_alike_for_one_page_and_for_many(seed: int, name
     st.floats(0.0, 6.0),
     st.floats(0.0, 1e5),
 )
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_no_value_exceeds_its_bounds_nor_reaches_a_level_before_it_is_said(seed, name, ahead, decades, later) -> None:
     """Parabolas lie above, for one page and for many; crossing times are early, and by little where they are seen."""
     estimates, rows = collection(seed)

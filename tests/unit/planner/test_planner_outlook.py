@@ -111,7 +111,7 @@ def test_its_demand_is_that_of_the_plan() -> None:
 
 
 @given(st.integers(0, 1000), st.booleans(), st.sampled_from([0.0, 50.0]), st.sampled_from([None, 2000.0]))
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=10)
 def test_more_bandwidth_is_never_worse(seed: int, surely: bool, shortest: float, longest: float | None) -> None:
     """Freshness is between 0 and 1, grows with bandwidth, and is not below that of crawling in turn."""
     planner = crawled(30, seed, surely, min_crawl_interval=shortest, max_crawl_interval=longest)

@@ -51,7 +51,7 @@ def test_every_rule_is_compared_with_the_published_one() -> None:
 
 @rules
 @given(seed=st.integers(0, 10**6))
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 def test_the_value_is_that_of_the_library(rule: str, seed: int) -> None:
     """One formula stands behind all rules; the functions for users say the same."""
     values, arguments = pages_with_rates(rule, seed)
@@ -60,7 +60,7 @@ def test_the_value_is_that_of_the_library(rule: str, seed: int) -> None:
 
 @rules
 @given(seed=st.integers(0, 10**6), decades=st.floats(-3, 6))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_no_value_exceeds_its_parabola(rule: str, seed: int, decades: float) -> None:
     """A parabola holds at every moment up to its end, whatever the rates, and a bound up to its own."""
     values, _ = pages_with_rates(rule, seed)
@@ -84,7 +84,7 @@ def test_no_value_exceeds_its_parabola(rule: str, seed: int, decades: float) -> 
 
 @rules
 @given(seed=st.integers(0, 10**6))
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 def test_a_parabola_is_close_for_a_while(rule: str, seed: int) -> None:
     """In a thousandth of its time scale a page gains what its parabola says, to a twentieth of that."""
     values, (elapsed, _, rate, _, false, _) = pages_with_rates(rule, seed)

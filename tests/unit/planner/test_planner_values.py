@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from crawlsched.crawl_value import greedy, posterior_value, use_compiled
@@ -81,7 +81,7 @@ def test_the_gain_of_a_single_rate_is_greedy() -> None:
 
 
 @given(st.integers(0, 10_000))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_one_page_has_the_same_value_alone_as_among_others(seed: int) -> None:
     """What decides picks is the same to the last bit however it is asked for; numpy for many agrees to rounding."""
     values, rows = collection(seed)
@@ -95,7 +95,7 @@ def test_one_page_has_the_same_value_alone_as_among_others(seed: int) -> None:
 
 
 @given(st.integers(0, 10_000), st.sampled_from(["posterior", *RULES]), st.booleans())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_no_page_is_worth_more_soon_after_its_crawl_than_can_be_said_without_its_rates(
     seed: int, crawl_value: str, known: bool
 ) -> None:
@@ -121,7 +121,7 @@ def test_no_page_is_worth_more_soon_after_its_crawl_than_can_be_said_without_its
 
 
 @given(st.integers(0, 10_000))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_one_page_has_the_same_signals_alone_as_among_others(seed: int) -> None:
     """The rate and the weight of its announcements, and how many there were, to the last bit."""
     values, rows = collection(seed)
@@ -144,7 +144,7 @@ def compiled() -> Iterator[Callable[[bool], None]]:
 
 
 @given(seed=st.integers(0, 10_000))
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=25)
 def test_compiled_code_gives_the_same_values(compiled, seed: int) -> None:
     """Exact ones to the last bit, so that the same pages are picked with numba as without, and others within doubt."""
     values, rows = collection(seed)
@@ -160,7 +160,7 @@ def test_compiled_code_gives_the_same_values(compiled, seed: int) -> None:
 
 @given(seed=st.integers(0, 10_000), decades=st.floats(0.0, 3.0))
 @example(seed=593, decades=0.0)
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=25)
 def test_compiled_code_gives_the_same_bounds_and_crossings(compiled, seed: int, decades: float) -> None:
     """Parabolas, bounds and crossing times decide no pick; they agree well enough."""
     values, rows = collection(seed)
@@ -184,7 +184,7 @@ def test_compiled_code_gives_the_same_bounds_and_crossings(compiled, seed: int, 
 
 
 @given(st.integers(0, 10_000), st.floats(-2, 6).map(lambda x: 10.0**x))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_no_value_exceeds_its_bounds(seed: int, ahead: float) -> None:
     """Bounds and parabolas hold at every moment up to their end."""
     values, rows = collection(seed)
@@ -192,7 +192,7 @@ def test_no_value_exceeds_its_bounds(seed: int, ahead: float) -> None:
 
 
 @given(seed=st.integers(0, 10_000), ahead=st.floats(-2, 6).map(lambda x: 10.0**x))
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=25)
 def test_no_compiled_value_exceeds_its_bounds(compiled, seed: int, ahead: float) -> None:
     """The same of the values that compiled code gathers."""
     compiled(True)
@@ -232,7 +232,7 @@ def assert_near_parabolas(many: PageValues, ahead: float) -> None:
 
 
 @given(st.integers(0, 10_000), st.floats(0.0, 3.0), st.floats(0.0, 300.0))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_no_page_reaches_a_level_before_its_crossing_time(seed: int, decades: float, later: float) -> None:
     """A crossing time may be early, never late; and inf means never."""
     values, rows = collection(seed)
@@ -240,7 +240,7 @@ def test_no_page_reaches_a_level_before_its_crossing_time(seed: int, decades: fl
 
 
 @given(seed=st.integers(0, 10_000), decades=st.floats(0.0, 3.0), later=st.floats(0.0, 300.0))
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=25)
 def test_no_page_reaches_a_level_before_its_compiled_crossing_time(compiled, seed, decades, later) -> None:
     """The same of the times that compiled code finds."""
     compiled(True)
@@ -264,7 +264,7 @@ def assert_not_late(values: PosteriorValues, rows: np.ndarray, decades: float, l
 
 
 @given(seed=st.integers(0, 10_000))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_the_same_is_known_of_the_announcements_of_many_pages_as_of_each(seed: int) -> None:
     """Rates, weights and evidence by source, site and part, by old and new parameters, and by own precision.
 
@@ -300,7 +300,7 @@ def test_the_same_is_known_of_the_announcements_of_many_pages_as_of_each(seed: i
 
 
 @given(weights_of_rates, elapsed_times, importances, st.floats(1e-3, 0.999))
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 def test_a_crossing_time_without_signals_is_close(weights, elapsed, importance, share) -> None:
     """At its crossing time a page has at least nine tenths of the level, so that few are woken in vain."""
     start = NOW - elapsed
@@ -333,7 +333,7 @@ def test_a_signal_raises_the_value() -> None:
 
 
 @given(seed=st.integers(0, 10_000), rule=st.sampled_from(list(RULES)))
-@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=30)
 def test_compiled_code_gives_the_same_values_by_the_rules(compiled, seed: int, rule: str) -> None:
     """Values, parabolas and crossing times of many pages, by numpy and compiled, agree, and crossings are not late."""
     values, rows = collection(seed)

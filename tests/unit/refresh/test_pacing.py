@@ -26,7 +26,7 @@ def simulated(rate: float, arrivals: list[tuple[float, str, float]]) -> list[tup
     return sent
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     rate=st.floats(0.5, 300.0),
     arrivals=st.lists(

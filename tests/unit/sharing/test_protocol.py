@@ -162,9 +162,7 @@ class Sharing(RuleBasedStateMachine):
                 assert self.rows.shards[shard] == ShardRow(process.name, process.shards[shard])
 
 
-Sharing.TestCase.settings = settings(
-    max_examples=300, stateful_step_count=60, deadline=None, suppress_health_check=list(HealthCheck)
-)
+Sharing.TestCase.settings = settings(max_examples=300, stateful_step_count=60, suppress_health_check=list(HealthCheck))
 TestSharing = pytest.mark.filterwarnings("default")(Sharing.TestCase)
 
 
