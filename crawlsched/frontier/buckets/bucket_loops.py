@@ -27,9 +27,11 @@ __all__ = [
     "leave",
     "move_over",
     "peek",
+    "peek_some",
     "pop",
     "pop_all",
     "put",
+    "size_of",
     "sweep",
     "sweep_some",
     "take",
@@ -245,6 +247,22 @@ def peek(entries: Any, before: Any, table: Any, key: int, values: Any, low: int,
     return n_found
 
 
+def size_of(table: Any, keys: Any) -> int:
+    """Return how many entries some buckets have."""
+    n = 0
+    for k in range(len(keys)):
+        n += table[find(table, keys[k]), COUNT]
+    return n
+
+
+def peek_some(entries: Any, before: Any, table: Any, keys: Any, values: Any, lows: Any, highs: Any, found: Any) -> int:
+    """Do what `peek` does for one bucket after the other."""
+    n = 0
+    for k in range(len(keys)):
+        n += peek(entries, before, table, keys[k], values, lows[k], highs[k], found[n:])
+    return n
+
+
 def discard(table: Any, numbers: Any, key: int) -> None:
     """Take a bucket without entries out of the table."""
     row = find(table, key)
@@ -291,6 +309,8 @@ EXAMPLES = {
     "sweep": (*_BUCKETS, 3, _VALUE, 0, 0),
     "sweep_some": (*_BUCKETS, _ROW, _VALUE, _ROW, _ROW, 1, 1),
     "peek": (_ENTRY, _BEFORE, _TABLE, 3, _VALUE, 0, 0, _ROW.copy()),
+    "size_of": (_TABLE, _ROW),
+    "peek_some": (_ENTRY, _BEFORE, _TABLE, _ROW, _VALUE, _ROW, _ROW, _ROW.copy()),
     "discard": (_TABLE, _NUMBER, 3),
     "crowded": (_TABLE, 0, 1, 1, _ROW.copy(), _ROW.copy()),
     "leave": (_TABLE, _ROW[:0]),

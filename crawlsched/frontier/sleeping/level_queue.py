@@ -264,15 +264,21 @@ class Ladder:
         return running
 
     def highest_sleepers(self, n: int) -> IndexArray:
-        """Return about `n` pages that sleep under the highest levels; O(n log(levels))."""
-        found: list[IndexArray] = []
+        """Return up to `n` pages that sleep under the highest levels, these from the highest down; O(n log(levels))."""
+        whole: list[int] = []
         for key in _ascending(self._order) if n > 0 else ():
-            if self._beds.living(-key):
-                found.append(self.some(-key, n))
-                n -= found[-1].size
-                if n <= 0:
-                    break
-        return np.concatenate(found) if found else np.empty(0, np.intp)
+            living = self._beds.living(-key)
+            if living >= n:  # perhaps far more than are asked for
+                return np.append(self._all_of(whole), self.some(-key, n))
+            if living:
+                whole.append(-key)
+                n -= living
+        return self._all_of(whole)
+
+    def _all_of(self, levels: list[int]) -> IndexArray:
+        # A page may stand in a bed twice, and the levels keep their order.
+        pages = self._beds.pages_of(levels).tolist() if levels else ()
+        return np.array(list(dict.fromkeys(pages)), np.intp)
 
     def top(self, n: int) -> IndexArray:
         """Return up to `n` pages of the best run, some of which may have left it; O(n)."""

@@ -206,13 +206,23 @@ def test_the_speed_of_the_cutoff_is_that_of_its_lowest_from_turns_to_turns() -> 
     assert seen[255] == 0.0
 
 
+@pytest.mark.parametrize("compiled", [False, True])
 @given(levels=st.lists(st.integers(-50, 50), max_size=60), n=st.integers(0, 70))
 @example(levels=list(range(120)), n=100)
-def test_the_highest_sleepers_are_those_that_sorting_finds(levels: list[int], n: int) -> None:
-    """Level by level from the highest down, until there are enough."""
+def test_the_highest_sleepers_are_those_that_sorting_finds(
+    compiled: bool, levels: list[int], n: int, request: pytest.FixtureRequest
+) -> None:
+    """Level by level from the highest down, until there are enough; some left their level and came back to it."""
+    if compiled:
+        pytest.importorskip("numba")
+    request.addfinalizer(lambda: use_compiled(None))
+    use_compiled(compiled)
     place = np.array([*levels, 0], np.int32) + 1000  # so that each is that of a page asleep
     ladder = Ladder(-1, 0, lambda: place)
-    ladder.add(np.arange(len(levels)), place[:-1])
+    pages = np.arange(len(levels))
+    ladder.add(pages, place[:-1])
+    ladder.leave(place[pages[::2]])
+    ladder.add(pages[::2], place[pages[::2]])
     found = ladder.highest_sleepers(n)
     assert np.unique(found).size == found.size == min(n, len(levels))
     assert place[found].tolist() == np.sort(place[:-1])[::-1][: found.size].tolist()
