@@ -55,10 +55,11 @@ _TURN, _COMES_TO_ITSELF = 2.0, 0.5
 _WRITTEN_ONE_BY_ONE = 500_000
 
 _SPIDER = '''
-import asyncio, collections, json, os, resource, signal, threading, time
+import asyncio, collections, json, math, os, resource, signal, threading, time
 import scrapy
 from scrapy import signals
 from crawlsched.crawl_value import use_compiled
+from crawlsched.refresh.shared.refresher import refresher_of
 
 if not os.environ.get("BENCH_NUMBA", "yes"):
     use_compiled(False)
@@ -77,6 +78,7 @@ class Recorder:
         self.late, self.watch = [], None
         self.parts, self.threads = collections.Counter(), {}
         self.sampled_from = None
+        self.waits_for_plan = bool(crawler.settings.getdict("ADDONS"))
         if os.environ.get("BENCH_PARTS"):  # after so many seconds
             signal.signal(signal.SIGALRM, self.sample)
             signal.setitimer(signal.ITIMER_REAL, float(os.environ["BENCH_PARTS"]), 0.003)
@@ -95,6 +97,10 @@ class Recorder:
             for thread in threading.enumerate():
                 if thread.ident and thread.name.startswith("crawlsched"):
                     self.threads[thread.name] = time.clock_gettime(time.pthread_getcpuclockid(thread.ident))
+            # Finite as soon as a plan is in force for all pages.
+            if self.waits_for_plan and math.isfinite(refresher_of(self.crawler).planner.in_force.rests_until):
+                open("in_force", "w").close()
+                self.waits_for_plan = False
         if self.watch is None:
             self.watch = asyncio.ensure_future(self.watch_the_loop())
 
@@ -409,19 +415,21 @@ def ceiling(seconds: int) -> None:
 
     In the second half of each crawl: with the first plan, after five seconds, comes compiled code.
     """
+    n = int(seconds / 2 / _TURN)
     print("\nR above the ceiling, 20 hosts x 8 connections, everything persisted")
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         port = _find_pages(folder)
         for numba in _WITH_AND_WITHOUT:
-            windows = {numba or ", without numba": (0.5 * seconds, seconds, 0.90)}
-            _compare_ceilings(windows, seconds, folder, port, BENCH_NUMBA=numba)
+            turns, n_planless = _compared(folder, port, n, n, BENCH_NUMBA=numba)
+            _print_ratio(numba or ", without numba", turns[n_planless:], 0.90)
 
 
 def ceiling_of_many(n_pages: int) -> None:
     """Do the same over so many pages, once, while the first plan is put in force, and when it is.
 
-    That plan is made after 5 seconds, and putting it in force takes some eighty. The next one comes after some 400.
+    That plan is made after 5 seconds, and putting it in force takes some minutes. The next one comes after four times
+    as long.
     """
     print(f"\nThe same over {n_pages:,} pages")
     with tempfile.TemporaryDirectory() as name:
@@ -430,69 +438,88 @@ def ceiling_of_many(n_pages: int) -> None:
             fill_apart(folder, n_pages, port)
         for numba in _WITH_AND_WITHOUT:
             title = f" over {n_pages:,} pages{numba or ', without numba'}"
-            windows = {f"{title}, while a plan is put in force": (20, 60, 0.0), title: (100, 150, 0.85)}
-            _compare_ceilings(windows, 150, folder, port, BENCH_NUMBA=numba)
+            turns, n_planless = _compared(folder, port, 15, 30, BENCH_NUMBA=numba)
+            _print_ratio(f"{title}, while a plan is put in force", turns[10:n_planless])
+            _print_ratio(title, turns[n_planless + 5 :], 0.85)
 
 
-def _compare_ceilings(
-    windows: dict[str, tuple[float, float, float]], seconds: int, store: Path, number: int, **environment: str
-) -> None:
-    """Count the requests of two crawls by turns in windows of their time, (from, to, ratio wanted) by title.
+def _compared(store: Path, number: int, least: int, further: int, **environment: str) -> tuple[FloatArray, int]:
+    """Return the requests a second of plain Scrapy and of ours in each turn, and in how many there was no plan yet.
 
     While one goes the other is stopped: a machine is not as fast in the next minute as it was in the last. Ours begins
     with a copy of a store. Plain Scrapy gets its requests from start() and does the same from its beginning on.
+
+    Parameters
+    ----------
+    store : Path
+        Where the store lies.
+    number : int
+        The port of its site.
+    least, further : int
+        At least so many turns each without the plan in force for all pages, as it counts here, and so many with it.
+    **environment : str
+
+    Returns
+    -------
+    rates : ndarray, shape (n, 2)
+    n_planless : int
     """
-    limits = {"CONCURRENT_REQUESTS": 160, "CLOSESPIDER_TIMEOUT": 2 * seconds}
+    limits = {"CONCURRENT_REQUESTS": 160, "CLOSESPIDER_TIMEOUT": 0}
     with _server(number) as port, tempfile.TemporaryDirectory() as name:
         folders = {kind: Path(name) / kind for kind in ("plain", "ours")}
         for folder in folders.values():
             folder.mkdir()
         shutil.copy(store / "bench.db", folders["ours"])
-        settings = {"plain": limits, "ours": {**_ours(folders["ours"], "5000/s", 2 * seconds), **limits}}
+        settings = {"plain": limits, "ours": {**_ours(folders["ours"], "5000/s", 0), **limits}}
         crawls = {
             kind: _begun(
                 folder,
-                {"n": 3000 * seconds if kind == "plain" else 0, "port": port, "refetch": "no"},
+                {"n": 10**9 if kind == "plain" else 0, "port": port, "refetch": "no"},
                 settings[kind],
                 **environment,
             )
             for kind, folder in folders.items()
         }
-        turns = _take_turns(crawls, 2 * seconds)
+        n_planless, turns = 0, dict[str, list[tuple[float, float]]]({kind: [] for kind in crawls})
+        while not n_planless or len(turns["ours"]) < n_planless + further:
+            _take_turns(crawls, turns)
+            if not n_planless and len(turns["ours"]) >= least and (folders["ours"] / "in_force").exists():
+                n_planless = len(turns["ours"])
+        for crawl in crawls.values():
+            crawl.send_signal(signal.SIGTERM)
+            crawl.send_signal(signal.SIGCONT)
         times = {kind: np.array(_record(folder, crawls[kind])["times"]) for kind, folder in folders.items()}
-    for title, (first, last, wanted) in windows.items():
-        rates = {kind: _rates_in(times[kind], turns[kind], first, last) for kind in turns}
-        theirs, ours = rates["plain"], rates["ours"]
-        ratios = np.array([two[1] / two[0] for two in zip(theirs, ours, strict=False)])
-        ratio, error = ratios.mean(), ratios.std(ddof=1) / np.sqrt(ratios.size)
-        asked = f" (at least {wanted:.2f} wanted)" if wanted else ""
-        print(
-            f"plain Scrapy {np.mean(theirs):7.0f}/s   crawlsched {np.mean(ours):7.0f}/s   ratio {ratio:.2f} "
-            f"+-{error:.2f} of {ratios.size} turns{asked}{title}"
-        )
-        keep(f"crawl: requests/s above the ceiling, of plain Scrapy{title}", ratio)
+    return np.transpose([_rates(times[kind], turns[kind]) for kind in ("plain", "ours")]), n_planless
 
 
-def _take_turns(crawls: dict[str, subprocess.Popen[bytes]], seconds: float) -> dict[str, list[tuple[float, float]]]:
-    """Stop one of two crawls while the other goes; return from when to when each went."""
-    turns: dict[str, list[tuple[float, float]]] = {kind: [] for kind in crawls}
-    ends = time.monotonic() + seconds
-    while time.monotonic() < ends:
-        for kind, crawl in crawls.items():
-            for other in crawls.values():
-                other.send_signal(signal.SIGCONT if other is crawl else signal.SIGSTOP)
-            begun = time.monotonic()
-            time.sleep(_TURN)
-            turns[kind].append((begun + _COMES_TO_ITSELF, begun + _TURN))
-    for crawl in crawls.values():
-        crawl.send_signal(signal.SIGCONT)
-    return turns
+def _take_turns(crawls: dict[str, subprocess.Popen[bytes]], turns: dict[str, list[tuple[float, float]]]) -> None:
+    """Let each of two crawls go once, while the other is stopped, and note from when to when."""
+    for kind, crawl in crawls.items():
+        for other in crawls.values():
+            if other.poll() is not None:
+                raise RuntimeError(f"A crawl ended with {other.returncode} before its time.")
+            other.send_signal(signal.SIGCONT if other is crawl else signal.SIGSTOP)
+        begun = time.monotonic()
+        time.sleep(_TURN)
+        turns[kind].append((begun + _COMES_TO_ITSELF, begun + _TURN))
 
 
-def _rates_in(times: FloatArray, turns: list[tuple[float, float]], first: float, last: float) -> list[float]:
-    """Return the requests a second in each turn, of those between some seconds of the crawl's own time and others."""
-    begin, end = int(first / _TURN), int(last / _TURN) - 1  # the last turn belongs to stopping
-    return [np.count_nonzero((times > since) & (times < until)) / (until - since) for since, until in turns[begin:end]]
+def _rates(times: FloatArray, turns: list[tuple[float, float]]) -> list[float]:
+    """Return the requests a second in each turn."""
+    return [np.count_nonzero((times > since) & (times < until)) / (until - since) for since, until in turns]
+
+
+def _print_ratio(title: str, rates: FloatArray, wanted: float = 0.0) -> None:
+    """Print and keep what ours sends of what plain Scrapy does, turn by turn."""
+    ratios = rates[:, 1] / rates[:, 0]
+    ratio, error = ratios.mean(), ratios.std(ddof=1) / np.sqrt(ratios.size)
+    asked = f" (at least {wanted:.2f} wanted)" if wanted else ""
+    theirs, ours = rates.mean(axis=0)
+    print(
+        f"plain Scrapy {theirs:7.0f}/s   crawlsched {ours:7.0f}/s   ratio {ratio:.2f} "
+        f"+-{error:.2f} of {ratios.size} turns{asked}{title}"
+    )
+    keep(f"crawl: requests/s above the ceiling, of plain Scrapy{title}", ratio)
 
 
 _PARTS = {
