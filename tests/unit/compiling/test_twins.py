@@ -106,6 +106,7 @@ def entries() -> Iterator[Any]:
     held: Any = CompactEntries() if BUCKET_LOOPS.compiled else PlainEntries()
     column = rng.integers(0, 9, 500).astype(np.uint32)
     held.add(rng.integers(0, 7, 300), rng.integers(0, 500, 300))
+    yield np.sort(held.look_at_some([5, 0, 3], column, np.array([2, 0, 4]), np.array([6, 8, 4])))
     for key in range(7):
         yield np.sort(held.look(key, column, 2, 6))
         held.leave(np.array([key]))
