@@ -680,7 +680,7 @@ class Refresher:
     def source_answered(self, visit: Visit, status: int, now: float) -> None:
         """A source gave no new content: not modified, gone, or an error."""
         try:
-            self._responses.end(visit, _SOURCE_OUTCOMES.get(status, Outcome.ERROR), now)
+            self._responses.end(visit, _SOURCE_OUTCOMES.get(status, Outcome.ERROR), now, Fetched(status))
             self._announcing.nothing_new(visit.source, now, ok=status == 304)
         except Exception as error:
             self.mishaps.of_visit(visit, error, now)

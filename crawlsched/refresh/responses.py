@@ -36,12 +36,12 @@ class Fetched(NamedTuple):
     """
 
     status: int
-    content: Content | None
-    etag: str | None
-    last_modified: str | None
-    size: int
-    moved_to: Request | None
-    retry_after: str | None
+    content: Content | None = None
+    etag: str | None = None
+    last_modified: str | None = None
+    size: int = 0
+    moved_to: Request | None = None
+    retry_after: str | None = None
     date: str | None = None
 
     @property

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from aiohttp import web
 
-from tests.crawling import Crawl, Project
+from tests.crawling import VISITING_SPIDER, Crawl, Project
 from tests.site import Site
 
 SPIDER = """
@@ -294,3 +294,31 @@ def test_a_host_that_answers_does_not_rest_for_errors_that_are_made_here(tmp_pat
         outcomes = project.run().outcomes()
         assert [["error"]] * len(broken) == [outcomes[url] for url in broken]
         assert outcomes[site.url("/ok")] == outcomes[site.url("/empty")] == ["changed"]
+
+
+def test_a_host_whose_sitemaps_fail_rests_like_one_whose_pages_do(tmp_path: Path) -> None:
+    """Of twelve sitemaps of a broken server eight are asked for; that they are forbidden is no error of the server."""
+    with Site() as site:
+        asked: list[str] = []
+
+        def answer(request: web.Request) -> web.Response:
+            asked.append(request.path)
+            return web.Response(status=503 if "broken" in request.path else 403)
+
+        for number in range(12):
+            site.page(f"/broken-{number}.xml", answer)
+            site.page(f"/forbidden-{number}.xml", answer)
+        for name, n_asked in (("forbidden", 12), ("broken", 8)):
+            asked.clear()
+            folder = tmp_path / name
+            folder.mkdir()
+            Project(
+                folder,
+                VISITING_SPIDER.format(urls=[]),
+                RETRY_ENABLED="False",
+                CONCURRENT_REQUESTS_PER_DOMAIN="1",  # each is heard of before the next is asked for
+                CRAWLSCHED_SITEMAPS_FROM_ROBOTS="False",
+                CRAWLSCHED_SITEMAP_URLS=",".join(site.url(f"/{name}-{number}.xml") for number in range(12)),
+                CLOSESPIDER_TIMEOUT="8",
+            ).run()
+            assert len(asked) == n_asked, name
