@@ -421,8 +421,8 @@ def ceiling(seconds: int) -> None:
         folder = Path(name)
         port = _find_pages(folder)
         for numba in _WITH_AND_WITHOUT:
-            turns, n_planless = _compared(folder, port, n, n, BENCH_NUMBA=numba)
-            _print_ratio(numba or ", without numba", turns[n_planless:], 0.90)
+            rates, n_before = _compared(folder, port, n, n, BENCH_NUMBA=numba)
+            _print_ratio(numba or ", without numba", rates[n_before:], 0.90)
 
 
 def ceiling_of_many(n_pages: int) -> None:
@@ -438,13 +438,13 @@ def ceiling_of_many(n_pages: int) -> None:
             fill_apart(folder, n_pages, port)
         for numba in _WITH_AND_WITHOUT:
             title = f" over {n_pages:,} pages{numba or ', without numba'}"
-            turns, n_planless = _compared(folder, port, 15, 30, BENCH_NUMBA=numba)
-            _print_ratio(f"{title}, while a plan is put in force", turns[10:n_planless])
-            _print_ratio(title, turns[n_planless + 5 :], 0.85)
+            rates, n_before = _compared(folder, port, 15, 30, BENCH_NUMBA=numba)
+            _print_ratio(f"{title}, while a plan is put in force", rates[10:n_before])
+            _print_ratio(title, rates[n_before + 5 :], 0.85)
 
 
 def _compared(store: Path, number: int, least: int, further: int, **environment: str) -> tuple[FloatArray, int]:
-    """Return the requests a second of plain Scrapy and of ours in each turn, and in how many there was no plan yet.
+    """Return the requests a second of plain Scrapy and of ours in each turn, before a plan is in force and after it.
 
     While one goes the other is stopped: a machine is not as fast in the next minute as it was in the last. Ours begins
     with a copy of a store. Plain Scrapy gets its requests from start() and does the same from its beginning on.
@@ -455,14 +455,18 @@ def _compared(store: Path, number: int, least: int, further: int, **environment:
         Where the store lies.
     number : int
         The port of its site.
-    least, further : int
-        At least so many turns each without the plan in force for all pages, as it counts here, and so many with it.
+    least : int
+        So many turns each are taken at least, and more until a plan is in force for all pages.
+    further : int
+        So many turns each are taken after these.
     **environment : str
+        Variables of both processes.
 
     Returns
     -------
     rates : ndarray, shape (n, 2)
-    n_planless : int
+    n_before : int
+        How many turns each were taken until then.
     """
     limits = {"CONCURRENT_REQUESTS": 160, "CLOSESPIDER_TIMEOUT": 0}
     with _server(number) as port, tempfile.TemporaryDirectory() as name:
@@ -480,16 +484,17 @@ def _compared(store: Path, number: int, least: int, further: int, **environment:
             )
             for kind, folder in folders.items()
         }
-        n_planless, turns = 0, dict[str, list[tuple[float, float]]]({kind: [] for kind in crawls})
-        while not n_planless or len(turns["ours"]) < n_planless + further:
+        turns: dict[str, list[tuple[float, float]]] = {kind: [] for kind in crawls}
+        while len(turns["ours"]) < least or not (folders["ours"] / "in_force").exists():
             _take_turns(crawls, turns)
-            if not n_planless and len(turns["ours"]) >= least and (folders["ours"] / "in_force").exists():
-                n_planless = len(turns["ours"])
+        n_before = len(turns["ours"])
+        for _ in range(further):
+            _take_turns(crawls, turns)
         for crawl in crawls.values():
             crawl.send_signal(signal.SIGTERM)
             crawl.send_signal(signal.SIGCONT)
         times = {kind: np.array(_record(folder, crawls[kind])["times"]) for kind, folder in folders.items()}
-    return np.transpose([_rates(times[kind], turns[kind]) for kind in ("plain", "ours")]), n_planless
+    return np.transpose([_rates(times[kind], turns[kind]) for kind in ("plain", "ours")]), n_before
 
 
 def _take_turns(crawls: dict[str, subprocess.Popen[bytes]], turns: dict[str, list[tuple[float, float]]]) -> None:

@@ -297,7 +297,7 @@ def test_a_host_that_answers_does_not_rest_for_errors_that_are_made_here(tmp_pat
 
 
 def test_a_host_whose_sitemaps_fail_rests_like_one_whose_pages_do(tmp_path: Path) -> None:
-    """Of twelve sitemaps of a broken server eight are asked for; that they are forbidden is no error of the server."""
+    """Of twelve sitemaps that answer 503 eight are asked for; of twelve that are forbidden all."""
     with Site() as site:
         asked: list[str] = []
 
