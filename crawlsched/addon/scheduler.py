@@ -107,6 +107,7 @@ class Scheduler(BaseScheduler):
         self._handed_over: deque[Request] = deque()  # what next_request() gives next
         self._fallback_had_the_last_slot = self._source_had_the_last_slot = False
         self._engine_was_busy = False
+        self._rested = False
         self._closed = False
         self._waits_for: str | None = None  # of a standby
         self._run = getrandbits(48)  # tokens of another run, kept on disk by the fallback scheduler, are none of ours
@@ -432,12 +433,14 @@ class Scheduler(BaseScheduler):
     def _use_slots(self) -> None:
         now = self._refresher.clock()
         slots = self._refresher.slots
+        rested, self._rested = self._rested, self._refresher.rests
+        if rested or self._rested:  # when a pause ends, too: what came since the last look is not paid back
+            self._refresher.count_slots("paused", slots.skip(now))
+        if self._rested:
+            self._arm(max(slots.next_time(now) - now, _LOOK_IN_A_PAUSE))
+            return
         if not slots.is_due(now):
             self._arm(slots.next_time(now) - now)
-            return
-        if self._refresher.rests:
-            self._refresher.count_slots("paused", slots.skip(now))
-            self._arm(max(slots.next_time(now) - now, _LOOK_IN_A_PAUSE))
             return
         self._look_for_lost(now)
         self._look_whether_quiet(now)
