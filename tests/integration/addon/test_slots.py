@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 
+import numpy as np
 import pytest
 from aiohttp import web
 
@@ -34,6 +35,12 @@ class Spider(scrapy.Spider):
         with open("posted.txt", "a") as file:
             print(response.url, file=file)
 """
+
+
+def are_apart(times: list[float], delay: float) -> bool:
+    """Tell whether requests came so many seconds apart, on average and as far as a busy site can see each time."""
+    gaps = np.diff(times)
+    return bool(gaps.mean() > 0.95 * delay and gaps.min() > 0.7 * delay)
 
 
 @pytest.fixture
@@ -182,7 +189,7 @@ def test_when_every_host_is_busy_the_slot_says_so(site: Site, tmp_path: Path) ->
         CLOSESPIDER_TIMEOUT="4",
     )
     crawl = project.run()
-    assert all(after - before > 0.45 for before, after in pairwise(site.times))
+    assert are_apart(site.times, 0.5)
     assert crawl.stats["crawlsched/slots/no_free_host"] >= 40
     assert crawl.stats.get("crawlsched/slots/idle", 0) <= 5
 
@@ -246,7 +253,7 @@ def test_crawl_delay_of_robots_txt_is_kept(site: Site, tmp_path: Path) -> None:
     ).run()
     pages = [time for time, (path, _) in zip(site.times, site.requests, strict=True) if path != "/robots.txt"]
     # The first request left before robots.txt had been read.
-    assert all(after - before > 0.95 for before, after in pairwise(pages[1:]))
+    assert are_apart(pages[1:], 1.0)
     assert len(pages) >= 3
 
 

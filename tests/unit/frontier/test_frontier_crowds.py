@@ -53,13 +53,17 @@ def foresee_small_crowds(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def pick_the_best(planner: Planner, inside: np.ndarray, now: float) -> None:
-    """Pick a page, and take it out of those inside; raise `AssertionError` if brute force picks another."""
-    pages = np.flatnonzero(inside)
-    values = planner.frontier.values.many(pages).at(now)
+    """Pick a page, and take it out of those inside; each third has to be the one that brute force picks."""
+    is_asked = round(100 * now) % 3 == 0
+    best = _best_of(planner, np.flatnonzero(inside), now) if is_asked else None
     pick = planner.frontier.pick(now, lambda host, at: at)
     assert pick is not None
-    assert pick.page == pages[values.argmax()]
+    assert best in (None, pick.page)
     inside[pick.page] = False
+
+
+def _best_of(planner: Planner, pages: np.ndarray, now: float) -> int:
+    return int(pages[planner.frontier.values.many(pages).at(now).argmax()])
 
 
 @pytest.mark.parametrize("compiled", [False, True])

@@ -91,7 +91,7 @@ def test_a_look_at_pages_that_have_left_meanwhile_leaves_them_alone() -> None:
 
 
 def test_a_turn_leaves_little_to_be_done_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of the pages looked at for picks in a hundred turns, at most one in twenty is put where it belongs in one go."""
+    """Of the pages looked at for picks in fifty turns, at most one in twenty is put where it belongs in one go."""
     at_once, by_parts, picking = [0], [0], [False]
     put, look, pick = Standing.put, Look.__init__, Frontier.pick
 
@@ -110,12 +110,12 @@ def test_a_turn_leaves_little_to_be_done_at_once(monkeypatch: pytest.MonkeyPatch
         return found
 
     slots = Slots(collection(100_000, BANDWIDTH, "posterior", 1 / 3))
-    slots.run(3200, alone=True)
+    slots.run(1600, alone=True)
     monkeypatch.setattr(Standing, "put", putting)
     monkeypatch.setattr(Look, "__init__", looking)
     monkeypatch.setattr(Frontier, "pick", picks)
-    slots.run(3200, alone=True)
-    assert by_parts[0] > 3200
+    slots.run(1600, alone=True)
+    assert by_parts[0] > 1600
     assert at_once[0] < by_parts[0] / 20, (at_once, by_parts)
 
 

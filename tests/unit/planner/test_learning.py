@@ -141,7 +141,7 @@ def renumbered(history: History) -> History:
 
 def test_the_order_of_pages_does_not_matter() -> None:
     """With all pages renumbered the freshness is the same but for chance: ties at the start are broken otherwise."""
-    histories = [without_signals(announced_pages(seed, 100, 60.0)) for seed in range(14)]
+    histories = [without_signals(announced_pages(seed, 100, 60.0)) for seed in range(8)]
     differences = [fresh(made, 40.0, 60.0) - fresh(renumbered(made), 40.0, 60.0) for made in histories]
     mean, error = mean_and_error(differences)
     assert abs(mean) < 3 * error
