@@ -143,7 +143,14 @@ class Detector:
         self._tells_template_edits = tells_template_edits
 
     def judge(
-        self, seen: Seen, given: Sequence[int] | None, now: float, *, learns: bool = True, announced: bool = False
+        self,
+        seen: Seen,
+        given: Sequence[int] | None,
+        now: float,
+        *,
+        asked_at: float | None = None,
+        learns: bool = True,
+        announced: bool = False,
     ) -> Finding:
         """Judge a visit.
 
@@ -154,6 +161,8 @@ class Detector:
             The trace of what the reader of the page was given last; None at the first visit.
         now : float
             POSIX seconds.
+        asked_at : float, optional
+            When the page was asked for; None: now. Answers need not come in the order in which they were asked for.
         learns : bool, default True
             Whether what the visit shows counts: not for the second fetch of one that has been counted.
         announced : bool, default False
@@ -166,7 +175,7 @@ class Detector:
         found = without_wrapped(differences(given, seen.trace, seen.keys), seen.blocks)
         if learns and (not found or are_comparable(given, seen.trace)):
             self.noise.learn_from_visit(seen.page, found, seen.trace, seen.blocks, now, announced=announced)
-            self.shared.seen_again(seen.page, seen.trace, found)
+            self.shared.seen_again(seen.page, seen.trace, found, now if asked_at is None else asked_at)
         if not found:
             return Finding(False, False, "")
         share = min(2.0 * len(found) / (len(given) + len(seen.trace)), 1.0)
@@ -177,21 +186,21 @@ class Detector:
         told = tuple(dict.fromkeys(f"noise: {why}" for why in ignored.values()))
         if not left:
             return Finding(False, False, "", told, "noise", changed_share=share)
-        return self._judged(seen, left, told)._replace(left=left, changed_share=share, given=given)
+        return self._judged(seen, left, told, now)._replace(left=left, changed_share=share, given=given)
 
     def accept(self, seen: Seen, finding: Finding) -> None:
         """What was found is what the page says from now on."""
         if finding.given is not None:
             self.shared.changed(seen.page, finding.given, seen.trace, seen.blocks)
 
-    def _judged(self, seen: Seen, left: Sequence[Difference], told: tuple[str, ...]) -> Finding:
+    def _judged(self, seen: Seen, left: Sequence[Difference], told: tuple[str, ...], now: float) -> Finding:
         own_ways = self.shared.own_ways(seen.trace)
         self.shared.look_at(seen.blocks, seen.trace, left)
         own: list[Difference] = []
         is_first = False
         for one in left:
             text = seen.blocks.texts.get(one.key, "") if one.key is not None else ""
-            of_template = self.shared.of_template(seen.page, one, own_ways, text)
+            of_template = self.shared.of_template(seen.page, one, own_ways, text, now)
             if of_template is False:
                 own.append(one)
             is_first = is_first or of_template is None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from difflib import SequenceMatcher
+from math import inf
 from typing import Any
 
 from crawlsched.change_detection.blocks import PageBlocks
@@ -34,9 +35,9 @@ class SharedTexts:
     -----
     Of each text at each place the number of pages is known that say it, as they were last seen. An edit of a text in
     the frame (see `zones`) that nearly all pages with such a place say is the template's, unless pages show at the same
-    time that they are in different states: one that was seen since still says what another has replaced. Where pages
-    say it among words of their own (*Tea 1.3 guide: cups*), the words that were replaced are put back as other pages
-    have them; if that gives the text that was kept, by its hash, the edit is known word by word.
+    time that they are in different states: one that was asked for since still says what another has replaced. Where
+    pages say it among words of their own (*Tea 1.3 guide: cups*), the words that were replaced are put back as other
+    pages have them; if that gives the text that was kept, by its hash, the edit is known word by word.
     """
 
     def __init__(self) -> None:
@@ -47,6 +48,8 @@ class SharedTexts:
         self._samples: dict[int, list[tuple[int, str]]] = {}
         #: Of edits of the template the pages that have shown them, and how many were seen without since.
         self._edits: dict[tuple[int, int, int], list[int]] = {}
+        #: When the first of them was seen.
+        self._since: dict[tuple[int, int, int], float] = {}
         self._without: Counter[tuple[int, int, int]] = Counter()
         self._word_edits: dict[tuple[_Words, _Words], list[int]] = {}
         #: Texts that pages say at one place several times: that they say them still tells nothing.
@@ -102,8 +105,8 @@ class SharedTexts:
                         self._repeated.clear()
                     self._repeated.add((one.place, one.old))
 
-    def seen_again(self, page: int, trace: Sequence[int], found: Iterable[Difference]) -> None:
-        """A page was seen after edits of its template: does it still say what others have replaced?"""
+    def seen_again(self, page: int, trace: Sequence[int], found: Iterable[Difference], asked_at: float) -> None:
+        """A page was asked for after edits of its template: does it still say what others have replaced?"""
         if not self._edits:
             return
         says = {self._key(entry) for entry in trace}
@@ -112,7 +115,8 @@ class SharedTexts:
         shown = {(one.place, one.old, one.new) for one in found}
         for edit, pages in self._edits.items():
             place, old, new = edit
-            if page in pages or edit in shown:
+            # What was asked for before may come later than what shows the edit, and is none the less older.
+            if page in pages or edit in shown or asked_at < self._since.get(edit, -inf):
                 continue
             if old:
                 has_new = new and place << _TEXT_BITS | new in says
@@ -153,7 +157,9 @@ class SharedTexts:
         way = self._ways.get(place)
         return way is not None and way[-1:] == ("title",)
 
-    def of_template(self, page: int, one: Difference, own_ways: Sequence[tuple[str, ...]], text: str) -> bool | None:
+    def of_template(
+        self, page: int, one: Difference, own_ways: Sequence[tuple[str, ...]], text: str, now: float
+    ) -> bool | None:
         """Say whether a difference is an edit of the template.
 
         Returns
@@ -164,11 +170,11 @@ class SharedTexts:
         """
         in_frame = self.is_frame(one.place, own_ways)
         if one.kind == Kind.ORDER:
-            return self._edited((one.place, 0, 0), page) if in_frame else False
+            return self._edited((one.place, 0, 0), page, now) if in_frame else False
         if self._without[one.place, one.old, one.new]:  # pages are in different states
             return False
         if in_frame and self._is_shared(one):
-            return self._edited((one.place, one.old, one.new), page)
+            return self._edited((one.place, one.old, one.new), page, now)
         if text and one.old and (in_frame or self.is_heading_of_window(one.place)):
             return self._by_words(page, one, text)
         return False
@@ -181,7 +187,7 @@ class SharedTexts:
             return n >= _LEAST_PAGES and self._counts[one.place << _TEXT_BITS | one.old] >= _NEARLY_ALL * n
         return True
 
-    def _edited(self, edit: tuple[int, int, int], page: int) -> bool | None:
+    def _edited(self, edit: tuple[int, int, int], page: int, now: float) -> bool | None:
         if self._without[edit]:
             return False
         back = edit[0], edit[2], edit[1]
@@ -189,17 +195,22 @@ class SharedTexts:
             if self._without.pop(back, 0):
                 self._without[edit] += 1
                 return False
-            del self._edits[back]
+            self._forget(back)
         pages = self._edits.setdefault(edit, [])
+        self._since.setdefault(edit, now)
         known = any(other != page for other in pages)
         if page not in pages and len(pages) < _MOST_PAGES:
             pages.append(page)
         if len(self._edits) > _MOST_EDITS:
             oldest = next(iter(self._edits))
-            del self._edits[oldest]
+            self._forget(oldest)
             del self._without[oldest]
             self._repeated.discard(oldest[:2])
         return True if known else None
+
+    def _forget(self, edit: tuple[int, int, int]) -> None:
+        del self._edits[edit]
+        self._since.pop(edit, None)
 
     def _by_words(self, page: int, one: Difference, text: str) -> bool | None:
         words = tuple(text.split())

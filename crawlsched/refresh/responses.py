@@ -164,7 +164,7 @@ class Responses:
         first = visit.probe.first if visit.probe is not None else None
         if content.fingerprint.is_empty:
             self._count("crawlsched/content/empty")
-        detector, finding = self._found(page, facts, content, visit.probe, now)
+        detector, finding = self._found(visit, page, facts, content, now)
         suspicion = Suspicion.NONE
         if page == visit.page:
             suspicion = self._collection.wrong_pages.suspect(visit.host, facts, content)
@@ -188,19 +188,21 @@ class Responses:
         return self._carry_out(visit, page, fetched, content, facts, ruled, detector, finding, now)
 
     def _found(
-        self, page: int, facts: PageFacts, content: Content, probe: Probe | None, now: float
+        self, visit: Visit, page: int, facts: PageFacts, content: Content, now: float
     ) -> tuple[Detector | None, Finding | None]:
         """Let the detector judge content, and learn from a second fetch."""
         if content.seen is None:
             return None, None
         detector = self._detector(content)
-        given = given_trace(facts, content)
+        given, probe = given_trace(facts, content), visit.probe
         if probe is None and given is not None and content.text is None:  # the digest says that it is as it was
             content.seen.is_as(given)
         if probe is not None and _is_like(probe.first, content):
             self._learn_at_once(detector, probe, content, now)
         announced = not self._planner.announcements.is_silent(page)
-        return detector, detector.judge(content.seen, given, now, learns=probe is None, announced=announced)
+        return detector, detector.judge(
+            content.seen, given, now, asked_at=visit.opened_at, learns=probe is None, announced=announced
+        )
 
     def _learn_at_once(self, detector: Detector, probe: Probe, content: Content, now: float) -> None:
         assert probe.first.seen is not None

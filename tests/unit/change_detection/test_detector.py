@@ -41,8 +41,9 @@ class Site:
         self.detector = Detector(TemplateNoise(), SharedTexts())
         self.given: dict[int, list[int]] = {}
 
-    def visit(self, seen: Seen, now: float = 0.0, *, announced: bool = False) -> Finding:
-        finding = self.detector.judge(seen, self.given.get(seen.page), now, announced=announced)
+    def visit(self, seen: Seen, now: float = 0.0, *, asked_at: float | None = None, announced: bool = False) -> Finding:
+        given = self.given.get(seen.page)
+        finding = self.detector.judge(seen, given, now, asked_at=asked_at, announced=announced)
         if finding.is_news or finding.reason == "template":
             self.detector.accept(seen, finding)
             self.given[seen.page] = list(seen.trace)
@@ -171,6 +172,19 @@ def test_a_header_in_which_pages_are_in_different_states_is_theirs() -> None:
     site.visit(page(1, top="All works"))
     assert site.visit(page(2, top="Outage")).kind == "page"
     assert site.visit(page(3, top="Outage")).kind == "page"
+
+
+@pytest.mark.parametrize(("asked_at", "kinds"), [(9.0, ["", ""]), (10.5, ["page", "page"])])
+def test_an_answer_that_was_on_its_way_when_the_header_was_edited_is_no_other_state(
+    asked_at: float, kinds: list[str]
+) -> None:
+    """It came after the first page with the new header, and was asked for before; later it would count."""
+    site = Site()
+    for number in range(5):
+        site.visit(page(number, top="Tea 1.3"))
+    assert site.visit(page(0, top="Tea 1.4"), 10.0, asked_at=9.0).kind == "template"
+    site.visit(page(1, top="Tea 1.3"), 11.0, asked_at=asked_at)
+    assert [site.visit(page(number, top="Tea 1.4"), 12.0, asked_at=11.0).kind for number in (2, 3)] == kinds
 
 
 def test_a_release_among_a_page_s_own_words_is_put_back() -> None:
