@@ -48,9 +48,9 @@ class SharedTexts:
         self._samples: dict[int, list[tuple[int, str]]] = {}
         #: Of edits of the template the pages that have shown them, and how many were seen without since.
         self._edits: dict[tuple[int, int, int], list[int]] = {}
-        #: When the first of them was seen.
-        self._since: dict[tuple[int, int, int], float] = {}
         self._without: Counter[tuple[int, int, int]] = Counter()
+        #: When each edit was first seen, POSIX seconds; of those of an earlier run it is not known.
+        self._since: dict[tuple[int, int, int], float] = {}
         self._word_edits: dict[tuple[_Words, _Words], list[int]] = {}
         #: Texts that pages say at one place several times: that they say them still tells nothing.
         self._repeated: set[tuple[int, int]] = set()
@@ -115,7 +115,7 @@ class SharedTexts:
         shown = {(one.place, one.old, one.new) for one in found}
         for edit, pages in self._edits.items():
             place, old, new = edit
-            # What was asked for before may come later than what shows the edit, and is none the less older.
+            # An answer that was asked for before the edit was first seen may come after it.
             if page in pages or edit in shown or asked_at < self._since.get(edit, -inf):
                 continue
             if old:

@@ -107,6 +107,7 @@ def test_what_waited_for_a_robots_txt_leaves_at_the_rate(tmp_path: Path) -> None
 def test_a_request_that_is_sent_again_on_a_new_connection_is_paid_for(tmp_path: Path) -> None:
     """Each is sent twice by half of the slots, and the site never sees more than the rate."""
     _ClosesKeptConnections.times = times = []
+    # The site beside is asked for nothing: it knows how late this process is.
     with socketserver.ThreadingTCPServer(("127.0.0.1", 0), _ClosesKeptConnections) as server, Site() as beside:
         server.daemon_threads = True
         threading.Thread(target=server.serve_forever, daemon=True).start()
