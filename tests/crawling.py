@@ -33,7 +33,7 @@ class Spider(scrapy.Spider):
 _CLOSER = '''
 import json
 from scrapy import signals
-from scrapy.utils.asyncio import call_later
+from crawlsched.scrapy_versions import call_later, close_spider
 
 class _Closer:
     """Write the statistics down at the end, and end when so many visits are resolved."""
@@ -52,8 +52,7 @@ class _Closer:
     def look(self):
         wanted = self.crawler.settings.getint("TEST_CLOSE_AFTER_RESOLVED")
         if wanted and self.crawler.stats.get_value("crawlsched/resolved", 0) >= wanted:
-            from scrapy.utils.defer import deferred_from_coro
-            deferred_from_coro(self.crawler.engine.close_spider_async(reason="enough"))
+            close_spider(self.crawler.engine, "enough")
         else:
             call_later(0.02, self.look)
 

@@ -8,7 +8,6 @@
 from __future__ import annotations
 
 import logging
-import sys
 from typing import Any, Self
 
 from scrapy.crawler import Crawler
@@ -24,6 +23,7 @@ from crawlsched.addon.spidermiddlewares import DeliveryMiddleware
 from crawlsched.collection.heap import share_one_heap
 from crawlsched.collection.project import named_collection
 from crawlsched.exceptions import require_posix
+from crawlsched.scrapy_versions import running_command
 from crawlsched.settings import Settings, without_effect
 
 __all__ = ["Addon"]
@@ -112,14 +112,8 @@ class Addon:
 
 def _other_command() -> str | None:
     """Return the name of the Scrapy command that runs, if it is none that crawls; None in scripts."""
-    # Nothing that an add-on is given says so, but every command runs below this one function of Scrapy's.
-    frame = sys._getframe()
-    while frame is not None:
-        if frame.f_globals.get("__name__") == "scrapy.cmdline" and "cmd" in frame.f_locals:
-            module = type(frame.f_locals["cmd"]).__module__
-            return None if module in _CRAWLING_COMMANDS else module.rpartition(".")[2]
-        frame = frame.f_back  # type: ignore[assignment]
-    return None
+    module = running_command()
+    return None if module is None or module in _CRAWLING_COMMANDS else module.rpartition(".")[2]
 
 
 def _is_ours(configured: Any) -> bool:

@@ -2,6 +2,7 @@
 
 It stands at 25, nearest to the engine: on the way out its validators are set before any other middleware looks, on the
 way in it sees the decoded body of the final response, after redirects and retries, and whatever the others refused.
+Scrapy 2.13 gives each method the spider, which none needs.
 """
 
 from __future__ import annotations
@@ -10,11 +11,10 @@ from collections.abc import Awaitable
 from functools import partial
 from typing import Any, Self
 
-from scrapy import Request, signals
+from scrapy import Request, Spider, signals
 from scrapy.crawler import Crawler
 from scrapy.exceptions import IgnoreRequest
 from scrapy.http import Response
-from scrapy.utils.asyncio import run_in_thread
 from scrapy.utils.httpobj import urlparse_cached
 
 from crawlsched.addon.reading import Reading
@@ -22,6 +22,7 @@ from crawlsched.addon.sending import NotSent, PacedHandlers
 from crawlsched.change_signals import linked_hubs
 from crawlsched.refresh.refresher import Body, Content, Fetched, ForSpider, NotForTheSpider
 from crawlsched.refresh.shared.refresher import AnyRefresher, refresher_of
+from crawlsched.scrapy_versions import download_handlers, robots_downloaded, run_in_thread
 from crawlsched.store import Outcome
 from crawlsched.visits.visits import Visit
 
@@ -52,7 +53,7 @@ class RefreshMiddleware:
         """Make the middleware for a crawler."""
         return cls(crawler, refresher_of(crawler))
 
-    def process_request(self, request: Request) -> Awaitable[None] | None:
+    def process_request(self, request: Request, spider: Spider | None = None) -> Awaitable[None] | None:
         """Ask only for what has changed since the last visit, and nothing private on account of a site."""
         self._prepare(request)
         if self._named and request.url.endswith("/robots.txt"):
@@ -63,8 +64,7 @@ class RefreshMiddleware:
 
     async def _refuse_private(self, request: Request) -> None:
         # Before Scrapy asks for its robots.txt; what is connected to is judged once more when it is sent.
-        assert self._crawler.engine is not None
-        handlers = self._crawler.engine.downloader.handlers
+        handlers = download_handlers(self._crawler)
         if isinstance(handlers, PacedHandlers):
             await handlers.refuse_private(request)
         if self._obeys_robots and not request.meta.get("dont_obey_robotstxt"):
@@ -104,10 +104,13 @@ class RefreshMiddleware:
             if visit.validated:
                 visit.sent = (etag, last_modified)
 
-    def process_response(self, request: Request, response: Response) -> Response | Awaitable[Response]:
+    def process_response(
+        self, request: Request, response: Response, spider: Spider | None = None
+    ) -> Response | Awaitable[Response]:
         """Resolve the visit; keep from the spider what did not change."""
         visit = self._visit(request)
         if visit is None:
+            robots_downloaded(self._crawler, request, response)
             return response
         if not visit.tracked:
             self._visits.resolve(visit.token, Outcome.CHANGED)
@@ -166,7 +169,7 @@ class RefreshMiddleware:
             return response
         raise NotForTheSpider(f"{response.url} has not changed.")
 
-    def process_exception(self, request: Request, exception: Exception) -> None:
+    def process_exception(self, request: Request, exception: Exception, spider: Spider | None = None) -> None:
         """Resolve the visit of a request that got no response."""
         visit = self._visits.get(request.meta.get("crawlsched_visit"))
         if visit is None or isinstance(exception, NotForTheSpider | NotSent):

@@ -6,7 +6,8 @@ import logging
 
 from scrapy import signals
 from scrapy.crawler import Crawler
-from scrapy.utils.defer import deferred_from_coro
+
+from crawlsched.scrapy_versions import close_spider
 
 __all__ = ["end_loudly", "exit_with_1"]
 
@@ -31,7 +32,7 @@ def end_loudly(crawler: Crawler, reason: str, sentence: str | None = None) -> No
     if sentence:
         logger.error(sentence)
     exit_with_1(crawler)
-    deferred_from_coro(engine.close_spider_async(reason=reason))
+    close_spider(engine, reason)
 
 
 def exit_with_1(crawler: Crawler) -> None:

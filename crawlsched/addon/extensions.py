@@ -10,17 +10,8 @@ from scrapy import Request, Spider, signals
 from scrapy.crawler import Crawler
 from scrapy.http import Response
 from scrapy.robotstxt import RobotParser
-from scrapy.utils.asyncio import (
-    AsyncioLoopingCall,
-    CallLaterResult,
-    call_later,
-    create_looping_call,
-    is_asyncio_available,
-    run_in_thread,
-)
 from scrapy.utils.defer import deferred_from_coro
 from scrapy.utils.httpobj import urlparse_cached
-from twisted.internet.task import LoopingCall
 
 from crawlsched.addon.ending import end_loudly
 from crawlsched.addon.interpreter import INTERPRETER
@@ -35,6 +26,14 @@ from crawlsched.refresh.figures import Figures
 from crawlsched.refresh.first_minute import FIRST_MINUTE, minute
 from crawlsched.refresh.refresher import Refresher
 from crawlsched.refresh.shared.refresher import AnyRefresher, SharedRefresher, refresher_of
+from crawlsched.scrapy_versions import (
+    ROBOTS_PARSED,
+    call_later,
+    create_looping_call,
+    is_asyncio_available,
+    robots_facts,
+    run_in_thread,
+)
 from crawlsched.showing import escape_logs
 
 __all__ = ["Refresh"]
@@ -58,10 +57,10 @@ class Refresh:
 
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
-        self._timers: list[AsyncioLoopingCall | LoopingCall] = []
-        self._work: CallLaterResult | None = None
-        self._minute: CallLaterResult | None = None
-        self._first_sample: CallLaterResult | None = None
+        self._timers: list[Any] = []
+        self._work: Any = None
+        self._minute: Any = None
+        self._first_sample: Any = None
         self._jobs: dict[Refresher, CrawlJobs] = {}
         self._receiver: Receiver | None = None
         self._webhook: Webhook | None = None
@@ -75,7 +74,7 @@ class Refresh:
         for handler, signal in (
             (extension.spider_opened, signals.spider_opened),
             (extension.spider_closed, signals.spider_closed),
-            (extension.robots_parsed, signals.robots_parsed),
+            (extension.robots_parsed, ROBOTS_PARSED),
             (extension.request_reached_downloader, signals.request_reached_downloader),
             (extension.response_downloaded, signals.response_downloaded),
             (extension.item_finished, signals.item_scraped),
@@ -169,7 +168,7 @@ class Refresh:
 
     # -- what Scrapy tells
 
-    async def robots_parsed(self, robotparser: RobotParser, request: Request) -> None:
+    def robots_parsed(self, robotparser: RobotParser, request: Request) -> None:
         """Take over the sitemaps and the Crawl-delay of a robots.txt."""
         url = urlparse_cached(request)
         robots_url = f"{url.scheme}://{url.netloc}/robots.txt"
@@ -177,8 +176,7 @@ class Refresh:
         self._refresher.robots_seen(
             robots_url,
             url.hostname or "",
-            _sitemaps(robotparser),
-            robotparser.crawl_delay(user_agent),
+            *robots_facts(robotparser, user_agent),
             self._refresher.clock(),
         )
 
@@ -283,12 +281,3 @@ class Refresh:
 
 def _token(response: Response) -> object:
     return response.request.meta.get("crawlsched_visit") if response.request is not None else None
-
-
-def _sitemaps(robotparser: RobotParser) -> list[str]:
-    # Scrapy's parsers hold protego's, which knows the Sitemap lines; Scrapy's interface does not show them.
-    inner = getattr(robotparser, "rp", None)
-    sitemaps = getattr(inner, "sitemaps", None)
-    if callable(sitemaps):
-        return list(sitemaps() or ())
-    return list(sitemaps or ())

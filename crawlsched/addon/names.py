@@ -7,13 +7,14 @@ import socket
 from collections.abc import Sequence
 from typing import Any
 
-from scrapy.exceptions import CannotResolveHostError
 from scrapy.utils.defer import maybe_deferred_to_future
 from scrapy.utils.reactor import is_reactor_installed
 from twisted.internet.address import IPv4Address, IPv6Address
 from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IHostnameResolver, IHostResolution, IResolutionReceiver
 from zope.interface import implementer  # type: ignore[import-untyped]
+
+from crawlsched.scrapy_versions import CannotResolveHostError
 
 __all__ = ["Names"]
 

@@ -23,7 +23,6 @@ from scrapy.crawler import Crawler
 from scrapy.dupefilters import BaseDupeFilter
 from scrapy.exceptions import CloseSpider, DontCloseSpider
 from scrapy.http.request import NO_CALLBACK
-from scrapy.utils.asyncio import CallLaterResult, call_later, run_in_thread
 from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 from scrapy.utils.httpobj import urlparse_cached
 from scrapy.utils.misc import build_from_crawler, load_object
@@ -39,6 +38,16 @@ from crawlsched.refresh.pings import announce, known_pages
 from crawlsched.refresh.refresher import NotForTheSpider
 from crawlsched.refresh.requested import Admitted, Asked
 from crawlsched.refresh.shared.refresher import AnyRefresher, SharedRefresher, refresher_of
+from crawlsched.scrapy_versions import (
+    call_later,
+    close_spider,
+    download_slot,
+    is_closing,
+    run_in_thread,
+    stand_before_handlers,
+    under_way,
+    wake,
+)
 from crawlsched.settings import parse_bandwidth
 from crawlsched.showing import in_words
 from crawlsched.slot_clock import SlotClock
@@ -115,7 +124,7 @@ class Scheduler(BaseScheduler):
         self._quiet_looked_at = self._lost_looked_at = 0.0
         self._perhaps_lost: set[int] = set()
         self._made_again: dict[int, set[bytes]] = {}
-        self._timer: CallLaterResult | None = None
+        self._timer: Any = None
         self._fingerprint = crawler.request_fingerprinter.fingerprint
         filter_class = load_object(crawler.settings["DUPEFILTER_CLASS"])
         self._filters = getattr(filter_class, "request_seen", None) is not BaseDupeFilter.request_seen
@@ -187,30 +196,32 @@ class Scheduler(BaseScheduler):
 
     def _pace_requests(self) -> None:
         """Put the second gate before Scrapy's download handlers."""
-        refresher, engine = self._refresher, self._crawler.engine
-        assert engine is not None
+        refresher = self._refresher
         private = PrivateAddresses(refresher.settings.private_addresses)
         hosts = refresher.hosts
-        paced = PacedHandlers(
+        paced = stand_before_handlers(
             self._crawler,
-            engine.downloader.handlers,
-            refresher.line,
-            refresher.clock,
-            private,
-            refresher.sent,
-            refresher.visits.get,
-            lambda host: hosts.crawl_delay.get(hosts.number(host), 0.0) if hosts.crawl_delay else 0.0,
-            refresher.may_send if isinstance(refresher, SharedRefresher) else None,
+            lambda handlers: PacedHandlers(
+                self._crawler,
+                handlers,
+                refresher.line,
+                refresher.clock,
+                private,
+                refresher.sent,
+                refresher.visits.get,
+                lambda host: hosts.crawl_delay.get(hosts.number(host), 0.0) if hosts.crawl_delay else 0.0,
+                refresher.may_send if isinstance(refresher, SharedRefresher) else None,
+            ),
         )
-        engine.downloader.handlers = paced  # type: ignore[assignment]
 
         def at_another_rate() -> None:
-            paced.rate_changed()
+            if paced is not None:
+                paced.rate_changed()
             self._arm(0.0)
 
         refresher.on_rate = at_another_rate
         if isinstance(refresher, SharedRefresher):
-            refresher.has_requests, refresher.is_ending = self._has_requests, self._is_closing
+            refresher.has_requests, refresher.is_ending = self._has_requests, partial(is_closing, self._crawler)
 
     def close(self, reason: str) -> Deferred[None] | None:
         """Write everything down; nothing is lost. Meanwhile the event loop goes on."""
@@ -231,10 +242,6 @@ class Scheduler(BaseScheduler):
         if self._closed or self._refresher.one_pass is None or not self._refresher.is_open:
             return not self._closed
         return self._has_requests() or not self._refresher.pass_is_over(self._refresher.clock())
-
-    def _is_closing(self) -> bool:
-        slot = getattr(self._crawler.engine, "_slot", None)
-        return slot is not None and slot.closing is not None
 
     def _has_requests(self) -> bool:
         return bool(self._handed_over or self._continuations or self._fallback.has_pending_requests())
@@ -469,9 +476,9 @@ class Scheduler(BaseScheduler):
         if not old:
             self._perhaps_lost = set()
             return
-        going = chain(self._handed_over, self._continuations, self._crawler.engine.downloader.active)
-        under_way = {request.meta.get("crawlsched_visit") for request in going}
-        lost = [visit for visit in old if visit.tracked and visit.token not in under_way]
+        going = chain(self._handed_over, self._continuations, under_way(self._crawler))
+        tokens = {request.meta.get("crawlsched_visit") for request in going}
+        lost = [visit for visit in old if visit.tracked and visit.token not in tokens]
         for visit in lost:
             if visit.token in self._perhaps_lost:
                 self._refresher.resolve(visit, Outcome.DROPPED, now)
@@ -485,7 +492,7 @@ class Scheduler(BaseScheduler):
         if self._refresher.one_pass is not None:
             # Such a run becomes idle by itself, which the engine finds out when it looks.
             if not self.has_pending_requests():
-                self._wake_engine()
+                wake(self._crawler)
             return
         if not self._has_been_busy or not self._refresher.is_quiet():
             return
@@ -498,7 +505,7 @@ class Scheduler(BaseScheduler):
         for _, result in results:
             if isinstance(result, Failure) and isinstance(result.value, CloseSpider):
                 assert self._crawler.engine is not None
-                deferred_from_coro(self._crawler.engine.close_spider_async(reason=result.value.reason))
+                close_spider(self._crawler.engine, result.value.reason)
                 return
 
     def _use_slot(self, slots: SlotClock, now: float) -> bool:
@@ -642,14 +649,9 @@ class Scheduler(BaseScheduler):
 
     def _hand_over(self, request: Request) -> None:
         # This request was announced when it was enqueued; announcing it twice would count it twice everywhere, so the
-        # engine is woken without engine.crawl(). If a later Scrapy has no such name, its heartbeat still comes.
+        # engine is woken without engine.crawl().
         self._handed_over.append(request)
-        self._wake_engine()
-
-    def _wake_engine(self) -> None:
-        slot = getattr(self._crawler.engine, "_slot", None)
-        if slot is not None:
-            slot.nextcall.schedule()
+        wake(self._crawler)
 
     def _wrap_errback(self, request: Request) -> None:
         if not isinstance(request.errback, _VisitErrback):
@@ -676,10 +678,9 @@ class Scheduler(BaseScheduler):
 
     def _is_under_way(self, visit: Visit) -> bool:
         # Between the announcement and this check a free slot may already have taken the request up again.
-        downloader = self._crawler.engine.downloader
         return any(
             request.meta.get("crawlsched_visit") == visit.token
-            for request in chain(self._handed_over, downloader.active)
+            for request in chain(self._handed_over, under_way(self._crawler))
         )
 
 
@@ -716,15 +717,13 @@ class _VisitErrback:
 
 
 class _DownloaderSlots:
-    """The one place that looks into Scrapy's per-host download slots: may this host be asked now?
-
-    It uses names without underscore only; should a later Scrapy take them away, our own count of open visits remains.
-    """
+    """May this host be asked now? By Scrapy's per-host download slots, our own count of visits, and what hosts said."""
 
     def __init__(self, crawler: Crawler, refresher: AnyRefresher) -> None:
         self._crawler = crawler
         self._hosts = refresher.hosts
         self._visits = refresher.visits
+        self._concurrency = crawler.settings.getint("CONCURRENT_REQUESTS_PER_DOMAIN")
         self.turned_away = False
 
     def free_at(self, host: int, now: float, own: bool = False) -> float:
@@ -740,17 +739,12 @@ class _DownloaderSlots:
         return free
 
     def _downloader_free_at(self, name: str, open_visits: int, now: float) -> float:
-        downloader = self._crawler.engine.downloader
-        slot = downloader.slots.get(name)
-        concurrency = downloader.domain_concurrency if slot is None else slot.concurrency
+        slot = download_slot(self._crawler, name)
+        concurrency = self._concurrency if slot is None else slot.concurrency
         if 0 < concurrency <= open_visits:
             return now + _BUSY_HOST_WAIT
         if slot is None:
             return now
-        if slot.delay:
-            wait = slot.lastseen + slot.delay * (1.0 + slot.jitter) - monotonic()
-            if wait > 0:
-                return now + wait
-        if slot.queue or slot.free_transfer_slots() <= 0:
-            return now + _BUSY_HOST_WAIT
-        return now
+        if slot.seconds_left > 0:
+            return now + slot.seconds_left
+        return now + _BUSY_HOST_WAIT if slot.is_full else now

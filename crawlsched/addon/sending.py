@@ -9,18 +9,25 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from scrapy import Request
-from scrapy.core.downloader.handlers import DownloadHandlers
+from scrapy import Request, Spider
 from scrapy.crawler import Crawler
-from scrapy.exceptions import DownloadCancelledError, DownloadFailedError, IgnoreRequest, StopDownload
+from scrapy.exceptions import IgnoreRequest
 from scrapy.http import Response
-from scrapy.utils.asyncio import CallLaterResult, call_later
-from scrapy.utils.defer import maybe_deferred_to_future
+from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 from scrapy.utils.httpobj import urlparse_cached
 from twisted.internet.defer import Deferred
 
 from crawlsched.addon.names import Names
 from crawlsched.refresh.pacing import Line
+from crawlsched.scrapy_versions import (
+    call_later,
+    connection_was_closed,
+    download_by,
+    download_slot,
+    is_closing,
+    switch_off_retries,
+    was_cut_off_here,
+)
 from crawlsched.sources.private_addresses import PrivateAddresses
 from crawlsched.visits.visits import Visit
 
@@ -72,7 +79,7 @@ class PacedHandlers:
     def __init__(
         self,
         crawler: Crawler,
-        handlers: DownloadHandlers,
+        handlers: Any,
         line: Line[Deferred[None]],
         clock: Callable[[], float],
         private: PrivateAddresses,
@@ -91,23 +98,27 @@ class PacedHandlers:
         self._crawl_delay = crawl_delay
         self._may_send = may_send
         self._names = Names()
-        self._timer: CallLaterResult | None = None
+        self._timer: Any = None
         self._answered: dict[str, float] = {}
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._handlers, name)
 
+    def download_request(self, request: Request, spider: Spider | None = None) -> Deferred[Response]:
+        """As `download_request_async`; Scrapy 2.13 asks so."""
+        return deferred_from_coro(self.download_request_async(request))
+
     async def download_request_async(self, request: Request) -> Response:
         """Give a request its turn, and hand it to the handler of its scheme."""
         url = urlparse_cached(request)
         if url.scheme not in _PORTS:  # nothing of it goes over the network
-            return await self._handlers.download_request_async(request)
+            return await download_by(self._handlers, request, self._crawler)
         try:
             return await self._download(request)
         except Exception as error:
             if (visit := self._visit(request.meta.get("crawlsched_visit"))) is not None:
                 # An answer that somebody here has cut off was one.
-                visit.unanswered = not isinstance(error, DownloadCancelledError | StopDownload)
+                visit.unanswered = not was_cut_off_here(error)
             raise
 
     async def _download(self, request: Request) -> Response:
@@ -128,19 +139,19 @@ class PacedHandlers:
             self._names.let_go(host)
 
     async def _answer(self, request: Request, netloc: str, host: str) -> Response:
-        _switch_off_retries(self._handlers, urlparse_cached(request).scheme)
+        switch_off_retries(self._handlers, urlparse_cached(request).scheme)
         now = self._clock()
         was_kept = now - self._answered.get(netloc, -_CONNECTION_KEPT) < _CONNECTION_KEPT
         try:
-            response = await self._handlers.download_request_async(request)
+            response = await download_by(self._handlers, request, self._crawler)
         except Exception as error:
             self._answered.pop(netloc, None)
-            if not (was_kept and request.method in _SENT_AGAIN and not request.body and _was_closed(error)):
+            if not (was_kept and request.method in _SENT_AGAIN and not request.body and connection_was_closed(error)):
                 raise
             # As Twisted does, once, on a new connection; but in a turn of its own, which the next slot pays for.
             await self._turn(request, host)
             self._sent(self._clock(), True)
-            response = await self._handlers.download_request_async(request)
+            response = await download_by(self._handlers, request, self._crawler)
         if len(self._answered) > _MOST_HOSTS:
             self._answered.clear()
         self._answered[netloc] = self._clock()
@@ -179,9 +190,9 @@ class PacedHandlers:
                 )
 
     async def _turn(self, request: Request, host: str) -> None:
-        slot = self._crawler.engine.downloader.slots.get(str(request.meta.get("download_slot")))
+        slot = download_slot(self._crawler, str(request.meta.get("download_slot")))
         # Scrapy has kept this distance when it let the request go, and waiting here must not take it away.
-        distance = 0.0 if slot is None else max(0.0, slot.delay * (1.0 - slot.jitter))
+        distance = 0.0 if slot is None else slot.least_delay
         distance = max(distance, self._crawl_delay(host))
         if self._ends() or not self._is_granted() or not self._line.passes(self._clock(), host, distance):
             turn: Deferred[None] = Deferred()
@@ -221,9 +232,7 @@ class PacedHandlers:
 
     def _ends(self) -> bool:
         # Scrapy closes a spider when nothing is under way any more, and at a low rate a turn may be minutes away.
-        engine = self._crawler.engine
-        slot = getattr(engine, "_slot", None)
-        return not engine.running or (slot is not None and slot.closing is not None)
+        return not self._crawler.engine.running or is_closing(self._crawler)
 
     def _come_back(self) -> None:
         self._timer = None
@@ -232,21 +241,3 @@ class PacedHandlers:
     def rate_changed(self) -> None:
         """Look again when the next may go."""
         self._let_go()
-
-
-def _was_closed(error: Exception) -> bool:
-    """Whether a connection was closed before anything of an answer came."""
-    from twisted.web._newclient import RequestNotSent, RequestTransmissionFailed, ResponseNeverReceived
-
-    kinds = (RequestNotSent, RequestTransmissionFailed, ResponseNeverReceived)
-    found = error.__cause__ if isinstance(error, DownloadFailedError) and error.__cause__ is not None else error
-    return isinstance(found, kinds)
-
-
-def _switch_off_retries(handlers: DownloadHandlers, scheme: str) -> None:
-    """Keep the pool of Scrapy's handler from sending requests again behind everybody's back."""
-    # Should a later Scrapy have other names, a request may go out twice on a connection that the server had closed.
-    handler = getattr(handlers, "_handlers", {}).get(scheme)
-    pool = getattr(handler, "_pool", None)
-    if pool is not None and getattr(pool, "retryAutomatically", False):
-        pool.retryAutomatically = False

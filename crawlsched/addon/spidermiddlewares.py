@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from typing import Any, Self
 
-from scrapy import Request
+from scrapy import Request, Spider
 from scrapy.crawler import Crawler
 from scrapy.http import Response
 
@@ -20,7 +20,8 @@ class DeliveryMiddleware:
     """See what a callback yields, so that the end of a delivery is seen, and what two of its requests have in common.
 
     It stands nearest to the engine, so it counts what really goes on, after every other spider middleware. The
-    extension counts what comes out of the pipelines, and the scheduler takes the requests.
+    extension counts what comes out of the pipelines, and the scheduler takes the requests. Scrapy 2.13 gives
+    each method the spider, which none needs.
     """
 
     def __init__(self, refresher: AnyRefresher) -> None:
@@ -41,7 +42,9 @@ class DeliveryMiddleware:
         finally:
             self._refresher.start_ended()
 
-    async def process_spider_output(self, response: Response, result: AsyncIterator[Any]) -> AsyncIterator[Any]:
+    async def process_spider_output(
+        self, response: Response, result: AsyncIterator[Any], spider: Spider | None = None
+    ) -> AsyncIterator[Any]:
         """Pass everything on, and note what there was and how the callback ended."""
         token = _token(response)
         delivery = self._deliveries.get(token)
@@ -64,7 +67,9 @@ class DeliveryMiddleware:
             raise
         self._deliveries.called_back(call.token, self._clock())
 
-    def process_spider_exception(self, response: Response, exception: Exception) -> list[Any] | None:
+    def process_spider_exception(
+        self, response: Response, exception: Exception, spider: Spider | None = None
+    ) -> list[Any] | None:
         """Hear of a callback that says: this is not the page it should be."""
         if not isinstance(exception, NotThePage):
             return None

@@ -11,6 +11,7 @@ from scrapy import Request
 from scrapy.utils.defer import deferred_from_coro
 
 from crawlsched.change_signals.pings import subscription_form
+from crawlsched.scrapy_versions import download
 from crawlsched.sources.sources import POLLED_KINDS
 from crawlsched.sources.subscriptions import Subscription, is_reachable_hub, kept, subscription_of
 from crawlsched.store import host_of
@@ -117,7 +118,7 @@ class Subscribing:
                 },
                 dont_filter=True,
             )
-            response = await self._crawler.engine.download_async(request)
+            response = await download(self._crawler.engine, request)
             place = response.headers.get("Location")
             if response.status not in _KEEPS_THE_FORM or not place:
                 break

@@ -22,7 +22,6 @@ from typing import Any, TypeVar
 from apscheduler.schedulers.base import BaseScheduler
 from apscheduler.schedulers.blocking import BlockingScheduler
 from numpy.typing import NDArray
-from scrapy.utils.asyncio import is_asyncio_available, run_in_thread
 
 from crawlsched.change_signals import newest_of_each
 from crawlsched.collection.heap import give_memory_back
@@ -35,6 +34,7 @@ from crawlsched.pages.counts import PageCounts, counted, counted_in_parts
 from crawlsched.planner import Plan, Planner, Snapshot, extract, plan
 from crawlsched.refresh.figures import Figures
 from crawlsched.refresh.refresher import Refresher
+from crawlsched.scrapy_versions import is_asyncio_available, run_in_thread
 from crawlsched.settings import Settings
 from crawlsched.store import Store
 

@@ -1,0 +1,254 @@
+"""Where releases of Scrapy differ, and what of Scrapy is used that it does not document.
+
+Each entry names the release that makes it superfluous: when that is the oldest one supported, it is deleted. What is
+not documented serves a nicety; where it is missing or of another shape, the crawl goes on without it and says so once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import sys
+import time
+from collections.abc import Callable, Collection
+from functools import wraps
+from importlib import import_module
+from importlib.util import find_spec
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, TypeVar
+
+import scrapy.exceptions
+from scrapy import Request, signals
+from scrapy.crawler import Crawler
+from scrapy.exceptions import StopDownload
+from scrapy.http import Response
+from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
+from scrapy.utils.httpobj import urlparse_cached
+from scrapy.utils.misc import load_object
+from scrapy.utils.reactor import is_asyncio_reactor_installed
+from twisted.internet.task import LoopingCall
+from twisted.internet.threads import deferToThread
+
+__all__ = [
+    "ROBOTS_PARSED",
+    "CannotResolveHostError",
+    "call_later",
+    "close_spider",
+    "connection_was_closed",
+    "create_looping_call",
+    "download",
+    "download_by",
+    "download_handlers",
+    "download_slot",
+    "is_asyncio_available",
+    "is_closing",
+    "robots_downloaded",
+    "robots_facts",
+    "run_in_thread",
+    "running_command",
+    "stand_before_handlers",
+    "switch_off_retries",
+    "under_way",
+    "wake",
+    "was_cut_off_here",
+]
+
+logger = logging.getLogger(__name__)
+
+_P = ParamSpec("_P")
+_T = TypeVar("_T")
+# A count of seconds above this is one since 1970, and not one since the machine was started.
+_SINCE_1970 = 1e9
+
+# -- timers and threads: Scrapy 2.14, and 2.15 for `run_in_thread`
+
+if not TYPE_CHECKING and find_spec("scrapy.utils.asyncio") is None:
+    is_asyncio_available = is_asyncio_reactor_installed
+    create_looping_call = LoopingCall
+
+    def call_later(delay, function, *arguments):
+        """Call a function after some seconds; return a timer with `cancel()`."""
+        timer = import_module("twisted.internet.reactor").callLater(delay, function, *arguments)
+        return SimpleNamespace(cancel=lambda: timer.active() and timer.cancel())
+else:
+    from scrapy.utils.asyncio import call_later, create_looping_call, is_asyncio_available
+
+
+async def run_in_thread(function: Callable[_P, _T], *arguments: _P.args, **named: _P.kwargs) -> _T:
+    """Call a function in a thread, and return what it returns."""
+    if is_asyncio_available():
+        return await asyncio.to_thread(function, *arguments, **named)
+    return await maybe_deferred_to_future(deferToThread(function, *arguments, **named))
+
+
+# -- errors of a download: Scrapy 2.15 has its own, Twisted's went through before
+
+if not TYPE_CHECKING and not hasattr(scrapy.exceptions, "CannotResolveHostError"):
+    from twisted.internet.defer import CancelledError as DownloadCancelledError
+    from twisted.internet.error import DNSLookupError as CannotResolveHostError
+    from twisted.web.client import ResponseFailed as DownloadFailedError
+else:
+    from scrapy.exceptions import CannotResolveHostError, DownloadCancelledError, DownloadFailedError
+
+
+def was_cut_off_here(error: Exception) -> bool:
+    """Whether an answer came, and somebody here wanted no more of it."""
+    return isinstance(error, DownloadCancelledError | StopDownload)
+
+
+def connection_was_closed(error: Exception) -> bool:
+    """Whether a connection was closed before anything of an answer came."""
+    from twisted.web._newclient import RequestNotSent, RequestTransmissionFailed, ResponseNeverReceived
+
+    kinds = (RequestNotSent, RequestTransmissionFailed, ResponseNeverReceived)
+    found = error.__cause__ if isinstance(error, DownloadFailedError) and error.__cause__ is not None else error
+    return isinstance(found, kinds)
+
+
+# -- coroutines of the engine and of download handlers: Scrapy 2.14; Deferreds before
+
+
+def close_spider(engine: Any, reason: str) -> None:
+    """Begin to close the spider."""
+    if hasattr(engine, "close_spider_async"):
+        deferred_from_coro(engine.close_spider_async(reason=reason))
+    else:
+        engine.close_spider(engine.spider, reason)
+
+
+async def download(engine: Any, request: Request) -> Response:
+    """Download outside the spider, through the downloader middlewares."""
+    if hasattr(engine, "download_async"):
+        return await engine.download_async(request)  # type: ignore[no-any-return]
+    return await maybe_deferred_to_future(engine.download(request))
+
+
+async def download_by(handlers: Any, request: Request, crawler: Crawler) -> Response:
+    """Let Scrapy's handler of a request's scheme download it."""
+    if hasattr(handlers, "download_request_async"):
+        return await handlers.download_request_async(request)  # type: ignore[no-any-return]
+    return await maybe_deferred_to_future(handlers.download_request(request, crawler.spider))
+
+
+# -- robots.txt: Scrapy 2.18 says what it has parsed
+
+ROBOTS_PARSED: object = getattr(signals, "robots_parsed", None) or object()
+_SAYS_WHAT_IT_PARSED = hasattr(signals, "robots_parsed")
+
+
+def robots_downloaded(crawler: Crawler, request: Request, response: Response) -> None:
+    """Send `ROBOTS_PARSED` of a robots.txt that passes the middlewares, where Scrapy does not."""
+    is_robots = request.meta.get("dont_obey_robotstxt") and urlparse_cached(request).path == "/robots.txt"
+    if is_robots and not _SAYS_WHAT_IT_PARSED:
+        parser = load_object(crawler.settings["ROBOTSTXT_PARSER"]).from_crawler(crawler, response.body)
+        crawler.signals.send_catch_log(ROBOTS_PARSED, robotparser=parser, request=request)
+
+
+# -- what Scrapy does not document
+
+
+def _nicety(lost: str, without: Any = None) -> Callable[[Callable[_P, _T]], Callable[_P, _T]]:
+    said: list[str] = []
+
+    def guard(function: Callable[_P, _T]) -> Callable[_P, _T]:
+        @wraps(function)
+        def guarded(*arguments: _P.args, **named: _P.kwargs) -> _T:
+            try:
+                return function(*arguments, **named)
+            except (AttributeError, TypeError, KeyError) as error:
+                if not said:
+                    said.append(lost)
+                    logger.warning("This release of Scrapy has changed inside (%s); %s.", error, lost)
+                return without  # type: ignore[no-any-return]
+
+        return guarded
+
+    return guard
+
+
+class DownloadSlot(NamedTuple):
+    """What Scrapy's downloader keeps of a host: requests at once, seconds between two, and seconds still to wait."""
+
+    concurrency: int
+    least_delay: float
+    seconds_left: float
+    is_full: bool
+
+
+@_nicety("delays are kept by Scrapy alone, after a slot has been used")
+def download_slot(crawler: Crawler, name: str) -> DownloadSlot | None:
+    """Return the state of a host's download slot, or None if it has none."""
+    slot: Any = crawler.engine.downloader.slots.get(name)
+    if slot is None:
+        return None
+    # Scrapy 2.19 has `jitter`, a share of the delay, and the monotonic clock.
+    jitter = slot.jitter if hasattr(slot, "jitter") else 0.5 * slot.randomize_delay
+    left = 0.0
+    if slot.delay:
+        clock = time.time if slot.lastseen > _SINCE_1970 else time.monotonic
+        left = slot.lastseen + slot.delay * (1.0 + jitter) - clock()
+    is_full = bool(slot.queue) or slot.free_transfer_slots() <= 0
+    return DownloadSlot(slot.concurrency, max(0.0, slot.delay * (1.0 - jitter)), left, is_full)
+
+
+@_nicety("requests that another component has replaced are found late", frozenset())
+def under_way(crawler: Crawler) -> Collection[Request]:
+    """Return the requests that the downloader has."""
+    return crawler.engine.downloader.active
+
+
+@_nicety("what waits when the spider closes is given up late", False)
+def is_closing(crawler: Crawler) -> bool:
+    """Whether the spider is being closed."""
+    slot: Any = crawler.engine._slot
+    return slot is not None and slot.closing is not None
+
+
+@_nicety("redirects and retries wait for the engine's heartbeat")
+def wake(crawler: Crawler) -> None:
+    """Let the engine ask the scheduler for requests; `engine.crawl` would announce one a second time."""
+    slot: Any = crawler.engine._slot
+    if slot is not None:
+        slot.nextcall.schedule()
+
+
+@_nicety("requests pass the slots, and no second gate before the network")
+def download_handlers(crawler: Crawler) -> Any:
+    """Return what Scrapy's downloader gives its requests to."""
+    return crawler.engine.downloader.handlers
+
+
+def stand_before_handlers(crawler: Crawler, make: Callable[[Any], _T]) -> _T | None:
+    """Put what is made of Scrapy's download handlers in their place, and return it; None if there are none."""
+    if (handlers := download_handlers(crawler)) is None:
+        return None
+    made = crawler.engine.downloader.handlers = make(handlers)  # type: ignore[assignment]
+    return made
+
+
+@_nicety("a request may be sent again by itself on a connection that the server had closed")
+def switch_off_retries(handlers: Any, scheme: str) -> None:
+    """Keep the pool of Scrapy's handler from sending requests again behind everybody's back."""
+    pool: Any = getattr(handlers._handlers.get(scheme), "_pool", None)  # other handlers than Twisted's have none
+    if getattr(pool, "retryAutomatically", False):
+        pool.retryAutomatically = False
+
+
+@_nicety("Sitemap lines and Crawl-delay of robots.txt are not read", ([], None))
+def robots_facts(parser: Any, user_agent: str) -> tuple[list[str], float | None]:
+    """Return the Sitemap lines of a parsed robots.txt, and the seconds between two requests that it asks for."""
+    inner = parser.rp  # Scrapy's parsers hold those of libraries, whose interface is wider
+    sitemaps = getattr(inner, "sitemaps", None) or getattr(inner, "site_maps", None) or ()
+    ask = getattr(parser, "crawl_delay", None) or getattr(inner, "crawl_delay", None)  # Scrapy 2.18 has the first
+    found = sitemaps() if callable(sitemaps) else sitemaps
+    return list(found or ()), ask(user_agent) if callable(ask) else None
+
+
+def running_command() -> str | None:
+    """Return the module of the Scrapy command that runs; None in scripts. Nothing that an add-on is given says so."""
+    frame = sys._getframe()
+    while frame is not None:
+        if frame.f_globals.get("__name__") == "scrapy.cmdline" and "cmd" in frame.f_locals:
+            return type(frame.f_locals["cmd"]).__module__
+        frame = frame.f_back  # type: ignore[assignment]
+    return None
