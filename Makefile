@@ -20,7 +20,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # More than cores: half of them wait for crawls (tests/spreading.py).
 WORKERS ?= 4
 
-.PHONY: help demo demo-many docs test test-quick checked compiled scrapy-tests fuzz bench lint format clean
+.PHONY: help demo demo-many docs test test-quick versions checked compiled scrapy-tests fuzz bench lint format clean
 .DEFAULT_GOAL := help
 
 help:
@@ -30,6 +30,7 @@ help:
 	@echo "make test    style, types, layers and all tests"
 	@echo "make test-quick   without crawls and statistics: some minutes"
 	@echo "make scrapy-tests  Scrapy's own tests of crawling with and without the add-on, a quarter of an hour"
+	@echo "make versions   the core set with each release of Scrapy, SQLAlchemy and the rest, half an hour; PAIRS=oldest for one"
 	@echo "make fuzz    100,000 generated inputs a parser, and damaged databases, some minutes (make test tries a tenth)"
 	@echo "make bench   the benchmarks, some hours on an idle machine; BENCHMARKS=frontier for one of them"
 	@echo "make lint    style, types and layers only"
@@ -70,6 +71,9 @@ lint: $(VENV)/.for-tests
 
 scrapy-tests: $(SCRAPY_VENV)/.for-scrapy-tests
 	$(SCRAPY_VENV)/bin/python -m tests.scrapy_suite $(FILES)
+
+versions: $(VENV)/.for-tests
+	$(BIN)/python -m tests.versions $(PAIRS)
 
 format: $(VENV)/.for-tests
 	$(BIN)/ruff check --fix .

@@ -19,6 +19,7 @@ Every message is one sentence that names what was wrong, its value, what is allo
 import os
 import sys
 from collections.abc import Sequence
+from importlib.util import find_spec
 
 __all__ = [
     "CollectionInUse",
@@ -31,6 +32,7 @@ __all__ = [
     "StoreError",
     "UnknownPage",
     "UnsupportedPlatform",
+    "require_aiohttp",
     "require_posix",
 ]
 
@@ -66,6 +68,22 @@ def require_posix() -> None:
             f"crawlsched does not run on {'Windows' if os.name == 'nt' else sys.platform}; "
             "run it on Linux or another POSIX system, such as the Windows Subsystem for Linux."
         )
+
+
+def require_aiohttp(what: str) -> None:
+    """Refuse what answers over HTTP where aiohttp is not installed.
+
+    Raises
+    ------
+    CrawlschedError
+        If it is not.
+
+    Examples
+    --------
+    >>> require_aiohttp("The page")
+    """
+    if find_spec("aiohttp") is None:
+        raise CrawlschedError(f"{what} needs aiohttp, which is not installed here: pip install 'crawlsched[web]'.")
 
 
 class NotThePage(CrawlschedError):

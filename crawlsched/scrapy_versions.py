@@ -29,30 +29,6 @@ from scrapy.utils.reactor import is_asyncio_reactor_installed
 from twisted.internet.task import LoopingCall
 from twisted.internet.threads import deferToThread
 
-__all__ = [
-    "ROBOTS_PARSED",
-    "CannotResolveHostError",
-    "call_later",
-    "close_spider",
-    "connection_was_closed",
-    "create_looping_call",
-    "download",
-    "download_by",
-    "download_handlers",
-    "download_slot",
-    "is_asyncio_available",
-    "is_closing",
-    "robots_downloaded",
-    "robots_facts",
-    "run_in_thread",
-    "running_command",
-    "stand_before_handlers",
-    "switch_off_retries",
-    "under_way",
-    "wake",
-    "was_cut_off_here",
-]
-
 logger = logging.getLogger(__name__)
 
 _P = ParamSpec("_P")
@@ -71,7 +47,9 @@ if not TYPE_CHECKING and find_spec("scrapy.utils.asyncio") is None:
         timer = import_module("twisted.internet.reactor").callLater(delay, function, *arguments)
         return SimpleNamespace(cancel=lambda: timer.active() and timer.cancel())
 else:
-    from scrapy.utils.asyncio import call_later, create_looping_call, is_asyncio_available
+    from scrapy.utils.asyncio import call_later as call_later
+    from scrapy.utils.asyncio import create_looping_call as create_looping_call
+    from scrapy.utils.asyncio import is_asyncio_available as is_asyncio_available
 
 
 async def run_in_thread(function: Callable[_P, _T], *arguments: _P.args, **named: _P.kwargs) -> _T:
@@ -88,7 +66,8 @@ if not TYPE_CHECKING and not hasattr(scrapy.exceptions, "CannotResolveHostError"
     from twisted.internet.error import DNSLookupError as CannotResolveHostError
     from twisted.web.client import ResponseFailed as DownloadFailedError
 else:
-    from scrapy.exceptions import CannotResolveHostError, DownloadCancelledError, DownloadFailedError
+    from scrapy.exceptions import CannotResolveHostError as CannotResolveHostError
+    from scrapy.exceptions import DownloadCancelledError, DownloadFailedError
 
 
 def was_cut_off_here(error: Exception) -> bool:
@@ -237,7 +216,7 @@ def switch_off_retries(handlers: Any, scheme: str) -> None:
 @_nicety("Sitemap lines and Crawl-delay of robots.txt are not read", ([], None))
 def robots_facts(parser: Any, user_agent: str) -> tuple[list[str], float | None]:
     """Return the Sitemap lines of a parsed robots.txt, and the seconds between two requests that it asks for."""
-    inner = parser.rp  # Scrapy's parsers hold those of libraries, whose interface is wider
+    inner = getattr(parser, "rp", None)  # Scrapy's parsers hold those of libraries, whose interface is wider
     sitemaps = getattr(inner, "sitemaps", None) or getattr(inner, "site_maps", None) or ()
     ask = getattr(parser, "crawl_delay", None) or getattr(inner, "crawl_delay", None)  # Scrapy 2.18 has the first
     found = sitemaps() if callable(sitemaps) else sitemaps

@@ -121,7 +121,7 @@ class Project:
             "CRAWLSCHED_BANDWIDTH": "50/s",
             "CRAWLSCHED_DISCOVERY_HORIZON": "60",
             "TELNETCONSOLE_ENABLED": "False",
-            "EXTENSIONS_BASE": json.dumps(_EXTENSIONS),
+            **({} if python else {"EXTENSIONS_BASE": json.dumps(_EXTENSIONS)}),  # another Python has another Scrapy
             "DOWNLOAD_DELAY": "0",
             # The sites of tests are on loopback, and name their sitemaps.
             "CRAWLSCHED_PRIVATE_ADDRESSES": "127.0.0.0/8",

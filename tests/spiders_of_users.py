@@ -15,11 +15,13 @@ import attrs
 import scrapy
 from itemadapter import ItemAdapter
 from scrapy import signals
-from scrapy.crawler import AsyncCrawlerProcess
+from scrapy.crawler import CrawlerProcess
 from scrapy.downloadermiddlewares.retry import get_retry_request
 from scrapy.exceptions import DontCloseSpider
 from scrapy.linkextractors import LinkExtractor
 from scrapy.spiders import CrawlSpider, CSVFeedSpider, Rule, SitemapSpider, XMLFeedSpider
+
+from crawlsched.scrapy_versions import download
 
 SITE = sys.argv[1] if __name__ == "__main__" else "http://127.0.0.1:9"
 
@@ -278,7 +280,7 @@ class Inline(scrapy.Spider):
     async def parse(self, response):
         for number in range(2):
             request = scrapy.Request(f"{SITE}/item/inline{number}")
-            further = await self.crawler.engine.download_async(request)
+            further = await download(self.crawler.engine, request)
             yield {"text": _text(further)}
 
 
@@ -343,7 +345,7 @@ class Redirected(scrapy.Spider):
 class Recovers:
     """A spider middleware that asks again when a callback raises."""
 
-    def process_spider_exception(self, response, exception):
+    def process_spider_exception(self, response, exception, spider=None):
         if "tried" not in response.meta:
             yield response.request.replace(dont_filter=True, meta={"tried": True})
 
@@ -364,12 +366,12 @@ class Recovering(scrapy.Spider):
 class Turns:
     """A downloader middleware that makes something else of a response, and answers some requests itself."""
 
-    def process_request(self, request):
+    def process_request(self, request, spider=None):
         if request.url.endswith("/answered"):
             return scrapy.http.HtmlResponse(request.url, body=b"<p>by the middleware</p>")
         return None
 
-    def process_response(self, request, response):
+    def process_response(self, request, response, spider=None):
         if request.url.endswith("/item/captcha") and "solved" not in request.meta:
             return request.replace(url=f"{SITE}/item/solved", meta={"solved": True}, dont_filter=True)
         if request.url.endswith("/item/instead-of"):
@@ -391,7 +393,7 @@ class Turned(scrapy.Spider):
 class Drops:
     """A pipeline of several minds."""
 
-    def process_item(self, item):
+    def process_item(self, item, spider=None):
         if "drop" in item["url"]:
             raise scrapy.exceptions.DropItem("not wanted")
         if "raise" in item["url"]:
@@ -510,7 +512,7 @@ def main() -> None:
         "RETRY_ENABLED": True,
         **json.loads(sys.argv[2]),
     }
-    process = AsyncCrawlerProcess(settings)
+    process = CrawlerProcess(settings)
     with open(sys.argv[3], "w") as file:
         for spider in SPIDERS:
             crawler = process.create_crawler(spider)

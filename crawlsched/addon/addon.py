@@ -33,6 +33,12 @@ logger = logging.getLogger(__name__)
 # Nearest to the engine: it sees decoded bodies after redirects and retries, and what every other middleware refused.
 _DOWNLOADER_MIDDLEWARE_ORDER = 25
 _SPIDER_MIDDLEWARE_ORDER = 25
+_SCRAPYS_OWN = (
+    # Scrapy's limit of 16 would leave slots unused as soon as one host is slow; what remains bounds the memory.
+    ("CONCURRENT_REQUESTS", 1000, "CRAWLSCHED_BANDWIDTH limits the rate, and each host has its own limits"),
+    # The default starts 100 tasks for every response, which costs more than all the rest of handling it.
+    ("CONCURRENT_ITEMS", 4, "fewer tasks for each response"),
+)
 # Of Scrapy's commands, and those that others add, these crawl as a spider says; the others want one URL, or an end.
 _CRAWLING_COMMANDS = frozenset({"scrapy.commands.crawl", "scrapy.commands.runspider"})
 
@@ -86,12 +92,7 @@ class Addon:
             "SPIDER_MIDDLEWARES", DeliveryMiddleware, _SPIDER_MIDDLEWARE_ORDER
         )
         settings.setdefault_in_component_priority_dict("EXTENSIONS", Refresh, 0)
-        # The slot clock and the hosts' own limits say when a request may go. Scrapy's limit of 16 in all would leave
-        # slots unused as soon as one host is slow (rate x latency requests are in the air); what remains is a bound on
-        # the memory that requests in the air may take.
-        settings.set("CONCURRENT_REQUESTS", 1000, "addon")
-        # The default starts 100 tasks for every response, which costs more than all the rest of handling it.
-        settings.set("CONCURRENT_ITEMS", 4, "addon")
+        _set_unless_the_project_does(settings)
         _say_what_slows(settings, checked)
 
     def _install_scheduler(self, settings: BaseSettings) -> None:
@@ -123,6 +124,17 @@ def _is_ours(configured: Any) -> bool:
 
 def _path(configured: Any) -> str:
     return configured if isinstance(configured, str) else f"{configured.__module__}.{configured.__qualname__}"
+
+
+def _set_unless_the_project_does(settings: BaseSettings) -> None:
+    """Set two of Scrapy's own settings where nobody has, and log them with the reason."""
+    changed = []
+    for name, value, reason in _SCRAPYS_OWN:
+        if (settings.getpriority(name) or 0) < SETTINGS_PRIORITIES["addon"]:
+            settings.set(name, value, "addon")
+            changed.append(f"{name} = {value} ({reason})")
+    if changed:
+        logger.info("crawlsched has set what the project leaves open: %s.", "; ".join(changed))
 
 
 def _say_what_slows(settings: BaseSettings, checked: Settings) -> None:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from crawlsched.cli.parsing import CommandParser, command_parsers, examples
 from crawlsched.cli.stores import open_all
 from crawlsched.cli.target import Target, common_options, find_targets, open_store
-from crawlsched.exceptions import CrawlschedError
+from crawlsched.exceptions import CrawlschedError, require_aiohttp
 from crawlsched.settings import Settings
 
 if TYPE_CHECKING:
@@ -64,6 +64,8 @@ def say(report: dict[str, Any]) -> str:
 
 async def _serve(targets: list[Target], arguments: argparse.Namespace) -> None:
     from crawlsched.settings.values import is_loopback, read_address
+
+    require_aiohttp("The page")
     from crawlsched.web.server import Page, Watched, serve
 
     settings = targets[0].settings

@@ -21,6 +21,7 @@ from crawlsched.change_signals.pings import (
     is_equal,
     read_indexnow,
 )
+from crawlsched.exceptions import CrawlschedError, require_aiohttp
 from crawlsched.receiver.allowance import Allowance
 from crawlsched.receiver.connections import Connections
 from crawlsched.refresh.pings import pinged
@@ -85,6 +86,11 @@ class Receiver:
 
     async def start(self) -> None:
         """Listen; if that is not possible the log says why, and the crawl goes on without."""
+        try:
+            require_aiohttp("The receiver of pings")
+        except CrawlschedError as error:
+            logger.error("Pings are not received: %s", error)
+            return
         from aiohttp import web
 
         assert self._refresher.settings.receiver is not None

@@ -17,7 +17,7 @@ SPIDER = """
 import asyncio, os, scrapy
 
 class Pipeline:
-    async def process_item(self, item):
+    async def process_item(self, item, spider=None):
         if os.path.exists("hang.txt"):
             open("hanging.txt", "w").close()
             await asyncio.sleep(60)

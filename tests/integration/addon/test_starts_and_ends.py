@@ -273,7 +273,7 @@ import asyncio
 import scrapy
 
 class Slow:
-    async def process_item(self, item):
+    async def process_item(self, item, spider=None):
         await asyncio.sleep(2.5)
         return item
 

@@ -31,8 +31,8 @@ def site() -> Iterator[Site]:
 
 
 def _project(folder: Path, site: Site, **settings: str) -> Project:
-    # Slow enough that a change has been delivered before the next visit, on a busy machine too.
-    wanted = {"CRAWLSCHED_BANDWIDTH": "10/s", **settings}
+    # Slow enough that a change has been delivered before the next visit, on a busy machine and with Scrapy 2.13 too.
+    wanted = {"CRAWLSCHED_BANDWIDTH": "5/s", **settings}
     return Project(folder, SPIDER.format(urls=[site.url("/")]), **wanted)
 
 
