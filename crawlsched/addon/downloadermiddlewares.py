@@ -164,7 +164,8 @@ class RefreshMiddleware:
         if changed or found is ForSpider.OWED:
             response.flags.append("crawlsched-changed" if changed else "crawlsched-unchanged")
             return response
-        if response.status == 304 and self._wants(request, 304):
+        asked_by_spider = not visit.validated and any(name in request.headers for name in _VALIDATORS)
+        if response.status == 304 and (asked_by_spider or self._wants(request, 304)):
             response.flags.append("crawlsched-unchanged")
             return response
         raise NotForTheSpider(f"{response.url} has not changed.")

@@ -7,6 +7,7 @@ from typing import Any, Self
 
 from scrapy import Request, Spider
 from scrapy.crawler import Crawler
+from scrapy.exceptions import CloseSpider
 from scrapy.http import Response
 
 from crawlsched.exceptions import NotThePage
@@ -61,6 +62,9 @@ class DeliveryMiddleware:
                 if output is not None:
                     self._deliveries.yielded(call.token)
                 yield output
+        except CloseSpider:  # the spider's word, and no failure
+            self._deliveries.called_back(call.token, self._clock())
+            raise
         except BaseException:
             # Also GeneratorExit, when the engine throws the rest of the output away at shutdown: not delivered.
             self._deliveries.failed(call.token, self._clock())
@@ -70,7 +74,9 @@ class DeliveryMiddleware:
     def process_spider_exception(
         self, response: Response, exception: Exception, spider: Spider | None = None
     ) -> list[Any] | None:
-        """Hear of a callback that says: this is not the page it should be."""
+        """Hear of a callback that says: this is not the page it should be, or: the crawl is to end."""
+        if isinstance(exception, CloseSpider):  # of a callback that raised before it had yielded anything
+            self._deliveries.called_back(_token(response), self._clock())
         if not isinstance(exception, NotThePage):
             return None
         self._refresher.not_the_page(_token(response), response.url, self._clock())

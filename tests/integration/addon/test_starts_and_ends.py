@@ -355,3 +355,29 @@ def test_one_pass_tries_every_page_once_and_recrawl_delivers_what_has_not_change
     assert main(["why", site.url("/1"), *options]) == 0
     assert main(["withheld", "--reason", "known", *options]) == 0
     assert "127.0.0.1  known  4 times" in capsys.readouterr().out
+
+
+def test_a_callback_that_closes_the_spider_has_finished_with_its_page(site: Site, tmp_path: Path) -> None:
+    """CloseSpider is the spider's word: the next run goes on behind that page, and does not begin with it again."""
+    urls = [site.page(f"/{number}", f"<a href='/{number + 1}'>{number}</a>" * (number < 5)) for number in range(6)]
+    spider = f"""
+import scrapy
+from scrapy.exceptions import CloseSpider
+
+class Spider(scrapy.Spider):
+    name = "test"
+    start_urls = {urls[:1]!r}
+
+    def parse(self, response):
+        with open("seen.txt", "a") as file:
+            print(response.url, file=file)
+        yield from response.follow_all(css="a")
+        if response.url == {urls[2]!r}:
+            raise CloseSpider("enough")
+"""
+    project = Project(tmp_path, spider, CRAWLSCHED_ONE_PASS="True", CONCURRENT_REQUESTS="1")
+    for _ in range(3):
+        project.run()
+    seen = (tmp_path / "seen.txt").read_text().split()
+    assert set(seen) == set(urls)
+    assert seen.count(urls[2]) == 1, seen

@@ -150,3 +150,26 @@ def test_another_recipe_takes_a_new_fingerprint_and_claims_no_change(site: Site,
     assert "another recipe (" not in project.run(CRAWLSCHED_FINGERPRINT="raw_bytes").log
     assert (tmp_path / "seen.txt").read_text().count("True") == 1
     assert "crawlsched/resolved/changed" not in crawl.stats
+
+
+def test_a_304_to_a_request_that_the_spider_made_conditional_reaches_its_errback(site: Site, tmp_path: Path) -> None:
+    """Whoever sends If-None-Match himself hears the answer, as from plain Scrapy."""
+    url = site.page("/", lambda request: web.Response(status=304, headers={"ETag": '"v1"'}))
+    spider = f"""
+import scrapy
+
+class Spider(scrapy.Spider):
+    name = "test"
+
+    async def start(self):
+        yield scrapy.Request({url!r}, self.parse, headers={{"If-None-Match": '"v1"'}}, errback=self.failed)
+
+    def parse(self, response):
+        pass
+
+    def failed(self, failure):
+        with open("failed.txt", "a") as file:
+            print(failure.value.response.status, file=file)
+"""
+    Project(tmp_path, spider, CRAWLSCHED_ONE_PASS="True").run()
+    assert (tmp_path / "failed.txt").read_text().split() == ["304"]
