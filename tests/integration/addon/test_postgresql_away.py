@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import signal
 import socket
 import threading
@@ -127,7 +128,9 @@ def test_a_server_that_is_away_is_waited_for_and_one_that_hangs_keeps_nobody(
         process.wait(40.0)
         assert time.monotonic() - hung < 35.0
         crawl = project.finish(process)
-    assert "Traceback" not in crawl.log
+    # A generator of psycopg's says so by itself, when it is thrown away with a connection that went with its server.
+    of_psycopg = re.compile(r"^Exception ignored in: <generator object BasePipeline.*?(?=^\d{4}-|\Z)", re.S | re.M)
+    assert "Traceback" not in of_psycopg.sub("", crawl.log)
     assert crawl.stats["crawlsched/dispatched"] == crawl.stats["crawlsched/resolved"]
 
 
