@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any, Self
 
 from scrapy import Request, Spider
@@ -43,10 +44,24 @@ class DeliveryMiddleware:
         finally:
             self._refresher.start_ended()
 
-    async def process_spider_output(
+    def process_spider_output(
+        self, response: Response, result: Iterable[Any], spider: Spider | None = None
+    ) -> Iterator[Any]:
+        """Pass everything on, and note what there was and how the callback ended."""
+        with self._noted_call(response) as call:
+            for output in result:
+                yield self._noted(output, call)
+
+    async def process_spider_output_async(
         self, response: Response, result: AsyncIterator[Any], spider: Spider | None = None
     ) -> AsyncIterator[Any]:
-        """Pass everything on, and note what there was and how the callback ended."""
+        """As `process_spider_output`; Scrapy to 2.15 cannot recover from errors where one middleware has only this."""
+        with self._noted_call(response) as call:
+            async for output in result:
+                yield self._noted(output, call)
+
+    @contextmanager
+    def _noted_call(self, response: Response) -> Iterator[Call]:
         token = _token(response)
         delivery = self._deliveries.get(token)
         if delivery is None:
@@ -56,12 +71,7 @@ class DeliveryMiddleware:
             again = token if delivery.owed else response.meta.get(AGAIN_META)
             call = Call(token, delivery.page, from_start=leads, again=again)
         try:
-            async for output in result:
-                if isinstance(output, Request):
-                    output.meta[CALL_META] = call
-                if output is not None:
-                    self._deliveries.yielded(call.token)
-                yield output
+            yield call
         except CloseSpider:  # the spider's word, and no failure
             self._deliveries.called_back(call.token, self._clock())
             raise
@@ -70,6 +80,13 @@ class DeliveryMiddleware:
             self._deliveries.failed(call.token, self._clock())
             raise
         self._deliveries.called_back(call.token, self._clock())
+
+    def _noted(self, output: Any, call: Call) -> Any:
+        if isinstance(output, Request):
+            output.meta[CALL_META] = call
+        if output is not None:
+            self._deliveries.yielded(call.token)
+        return output
 
     def process_spider_exception(
         self, response: Response, exception: Exception, spider: Spider | None = None
