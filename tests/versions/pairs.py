@@ -21,8 +21,9 @@ PAIRS = {
     **{f"Scrapy 2.{minor}": [f"scrapy==2.{minor}.*"] for minor in range(13, 20)},
     "SQLAlchemy 2.0": ["scrapy==2.19.*", "sqlalchemy==2.0.*"],
 }
-# What tests need beside crawlsched.
+# What tests need beside crawlsched; httpx is what Scrapy from 2.15 downloads with where there is no reactor.
 _TOOLS = [
+    "httpx",
     "hypothesis",
     "pytest",
     "pytest-xdist",
