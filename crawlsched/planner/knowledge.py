@@ -12,7 +12,7 @@ import numpy.typing as npt
 from crawlsched.columns.array_types import FloatArray, IndexArray
 from crawlsched.crawl_value.objectives import OBJECTIVES
 from crawlsched.estimators import LearnedRates, Posterior
-from crawlsched.frontier import PICKS_PER_TICK, Frontier
+from crawlsched.frontier import Frontier
 from crawlsched.pages import Pages, distinct
 from crawlsched.pages.intervals import Intervals
 from crawlsched.planner.evidence.announcements import Announcements
@@ -37,8 +37,6 @@ DAY = 86_400.0
 RENEWAL = 0.01
 # So many are placed in one call: more gain nothing.
 _PLACED = 2048
-# The lengths that a tick of the frontier may have, seconds.
-_TICK = (0.05, 3600.0)
 
 
 class Knowledge:
@@ -59,6 +57,8 @@ class Knowledge:
         The estimator of change rates.
     picks : bool
         Whether pages are placed in the frontier.
+    exact : bool
+        Whether the frontier looks at all pages at each pick.
     """
 
     def __init__(
@@ -71,8 +71,9 @@ class Knowledge:
         discovery_horizon: float,
         learned: LearnedRates | None,
         picks: bool,
+        exact: bool = False,
     ) -> None:
-        self.bandwidth = bandwidth
+        self.bandwidth, self._exact = bandwidth, exact
         self.rule, self.objective, self.intervals, self.learned = rule, objective, intervals, learned
         self.discovery_horizon = discovery_horizon
         self._picks = picks
@@ -115,9 +116,10 @@ class Knowledge:
         if now > self.now:
             self.now = now
         if self.frontier_or_none is None:
-            tick = float(np.clip(PICKS_PER_TICK / self.bandwidth, *_TICK))
-            known = {"tick": tick, "now": self.now}
-            self.frontier_or_none = Frontier(self.pages, self.crawl_values, intervals=self.intervals, **known)
+            slot, exact = 1.0 / self.bandwidth, self._exact
+            self.frontier_or_none = Frontier(
+                self.pages, self.crawl_values, intervals=self.intervals, slot=slot, exact=exact
+            )
             self.frontier_or_none.reserve(self.pages.capacity)
         return self.now
 
@@ -147,10 +149,10 @@ class Knowledge:
         for start in range(0, rows.size if self._picks else 0, _PLACED):
             self.frontier.refile(rows[start : start + _PLACED], now)
 
-    def file(self, rows: IndexArray, now: float, *, falling: bool = False) -> None:
+    def file(self, rows: IndexArray, now: float) -> None:
         """Place new pages."""
         for start in range(0, rows.size if self._picks else 0, _PLACED):
-            self.frontier.file(rows[start : start + _PLACED], now, falling=falling)
+            self.frontier.file(rows[start : start + _PLACED], now)
 
     def end_visit(self, page: int, now: float) -> None:
         """A visit has ended: the page is placed by what is known now."""

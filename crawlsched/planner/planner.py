@@ -71,6 +71,9 @@ class Planner:
         The estimator by which the papers' rules learn change rates; the mean of the posterior by default.
     picks : bool, default True
         False: it is only asked what pages are worth. They are not placed in the frontier, which takes most of the time.
+    exact : bool, default False
+        True: all pages are looked at for each pick, and the best one goes, to the last digit. That takes time in
+        proportion to their number.
 
     Attributes
     ----------
@@ -122,6 +125,7 @@ class Planner:
         gone_interval: float = DAY,
         learned: LearnedRates | None = None,
         picks: bool = True,
+        exact: bool = False,
     ) -> None:
         check_policy(crawl_value, objective)
         check_intervals(min_crawl_interval, max_crawl_interval, max_crawl_rounds, signal_delay)
@@ -143,6 +147,7 @@ class Planner:
             self.discovery_horizon,
             learned,
             picks,
+            exact,
         )
         self.rule, self.objective, self.learned = rule, objective, learned
         self.error_interval, self.gone_interval, self.signal_delay = error_interval, gone_interval, signal_delay
@@ -261,7 +266,7 @@ class Planner:
         elif reason == "forced" and self._rounds is not None and self._rounds.sent(page):
             pick = Pick(page, crawl_value, "overdue")
         elif reason == "forced" and self.first_copies.sent(page, now):
-            pick = Pick(page, self.crawl_values.one(page).at(now), "value")
+            pick = Pick(page, self.crawl_values.value_at(np.array([page]), now).item(), "value")
             self._threshold.follow(pick.crawl_value, is_first=True)
         return pick
 
@@ -356,6 +361,8 @@ class Planner:
     def set_bandwidth(self, bandwidth: float, now: float) -> None:
         """Crawl at another rate from now on: the threshold follows by itself."""
         self.known.bandwidth = positive("bandwidth", bandwidth, "crawls per second")
+        if self.has_frontier:
+            self.frontier.slot = 1.0 / bandwidth
 
     def snapshot(self, host_limits: Callable[[], FloatArray] | None = None) -> Snapshot:
         """Copy what `plan` needs: `snapshot_in_parts` at once."""

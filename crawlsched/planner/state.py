@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from crawlsched.frontier import Filed, file_anew, filed, put_back
 from crawlsched.pages import FREE
 from crawlsched.planner.planner import Planner
 from crawlsched.planner.plans.plan import Plan
@@ -40,12 +39,10 @@ def planner_facts(planner: Planner) -> dict[str, Any]:
         "rules": _rules(planner),
     }
     if frontier is not None:
-        where = filed(frontier, 0)  # of no page: the arrays are large, and `planner_arrays` has them
         facts |= {
             # By the papers' rules no page counts as filed by a plan.
             "n_filed": planner.pages.n if planner.rule == "posterior" else 0,
             "n_adopted": planner.in_force.adopted_below,
-            **{name: getattr(where, name) for name in Filed._fields[2:]},
         }
     return facts
 
@@ -58,9 +55,6 @@ def planner_arrays(planner: Planner) -> dict[str, npt.NDArray[Any]]:
     arrays["own_precision"] = planner.own_precision.roots[:n]
     arrays["neighbours"] = planner.neighbours.heard[:n]
     arrays["posterior"] = planner.posterior.codes(n)
-    if planner.has_frontier:
-        where = filed(planner.frontier, n)
-        arrays |= {"filed.place": where.place, "filed.alarm": where.alarm}
     return arrays
 
 
@@ -88,13 +82,7 @@ def restore_planner(
     planner.posterior.set_codes(arrays["posterior"])
     if facts.get("objective", "freshness") == planner.objective:  # else it is in other units
         planner.threshold = facts["threshold"]
-    if "filed.place" not in arrays:
-        return
-    if facts["n_filed"] and facts["rules"] == _rules(planner):
-        numbers = [facts[name] for name in Filed._fields[2:]]
-        put_back(planner.frontier, Filed(arrays["filed.place"], arrays["filed.alarm"], *numbers), now)
-        return
-    file_anew(planner.frontier, np.flatnonzero(planner.pages.state[: planner.pages.n] != FREE), now)
+    planner.frontier.file(np.flatnonzero(planner.pages.state[: planner.pages.n] != FREE), now)
 
 
 def _rules(planner: Planner) -> list[Any]:

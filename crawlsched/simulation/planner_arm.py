@@ -10,7 +10,6 @@ import numpy as np
 import numpy.typing as npt
 
 from crawlsched.columns.array_types import FloatArray, IndexArray
-from crawlsched.crawl_value import prepare_compiled
 from crawlsched.pages import LIVE
 from crawlsched.planner import DEFAULT_GRID, Observation, Plan, Planner, plan
 from crawlsched.settings import Settings
@@ -32,8 +31,8 @@ _VISIT_COLUMNS = (
     ("source", "q", np.intp),
     ("changed", "b", np.bool_),
 )
-# From so many crawls on it is worth half a second to load compiled code, where numba is installed.
-_WORTH_LOADING = 10_000
+# Among up to so many pages the papers' policies look at all of them for each pick.
+_MOST_EXACT = 4096
 _SOURCE = 0
 _HOST = 0
 
@@ -68,11 +67,10 @@ class PlannerArm:
         is_dated: bool = False,
         objective: str = "freshness",
     ) -> None:
-        if setting.bandwidth * (setting.window.end - setting.window.start) >= _WORTH_LOADING:
-            prepare_compiled()
         self._setting = setting
         # The papers' policies let a page starve that is not worth its crawls; the default policy does not.
         default = Settings() if rule == "posterior" else None
+        self._knows = setting.rates is not None and setting.recall is not None
         self._planner = Planner(
             setting.bandwidth,
             crawl_value=rule,
@@ -81,6 +79,8 @@ class PlannerArm:
             signal_delay=signal_delay,
             max_crawl_rounds=default.max_crawl_rounds if default else None,
             learned=setting.rates.learned if isinstance(setting.rates, EstimatedRates) else None,
+            # The papers' policies pick the best page of all, which brute force finds as quickly among some thousands.
+            exact=rule != "posterior" and setting.importance.size <= _MOST_EXACT,
         )
         self._planner.reserve(setting.importance.size)
         # In float32 two pages of different importance can be worth the same, which is no tie here.
@@ -90,7 +90,6 @@ class PlannerArm:
         # What an estimator learns, the planner learns by it; other rates it is told.
         self._rates = None if self._planner.learned is not None else setting.rates
         self._is_dated = is_dated or self._planner.learned is not None
-        self._knows = setting.rates is not None and setting.recall is not None
         self._visits = SignalVisits()
         self._plan: Plan | None = None
         self._n_crawls = 0

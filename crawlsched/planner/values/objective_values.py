@@ -10,18 +10,16 @@ import numpy.typing as npt
 
 from crawlsched.columns.array_types import BoolArray, FloatArray, IndexArray
 from crawlsched.crawl_value.objectives import Objective
-from crawlsched.frontier import CrawlValues, PageValues
+from crawlsched.frontier import CrawlValues
 from crawlsched.pages import Pages
 from crawlsched.planner.values.plug_in_values import PointValues
 from crawlsched.planner.values.posterior_values import PosteriorValues
-from crawlsched.planner.values.value_alone import ValueAlone
+from crawlsched.planner.values.reaching import tangent_wait
 
 __all__ = ["ObjectiveValues", "Staleness"]
 
-# Values are right to 1e-13 or so; bounds stay clear of that.
-_SLACK = 1.0 + 1e-10
 # Steps of Newton's method to where a value reaches a level.
-_STEPS = 3
+_STEPS = 8
 # Seconds after which nothing is crawled any more, and which can be multiplied by any rate.
 _FOREVER = 1e15
 
@@ -52,20 +50,29 @@ class ObjectiveValues(CrawlValues):
         self._objective = objective
         self._point = point
 
-    def many(self, pages: IndexArray) -> Staleness:
-        """Return the crawl values of pages as things stand; O(K) a page."""
+    def value_at(self, pages: IndexArray, now: float | FloatArray) -> FloatArray:
+        """Return the crawl values of pages at a time, or each at its own; O(K) a page."""
+        return self._as_things_stand(pages).at(now)
+
+    def reaches(self, pages: IndexArray, level: float | FloatArray, now: float) -> FloatArray:
+        """Return about when crawl values reach a level."""
+        return self._as_things_stand(pages).reaches(np.broadcast_to(np.asarray(level, float), pages.shape), now)
+
+    def _as_things_stand(self, pages: IndexArray) -> Staleness:
         estimates, crawled_at = self._estimates, self._pages.crawled_at[pages]
         if self._point is not None:
             return self._of_point(self._point, pages, crawled_at, estimates.announcements.counted(pages))
         rate, weight, heard = estimates.announcements.known(pages)
         return self._of(pages, crawled_at, weight * heard + estimates.evidence_around(pages), rate, weight)
 
-    def supposing(self, pages: IndexArray, crawled_at: FloatArray, n_signals: npt.NDArray[Any]) -> Staleness:
+    def supposing(
+        self, pages: IndexArray, crawled_at: FloatArray, n_signals: npt.NDArray[Any], now: float
+    ) -> FloatArray:
         """Return the crawl values of pages if they had last been crawled then, and announced so often since."""
         if self._point is not None:
-            return self._of_point(self._point, pages, crawled_at, n_signals)
+            return self._of_point(self._point, pages, crawled_at, n_signals).at(now)
         rate, weight = self._estimates.announcements.signals(pages)
-        return self._of(pages, crawled_at, weight * n_signals, rate, weight)
+        return self._of(pages, crawled_at, weight * n_signals, rate, weight).at(now)
 
     def _of(
         self, pages: IndexArray, crawled_at: FloatArray, evidence: FloatArray, rate: FloatArray, weight: FloatArray
@@ -105,13 +112,9 @@ class ObjectiveValues(CrawlValues):
             since, stale = np.where(never, -horizon, crawled_at), np.where(never, 0.0, stale)
         return Staleness(self._objective, weights, unsignalled, change_rate, since, importance, stale, steady)
 
-    def deciding(self, pages: IndexArray) -> list[npt.NDArray[Any]]:
-        """Return all that the crawl values of pages depend on beside their host."""
-        return self._estimates.deciding(pages) if self._point is None else self._point.deciding(pages)
 
-
-class Staleness(PageValues):
-    """The values of several pages by an objective, μ Σ w f(α τ + q) / Δ^p; see `crawlsched.frontier.PageValues`.
+class Staleness:
+    """The values of several pages by an objective, μ Σ w f(α τ + q) / Δ^p.
 
     Parameters
     ----------
@@ -163,42 +166,21 @@ class Staleness(PageValues):
         slope: FloatArray = np.where(self.steady, 0.0, np.vecdot(rise, self._objective.slope(self._expected(now))))
         return slope
 
-    def one(self, row: int) -> ValueAlone:
-        """Return the crawl value of one of the pages."""
-        return ValueAlone(self.some(np.array([row])))
-
-    def some(self, rows: IndexArray) -> Staleness:
-        """Return the crawl values of some of the pages."""
-        weights, unsignalled, change_rate, *known = (column[rows] for column in self._columns)
-        crawled_at, importance, stale = known
-        rates = weights, unsignalled, change_rate
-        return Staleness(self._objective, *rates, crawled_at, importance, stale, self.steady[rows])
-
-    def parabolas(self, after: float, until: float) -> FloatArray:
-        """Return value, slope and half curvature of parabolas that no crawl value exceeds, shape (3, n)."""
-        found = np.empty((3, self.steady.size))
-        found[0], found[1] = self.at(after), self._slope(after)
-        steepest = self._objective.steepest(self._expected(after), self._expected(until))
-        found[2] = np.where(self.steady, 0.0, 0.5 * np.vecdot(self._scaled * self._columns[1] ** 2, steepest))
-        return found * np.where(self.steady, 1.0, _SLACK)
-
-    def crossings(self, values: FloatArray, after: float, where: BoolArray) -> FloatArray:
-        """Return times before which the crawl values of the pages in `where` are below `values`."""
-        part = self.some(np.flatnonzero(where))
-        below, slope, curvature = part.parabolas(after, _FOREVER)
-        missing = np.maximum(values - below, 0.0)
+    def reaches(self, level: FloatArray, now: float) -> FloatArray:
+        """Return about when crawl values reach a level, POSIX seconds."""
+        value, slope = self.at(now), self._slope(now)
+        steepest = self._objective.steepest(self._expected(now), self._expected(_FOREVER))
+        wait = tangent_wait(level - value, slope, np.vecdot(self._scaled * self._columns[1] ** 2, steepest))
+        about = np.where(np.isfinite(wait), wait, 0.0)
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            # A parabola says when at the earliest. From there Newton's method on the square root, which is nearly a
-            # straight line, finds about when. A value bends upwards, so that a chord to a time when it is above the
-            # level reaches the level too early, and never too late.
-            wait = np.where(missing > 0.0, 2.0 * missing / (slope + np.sqrt(slope**2 + 4.0 * curvature * missing)), 0.0)
-            about = wait
+            # The tangent says when at the earliest. From there Newton's method on the square root, which is nearly a
+            # straight line, finds about when.
             for _ in range(_STEPS):
-                reached, rise = part.at(after + about), part._slope(after + about)
-                about = np.maximum(about + 2.0 * (np.sqrt(reached * values) - reached) / rise, wait)
-            rise = part.at(after + about) - below
-            found = np.where(rise > missing, about * (missing / rise), about)
-        # Where a page never gets there, or numbers end, what the parabola said stands.
-        found = np.where(np.isfinite(found), np.maximum(found, wait), wait)
-        times: FloatArray = np.where(part.steady, inf, after + found * (1.0 - 1e-9))
+                reached, rise = self.at(now + about), self._slope(now + about)
+                about = np.fmax(about + 2.0 * (np.sqrt(reached * level) - reached) / rise, wait)
+        # Where a page never gets there, or numbers end, what the tangent said stands.
+        grows = np.isfinite(about) & (wait > 0.0) & np.isfinite(wait)
+        times: FloatArray = np.where(
+            self.steady, np.where(value >= level, now, inf), now + np.where(grows, about, wait)
+        )
         return times

@@ -20,8 +20,6 @@ from crawlsched.settings import Settings
 from crawlsched.store import Batch, Source, Store
 from tests import children
 
-pytestmark = pytest.mark.usefixtures("compiled_code")
-
 START = 1_700_000_000.0
 N = 600
 ENDED = START + 4_000.0

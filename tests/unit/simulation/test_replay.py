@@ -9,7 +9,7 @@ import pytest
 import crawlsched.estimators
 from crawlsched.bandwidth import low_discrepancy_schedule, poisson_crawl_rates, refresh_rates
 from crawlsched.cli.history_options import ESTIMATORS_HELP, POLICIES_HELP
-from crawlsched.crawl_value import greedy, greedy_cis, greedy_ncis, use_compiled
+from crawlsched.crawl_value import greedy, greedy_cis, greedy_ncis
 from crawlsched.estimators import Estimator
 from crawlsched.simulation import (
     ESTIMATOR_NAMES,
@@ -118,23 +118,6 @@ def fresh_by_steps(history: History, window: Window, crawls: list[tuple[int, flo
                 fresh += weight * lasts * is_fresh
                 total += weight * lasts
     return fresh / total
-
-
-@pytest.mark.parametrize("policy", ["greedy", "greedy_cis", "greedy_ncis", "posterior"])
-@pytest.mark.parametrize("estimator", ["known", "posterior"])
-def test_compiled_code_picks_the_same_pages(policy: str, estimator: str) -> None:
-    """With numba as without, with rates known and learned, announcements, plans and all."""
-    pytest.importorskip("numba")
-    history = simulated(5, signals=True)
-    picks = []
-    for choice in (False, True):
-        use_compiled(choice)
-        try:
-            picks.append(replay(history, 5.0, policy, estimator, start=0.0, end=100.0).rows)
-        finally:
-            use_compiled(None)
-    assert picks[0].size > 400
-    np.testing.assert_array_equal(*picks)
 
 
 @pytest.mark.parametrize("policy", ["greedy", "greedy_cis", "greedy_ncis"])
@@ -389,7 +372,6 @@ def of_unequal_rates(seed: int, n_pages: int, duration: float) -> History:
     return History(**{**vars(base), "change_rate": rates})
 
 
-@pytest.mark.usefixtures("compiled_code")
 def test_learned_rates_come_close_to_known_ones() -> None:
     """With some tens of visits a page, the default loses little against known rates, and beats round robin."""
     duration = 300.0
@@ -403,7 +385,6 @@ def test_learned_rates_come_close_to_known_ones() -> None:
     assert measured("posterior") > measured("round_robin")
 
 
-@pytest.mark.usefixtures("compiled_code")
 def test_the_default_is_fresher_with_true_signals_and_hardly_staler_with_lies() -> None:
     """Of the same changes nothing is told, or four in five are, or as often something that is not so."""
     rng = np.random.default_rng(1)
@@ -422,7 +403,6 @@ def test_the_default_is_fresher_with_true_signals_and_hardly_staler_with_lies() 
     assert measured(rng.integers(0, n_pages, lies.size), lies) > without - 0.03
 
 
-@pytest.mark.usefixtures("compiled_code")
 def test_the_default_learns_from_modification_dates_where_it_is_told_them() -> None:
     """With a visit in many changes, the date of the last one says what the visit alone cannot."""
     duration = 300.0
