@@ -32,7 +32,8 @@ _TOOLS = [
     "prometheus-client",
     "psycopg[binary]",
 ]
-#: The example project for 20 s, a crawl and its restart, kill -9, one pass, cookies, CrawlSpider, 304, robots.txt, the small fast site, the commands.
+#: The example project for 20 s, a crawl and its restart, kill -9, one pass, cookies, CrawlSpider, 304, robots.txt, the
+#: small fast site, the commands.
 CORE_SET = [
     "tests/acceptance/test_demo.py::test_both_crawls_keep_the_rate",
     "tests/acceptance/test_demo.py::test_every_dispatched_request_is_resolved",
