@@ -47,11 +47,12 @@ def test_a_downloader_without_slots_and_handlers_loses_no_page(tmp_path: Path) -
     """Each page is downloaded and delivered; each nicety that is lost is named in one line of the log."""
     with Site() as site:
         urls = [site.page(f"/{n}", f"<p>Page {n}</p>") for n in range(12)]
+        urls[0] = site.page("/old", "", status=302, Location=urls[0])
         crawl = Project(tmp_path, SPIDER.format(urls=urls), TEST_CLOSE_AFTER_RESOLVED=12).run()
     assert crawl.returncode == 0
     assert crawl.stats["item_scraped_count"] == 12
     assert "downloader/exception_count" not in crawl.stats
-    for lost in ("delays are kept by Scrapy alone", "no second gate before the network"):
+    for lost in ("delays are kept by Scrapy alone", "no second gate before the network", "redirects and retries wait"):
         assert crawl.log.count(lost) == 1
 
 
