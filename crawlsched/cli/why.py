@@ -316,9 +316,7 @@ def _say_copy(report: dict[str, Any], now: float) -> str:
     if report["n_crawls"] == 0:
         return f"none yet; known since {say_past(report['first_seen'], now)}"
     fresh = say_share(report["expected_freshness"])
-    # A twentieth of a nat: a chance in twenty that an edit of its neighbours has reached it, too.
-    why = "; pages around it have changed together since" if report["co_change_evidence"] > 0.05 else ""
-    return f"of {say_past(report['crawled_at'], now)}; it is still fresh with a probability of {fresh}{why}"
+    return f"of {say_past(report['crawled_at'], now)}; it is still fresh with a probability of {fresh}"
 
 
 _OBJECTIVES = {

@@ -232,7 +232,6 @@ class Collection:
         try:
             # A database that does not take what was learned is not waited for any longer.
             if drained and not (writer.lost or writer.refused):
-                self.store.save_neighbours(self.planner.neighbours.heard[: self.planner.pages.n])
                 self._leave_snapshot()
             if not drained and writer.lost is None:
                 raise StoreError(writer.failure or "the database does not answer.")
@@ -323,8 +322,6 @@ class Collection:
                     give_memory_back()
 
         self.index.load(keys(), store.next_page())
-        if (heard := store.neighbours()) is not None:
-            planner.load_neighbours(heard, now)
         if n_others:
             logger.warning(
                 "%d pages were found with another REQUEST_FINGERPRINTER_CLASS; their fingerprints are computed anew.",

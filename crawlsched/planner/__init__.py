@@ -7,7 +7,7 @@ reading with `planner`.
 from crawlsched.frontier import Pick
 from crawlsched.planner.observation import Observation
 from crawlsched.planner.planner import DEFAULT_GRID, Planner
-from crawlsched.planner.plans.plan import Plan, extract, plan
+from crawlsched.planner.plans.plan import Plan, plan
 from crawlsched.planner.plans.snapshot import Snapshot
 from crawlsched.planner.reports.explaining import explain
 from crawlsched.planner.reports.explanation import Explanation
@@ -26,7 +26,6 @@ __all__ = [
     "Snapshot",
     "cost_of_staleness",
     "explain",
-    "extract",
     "forecast",
     "plan",
     "planner_arrays",

@@ -17,8 +17,6 @@ from crawlsched.pages import Pages, distinct
 from crawlsched.pages.intervals import Intervals
 from crawlsched.planner.evidence.announcements import Announcements
 from crawlsched.planner.evidence.further_sources import FurtherSources
-from crawlsched.planner.evidence.hint import Hint
-from crawlsched.planner.evidence.neighbours import Neighbours
 from crawlsched.planner.evidence.page_precision import OwnPrecision
 from crawlsched.planner.parameters.in_force import SLICE, InForce, Work
 from crawlsched.planner.parameters.parameters import Parameters
@@ -42,7 +40,7 @@ _TICK = (0.05, 3600.0)
 
 
 class Knowledge:
-    """Pages, what visits and hints say of them, what they are worth by that, and the frontier that they stand in.
+    """Pages, what visits and announcements say of them, what they are worth by that, and the frontier they stand in.
 
     Parameters
     ----------
@@ -84,10 +82,7 @@ class Knowledge:
         self.further = FurtherSources(self.pages)
         self.own_precision = OwnPrecision(self.pages)
         self.announcements = Announcements(self.pages, self.in_force, self.further, self.own_precision)
-        self.neighbours = Neighbours(self.pages)
-        #: All hints beside announcements, of which alone it is known how often they come to each page.
-        self.around: tuple[Hint, ...] = (self.neighbours,)
-        self.values = PosteriorValues(self.pages, self.posterior, self.in_force, self.announcements, self.around)
+        self.values = PosteriorValues(self.pages, self.posterior, self.in_force, self.announcements)
         self.known_rates: KnownRates | None = None
         self.planned = PlannedValues(self.pages, self, rule) if rule in POLICIES else None
         self.crawl_values: PosteriorValues | PointValues | PlannedValues | ObjectiveValues

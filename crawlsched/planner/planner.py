@@ -147,7 +147,7 @@ class Planner:
         self.rule, self.objective, self.learned = rule, objective, learned
         self.error_interval, self.gone_interval, self.signal_delay = error_interval, gone_interval, signal_delay
         self.pages, self.posterior, self.grid = known.pages, known.posterior, known.posterior.rates_id
-        self.further, self.own_precision, self.neighbours = known.further, known.own_precision, known.neighbours
+        self.further, self.own_precision = known.further, known.own_precision
         self.announcements, self.in_force = known.announcements, known.in_force
         self.values, self.crawl_values = known.values, known.crawl_values
         self._rounds = None if max_crawl_rounds is None else Rounds(self.pages, max_crawl_rounds)
@@ -157,7 +157,7 @@ class Planner:
         self.at, self.rows, self.change_rates = known.at, known.rows, known.change_rates
         self._membership = came = Membership(known)
         self.reserve, self.add, self.remove = came.reserve, came.add, came.remove
-        self.load, self.load_further, self.load_neighbours = came.load, came.load_further, came.load_neighbours
+        self.load, self.load_further = came.load, came.load_further
         self.load_learned, self.relearn = came.load_learned, came.relearn
         self.crawled = Lessons(known).crawled
         ended = Endings(known, error_interval, gone_interval)
@@ -400,11 +400,6 @@ class Planner:
         parameters = plan.parameters(self.posterior.rates, self.discovery_horizon)
         self.at(now)
         self.known.in_force.plan = plan
-        contest = self.known.neighbours.contest
-        if not contest.n_visits and plan.neighbour_losses is not None:
-            contest.recall(plan.neighbour_losses)
-        if plan.losses_elsewhere is not None:
-            contest.hear(plan.losses_elsewhere)
         if self.known.planned is not None:
             self.known.planned.divide(self.known.bandwidth)
         self.known.in_force.put(parameters, begin)

@@ -51,12 +51,11 @@ def planner_facts(planner: Planner) -> dict[str, Any]:
 
 
 def planner_arrays(planner: Planner) -> dict[str, npt.NDArray[Any]]:
-    """Return the columns of all pages, their posterior, what others say of them, and where each is filed; views."""
+    """Return the columns of all pages, their posterior, and where each is filed; views."""
     n = planner.pages.n
     arrays = {f"pages.{name}": array for name, array in planner.pages.everything().items()}
     arrays |= {f"further.{name}": array for name, array in planner.further.table().items()}
     arrays["own_precision"] = planner.own_precision.roots[:n]
-    arrays["neighbours"] = planner.neighbours.heard[:n]
     arrays["posterior"] = planner.posterior.codes(n)
     if planner.has_frontier:
         where = filed(planner.frontier, n)
@@ -84,7 +83,6 @@ def restore_planner(
     planner.pages.restore(_named("pages.", arrays))
     planner.further.restore(_named("further.", arrays))
     planner.own_precision.restore(arrays["own_precision"])
-    planner.neighbours.restore(arrays["neighbours"])
     planner.posterior.set_codes(arrays["posterior"])
     if facts.get("objective", "freshness") == planner.objective:  # else it is in other units
         planner.threshold = facts["threshold"]

@@ -511,7 +511,6 @@ def memory(n: int, signalled: float, max_crawl_interval: float | None) -> dict[s
         "beds": 4 * sum(bed.entries for bed in beds) / n,
         "alarms": sum(4 + 4 * calendar._buckets.entries / n for calendar in calendars),
         "own": planner.own_precision.roots.nbytes / n,
-        "neighbours": planner.neighbours.heard.nbytes / n,
         "process": grown,
         "visited": visited,
         "written": written,

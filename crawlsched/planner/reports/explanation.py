@@ -40,8 +40,6 @@ class Explanation:
         Seconds since the last crawl; inf if there was none.
     n_signals : int
         Announcements since the last crawl.
-    co_change_evidence : float
-        What has been found out since on pages around it takes off the log-probability of freshness, nats.
     expected_freshness : float
         Probability that the copy equals the page now; 0 without a copy.
     objective : str
@@ -77,7 +75,6 @@ class Explanation:
     recall: float
     elapsed: float
     n_signals: int
-    co_change_evidence: float
     expected_freshness: float
     objective: str
     crawl_value: float

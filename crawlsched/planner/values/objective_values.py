@@ -58,7 +58,7 @@ class ObjectiveValues(CrawlValues):
         if self._point is not None:
             return self._of_point(self._point, pages, crawled_at, estimates.announcements.counted(pages))
         rate, weight, heard = estimates.announcements.known(pages)
-        return self._of(pages, crawled_at, weight * heard + estimates.evidence_around(pages), rate, weight)
+        return self._of(pages, crawled_at, weight * heard, rate, weight)
 
     def supposing(self, pages: IndexArray, crawled_at: FloatArray, n_signals: npt.NDArray[Any]) -> Staleness:
         """Return the crawl values of pages if they had last been crawled then, and announced so often since."""

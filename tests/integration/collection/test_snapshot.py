@@ -150,31 +150,6 @@ def test_the_same_pages_are_picked_with_a_snapshot_and_without(left, tmp_path, p
     assert [pick[2] for pick in first] == pytest.approx([pick[2] for pick in second], rel=2e-7, nan_ok=True)
 
 
-@pytest.mark.parametrize("ended_well", [True, False])
-def test_what_pages_heard_of_their_neighbours_comes_back_from_the_database_of_a_crawl_that_ended_well(
-    folder, ended_well
-):
-    """After one that was killed it would be of before some of the visits, so that nothing has been heard then."""
-    before = opened(folder, ENDED, snapshot=False)
-    heard = before.planner.neighbours.heard[: N + 1].copy()
-    assert heard.any()
-    crawl(before, ENDED, 20)
-    if ended_well:
-        before.close(ENDED + 10.0)
-        heard = before.planner.neighbours.heard[: N + 1].copy()
-        assert heard.any()
-    else:
-        before.flush(ENDED + 10.0)
-        before.write_behind.close()
-        before.lease.release(ENDED + 10.0)
-        before.store.close()
-        heard[:] = 0
-    after = opened(folder, ENDED + 20.0, snapshot=False)
-    assert (after.planner.neighbours.heard[: N + 1] == heard[: len(after.planner.neighbours.heard)]).all()
-    after.planner.frontier._check(ENDED + 20.0)
-    after.close(ENDED + 20.0)
-
-
 def test_deadlines_are_put_back(tmp_path):
     """A crawl with a longest interval picks the same overdue pages after its snapshot as after reading its store."""
     crawled_for_an_hour(tmp_path, CRAWLSCHED_MAX_CRAWL_INTERVAL="10m")
