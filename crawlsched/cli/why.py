@@ -319,22 +319,13 @@ def _say_copy(report: dict[str, Any], now: float) -> str:
     return f"of {say_past(report['crawled_at'], now)}; it is still fresh with a probability of {fresh}"
 
 
-_OBJECTIVES = {
-    "freshness": [],
-    "age": ["by the objective age (seconds squared), which keeps copies young"],
-    "delay": ["by the objective delay (seconds), by which changes are seen soon"],
-}
-_OFF = "announcements count once they have come; what is still to be announced does not, as it does for freshness"
-
-
 def _say_worth(report: dict[str, Any]) -> list[str]:
     importance = "" if report["importance"] == 1 else f", its importance being {report['importance']:g}"
     worth = f"{report['crawl_value']:.3g}{importance}"
     compared = (
         f"pages go at {report['threshold']:.3g}" if report["threshold"] else "there is no plan yet to compare it with"
     )
-    objective = _OBJECTIVES[report["objective"]]
-    return [f"{worth}; {compared}", *objective, *([_OFF] if objective and report["signal_weight"] > 0 else [])]
+    return [f"{worth}; {compared}"]
 
 
 def _say_next(report: dict[str, Any], now: float) -> str:

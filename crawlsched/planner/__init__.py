@@ -12,7 +12,7 @@ from crawlsched.planner.plans.snapshot import Snapshot
 from crawlsched.planner.reports.explaining import explain
 from crawlsched.planner.reports.explanation import Explanation
 from crawlsched.planner.reports.forecast import forecast
-from crawlsched.planner.reports.prospects import cost_of_staleness, prospects
+from crawlsched.planner.reports.prospects import prospects
 from crawlsched.planner.reports.readable import readable
 from crawlsched.planner.state import planner_arrays, planner_facts, plans_in_turn, restore_planner
 
@@ -24,7 +24,6 @@ __all__ = [
     "Plan",
     "Planner",
     "Snapshot",
-    "cost_of_staleness",
     "explain",
     "forecast",
     "plan",

@@ -45,9 +45,6 @@ class Planner:
         ``"posterior"``, the expectation over what is still possible, or one of the papers' rules with estimated (or,
         by `set_rates`, known) rates, a name in `crawlsched.planner.values.rules.RULES`: ``"greedy"``, ...; or a plan,
         a name in `crawlsched.planner.values.planned_values.POLICIES`: ``"harmonic"``, ...
-    objective : str
-        What the crawl value ``"posterior"`` or ``"greedy_ncis"`` is to keep: ``"freshness"``, the share of fresh
-        copies; ``"age"``, copies young; ``"delay"``, changes seen soon (`crawlsched.crawl_value.objectives`).
     rates : array_like, optional
         Grid of change rates per second, increasing; `DEFAULT_GRID` by default.
     min_crawl_interval : float
@@ -77,7 +74,7 @@ class Planner:
     pages : Pages
     posterior : Posterior
         What is known of each page's change rate, a compact row per page.
-    crawl_values : PosteriorValues, PointValues, PlannedValues or ObjectiveValues
+    crawl_values : PosteriorValues, PointValues or PlannedValues
         What pages are worth, by the rule that `crawl_value` names.
     frontier : Frontier
         Finds the best page.
@@ -110,7 +107,6 @@ class Planner:
         bandwidth: float,
         *,
         crawl_value: str = "posterior",
-        objective: str = "freshness",
         rates: npt.ArrayLike | None = None,
         min_crawl_interval: float = 0.0,
         max_crawl_interval: float | None = None,
@@ -123,7 +119,7 @@ class Planner:
         learned: LearnedRates | None = None,
         picks: bool = True,
     ) -> None:
-        check_policy(crawl_value, objective)
+        check_policy(crawl_value)
         check_intervals(min_crawl_interval, max_crawl_interval, max_crawl_rounds, signal_delay)
         self.min_crawl_interval = min_crawl_interval
         self.max_crawl_interval = max_crawl_interval
@@ -138,13 +134,12 @@ class Planner:
             positive("bandwidth", bandwidth, "crawls per second"),
             DEFAULT_GRID if rates is None else rates,
             rule,
-            objective,
             self.intervals,
             self.discovery_horizon,
             learned,
             picks,
         )
-        self.rule, self.objective, self.learned = rule, objective, learned
+        self.rule, self.learned = rule, learned
         self.error_interval, self.gone_interval, self.signal_delay = error_interval, gone_interval, signal_delay
         self.pages, self.posterior, self.grid = known.pages, known.posterior, known.posterior.rates_id
         self.further, self.own_precision = known.further, known.own_precision

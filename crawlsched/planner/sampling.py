@@ -79,7 +79,6 @@ def snapshot_in_parts(
         signalled_parts=columns.part[covered],
         n_signals_total=n_total.astype(np.float64),
         signalled_for=np.maximum(known.now - since, 0.0),
-        objective=known.objective,
         n_held=round(n_new * float(np.mean(held))),
     )
 

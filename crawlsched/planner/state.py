@@ -36,7 +36,6 @@ def planner_facts(planner: Planner) -> dict[str, Any]:
         "n_pages": planner.pages.n,
         "time": planner.now if frontier is not None else None,
         "threshold": planner.threshold,
-        "objective": planner.objective,
         "rules": _rules(planner),
     }
     if frontier is not None:
@@ -84,8 +83,7 @@ def restore_planner(
     planner.further.restore(_named("further.", arrays))
     planner.own_precision.restore(arrays["own_precision"])
     planner.posterior.set_codes(arrays["posterior"])
-    if facts.get("objective", "freshness") == planner.objective:  # else it is in other units
-        planner.threshold = facts["threshold"]
+    planner.threshold = facts["threshold"]
     if "filed.place" not in arrays:
         return
     if facts["n_filed"] and facts["rules"] == _rules(planner):
@@ -99,7 +97,7 @@ def _rules(planner: Planner) -> list[Any]:
     """Return what else decides where a page is filed."""
     longest, horizon = planner.max_crawl_interval, planner.discovery_horizon
     rules = [list(limits) for limits in planner.intervals.rules]
-    return [planner.rule, planner.objective, planner.min_crawl_interval, longest, horizon, *([rules] if rules else [])]
+    return [planner.rule, planner.min_crawl_interval, longest, horizon, *([rules] if rules else [])]
 
 
 def _named(prefix: str, arrays: Mapping[str, npt.NDArray[Any]]) -> dict[str, npt.NDArray[Any]]:

@@ -857,7 +857,6 @@ class Refresher:
             "slots": {**self._slot_counts, "missed": self.slots.missed},
             "planner": {
                 "crawl_value": self.settings.crawl_value,
-                "objective": self.settings.objective,
                 "estimator": self.settings.estimator,
                 "min_crawl_interval": self.settings.min_crawl_interval,
                 "max_crawl_interval": self.settings.max_crawl_interval,

@@ -10,7 +10,6 @@ import numpy as np
 import numpy.typing as npt
 
 from crawlsched.columns.array_types import FloatArray
-from crawlsched.crawl_value.objectives import OBJECTIVES, value_of_rate
 from crawlsched.estimators import grid_id, learn_prior
 from crawlsched.estimators.log_weights import relative_likelihoods
 from crawlsched.planner.parameters.parameters import LIKELIHOOD_POWER, Parameters, value_priors
@@ -28,8 +27,6 @@ _MOST_GROUPS = 512
 # Pages from which the demand curve is estimated, and its thresholds per factor of 10.
 _DEMAND_SAMPLE = 4096
 _DEMAND_POINTS_PER_DECADE = 10
-# Seconds: thirty years.
-_LONGEST_WAIT = 1e9
 # Matrix products of so many operations are not shared among threads by OpenBLAS, which would let them spin for as long
 # again as they have worked, on processors that the crawl beside could use.
 _LARGEST_PRODUCT = 250_000
@@ -63,8 +60,6 @@ class Plan:
         Rows (threshold, crawls per second wanted at it).
     signal_groups : SignalGroups
         What announcements are worth on sites, and in parts of sites, that have evidence of their own.
-    objective : str
-        The planner's, in whose units thresholds are.
     n_held : int
         Pages that were not visited yet, and whose hosts' limits are what keeps them from that.
     """
@@ -81,7 +76,6 @@ class Plan:
     threshold: float
     demand: FloatArray
     signal_groups: SignalGroups = field(default_factory=SignalGroups)
-    objective: str = "freshness"
     n_held: int = 0
 
     def parameters(self, rates: FloatArray, discovery_horizon: float) -> Parameters:
@@ -148,7 +142,6 @@ class Plan:
         # Plans of earlier versions know no groups; what they know beside it is not needed.
         later: dict[str, Any] = {
             "signal_groups": [],
-            "objective": "freshness",
             "n_held": 0,
         }
         data = {**later, **data}
@@ -221,7 +214,6 @@ def plan(
         threshold=threshold,
         demand=demand,
         signal_groups=learned.groups,
-        objective=snapshot.objective,
         n_held=snapshot.n_held,
     )
 
@@ -261,14 +253,9 @@ def _demand(
     likelihood = relative_likelihoods(snapshot.log_likelihood[chosen], LIKELIHOOD_POWER) * rows
     likelihood /= likelihood.sum(axis=1, keepdims=True)
     importance, gain = snapshot.importance[chosen], grid.gain
-    limit, least = 1 / snapshot.rates, 1e-12
-    if snapshot.objective != "freshness":
-        # These values have no limit; nothing waits for longer than that.
-        gain = value_of_rate(OBJECTIVES[snapshot.objective], grid.elapsed[:, np.newaxis], snapshot.rates)
-        limit, least = gain[grid.elapsed.searchsorted(_LONGEST_WAIT)], 1e-24
-    highest = float((np.vecdot(likelihood, limit) * importance).max())
+    highest = float((np.vecdot(likelihood, 1 / snapshot.rates) * importance).max())
     lowest = float((importance * np.vecdot(likelihood, gain[grid.elapsed.searchsorted(1.0)])).min())
-    decades = max(1, int(np.ceil(np.log10(highest / max(lowest, highest * least)))))
+    decades = max(1, int(np.ceil(np.log10(highest / max(lowest, highest * 1e-12)))))
     levels = np.geomspace(highest, highest * 10.0**-decades, decades * _DEMAND_POINTS_PER_DECADE)
     # How often each page is crawled is how soon it reaches the threshold; those that never do are not crawled.
     rate_of_cell = np.append(1 / grid.elapsed, 0.0)

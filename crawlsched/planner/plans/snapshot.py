@@ -41,8 +41,6 @@ class Snapshot:
     sources, signalled_hosts, signalled_parts, n_signals_total, signalled_for : ndarray, shape (s,)
         Of pages that a source covers, all or an even sample: the source, the page's host and part of it, the
         announcements that the source made, and in how many seconds.
-    objective : str
-        The planner's, in whose units crawl values are.
     """
 
     rates: FloatArray
@@ -59,5 +57,4 @@ class Snapshot:
     signalled_parts: npt.NDArray[np.uint16]
     n_signals_total: FloatArray
     signalled_for: FloatArray
-    objective: str = "freshness"
     n_held: int = 0

@@ -56,7 +56,6 @@ def explain(planner: Planner, page: int, now: float) -> Explanation:
         elapsed=now - crawled_at,
         n_signals=sum(one.n_signals for one in planner.further.of(page)) or pages.n_signals.item(page),
         expected_freshness=float(planner.values.fresh(rows, now)[0]),
-        objective=planner.objective,
         crawl_value=crawl_value,
         threshold=planner.threshold,
         wake_time=wake_time,

@@ -42,10 +42,8 @@ class Explanation:
         Announcements since the last crawl.
     expected_freshness : float
         Probability that the copy equals the page now; 0 without a copy.
-    objective : str
-        What the crawl value is to keep: ``freshness``, ``age`` or ``delay``.
     crawl_value : float
-        Now; importance times seconds, with ``age`` times seconds squared.
+        Now; importance times seconds.
     threshold : float
         Crawl value at which pages are being picked.
     wake_time : float
@@ -76,7 +74,6 @@ class Explanation:
     elapsed: float
     n_signals: int
     expected_freshness: float
-    objective: str
     crawl_value: float
     threshold: float
     wake_time: float
