@@ -14,7 +14,6 @@ from crawlsched.planner.reports.explanation import Explanation
 from crawlsched.planner.reports.forecast import forecast
 from crawlsched.planner.reports.prospects import prospects
 from crawlsched.planner.reports.readable import readable
-from crawlsched.planner.state import planner_arrays, planner_facts, plans_in_turn, restore_planner
 
 __all__ = [
     "DEFAULT_GRID",
@@ -27,10 +26,6 @@ __all__ = [
     "explain",
     "forecast",
     "plan",
-    "planner_arrays",
-    "planner_facts",
-    "plans_in_turn",
     "prospects",
     "readable",
-    "restore_planner",
 ]

@@ -373,7 +373,7 @@ class Planner:
         """
         return snapshot_in_parts(self.known, host_limits)
 
-    def adopt(self, plan: Plan, now: float, begin: int = 0) -> None:
+    def adopt(self, plan: Plan, now: float) -> None:
         """Let a plan come into force, page by page in slices over the next picks.
 
         A page adopts the plan when its slice runs; until then the plan before is in force for it. A plan that comes
@@ -384,8 +384,6 @@ class Planner:
         plan : Plan
         now : float
             POSIX seconds.
-        begin : int, default 0
-            Pages with lower numbers are filed by it already, as when a crawl goes on where the last one ended.
 
         Raises
         ------
@@ -397,7 +395,7 @@ class Planner:
         self.known.in_force.plan = plan
         if self.known.planned is not None:
             self.known.planned.divide(self.known.bandwidth)
-        self.known.in_force.put(parameters, begin)
+        self.known.in_force.put(parameters)
 
     # -- what is known
 

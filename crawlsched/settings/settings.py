@@ -37,7 +37,6 @@ from crawlsched.settings.values import (
     read_seconds,
     read_selectors,
     read_share,
-    read_snapshot,
     read_table,
     read_text,
     read_token,
@@ -165,12 +164,6 @@ class Settings:
     )
     database_upgrade: bool | None = _setting(
         None, read_optional(read_truth), "Upgrade the database's tables at start. `None`: on SQLite only."
-    )
-    snapshot: bool | str = _setting(
-        True,
-        read_snapshot,
-        "Whether a crawl leaves what it has in memory in a file, so that the next begins in seconds: beside an SQLite "
-        "database (from 100,000 pages on), or in the folder named here.",
     )
     collection: str | None = _setting(
         None,
