@@ -11,8 +11,6 @@
 `posterior_value`          the expectation over what is still possible: the default of crawlsched
 `greedy_value_of_gamma`    the expectation of `greedy` under a Gamma posterior
 `undiscovered_value`       of a page that was never crawled
-`age_value`                where copies are to be young
-`delay_value`              where changes are to be seen soon
 =========================  ====================================================================================
 
 Arrays in, arrays out (numpy broadcasting, float64), in seconds and per-second rates.
@@ -22,7 +20,6 @@ check their arguments.
 
 from crawlsched.crawl_value.inverse import elapsed_at_value
 from crawlsched.crawl_value.noisy import noisy_value, unchecked_noisy_value
-from crawlsched.crawl_value.objectives import age_value, delay_value
 from crawlsched.crawl_value.posterior import (
     greedy_value_of_gamma,
     posterior_value,
@@ -33,8 +30,6 @@ from crawlsched.crawl_value.rules import greedy, greedy_cis, greedy_cis_plus, gr
 from crawlsched.crawl_value.sources import greedy_ncis_sources, merge_sources
 
 __all__ = [
-    "age_value",
-    "delay_value",
     "elapsed_at_value",
     "greedy",
     "greedy_cis",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -14,14 +13,11 @@ from crawlsched.estimators import Posterior
 from crawlsched.frontier import CrawlValues
 from crawlsched.pages import Pages
 from crawlsched.planner.evidence.announcements import Announcements
-from crawlsched.planner.evidence.hint import Hint
 from crawlsched.planner.parameters.in_force import InForce
 from crawlsched.planner.values.reaching import Grid, gain, tangent_wait
 
 __all__ = ["PosteriorValues"]
 
-# Evidence that a further hint is taken to bring where no source tells: it only says how often there are such.
-_WEIGHT_AROUND = 1.0
 # So many pages at once: their rates stay in the cache.
 _BLOCK = 1024
 
@@ -36,8 +32,6 @@ class PosteriorValues(CrawlValues):
         A row per page.
     in_force : InForce
     announcements : Announcements
-    around : sequence of Hint
-        What is said of pages beside announcements.
     """
 
     def __init__(
@@ -46,16 +40,12 @@ class PosteriorValues(CrawlValues):
         posterior: Posterior,
         in_force: InForce,
         announcements: Announcements,
-        around: Sequence[Hint],
     ) -> None:
         self._pages = pages
         self.in_force = in_force
         self.announcements = announcements
-        self._around = tuple(around)
         self._posterior = posterior
         self._grid = Grid(posterior.rates)
-        # How often hints beside announcements reach a page, per second, is not known: hardly ever.
-        self._rate_around = posterior.rates.item(0)
 
     # -- what is known of a page
 
@@ -78,39 +68,19 @@ class PosteriorValues(CrawlValues):
             weights[part] = found
         return weights
 
-    # -- what is said of a page beside announcements
-
-    def evidence_around(self, pages: IndexArray) -> FloatArray:
-        """Return what hints beside announcements take off the log-probability that pages are fresh, nats."""
-        evidence = np.zeros(pages.size)
-        for hint in self._around:
-            evidence += hint.evidence(pages)
-        return evidence
-
-    def evidence_around_one(self, page: int) -> float:
-        """Return the same for one page."""
-        evidence = 0.0
-        for hint in self._around:
-            evidence += hint.evidence_one(page)
-        return evidence
-
-    def evidence(self, pages: IndexArray) -> FloatArray:
-        """Return what all hints take off the log-probability that pages are fresh, nats."""
-        return self.announcements.evidence(pages) + self.evidence_around(pages)
-
     def fresh(self, pages: IndexArray, now: float) -> FloatArray:
-        """Return the probability that each page's copy is fresh, 0 where there is none: E[exp(-α τ - Σ evidence)]."""
+        """Return the probability that each page's copy is fresh, 0 where there is none: E[exp(-α τ - evidence)]."""
         crawled_at = self._pages.crawled_at[pages]
         elapsed = np.maximum(now - crawled_at, 0.0)
         by_age = np.vecdot(self.weights(pages), np.exp(-self._grid.rates * elapsed[:, np.newaxis]))
-        found: FloatArray = by_age * np.exp(-self.evidence(pages))
+        found: FloatArray = by_age * np.exp(-self.announcements.evidence(pages))
         return found
 
     # -- what a page is worth
 
     def value_at(self, pages: IndexArray, now: float | FloatArray) -> FloatArray:
         """Return the crawl values of pages at a time, or each at its own; O(K) a page."""
-        return self._values(pages, self._pages.crawled_at[pages], self._signals(pages), now)
+        return self._values(pages, self._pages.crawled_at[pages], self.announcements.gathered(pages), now)
 
     def supposing(
         self, pages: IndexArray, crawled_at: FloatArray, n_signals: npt.NDArray[Any], now: float
@@ -131,7 +101,7 @@ class PosteriorValues(CrawlValues):
             return times
         # As if nothing were ever announced: announcements to come only lower a value.
         pages, aim = pages[grows], levels[grows] / importance[grows]
-        signals, weights = self._signals(pages), self.value_weights(pages)
+        signals, weights = self.announcements.gathered(pages), self.value_weights(pages)
         found = np.maximum(crawled_at[grows] + self._grid.elapsed_at(weights, aim), now)
         rate, weight, evidence = signals
         close = np.flatnonzero((rate > 0.0) & (weight > 0.0) & ((evidence > 0.0) | (found <= now)))
@@ -141,18 +111,6 @@ class PosteriorValues(CrawlValues):
             found[close] = now + tangent_wait(aim[close] - value, slope, curvature)
         times[grows] = found
         return times
-
-    def _signals(self, pages: IndexArray) -> FloatArray:
-        """Return rate and weight of what is said of pages, and the evidence since their crawls; shape (3, n)."""
-        signals = self.announcements.gathered(pages)
-        rate, weight, evidence = signals
-        together = self.evidence_around(pages)
-        reached = together > 0.0
-        if reached.any():
-            evidence[reached] += together[reached]
-            alone = reached & ((rate <= 0.0) | (weight == 0.0))
-            rate[alone], weight[alone] = self._rate_around, _WEIGHT_AROUND
-        return signals
 
     def _values(
         self, pages: IndexArray, crawled_at: FloatArray, signals: FloatArray, now: float | FloatArray

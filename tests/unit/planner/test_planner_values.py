@@ -14,7 +14,6 @@ from crawlsched.pages import Pages
 from crawlsched.planner import DEFAULT_GRID
 from crawlsched.planner.evidence.announcements import Announcements
 from crawlsched.planner.evidence.further_sources import FurtherSources
-from crawlsched.planner.evidence.neighbours import EVIDENCE, Neighbours
 from crawlsched.planner.evidence.page_precision import COLUMNS, OwnPrecision
 from crawlsched.planner.parameters.in_force import InForce
 from crawlsched.planner.parameters.parameters import Parameters
@@ -47,10 +46,7 @@ def collection(seed: int, n: int = 60) -> tuple[PosteriorValues, np.ndarray]:
     parameters = Parameters(priors, np.array([1, 2, 0]), weights, rates, DEFAULT_GRID, 86_400.0)
     in_force = InForce(parameters, pages, deque(), lambda *_: None)
     announcements = Announcements(pages, in_force, FurtherSources(pages), OwnPrecision(pages))
-    neighbours, heard = Neighbours(pages), np.zeros((n, 4), np.uint8)
-    heard[live[pages.host[live] == 1], EVIDENCE] = 45
-    neighbours.restore(heard)
-    return PosteriorValues(pages, posterior, in_force, announcements, (neighbours,)), rows
+    return PosteriorValues(pages, posterior, in_force, announcements), rows
 
 
 @given(st.integers(0, 10_000))
@@ -58,7 +54,7 @@ def collection(seed: int, n: int = 60) -> tuple[PosteriorValues, np.ndarray]:
 def test_the_value_of_a_page_is_the_posterior_crawl_value(seed: int) -> None:
     """The frontier's quick formula and the library's agree, with announcements and without."""
     values, rows = collection(seed)
-    rate, weight, evidence = values._signals(rows)
+    rate, weight, evidence = values.announcements.gathered(rows)
     known = values._pages.crawled_at[rows] > -np.inf
     elapsed = NOW - values._pages.crawled_at[rows[known]]
     told = evidence[known], rate[known] * (weight[known] > 0), weight[known] * (rate[known] > 0)
@@ -95,7 +91,7 @@ def test_no_page_reaches_a_level_long_before_it_is_said(seed: int, decades: floa
     assert (times >= NOW).all()
     before = np.minimum(np.maximum(times - 1e-3, NOW), NOW + 1e10)
     assert (values.value_at(rows, before) <= 1.02 * level)[times > NOW].all()
-    rate, _, evidence = values._signals(rows)
+    rate, _, evidence = values.announcements.gathered(rows)
     plain = (rate == 0.0) & (evidence == 0.0) & (times > NOW + 1.0) & (times < NOW + 1e9)
     assert (values.value_at(rows, np.where(plain, times, NOW))[plain] >= 0.98 * level).all()
 
