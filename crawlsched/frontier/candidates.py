@@ -56,7 +56,7 @@ class Candidates:
         self.steps = 0
 
     def levels(self, hosts: npt.NDArray[Any]) -> float | FloatArray:
-        """Return the level of each host, or one for all."""
+        """Return the level of each host, or one for all. O(n)."""
         if not self.host_levels:
             return self.level
         own = np.array([self.host_levels.get(host, 0.0) for host in hosts.tolist()])
@@ -64,7 +64,10 @@ class Candidates:
         return higher
 
     def add(self, pages: IndexArray, now: float, until: float, host: int | None = None) -> IndexArray:
-        """Take in pages worth enough at a time to come, of a host that rests if one is given; return the others."""
+        """Take in pages worth enough at a time to come, of a host that rests if one is given; return the others.
+
+        O(n) values.
+        """
         lines, hosts = self.going.of(pages, now), self._columns.host[pages]
         enough = lines[0] + lines[1] * (until - now) >= ENOUGH * self.levels(hosts)
         into = self.going
@@ -76,6 +79,8 @@ class Candidates:
 
     def best(self, now: float, is_free: Callable[[int], bool]) -> tuple[int, float] | None:
         """Return the row of the candidate that is worth most, the lowest page among equals, and its value.
+
+        O(candidates).
 
         ``is_free(host)`` says whether a host may be asked; it lets one rest that may not.
         """
@@ -91,13 +96,13 @@ class Candidates:
         return None
 
     def raise_level(self, now: float) -> IndexArray:
-        """Raise the level to the median of the candidates; take those below out, and return them."""
+        """Raise the level to the median of the candidates; take those below out, and return them. O(candidates)."""
         values = self.going.values_at(now)
         self.level = max(self.level, float(np.median(values)))
         return self.going.take(values < self.level)[0]
 
     def rest(self, host: int) -> IndexArray:
-        """Set a host's candidates aside, and return them."""
+        """Set a host's candidates aside, and return them. O(candidates)."""
         chosen = self.going.hosts == host
         if not chosen.any():
             return np.zeros(0, np.intp)
@@ -106,7 +111,7 @@ class Candidates:
         return taken[0]
 
     def returns(self, host: int) -> IndexArray:
-        """Let a host's candidates take part again, and return them."""
+        """Let a host's candidates take part again, and return them. O(those of the host)."""
         waiting = self.aside.pop(host, None)
         if waiting is None:
             return np.zeros(0, np.intp)
@@ -115,14 +120,17 @@ class Candidates:
         return taken[0]
 
     def raise_host_level(self, host: int, now: float) -> IndexArray:
-        """Raise the level of a host that rests to the median of its candidates; return those that are below."""
+        """Raise the level of a host that rests to the median of its candidates; return those that are below.
+
+        O(those of the host).
+        """
         aside = self.aside[host]
         values = aside.values_at(now)
         level = self.host_levels[host] = max(self.host_levels.get(host, self.level), float(np.median(values)))
         return aside.take(values < level)[0]
 
     def discard(self, page: int) -> None:
-        """Take out a page that is a candidate."""
+        """Take out a page that is a candidate. O(candidates)."""
         aside = self.aside.get(self._columns.host.item(page))
         for lines in (self.going, aside) if aside is not None else (self.going,):
             rows = np.flatnonzero(lines.pages == page)

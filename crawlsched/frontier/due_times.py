@@ -126,7 +126,7 @@ class DueTimes:
             self._next += 1
 
     def next_time(self) -> float:
-        """Return when the first page that waits is due; inf: none is."""
+        """Return when the first page that waits is due; inf: none is. Amortised O(log n)."""
         while True:
             self._drop_stale()
             times = [self._heap[0][0]] if self._heap else []
@@ -138,7 +138,7 @@ class DueTimes:
                 return np.inf
 
     def soonest(self, n: int) -> IndexArray:
-        """Return up to about so many pages of the order, those that are due first."""
+        """Return up to about so many pages of the order, those that are due first. O(n log n)."""
         self.next_time()
         some = nsmallest(n, self._heap)
         times = np.concatenate([np.array([time for time, _ in some]), self._times[self._next : self._next + n]])
@@ -152,7 +152,7 @@ class DueTimes:
     # -- the column is looked through
 
     def work(self) -> None:
-        """Look through a part of the column, if soon nobody stands in the order."""
+        """Look through a part of the column, if soon nobody stands in the order. O(1)."""
         if self._look is None and self._horizon < np.inf and 4 * (self._times.size - self._next) < _MOST_SOON:
             self._look = self._look_through()
         if self._look is not None:
@@ -200,7 +200,10 @@ class DueTimes:
         self._pages, self._times, self._next, self._look = pages, times, 0, None
 
     def check(self) -> None:
-        """Raise `AssertionError` unless each page of the order stands there once, and no other page is due before."""
+        """Raise `AssertionError` unless each page of the order stands there once, and no other page is due before.
+
+        O(n).
+        """
         heap = {page for time, page in self._heap if self.at[page] == time}
         column = self._pages[self._next :][self.at[self._pages[self._next :]] == self._times[self._next :]]
         soon = set(np.flatnonzero(self.place == SOON).tolist())

@@ -90,7 +90,7 @@ class Filing:
             queue.idle_until = -np.inf
 
     def file_one(self, page: int, now: float) -> None:
-        """Put a page that comes back from a visit where it belongs."""
+        """Put a page that comes back from a visit where it belongs. O(1)."""
         if self._place_of(page) != IN_FLIGHT:
             self.file(np.array([page]), now)
             return
@@ -103,12 +103,15 @@ class Filing:
         self._queues[self._pages.crawled_at.item(page) == -np.inf].idle_until = -np.inf
 
     def refile(self, pages: IndexArray, now: float) -> None:
-        """File those of some pages that are in the frontier and not in flight: their values have changed."""
+        """File those of some pages that are in the frontier and not in flight: their values have changed.
+
+        O(1) a page and its due time.
+        """
         inside = pages[pages < self._due.place.size]
         self.file(inside[self._due.place[inside] > IN_FLIGHT], now)
 
     def discard(self, pages: IndexArray) -> None:
-        """Take distinct pages out of the frontier, in flight or not."""
+        """Take distinct pages out of the frontier, in flight or not. O(1) a page, O(candidates) for one of these."""
         inside = pages[pages < self._due.place.size]
         for page in inside[self._due.place[inside] > SOON].tolist():
             self._leave(page)
@@ -384,7 +387,7 @@ class Filing:
             self._due.place[queue.rest(host)] = ASIDE
 
     def release_host(self, host: int) -> None:
-        """Let a host's pages take part again."""
+        """Let a host's pages take part again. O(those of the host)."""
         if host not in self._resting:
             return
         del self._resting.until[host]

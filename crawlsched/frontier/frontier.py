@@ -87,13 +87,19 @@ class Frontier(Filing):
         return self._resting.until.get(host, -np.inf)
 
     def returning(self, until: float) -> IndexArray:
-        """Return the pages that would be candidates if their hosts did not rest, until then at most."""
+        """Return the pages that would be candidates if their hosts did not rest, until then at most.
+
+        O(those returned).
+        """
         hosts = [host for host, end in self._resting.until.items() if end <= until]
         aside = [queue.aside[host].pages for queue in self._queues for host in hosts if host in queue.aside]
         return np.concatenate([np.zeros(0, np.intp), *aside])
 
     def waits_for_host(self) -> bool:
-        """Whether some page could go if its host did not rest."""
+        """Whether some page could go if its host did not rest.
+
+        O(resting hosts), O(n) where none of their candidates waits.
+        """
         for host in self._resting.until:
             if any(len(queue.aside.get(host, ())) for queue in self._queues):
                 return True
@@ -106,18 +112,21 @@ class Frontier(Filing):
         return self._resting.next_time() <= now
 
     def next_event(self, now: float) -> float:
-        """Return the earliest time at which `pick` could give something, if it gives nothing now; inf: never."""
+        """Return the earliest time at which `pick` could give something, if it gives nothing now; inf: never.
+
+        As much work as a pick: amortised O(log n).
+        """
         if self.bound(now) > -np.inf:
             return now
         idle = min(queue.idle_until for queue in self._queues)
         return max(now, min(idle, self._due.next_time(), self._resting.next_time()))
 
     def out_of_turn(self, n: int) -> list[int]:
-        """Return up to about `n` pages that go before anything of value, in their order."""
+        """Return up to about `n` pages that go before anything of value, in their order. O(n log n)."""
         return [page for queue in (self._forced, self._overdue) for page in queue.likely(n)]
 
     def peek(self, n: int) -> IndexArray:
-        """Return up to about `n` pages that are likely to be picked next, likeliest first."""
+        """Return up to about `n` pages that are likely to be picked next, likeliest first. O(n log n)."""
         self._gather(self._now)
         found = self.out_of_turn(n)
         pages = np.concatenate([queue.going.pages for queue in self._queues])
@@ -133,11 +142,16 @@ class Frontier(Filing):
     # -- picks
 
     def advance(self, now: float) -> None:
-        """Let everything happen that was to happen until now; `pick` does so too."""
+        """Let everything happen that was to happen until now; `pick` does so too.
+
+        Amortised O(log n) for each page that falls due.
+        """
         self._gather(now)
 
     def bound(self, now: float) -> float:
         """Return about what no page that `pick` could give now is worth more than.
+
+        O(candidates).
 
         It is inf if a page may go whatever it is worth, and -inf if none may go. Whether a host is free is not asked.
         """
@@ -149,7 +163,10 @@ class Frontier(Filing):
                 return value
 
     def best_value(self, now: float, host_free_at: HostFreeAt) -> float:
-        """Return what the page is worth that `pick` would give; inf: whatever it is worth, -inf: there is none."""
+        """Return what the page is worth that `pick` would give; inf: whatever it is worth, -inf: there is none.
+
+        As much work as a pick: amortised O(log n).
+        """
         self._follow(now)
         is_free = self._asking(now, host_free_at)
         if self._first_out_of_turn(is_free) is not None:

@@ -44,7 +44,7 @@ class HostQueue:
         return page in self._keys
 
     def push(self, host: int, key: float, page: int) -> None:
-        """Put a page in, or elsewhere in the order."""
+        """Put a page in, or elsewhere in the order. O(log n)."""
         self._keys[page] = key
         queue = self._queues.setdefault(host, [])
         heappush(queue, (key, page))
@@ -52,11 +52,11 @@ class HostQueue:
             heappush(self._hosts, (key, page, host))
 
     def discard(self, page: int) -> None:
-        """Take a page out, if it is in."""
+        """Take a page out, if it is in. O(1)."""
         self._keys.pop(page, None)
 
     def first(self) -> tuple[float, int, int] | None:
-        """Return key, page and host of the first page; None if there is none."""
+        """Return key, page and host of the first page; None if there is none. Amortised O(log n)."""
         while self._keys and self._hosts:
             key, page, host = self._hosts[0]
             if host not in self._resting:
@@ -72,13 +72,13 @@ class HostQueue:
         return None
 
     def host_returns(self, host: int) -> None:
-        """Let a host's pages take part again."""
+        """Let a host's pages take part again. O(log n)."""
         first = self._first_of(host)
         if first is not None and (*first, host) not in self._hosts[:1]:
             heappush(self._hosts, (*first, host))
 
     def has_host(self, host: int) -> bool:
-        """Whether a page of a host is in."""
+        """Whether a page of a host is in. Amortised O(log n)."""
         return self._first_of(host) is not None
 
     def likely(self, n: int) -> list[int]:

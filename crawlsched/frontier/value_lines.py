@@ -40,16 +40,16 @@ class ValueLines:
 
     @property
     def pages(self) -> IndexArray:
-        """The pages; a view."""
+        """The pages; a view. O(1)."""
         return self._page[: self._n]
 
     @property
     def hosts(self) -> npt.NDArray[np.int32]:
-        """Their hosts; a view."""
+        """Their hosts; a view. O(1)."""
         return self._host[: self._n]
 
     def of(self, pages: IndexArray, now: float) -> FloatArray:
-        """Return lines for pages, for `append`; the first row has what they are worth now."""
+        """Return lines for pages, for `append`; the first row has what they are worth now. O(n) values."""
         lines: FloatArray = np.zeros((4, pages.size))
         lines[2:], elapsed = now, now - self._columns.crawled_at[pages]
         grows = elapsed < np.inf
@@ -76,7 +76,7 @@ class ValueLines:
         self._until = min(self._until, float(lines[3].min(initial=np.inf)))
 
     def values_at(self, now: float) -> FloatArray:
-        """Return what the pages are worth, shape (n,)."""
+        """Return what the pages are worth, shape (n,). O(n), and a value for each line that has ended."""
         if now > self._until:
             over = np.flatnonzero(self._lines[3, : self._n] < now)
             self._lines[:, over] = self.of(self._page[over], now)
@@ -86,7 +86,7 @@ class ValueLines:
         return values
 
     def take(self, chosen: BoolArray) -> tuple[IndexArray, npt.NDArray[np.int32], FloatArray]:
-        """Take pages out, and return what `append` takes."""
+        """Take pages out, and return what `append` takes. O(n)."""
         rows, kept = np.flatnonzero(chosen), np.flatnonzero(~chosen)
         taken = self._page[rows], self._host[rows], self._lines[:, rows]
         if rows.size:
@@ -96,7 +96,7 @@ class ValueLines:
         return taken
 
     def take_row(self, row: int) -> int:
-        """Take one page out, and return it."""
+        """Take one page out, and return it. O(1)."""
         page, last = self._page.item(row), self._n - 1
         self._page[row], self._host[row] = self._page[last], self._host[last]
         self._lines[:, row] = self._lines[:, last]

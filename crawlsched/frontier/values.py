@@ -16,10 +16,11 @@ class CrawlValues(Protocol):
     """
 
     def value_at(self, pages: IndexArray, now: float | FloatArray) -> FloatArray:
-        """Return the crawl values of pages at a time, or each at its own; shape (n,)."""
+        """Return the crawl values of pages at a time, or each at its own; shape (n,). O(n K), K rates."""
 
     def reaches(self, pages: IndexArray, level: float | FloatArray, now: float) -> FloatArray:
         """Return about when crawl values reach a level, POSIX seconds; `now` at least, inf: never; shape (n,).
 
         Too early costs another look at the page, too late leaves it behind: where it is not known it is too early.
+        O(n K).
         """
