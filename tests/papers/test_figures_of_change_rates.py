@@ -13,8 +13,7 @@ from crawlsched.estimators.visit_frequency import bias_reduced_moments, naive_mo
 from crawlsched.exceptions import CrawlschedError
 from crawlsched.simulation.figures import FIGURES, FigureError, Table
 from crawlsched.simulation.figures.estimating import ERROR, ESTIMATE, SPREAD, TRAJECTORY
-from crawlsched.simulation.figures.frequency_curves import BIAS, SIMULATED, VARIATION
-from crawlsched.simulation.figures.last_modified_curves import last_modified_moments
+from crawlsched.simulation.figures.frequency_curves import BIAS, SIMULATED, VARIATION, last_modified_moments
 
 # Smaller than printed, as far as a claim can still be seen.
 SMALL: dict[str, dict[str, object]] = {

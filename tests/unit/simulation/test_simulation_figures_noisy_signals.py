@@ -13,17 +13,8 @@ from crawlsched.bandwidth import refresh_rates
 from crawlsched.crawl_value import greedy_ncis
 from crawlsched.freshness import expected_freshness
 from crawlsched.simulation import History, Window, freshness, replay
-from crawlsched.simulation.figures import (
-    FIGURES,
-    Row,
-    Settings,
-    Table,
-    accuracy,
-    bandwidth_change,
-    corrupted_signals,
-    signal_estimates,
-)
-from crawlsched.simulation.figures.noisy_signals import baseline, crawl_by, optimal_rates
+from crawlsched.simulation.figures import FIGURES, Row, Settings, Table, accuracy, crawl_rates, signal_estimates
+from crawlsched.simulation.figures.instances import Instances, baseline, crawl_by, optimal_rates, uniform
 
 # Small enough for seconds; what cannot be set stays as it is.
 SMALL = {
@@ -105,9 +96,9 @@ def test_settings_are_those_of_the_paper(number: int, settings: Settings, fixed:
 
 def test_constants_are_those_of_the_paper() -> None:
     """Bandwidths of figures 5 and 9, and when the latter changes."""
-    assert corrupted_signals.CRAWLS_PER_PAGE * 100_000 == 5000
-    assert bandwidth_change.CURVES[bandwidth_change.CHANGING] == (100.0, 150.0, 100.0)
-    assert [moment * 400 for moment in (bandwidth_change.RISE, bandwidth_change.FALL)] == [133.0, 266.0]
+    assert accuracy.CRAWLS_PER_PAGE * 100_000 == 5000
+    assert crawl_rates.CURVES[crawl_rates.CHANGING] == (100.0, 150.0, 100.0)
+    assert [moment * 400 for moment in (crawl_rates.RISE, crawl_rates.FALL)] == [133.0, 266.0]
 
 
 def test_instances_have_the_rates_that_they_say() -> None:
@@ -135,7 +126,7 @@ def test_nothing_false_is_announced_where_all_announcements_are_true() -> None:
     assert history.signal_times is not None
     assert np.isin(history.signal_times, history.change_times).all()
     assert 0 < history.signal_times.size < history.change_times.size
-    assert accuracy.Instances().draw(np.random.default_rng(4), 30, 50.0).signal_rows is None
+    assert Instances().draw(np.random.default_rng(4), 30, 50.0).signal_rows is None
 
 
 def test_accuracy_is_the_closed_form_where_there_is_one() -> None:
@@ -143,9 +134,7 @@ def test_accuracy_is_the_closed_form_where_there_is_one() -> None:
     n_pages, horizon, seeds = 50, 20.0, 8
     found = []
     for seed in range(seeds):
-        drawn = accuracy.Instances(accuracy.Uniform(0.8, 0.8), accuracy.Uniform(1.0, 1.0)).draw(
-            np.random.default_rng(seed), n_pages, horizon
-        )
+        drawn = Instances(uniform(0.8, 0.8), uniform(1.0, 1.0)).draw(np.random.default_rng(seed), n_pages, horizon)
         # After the first round every page waits as long.
         done = replay(drawn, 100.0, "greedy", "known", start=0.0, end=horizon, measure_from=n_pages / 100.0)
         found.append(done.freshness)
@@ -158,7 +147,7 @@ def test_the_simulated_optimum_is_the_formula_of_the_baseline() -> None:
     """LDS at the optimal rates, which keeps to them, has the accuracy of problem (5) within its standard error."""
     differences = []
     for seed in range(8):
-        history = accuracy.Instances().draw(np.random.default_rng(seed), 60, 40.0)
+        history = Instances().draw(np.random.default_rng(seed), 60, 40.0)
         done = replay(history, 100.0, "lds", "known", start=0.0, end=40.0, measure_from=10.0)
         differences.append(done.freshness - baseline(history))
     # Discrete slots cost a little at 60 pages.
@@ -277,9 +266,9 @@ def test_late_announcements_are_discarded_as_the_paper_says() -> None:
 
 def test_accuracy_over_time_is_that_of_the_last_crawls() -> None:
     """At each time the freshness, measured from the 1000th crawl before it, of a replay that ends there."""
-    history = accuracy.Instances().draw(np.random.default_rng(7), 30, 24.0)
+    history = Instances().draw(np.random.default_rng(7), 30, 24.0)
     times = np.array([6.0, 12.0, 18.0, 24.0])
-    found = bandwidth_change.accuracies(history, 24.0, (100.0,), times)
+    found = crawl_rates.accuracies(history, 24.0, (100.0,), times)
     for time, share in zip(times.tolist(), found.tolist(), strict=True):
         done = replay(history, 100.0, "greedy", "known", start=0.0, end=time)
         since = done.times[-1000] if done.times.size >= 1000 else 0.0
@@ -288,13 +277,13 @@ def test_accuracy_over_time_is_that_of_the_last_crawls() -> None:
 
 def test_a_changing_bandwidth_takes_effect_at_once() -> None:
     """Before the first change nothing differs; after it there is half as much again."""
-    history = accuracy.Instances().draw(np.random.default_rng(8), 30, 40.0)
+    history = Instances().draw(np.random.default_rng(8), 30, 40.0)
     times = np.linspace(1.0, 40.0, 40)
-    always = bandwidth_change.accuracies(history, 40.0, (100.0,), times)
-    changing = bandwidth_change.accuracies(history, 40.0, (100.0, 150.0, 100.0), times)
-    before = times <= bandwidth_change.RISE * 40.0
+    always = crawl_rates.accuracies(history, 40.0, (100.0,), times)
+    changing = crawl_rates.accuracies(history, 40.0, (100.0, 150.0, 100.0), times)
+    before = times <= crawl_rates.RISE * 40.0
     assert changing[before] == pytest.approx(always[before], rel=1e-12)
-    between = (times > bandwidth_change.RISE * 40.0 + 7.0) & (times <= bandwidth_change.FALL * 40.0)
+    between = (times > crawl_rates.RISE * 40.0 + 7.0) & (times <= crawl_rates.FALL * 40.0)
     assert (changing[between] > always[between]).all()
 
 
@@ -326,7 +315,7 @@ def test_counting_is_biased_and_fitting_is_not() -> None:
 
 @pytest.fixture(scope="module")
 def labelled_pages() -> History:
-    return corrupted_signals.draw_history(np.random.default_rng(10), 2000, 1.0)
+    return accuracy.draw_labelled(np.random.default_rng(10), 2000, 1.0)
 
 
 def test_a_twentieth_of_the_pages_announces_well(labelled_pages: History) -> None:
@@ -343,8 +332,8 @@ def test_a_twentieth_of_the_pages_announces_well(labelled_pages: History) -> Non
 def test_corruption_mixes_noise_into_precision_and_recall(labelled_pages: History) -> None:
     """None at p = 0; nothing else is known wrongly, and what happens stays the same."""
     noise = np.random.default_rng(11).random((2, 2000))
-    assert corrupted_signals.corrupted(labelled_pages, 0.0, noise).recall == pytest.approx(labelled_pages.recall)
-    wrong = corrupted_signals.corrupted(labelled_pages, 0.2, noise)
+    assert accuracy.corrupted(labelled_pages, 0.0, noise).recall == pytest.approx(labelled_pages.recall)
+    wrong = accuracy.corrupted(labelled_pages, 0.2, noise)
     assert wrong.recall == pytest.approx(0.8 * labelled_pages.recall + 0.2 * noise[1])
     true = labelled_pages.recall * labelled_pages.change_rate
     precision = true / (true + labelled_pages.false_signal_rate)
