@@ -105,8 +105,8 @@ def say(report: dict[str, Any]) -> str:
     for number, one in enumerate(report["replays"]):
         if "worth" in one:
             lines.append(
-                f"{one['name']} at {headings[number % columns]}: the page picked is worth {one['worth']:.4f} of the best "
-                f"that brute force finds on the same pages; below {_NEARLY_BEST} of it in {say_share(one['worse'])}."
+                f"{one['name']} at {headings[number % columns]}: the page picked is worth {one['worth']:.4f} of the "
+                f"best, by brute force on the same pages; below {_NEARLY_BEST} of it in {say_share(one['worse'])}."
             )
     return "\n".join(lines)
 

@@ -1,6 +1,7 @@
 """Figures: the papers' figures and tables, simulated anew.
 
-A figure is a `Figure`: its settings as printed, how it is simulated, what the paper claims of it, how it is drawn.
+A figure is a `Figure`: its settings as printed, how it is simulated, how it is drawn. What the papers claim of them is
+tested (tests/papers).
 Each module holds figures of one arrangement in a tuple ``FIGURES``; `FIGURES` here has them all by name.
 """
 
@@ -13,10 +14,10 @@ from crawlsched.simulation.figures import (
     revisiting,
     signal_estimates,
 )
-from crawlsched.simulation.figures.figure import Claim, Figure, FigureError, Progress, Settings, repeated
+from crawlsched.simulation.figures.figure import Figure, FigureError, Progress, Settings, repeated
 from crawlsched.simulation.figures.table import Row, Table
 
-__all__ = ["FIGURES", "Claim", "Figure", "FigureError", "Progress", "Row", "Settings", "Table", "repeated"]
+__all__ = ["FIGURES", "Figure", "FigureError", "Progress", "Row", "Settings", "Table", "repeated"]
 
 _MODULES = (
     accuracy,

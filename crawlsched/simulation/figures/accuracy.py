@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from functools import partial
-from math import hypot
 
 import numpy as np
 
 from crawlsched.columns.array_types import BoolArray, FloatArray
 from crawlsched.simulation.figures.drawing import Panel, drawn
-from crawlsched.simulation.figures.figure import Claim, Claims, Figure, Run, Settings, repeated, unless_chance
+from crawlsched.simulation.figures.figure import Figure, Run, Settings, repeated
 from crawlsched.simulation.figures.instances import (
     BANDWIDTH,
     BASELINE,
@@ -28,7 +26,7 @@ from crawlsched.simulation.figures.instances import (
     lognormal,
     uniform,
 )
-from crawlsched.simulation.figures.table import Numbers, Row, Table, said
+from crawlsched.simulation.figures.table import Numbers
 from crawlsched.simulation.history import History
 
 __all__ = ["FIGURES", "SIGNALS", "TRUE_SIGNALS", "corrupted", "draw_labelled"]
@@ -43,15 +41,8 @@ POLICIES_4 = ("GREEDY", "GREEDY-CIS", "GREEDY-NCIS", "G-NCIS-APPROX-1", "G-NCIS-
 DELAY = 6.0
 DISCARDED = 5.0
 NO_DELAY = "GREEDY-NCIS, no delay"
-# What is less apart than this counts as on par, or as close.
-PAR = 0.01
-# Two policies this close may come out either way.
-_SMALL = 0.001
-# "Almost every case" leaves out at most so many.
-_FEW = 0.1
 
 Accuracies = Callable[[History, float, np.random.Generator], dict[str, float]]
-_say = partial(said, mean=".4f", error=".4f")
 
 
 def _simulated(instances: Instances, accuracies: Accuracies, against: tuple[str, ...]) -> Run:
@@ -94,127 +85,19 @@ def _with_delay(history: History, horizon: float, rng: np.random.Generator) -> d
 # -- what the paper claims of figures 2, 3, 4 and 8
 
 
-def _at(row: Row) -> str:
-    pages, policy = row.labels
-    return f"{policy} at m = {pages}, by {_say(row)}"
-
-
-def _lowest(rows: list[Row]) -> Row:
-    return min(rows, key=lambda row: row.mean)
-
-
-def _highest(rows: list[Row]) -> Row:
-    return max(rows, key=lambda row: row.mean)
-
-
-def _slack(row: Row) -> float:
-    return max(_SMALL, 2 * row.standard_error) if row.repetitions > 1 else _SMALL
-
-
-def _on_par(table: Table) -> Claims:
-    worst = max(table.some(f"accuracy less {BASELINE}"), key=lambda row: abs(row.mean))
-    words = f"GREEDY and LDS are on par with the continuous optimum (within {PAR}); farthest off is {_at(worst)}"
-    yield Claim(abs(worst.mean) <= PAR, words)
-
-
-def _cis_above_greedy(table: Table) -> Claims:
-    least = _lowest(table.some("accuracy less GREEDY", policy="GREEDY-CIS"))
-    over = _lowest(table.some(f"accuracy less {BASELINE}", policy="GREEDY-CIS"))
-    yield Claim(least.mean > 0, f"GREEDY-CIS is above GREEDY at every m; least so {_at(least)}")
-    yield Claim(over.mean > 0, f"GREEDY-CIS is above the optimum without announcements; least so {_at(over)}")
-
-
-def _ncis_best(table: Table) -> Claims:
-    behind = table.some("accuracy less GREEDY-NCIS")
-    plain = _highest([row for row in behind if row.labels[1] in ("GREEDY", "GREEDY-CIS")])
-    yield Claim(plain.mean < 0, f"GREEDY-NCIS is above GREEDY and GREEDY-CIS at every m; nearest comes {_at(plain)}")
-    nearest = max(behind, key=lambda row: row.mean - _slack(row))
-    words = f"nothing is above GREEDY-NCIS by more than chance; nearest comes {_at(nearest)}"
-    yield Claim(nearest.mean <= _slack(nearest), words)
-    approximations = [row for row in behind if "APPROX" in str(row.labels[1])]
-    loose = [row for row in approximations if int(row.labels[0]) <= 500]
-    words = f"the approximations are within {PAR} of GREEDY-NCIS at m up to 500"
-    if loose:
-        worst = _lowest(loose)
-        yield Claim(worst.mean >= -PAR, f"{words}; farthest off is {_at(worst)}")
-    else:
-        yield Claim(None, f"{words}, which is not among the cases")
-    tight = [row for row in approximations if int(row.labels[0]) > 500]
-    yield _below(tight, "the approximations are behind GREEDY-NCIS at m above 500")
-    trusting = [row for row in table.some("accuracy less GREEDY", policy="GREEDY-CIS") if int(row.labels[0]) >= 500]
-    yield _below(trusting, "GREEDY-CIS is below GREEDY from m = 500 on")
-    yield _better_almost_everywhere(table)
-    yield _approximations_gain_nothing(table)
-
-
-def _below(rows: list[Row], words: str) -> Claim:
-    if not rows:
-        return Claim(None, f"{words}, which is not among the cases")
-    nearest = _highest(rows)
-    held = unless_chance(nearest.mean < 0, nearest.mean, nearest.standard_error)
-    return Claim(held, f"{words}; nearest comes {_at(nearest)}")
-
-
-def _better_almost_everywhere(table: Table) -> Claim:
-    """Compare GREEDY-NCIS and its approximations with both others, at every number of pages."""
-    cases, worse, by_chance = 0, [], 0
-    for pages in table.values("pages"):
-        over_greedy = {str(row.labels[1]): row for row in table.some("accuracy less GREEDY", pages=pages)}
-        trusting = over_greedy.pop("GREEDY-CIS")
-        for name, gain in over_greedy.items():
-            # Repetitions are of the same pages for all policies, so that this is no less than the true error.
-            both = hypot(gain.standard_error, trusting.standard_error)
-            for ahead, error in ((gain.mean, gain.standard_error), (gain.mean - trusting.mean, both)):
-                cases += 1
-                if ahead <= 0:
-                    worse.append(f"{name} at m = {pages}")
-                    by_chance += unless_chance(False, ahead, error) is None
-    few = _FEW * cases
-    return Claim(
-        None if len(worse) - by_chance <= few < len(worse) else len(worse) <= few,
-        f"GREEDY-NCIS and its approximations are above GREEDY and GREEDY-CIS in almost every case ({1 - _FEW:.0%}); in "
-        f"{cases - len(worse)} of {cases}{', not ' + ', '.join(worse) if worse else ''}",
-    )
-
-
-def _approximations_gain_nothing(table: Table) -> Claim:
-    words = "the approximations gain nothing from announcements in the end"
-    most = max(int(row.labels[0]) for row in table.rows)
-    if most <= 1000:
-        return Claim(None, f"{words}, at m above 1000")
-    rows = [row for row in table.some("accuracy less GREEDY", pages=most) if "APPROX" in str(row.labels[1])]
-    nearest = _highest(rows)
-    return Claim(nearest.mean <= _slack(nearest), f"{words}; most has {_at(nearest)} over GREEDY")
-
-
-def _delay_matters_little(table: Table) -> Claims:
-    late = table.some(f"accuracy less {NO_DELAY}", policy="GREEDY-NCIS")
-    first, last = min(late, key=lambda row: row.labels), max(late, key=lambda row: row.labels)
-    mended = table.some(f"accuracy less {NO_DELAY}", policy="GREEDY-NCIS-D", pages=first.labels[0])[0]
-    yield Claim(first.mean < 0, f"delay costs GREEDY-NCIS accuracy where the bandwidth is not tight: {_at(first)}")
-    held = abs(mended.mean) <= PAR and mended.mean > first.mean
-    yield Claim(held, f"discarding what comes soon after a crawl wins it back there (within {PAR}): {_at(mended)}")
-    if first is last:
-        yield Claim(None, "delay costs less where the bandwidth is tight, which takes two numbers of pages")
-    else:
-        words = f"delay costs less where the bandwidth is tight: {_at(last)}"
-        yield Claim(abs(last.mean) < abs(first.mean), words)
-
-
 def _figure(
     number: int,
     title: str,
     instances: Instances,
     accuracies: Accuracies,
     against: tuple[str, ...],
-    claimed: Callable[[Table], Claims],
     pages: tuple[int, ...] = PAGES,
     fixed: Mapping[str, str] | None = None,
 ) -> Figure:
     dots = Panel({"accuracy": "o"}, "policy", each="pages", levels=(BASELINE, NO_DELAY), axes={"xlabel": ""})
     words = {"bandwidth R": f"{BANDWIDTH:g}", **instances.words(), **(fixed or {})}
     run, settings = _simulated(instances, accuracies, against), Settings(REPETITIONS, pages, HORIZON)
-    return Figure(f"noisy-signals-{number}", PAPER, title, settings, run, claimed, drawn(dots), words)
+    return Figure(f"noisy-signals-{number}", PAPER, title, settings, run, drawn(dots), words)
 
 
 # -- figure 5: what wrong numbers for precision and recall cost
@@ -308,36 +191,14 @@ def _corruptions(settings: Settings, n_pages: int, rng: np.random.Generator, rep
     return numbers
 
 
-def _plus_is_less_robust(table: Table) -> Claims:
-    """GREEDY-CIS+ is close to optimal with right numbers, and less robust to wrong ones."""
-
-    def at(row: Row) -> str:
-        return f"{_say(row)} at m = {row.labels[0]}, p = {row.labels[1]}"
-
-    for pages in table.values("pages"):
-        behind = "accuracy less GREEDY-NCIS"
-        gap = table.one(behind, pages=pages, corruption=0.0, policy="GREEDY-CIS+")
-        words = f"with right numbers GREEDY-CIS+ is close to GREEDY-NCIS (within {PAR} below); {at(gap)}"
-        yield Claim(-PAR <= gap.mean <= 0.0, words)
-        plus, ncis = (table.one(LOST, pages=pages, corruption=CORRUPTIONS[-1], policy=name) for name in POLICIES_5[1:])
-        words = f"wrong numbers cost GREEDY-CIS+ more than GREEDY-NCIS; {at(plus)} against {at(ncis)}"
-        yield Claim(plus.mean > ncis.mean, words)
-        plain = _highest(table.some(behind, pages=pages, policy="GREEDY"))
-        words = f"GREEDY-NCIS is above GREEDY even with wrong numbers; GREEDY comes nearest by {at(plain)}"
-        yield Claim(plain.mean < 0.0, words)
-
-
 FIGURES = (
-    _figure(
-        2, "accuracy of GREEDY and LDS without announcements", Instances(), _of("GREEDY", "LDS"), (BASELINE,), _on_par
-    ),
+    _figure(2, "accuracy of GREEDY and LDS without announcements", Instances(), _of("GREEDY", "LDS"), (BASELINE,)),
     _figure(
         3,
         "accuracy of GREEDY and GREEDY-CIS where some changes are announced and no announcement is false",
         TRUE_SIGNALS,
         _of("GREEDY", "GREEDY-CIS"),
         (BASELINE, "GREEDY"),
-        _cis_above_greedy,
     ),
     _figure(
         4,
@@ -345,7 +206,6 @@ FIGURES = (
         SIGNALS,
         _of(*POLICIES_4),
         (BASELINE, "GREEDY", "GREEDY-NCIS"),
-        _ncis_best,
         (*PAGES, 10000),
     ),
     Figure(
@@ -354,7 +214,6 @@ FIGURES = (
         "accuracy where precision and recall, as in the real world, are known wrongly",
         Settings(10, (100_000,), 200.0),
         repeated(("pages", "corruption", "policy"), _corruptions),
-        _plus_is_less_robust,
         drawn(Panel({"accuracy": "o-"}, "corruption", ("policy",), each="pages")),
         {
             "bandwidth R": f"{CRAWLS_PER_PAGE:g} per page",
@@ -372,7 +231,6 @@ FIGURES = (
         SIGNALS,
         _with_delay,
         (BASELINE, NO_DELAY),
-        _delay_matters_little,
         fixed={"delays": f"Poisson({DELAY:g}) slots", "discarded after a crawl for": f"{DISCARDED:g} slots"},
     ),
 )

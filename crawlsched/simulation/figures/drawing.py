@@ -125,7 +125,8 @@ def drawn(*panels: Panel, columns: int = 3) -> Callable[[Table, Any], None]:
         if all(labels == legends[0][1] for _, labels in legends[: len(some)]):
             canvas.legend(*legends[0], loc="outside lower center", ncols=4, fontsize=8)
         else:
-            for axes in grid[: len(some)]:
-                axes.legend(fontsize=8)
+            for axes, (lines, labels) in zip(grid, legends, strict=True):
+                if labels:
+                    axes.legend(lines, labels, fontsize=8)
 
     return draw

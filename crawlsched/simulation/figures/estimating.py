@@ -22,27 +22,7 @@ from crawlsched.estimators import (
 )
 from crawlsched.estimators.estimator import Estimator
 from crawlsched.simulation.figures.figure import Settings
-from crawlsched.simulation.figures.table import Label, Row, Table, said, summarize
-
-__all__ = [
-    "CONFERENCE",
-    "ERROR",
-    "ESTIMATE",
-    "JOURNAL",
-    "SPREAD",
-    "TRAJECTORY",
-    "Steps",
-    "Visits",
-    "at_the_end",
-    "bank",
-    "error_rows",
-    "follow",
-    "generators",
-    "listed",
-    "marks_up_to",
-    "random_visits",
-    "words_of",
-]
+from crawlsched.simulation.figures.table import Label, Row, summarize
 
 JOURNAL = "Avrachenkov, Patil, Thoppe (2022)"
 CONFERENCE = "Avrachenkov, Patil, Thoppe (2020)"
@@ -147,18 +127,6 @@ def error_rows(
             root = sqrt(square.mean)
             yield Row(ERROR, place, root, square.standard_error / (2 * root) if root else 0.0, n)
             yield Row(TRAJECTORY, place, float(values[0]), nan, 1)
-
-
-def at_the_end(table: Table, quantity: str, names: Iterable[str] = (), **labels: Label) -> dict[str, Row]:
-    """Return the row of each estimator after the last visit; of all that there are if none is named."""
-    rows = table.some(quantity, **labels)
-    wanted = list(names) or list(dict.fromkeys(str(table.label(row, "estimator")) for row in rows))
-    return {name: table.last(quantity, "visits", estimator=name, **labels) for name in wanted}
-
-
-def listed(rows: Mapping[str, Row]) -> str:
-    """Say a number of each of some estimators."""
-    return ", ".join(f"{name} {said(row)}" for name, row in rows.items())
 
 
 def words_of(steps: Steps) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""A figure: one figure or table of a paper, how it is simulated, what the paper claims of it, and how it is drawn."""
+"""A figure: one figure or table of a paper, how it is simulated, and how it is drawn."""
 
 from __future__ import annotations
 
@@ -13,10 +13,8 @@ import numpy as np
 from crawlsched.exceptions import CrawlschedError
 from crawlsched.simulation.figures.table import Label, Numbers, Row, Table, summarize
 
-__all__ = ["Claim", "Claims", "Figure", "FigureError", "Progress", "Run", "Settings", "repeated", "unless_chance"]
+__all__ = ["Figure", "FigureError", "Progress", "Run", "Settings", "repeated"]
 
-# A difference of less than so many standard errors may be one of chance: that of one simulation in twenty is larger.
-_CHANCE = 2.0
 
 #: ``progress(done, total)`` is called whenever some part of a figure has been simulated.
 Progress = Callable[[int, int], None]
@@ -83,45 +81,10 @@ class Settings:
         return int(self.horizon)
 
 
-@dataclass(frozen=True)
-class Claim:
-    """Something a paper says of a figure, and whether it came out.
-
-    Attributes
-    ----------
-    held : bool or None
-        None if these settings cannot show it.
-    sentence : str
-        What is claimed and what was found, with the numbers.
-    """
-
-    held: bool | None
-    sentence: str
-
-
-Claims = Iterable[Claim]
 Run = Callable[[Settings, Progress], Table]
 #: ``measure(settings, case, rng, repetition)``. A number whose labels come in one repetition only (a dot in a cloud of
 #: dots) is a row of its own, without a standard error.
 Measure = Callable[[Settings, Any, np.random.Generator, int], Numbers]
-
-
-def unless_chance(held: bool, difference: float, standard_error: float) -> bool | None:
-    """Return whether a claim held that rests on the sign of a difference; None where it did not and chance decides.
-
-    Parameters
-    ----------
-    held : bool
-        Whether the sign is the one claimed.
-    difference, standard_error : float
-        A mean over the repetitions, and how far off it may be; a nan of a single repetition tells nothing of chance.
-
-    Examples
-    --------
-    >>> unless_chance(False, 0.001, 0.002), unless_chance(False, 0.01, 0.002), unless_chance(True, -0.001, 0.002)
-    (None, False, True)
-    """
-    return None if not held and abs(difference) <= _CHANCE * standard_error else held
 
 
 @dataclass(frozen=True)
@@ -140,8 +103,6 @@ class Figure:
         As printed in the paper, or as chosen where it is silent.
     run : callable
         ``run(settings, progress)`` simulates it and returns a `Table`; most are `repeated`.
-    claimed : callable
-        ``claimed(table)`` gives what the paper claims, and whether it came out.
     draw : callable
         ``draw(table, canvas)`` draws it on an empty ``matplotlib.figure.Figure``; most are `drawn`.
     fixed : mapping of str to str
@@ -155,7 +116,6 @@ class Figure:
     title: str
     settings: Settings
     run: Run
-    claimed: Callable[[Table], Claims]
     draw: Callable[[Table, Any], None]
     fixed: Mapping[str, str] = field(default_factory=dict)
     takes_history: bool = False
@@ -165,10 +125,6 @@ class Figure:
         """Authors, year and number."""
         kind, _, number = self.name.rpartition("-")
         return f"{self.authors}, {'Table' if kind.endswith('-table') else 'Figure'} {number}"
-
-    def claims(self, table: Table) -> list[Claim]:
-        """Return what the paper claims, and whether it came out."""
-        return list(self.claimed(table))
 
     def with_settings(
         self,

@@ -13,25 +13,6 @@ from crawlsched.freshness import expected_freshness
 from crawlsched.simulation.history import History
 from crawlsched.simulation.replaying import Replayed, replay
 
-__all__ = [
-    "BANDWIDTH",
-    "BASELINE",
-    "HORIZON",
-    "PAPER",
-    "REPETITIONS",
-    "Distribution",
-    "Instances",
-    "baseline",
-    "beta",
-    "crawl_by",
-    "history_of",
-    "known",
-    "lognormal",
-    "optimal_rates",
-    "poisson_events",
-    "uniform",
-]
-
 PAPER = "Busa-Fekete et al. (2025)"
 # Section 6.3; 100 repetitions are named at the head of section 6.
 BANDWIDTH = 100.0

@@ -16,12 +16,11 @@ from crawlsched.simulation.figures.estimating import (
     Visits,
     bank,
     follow,
-    listed,
     marks_up_to,
     words_of,
 )
-from crawlsched.simulation.figures.figure import Claim, Claims, Figure, Settings, repeated
-from crawlsched.simulation.figures.table import Numbers, Row, Table, said
+from crawlsched.simulation.figures.figure import Figure, Settings, repeated
+from crawlsched.simulation.figures.table import Numbers, Row
 
 __all__ = ["FIGURES", "mean_freshness"]
 
@@ -68,8 +67,8 @@ _IMPORTANCE = np.where(np.arange(_PAGES) < _FAST, 2.0, 1.0)
 _BANDWIDTH = 5.0
 _VISITS_A_ROUND = 50
 # Shown is one page; distances are of all pages like it, which have the same distribution.
-_SHOWN = {"frequently changing page 5": (4, slice(0, _FAST)), "slowly changing page 10": (9, slice(_FAST, _PAGES))}
-_STEPS: Steps = {"LLN": {"alpha": 1.0}, "SA": {"eta": 0.75}, "SAM": {"eta": 1.3, "beta": 0.75}}
+SHOWN = {"frequently changing page 5": (4, slice(0, _FAST)), "slowly changing page 10": (9, slice(_FAST, _PAGES))}
+STEPS_6: Steps = {"LLN": {"alpha": 1.0}, "SA": {"eta": 0.75}, "SAM": {"eta": 1.3, "beta": 0.75}}
 
 
 def _adapt(settings: Settings, name: str, rng: np.random.Generator, repetition: int) -> Numbers:
@@ -78,7 +77,7 @@ def _adapt(settings: Settings, name: str, rng: np.random.Generator, repetition: 
     numbers: Numbers = {}
     rates, estimates = np.full(_PAGES, _BANDWIDTH / _PAGES), np.zeros(_PAGES)
     for number in range(settings.steps + 1):
-        for shown, (page, alike) in _SHOWN.items():
+        for shown, (page, alike) in SHOWN.items():
             numbers[RATE, shown, number, name] = rates[page]
             numbers[DISTANCE, shown, number, name] = float(np.abs(rates - best)[alike].mean())
         numbers[IN_ALL, "all pages", number, name] = float(np.abs(rates - best).sum() / best.sum())
@@ -87,7 +86,7 @@ def _adapt(settings: Settings, name: str, rng: np.random.Generator, repetition: 
             # Pages that are not crawled teach nothing: they keep their estimates.
             crawled = np.flatnonzero(rates > 0)
             visits = _visit(rng, _TRUTH[crawled], rates[crawled], _VISITS_A_ROUND)
-            banks = {name: bank(name, crawled.size, rates[crawled], _STEPS[name])}
+            banks = {name: bank(name, crawled.size, rates[crawled], STEPS_6[name])}
             estimates[crawled] = follow(banks, visits, [_VISITS_A_ROUND])[name][-1]
             rates = _best_rates(estimates, _IMPORTANCE, _BANDWIDTH)
     return numbers
@@ -95,40 +94,18 @@ def _adapt(settings: Settings, name: str, rng: np.random.Generator, repetition: 
 
 def _optimum(settings: Settings) -> Iterator[Row]:
     best = _best_rates(_TRUTH, _IMPORTANCE, _BANDWIDTH)
-    lines = {(RATE, shown): float(best[page]) for shown, (page, _) in _SHOWN.items()}
+    lines = {(RATE, shown): float(best[page]) for shown, (page, _) in SHOWN.items()}
     lines[FRESHNESS, "all pages"] = mean_freshness(best, _TRUTH, _IMPORTANCE)
     for (quantity, pages), value in lines.items():
         for number in range(settings.steps + 1):
             yield Row(quantity, (pages, number, OPTIMUM), value, 0.0, 1)
 
 
-def _adaptive_claims(table: Table) -> Claims:
-    rounds = sorted({int(table.label(row, "round")) for row in table.rows})
-    early = [number for number in rounds if 1 <= number <= 3]
-    if not early:
-        yield Claim(None, "the first rounds of adaptation are needed")
-        return
-    off = {
-        name: [
-            sum(table.one(DISTANCE, page=shown, estimator=name, round=number).mean for number in early) / len(early)
-            for shown in _SHOWN
-        ]
-        for name in _STEPS
-    }
-    words = {name: f"{name} {' and '.join(f'{mean:.4f}' for mean in means)}" for name, means in off.items()}
-    for name in ("SA", "SAM"):
-        yield Claim(
-            sum(off[name]) < sum(off["LLN"]),
-            f"{name} is closer to the two optimal rates shown than LLN, at least initially: distances of pages like "
-            f"{' and '.join(_SHOWN)}, mean of rounds {early[0]} to {early[-1]}: {words[name]}; {words['LLN']}",
-        )
-
-
 # -- figure 2 of the conference paper: the bandwidth divided by what is estimated from visits at equal rates
 
 # Experiment 2.
 _N, _B = 100, 80.0
-_ESTIMATORS: Steps = {"Naive": {}, "LLN": {"alpha": 1.0}, "SA": {"eta": 0.75}}
+ESTIMATORS: Steps = {"Naive": {}, "LLN": {"alpha": 1.0}, "SA": {"eta": 0.75}}
 
 
 def _optimize(settings: Settings, case: int, rng: np.random.Generator, repetition: int) -> Numbers:
@@ -139,9 +116,7 @@ def _optimize(settings: Settings, case: int, rng: np.random.Generator, repetitio
     truth = rng.random(n_pages)
     visits = _visit(rng, truth, _B / _N, marks[-1])
     best = _best_rates(truth, 1.0, bandwidth)
-    estimates = follow(
-        {name: bank(name, n_pages, _B / _N, steps) for name, steps in _ESTIMATORS.items()}, visits, marks
-    )
+    estimates = follow({name: bank(name, n_pages, _B / _N, steps) for name, steps in ESTIMATORS.items()}, visits, marks)
     numbers: Numbers = {}
     for place, mark in enumerate(marks):
         divided = {name: _best_rates(columns[place], 1.0, bandwidth) for name, columns in estimates.items()}
@@ -154,27 +129,10 @@ def _optimize(settings: Settings, case: int, rng: np.random.Generator, repetitio
     return numbers
 
 
-def _optimal_claims(table: Table) -> Claims:
-    at = {name: table.last(DISTANCE, "visits", estimator=name) for name in _ESTIMATORS}
-    fresh = {name: table.last(FRESHNESS, "visits", estimator=name) for name in (*_ESTIMATORS, OPTIMUM)}
-    lost = {name: fresh[OPTIMUM].mean - fresh[name].mean for name in _ESTIMATORS}
-    yield Claim(
-        max(at["LLN"].mean, at["SA"].mean) < at["Naive"].mean,
-        f"(a) the optimal crawl rates are estimated far better by LLN and SA than by Naive: mean distance {listed(at)}",
-    )
-    yield Claim(
-        max(lost["LLN"], lost["SA"]) < lost["Naive"],
-        "(b) in the end the freshness of LLN and SA is closer to the optimum's "
-        f"{said(fresh[OPTIMUM])}: lost are {', '.join(f'{name} {value:.2g}' for name, value in lost.items())}",
-    )
-    words = f"(b) freshness does not vary much: the most that is lost in the end is {max(lost.values()):.2g}"
-    yield Claim(max(lost.values()) < 0.05, words)
-
-
 _ROUND = {"xlabel": f"round of {_VISITS_A_ROUND} visits"}
 _RATE_PANELS = [
     Panel({RATE: "-"}, "round", ("estimator",), where={"page": shown}, axes={"title": f"({letter}) {shown}", **_ROUND})
-    for letter, shown in zip("ab", _SHOWN, strict=True)
+    for letter, shown in zip("ab", SHOWN, strict=True)
 ]
 _LOGARITHMIC = [
     Panel({quantity: "-"}, "visits", ("estimator",), axes={"title": title, "xscale": "log"})
@@ -187,14 +145,13 @@ FIGURES = (
         JOURNAL,
         "crawl rates that follow the estimates, and are estimated with",
         Settings(100, horizon=10),
-        repeated(("page", "round", "estimator"), _adapt, list(_STEPS), _optimum),
-        _adaptive_claims,
+        repeated(("page", "round", "estimator"), _adapt, list(STEPS_6), _optimum),
         drawn(*_RATE_PANELS),
         {
             "pages": "7 with Δ = 4.5/7 and weight 2, 43 with Δ = 0.5/43 and weight 1",
             "bandwidth B": f"{_BANDWIDTH:g}",
             "horizon counts": f"rounds of {_VISITS_A_ROUND} visits to each page",
-            **words_of(_STEPS),
+            **words_of(STEPS_6),
         },
     ),
     Figure(
@@ -203,13 +160,12 @@ FIGURES = (
         "optimal crawl rates and freshness by estimated change rates",
         Settings(20, (_N,), 10_000),
         repeated(("visits", "estimator"), _optimize, [0]),
-        _optimal_claims,
         drawn(*_LOGARITHMIC),
         {
             "change rates": "uniform on [0, 1]",
             "bandwidth B": "0.8 a page",
             "horizon counts": "visits to each page",
-            **words_of(_ESTIMATORS),
+            **words_of(ESTIMATORS),
         },
     ),
 )

@@ -10,7 +10,7 @@ from typing import IO, NamedTuple
 
 import numpy as np
 
-__all__ = ["Label", "Numbers", "Row", "Table", "said", "summarize"]
+__all__ = ["Label", "Numbers", "Row", "Table", "summarize"]
 
 #: A value on an axis of a figure: a number of pages, a policy, a time.
 Label = str | int | float
@@ -85,10 +85,6 @@ class Table:
             raise KeyError(f"{len(found)} rows of {quantity} with {labels}")
         return found[0]
 
-    def last(self, quantity: str, name: str, **labels: Label) -> Row:
-        """Return the row whose label of a name is the greatest, such as the one after the last visit."""
-        return max(self.some(quantity, **labels), key=lambda row: self.label(row, name))
-
     def label(self, row: Row, name: str) -> Label:
         """Return one label of a row."""
         return row.labels[self.labels.index(name)]
@@ -121,14 +117,3 @@ def summarize(measured: Mapping[tuple[Label, ...], Sequence[float]]) -> tuple[Ro
         error = float(np.std(values, ddof=1)) / n**0.5 if n > 1 else nan
         rows.append(Row(str(quantity), tuple(labels), float(np.mean(values)), error, n))
     return tuple(rows)
-
-
-def said(row: Row, mean: str = ".3g", error: str = ".2g") -> str:
-    """Say a mean with its standard error, if it has one.
-
-    Examples
-    --------
-    >>> said(Row("error", (), 0.51234, 0.00123, 10)), said(Row("error", (), 0.5, float("nan"), 1), ".4f")
-    ('0.512 ± 0.0012', '0.5000')
-    """
-    return format(row.mean, mean) + ("" if isnan(row.standard_error) else f" ± {row.standard_error:{error}}")

@@ -15,6 +15,7 @@ from crawlsched.freshness import expected_freshness
 from crawlsched.simulation import History, Window, freshness, replay
 from crawlsched.simulation.figures import FIGURES, Row, Settings, Table, accuracy, crawl_rates, signal_estimates
 from crawlsched.simulation.figures.instances import Instances, baseline, crawl_by, optimal_rates, uniform
+from tests.papers.claims import claims_of
 
 # Small enough for seconds; what cannot be set stays as it is.
 SMALL = {
@@ -52,7 +53,7 @@ def test_a_figure_is_the_same_for_the_same_seed_and_can_be_drawn(number: int) ->
     assert written(figure.run(SMALL[number], silent)) == written(table)
     if number != 6:  # where nothing is random
         assert written(figure.run(replace(SMALL[number], seed=2), silent)) != written(table)
-    claims = figure.claims(table)
+    claims = claims_of(figure.name, table)
     assert claims
     assert all("nan" not in claim.sentence for claim in claims if claim.held)
     canvas = Canvas(layout="constrained")
@@ -212,7 +213,7 @@ def ncis_table(**wrong: float) -> Table:
 )
 def test_each_claim_of_figure_4_fails_where_it_is_wrong(wrong: dict[str, float], failed: list[int]) -> None:
     """Only that one, and its sentence has the number."""
-    claims = FIGURES["noisy-signals-4"].claims(ncis_table(**wrong))
+    claims = claims_of("noisy-signals-4", ncis_table(**wrong))
     assert [place for place, claim in enumerate(claims) if claim.held is False] == failed
     # What is said of all cases names them instead.
     for place in set(failed) - {5}:
@@ -223,7 +224,7 @@ def test_a_claim_about_other_numbers_of_pages_cannot_be_told() -> None:
     """With 100 pages alone nothing is known of 1000."""
     table = ncis_table()
     few = Table(table.labels, tuple(row for row in table.rows if row.labels[0] == 100))
-    claims = FIGURES["noisy-signals-4"].claims(few)
+    claims = claims_of("noisy-signals-4", few)
     assert [claim.held for claim in claims] == [True, True, True, None, None, True, None]
 
 
@@ -234,9 +235,9 @@ def test_claims_about_pages_that_are_not_there_cannot_be_told() -> None:
         tables[number] = FIGURES[f"noisy-signals-{number}"].run(Settings(1, (1, 300), 0.1, 1), silent)
         recalls = [row.mean for row in tables[number].some("recall", pages=1)]
         assert max(recalls) < 0.9
-    one = FIGURES["noisy-signals-14"].claims(tables[14])[0]
+    one = claims_of("noisy-signals-14", tables[14])[0]
     assert (one.held, one.sentence) == (None, "what is said of m = 1, which takes pages with many announcements")
-    first, *others = FIGURES["noisy-signals-12"].claims(tables[12])
+    first, *others = claims_of("noisy-signals-12", tables[12])
     assert first.held is None
     # What is counted and said of them are truth values of Python.
     assert {type(claim.held) for claim in others} == {bool}
@@ -308,9 +309,9 @@ def test_counting_is_biased_and_fitting_is_not() -> None:
         counted, fit = naive.one("error", **at), fitted.one("error", **at)
         assert counted.mean > 2 * counted.standard_error > 0
         assert abs(fit.mean) < 4 * fit.standard_error < 0.1
-    assert [claim.held for claim in FIGURES["noisy-signals-10"].claims(naive)] == [True, True]
+    assert [claim.held for claim in claims_of("noisy-signals-10", naive)] == [True, True]
     # What counting gives is no unbiased fit.
-    assert [claim.held for claim in FIGURES["noisy-signals-11"].claims(naive)] == [False, False]
+    assert [claim.held for claim in claims_of("noisy-signals-11", naive)] == [False, False]
 
 
 @pytest.fixture(scope="module")
@@ -351,7 +352,7 @@ def test_approximations_end_below_the_asymptotic_value() -> None:
     for terms, name in ((1, "1 term"), (2, "2 terms"), (3, "3 terms")):
         end = table.some("crawl value", function=name)[-1]
         assert end.mean == pytest.approx(2.0 * (1 - ratio**terms))
-    assert [claim.held for claim in figure.claims(table)] == [True, True, False]
+    assert [claim.held for claim in claims_of(figure.name, table)] == [True, True, False]
 
 
 def test_crawl_rates_add_up_to_the_bandwidth() -> None:
