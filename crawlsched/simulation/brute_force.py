@@ -12,6 +12,7 @@ from crawlsched.crawl_value import unchecked_greedy, unchecked_noisy_value
 from crawlsched.crawl_value.objectives import OBJECTIVES, value_of_rate
 from crawlsched.crawl_value.rules import evidence_of, natural_parameters
 from crawlsched.simulation.arms import NO_PAGE, Arm, Setting
+from crawlsched.simulation.rates import EstimatedRates
 from crawlsched.simulation.truth import Visit
 
 __all__ = ["BruteForce", "Judged", "listens"]
@@ -66,7 +67,7 @@ class BruteForce(Arm):
         assert setting.rates is not None
         n_pages = self.there.size
         none = np.zeros(n_pages)
-        self._rates = setting.rates
+        self._rates, self._learns = setting.rates, isinstance(setting.rates, EstimatedRates)
         self._recall = none if setting.recall is None else setting.recall
         self._false = none if setting.false_signal_rate is None else setting.false_signal_rate
         self._rule = rule
@@ -128,8 +129,9 @@ class BruteForce(Arm):
         super().crawled(visit)
         row = np.array([visit.row])
         self._n_signals[row] = 0.0
-        self._rates.observe(visit)
-        self._set_rates(row)
+        if self._learns:
+            self._rates.observe(visit)
+            self._set_rates(row)
         self._touch(row)
 
     def _touch(self, rows: IndexArray) -> None:
