@@ -5,6 +5,8 @@ from datetime import date
 from functools import lru_cache
 from hashlib import blake2b
 
+from crawlsched.change_signals.locations import INVISIBLE
+
 __all__ = ["parse_lastmod", "text_mark"]
 
 _TIME = r"(?P<hour>\d{1,2}):(?P<minute>\d\d)(?::(?P<second>\d\d)(?:[.,](?P<fraction>\d{1,12})\d*)?)?"
@@ -44,8 +46,6 @@ _FORMS = [
         rf"[a-z]{{3}}\s+{_MONTH}\s+(?P<day>\d{{1,2}})\s+{_TIME}{_ZONE}\s+{_YEAR}",
     )
 ]
-# Signs that nobody sees: marks of byte order, of the direction of writing, and of where a word may break.
-_INVISIBLE = re.compile("[\xad\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff]")
 _MONTHS = ("january", "february", "march", "april", "may", "june", "july", "august", "september", "october",
            "november", "december")  # fmt: skip
 _MONTH_NUMBERS = {
@@ -72,6 +72,7 @@ _ZONE_HOURS = {
 _FIRST_YEAR, _LAST_YEAR = 1970, 2199
 _EPOCH_ORDINAL = date(1970, 1, 1).toordinal()
 _MAX_CHARACTERS = 100
+_INVISIBLE = re.compile(f"[{INVISIBLE}]")
 _COMMENT = re.compile(r"\([^()]*\)")
 _MARK_BYTES = 6
 
@@ -93,10 +94,10 @@ def parse_lastmod(text: str) -> tuple[float, str] | None:
 
     Notes
     -----
-    Nothing is invented: what can be read in more than one way is no date (nor is ``20/11/2026``, of which the form leaves
+    Nothing is invented: what can be read in more than one way is no date (nor is ``20/11/2026``, whose form leaves
     that open), and neither is a day that no calendar has, nor a year before 1970 or after 2199 (``0001-01-01`` and the
-    like stand for "unset"). A time without a zone is taken as UTC, and so are zones with unknown names [2]_. A year or a
-    month alone stands for its first day. A leap second is the second after it, as in POSIX time.
+    like stand for "unset"). A time without a zone is taken as UTC, and so are zones with unknown names [2]_. A year or
+    a month alone stands for its first day. A leap second is the second after it, as in POSIX time.
 
     References
     ----------

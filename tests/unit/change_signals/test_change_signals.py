@@ -249,6 +249,44 @@ def test_several_sitemaps_on_one_line_are_read_and_words_around_one_are_not() ->
     assert found == ["1.xml", "2.xml", "3.xml"]
 
 
+@pytest.mark.parametrize(
+    ("line", "url", "problem"),
+    [
+        ("https://a.example/my map.xml", "https://a.example/my%20map.xml", "space-in-url"),
+        ("/my map.xml", "https://a.example/my%20map.xml", "space-in-url"),
+        ("https://a.example/map.xml (all pages)", "https://a.example/map.xml", None),
+        ("a.example/map.xml", "https://a.example/map.xml", None),
+        ("www.a.example/map.xml", "https://www.a.example/map.xml", None),
+        ("maps/map.xml", "https://a.example/maps/map.xml", None),
+        ("v1.2/map.xml", "https://a.example/v1.2/map.xml", None),
+        ("map.xml", "https://a.example/map.xml", None),
+        ("b.example/map.xml", None, "bad-url"),
+        ("http//a.example/map.xml", None, "bad-url"),
+        ("a.example", None, "bad-url"),
+    ],
+)
+def test_a_sitemap_with_a_space_or_without_a_scheme_is_resolved_or_reported(
+    line: str, url: str | None, problem: str | None
+) -> None:
+    """Nothing is polled that is not named."""
+    robots = read_robots(f"Sitemap: {line}".encode(), "https://a.example/robots.txt")
+    assert robots.url == ([url] if url else [])
+    assert [found.kind for found in robots.problems] == ([problem] if problem else [])
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be", "utf-32", "utf-8-sig"])
+def test_a_robots_txt_of_another_encoding_is_read(encoding: str) -> None:
+    """With a mark or without."""
+    body = "User-agent: *\r\nSitemap: /map.xml\r\n".encode(encoding)
+    assert robots_sitemaps(body, "https://a.example/robots.txt") == ["https://a.example/map.xml"]
+
+
+def test_a_robots_txt_with_carriage_returns_is_cut_at_one_of_them() -> None:
+    """RFC 9309 allows them as ends of lines."""
+    body = b"Sitemap: /map.xml\r" + b"Disallow: /x\r" * 50_000 + b"Sitemap: /late.xml\r"
+    assert robots_sitemaps(body, "https://a.example/robots.txt") == ["https://a.example/map.xml"]
+
+
 def test_a_sitemap_line_that_names_no_url_is_reported() -> None:
     """Nothing is left out in silence."""
     robots = read_robots(b"Sitemap: ftp://a.example/m.xml\nSitemap: see below\n", "https://a.example/robots.txt")
