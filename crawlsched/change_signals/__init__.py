@@ -10,7 +10,7 @@ from crawlsched.change_signals.entries import SitemapChildren, SitemapEntries, S
 from crawlsched.change_signals.hubs import Hubs, linked_hubs
 from crawlsched.change_signals.lastmod import parse_lastmod, text_mark
 from crawlsched.change_signals.limits import Limits
-from crawlsched.change_signals.locations import ascii_host, canonical, is_web_url
+from crawlsched.change_signals.locations import ascii_host, canonical, is_web_url, without_tracking
 from crawlsched.change_signals.problems import PROBLEM_KINDS, Problem
 from crawlsched.change_signals.robots import RobotsSitemaps, absolute_sitemaps, read_robots, robots_sitemaps
 from crawlsched.change_signals.site_parts import part_number, part_of_site
@@ -45,4 +45,5 @@ __all__ = [
     "read_sitemap",
     "robots_sitemaps",
     "text_mark",
+    "without_tracking",
 ]

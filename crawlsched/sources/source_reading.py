@@ -25,6 +25,7 @@ from crawlsched.change_signals import (
     read_robots,
     read_sitemap,
     text_mark,
+    without_tracking,
 )
 from crawlsched.store import Source, Store, host_of
 
@@ -188,10 +189,13 @@ def _look_up(
             time.sleep(_REST)
         try:
             name = request_fingerprint(url)
+            pages = pages_of(name)
+            if not pages and (plain := without_tracking(url)) != url:
+                entries.url[number], name = plain, request_fingerprint(plain)
+                pages = pages_of(name)
         except ValueError:  # nothing can ask for it, says Scrapy or the project's own fingerprinter
             refused.append(url)
             continue
-        pages = pages_of(name)
         for page in pages:
             known[page] = _later(entries, known.get(page), number)
         if not pages:

@@ -184,3 +184,32 @@ def test_each_part_of_a_site_is_looked_at_by_itself(store: Store) -> None:
     news, shop = read.parts["a.example/news/"], read.parts["a.example/shop/"]
     assert (news.n_announced, news.alike, news.stated.tolist()) == (2, 1 / 3, [_seconds("2026-11-02")])
     assert (shop.n_announced, shop.alike, shop.stated.tolist()) == (3, 1.0, [_seconds("2026-11-20")] * 3)
+
+
+@pytest.mark.parametrize("parameters", ["?utm_source=rss&utm_medium=feed", "?fbclid=1", "?amp;utm_id=3"])
+def test_links_that_carry_tracking_are_of_the_page_without_it(store: Store, parameters: str) -> None:
+    """A known page is announced, and an unknown one is named without it; what is no tracking stays."""
+    index = PageIndex()
+    index.add(_name("http://a.example/known"), 0)
+    index.add(_name(f"http://a.example/tracked{parameters}"), 1)
+    store.save(Batch(announcements={(page, 0): (_seconds("2026-11-20"), 0) for page in (0, 1)}))
+    links = [f"http://a.example/{name}{parameters}" for name in ("known", "tracked", "new")]
+    items = "".join(
+        f"<item><link>{link.replace('&', '&amp;')}</link><pubDate>21 Nov 2026</pubDate></item>"
+        for link in [*links, "http://a.example/other?utm=1"]
+    )
+    read = read_source(
+        Source(0, "sitemap", MAP, "a.example"),
+        MAP,
+        f"<rss><channel>{items}</channel></rss>".encode(),
+        request_fingerprint=_name,
+        pages_of=_pages_of(index),
+        store=store,
+        max_bytes=10**6,
+        max_entries=1000,
+    )
+    assert (read.pages.tolist(), read.announced.tolist()) == ([0, 1], [True, True])
+    assert [entry.url for entry in read.unknown] == [
+        "http://a.example/new",
+        "http://a.example/other?utm=1",
+    ]
