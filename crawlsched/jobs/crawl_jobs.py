@@ -353,7 +353,7 @@ async def _between_slots(parts: Generator[None, None, T]) -> T:
 
 def _poll_interval(settings: Settings) -> float:
     # Often enough that a sitemap is at most a tenth of its interval late.
-    return min(settings.sitemap_interval / 10, _LONGEST_POLL_INTERVAL)
+    return min(settings.source_interval / 10, _LONGEST_POLL_INTERVAL)
 
 
 def _quiet_apscheduler() -> None:

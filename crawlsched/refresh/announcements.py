@@ -12,7 +12,7 @@ from crawlsched.collection.collection import Collection, FoundPage
 from crawlsched.planner import cost_of_staleness, prospects
 from crawlsched.refresh.requested import Admission
 from crawlsched.settings import Settings
-from crawlsched.sources.poll_value import Brought, poll_interval
+from crawlsched.sources.poll_value import Brought, first_interval, poll_interval
 from crawlsched.sources.private_addresses import PrivateAddresses
 from crawlsched.sources.sitemap_indexes import SKIPPED_FOR, SitemapIndexes
 from crawlsched.sources.source_reading import SourceRead, UnknownEntry, read_source
@@ -118,9 +118,12 @@ class Announcing:
         wait = None
         if ok:
             brought = self._bring(number, now)
-            wait = poll_interval(brought, self._planner.threshold, self._sources.interval)
+            planner, interval = self._planner, self._sources.interval
+            first = first_interval(interval, planner.pages.n, self._sources.n_polled, planner.bandwidth)
+            wait = poll_interval(brought, planner.threshold, first)
             wait *= SKIPPED_FOR if self._indexes.may_skip(number) else 1.0
-        polled = self._sources.polled(number, now, ok=ok, wait=wait, **changes)
+        planned = {**self._sources[number].quality, "interval": self._sources.interval}
+        polled = self._sources.polled(number, now, ok=ok, wait=wait, quality=planned, **changes)
         self._collection.unsaved.source(polled, now)
 
     def _bring(self, number: int, now: float) -> Brought:
@@ -288,7 +291,7 @@ class Announcing:
     def _public(self, number: int, entries: list[UnknownEntry]) -> list[UnknownEntry]:
         """Leave out what leads to a private address, unless the sitemap is one that the project has named itself."""
         private = [entry for entry in entries if self._private.forbids(host_of(entry.url))]
-        own = self._settings.sitemap_urls
+        own = self._settings.source_urls
         if not private or any(source.url in own for source in (self._sources[number], *self._above(number))):
             return entries
         self.report(self._sources[number].url, Problem("private-address", len(private), private[0].url))

@@ -346,7 +346,7 @@ class Refresher:
             ),
         )
         self._admission.weighing.weigh_all(self.clock, self.add_work)
-        for url in self.settings.sitemap_urls:
+        for url in self.settings.source_urls:
             self._admission.add_source("sitemap", url, now)
         demand = self.planner.overdue_demand()
         if demand > self.planner.bandwidth:
@@ -367,7 +367,7 @@ class Refresher:
     def _begin_shard(self, shard: Shard) -> None:
         now = self.clock()
         self._admission.weighing.weigh_all(self.clock, self.add_work)
-        for url in self.settings.sitemap_urls:
+        for url in self.settings.source_urls:
             if shard.owns(host_of(url)):
                 self._admission.add_source("sitemap", url, now)
         self._outgoing.warm_up()

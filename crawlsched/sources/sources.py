@@ -6,6 +6,7 @@ import heapq
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
+from math import inf
 
 from crawlsched.change_signals import canonical
 from crawlsched.store import Source
@@ -64,6 +65,11 @@ class Sources:
         """Seconds between two polls of a source of which nothing else is known."""
         return self._interval
 
+    @property
+    def n_polled(self) -> int:
+        """How many sources are asked."""
+        return self._n_of_host.total()
+
     def __len__(self) -> int:
         return len(self._numbers)
 
@@ -76,12 +82,14 @@ class Sources:
             raise KeyError(number)
         return row
 
-    def load(self, sources: Iterable[Source]) -> None:
-        """Take over the sources of the store."""
+    def load(self, sources: Iterable[Source], now: float = inf) -> None:
+        """Take over the sources of the store; what was planned under another interval waits no longer than this one."""
         for source in sources:
             self._put(source)
             if source.kind in POLLED_KINDS and self.number(source.kind, source.url) == source.source:
-                self._wait_until(source.next_poll_at or 0.0, source.source)
+                at = source.next_poll_at or 0.0
+                is_of_other = source.quality.get("interval") != self._interval
+                self._wait_until(min(at, now + self._interval) if is_of_other else at, source.source)
 
     def add(
         self, kind: str, url: str, host: str, now: float, parent: int | None = None, named_by: str | None = None

@@ -56,9 +56,9 @@ def test_feeds_and_texts_lead_to_pages_and_a_program_can_announce(site: Site, tm
         tmp_path,
         SPIDER.format(urls=[pages["first"], pages["last"]], last=pages["last"], told=pages["first"]),
         CRAWLSCHED_BANDWIDTH="10/s",
-        CRAWLSCHED_SITEMAP_URLS=",".join(sources),
+        CRAWLSCHED_SOURCE_URLS=",".join(sources),
         CRAWLSCHED_SITEMAPS_FROM_ROBOTS="False",
-        CRAWLSCHED_SITEMAP_INTERVAL="1",
+        CRAWLSCHED_SOURCE_INTERVAL="1",
         CLOSESPIDER_TIMEOUT="5",
     ).run()
     assert set(pages.values()) <= set(crawl.outcomes())
@@ -87,8 +87,8 @@ def test_what_is_announced_soon_after_a_crawl_is_discarded(site: Site, tmp_path:
         tmp_path,
         SPIDER.format(urls=[url], last=url, told=url),
         CRAWLSCHED_BANDWIDTH="10/s",
-        CRAWLSCHED_SITEMAP_URLS=site.url("/sitemap.xml"),
-        CRAWLSCHED_SITEMAP_INTERVAL="1",
+        CRAWLSCHED_SOURCE_URLS=site.url("/sitemap.xml"),
+        CRAWLSCHED_SOURCE_INTERVAL="1",
         CRAWLSCHED_SIGNAL_DELAY="1000",
         CLOSESPIDER_TIMEOUT="4",
     ).run()

@@ -19,7 +19,6 @@ from crawlsched.change_signals import (
     announcements,
     parse_lastmod,
     read_robots,
-    read_sitemap,
     robots_sitemaps,
     text_mark,
 )
@@ -154,7 +153,6 @@ def test_an_entry_announces_a_change_when_its_lastmod_differs_from_the_stored_on
     assert found.backwards == [2]
     assert found.new == [3]
     assert (found.n_unchanged, found.n_undated) == (1, 1)
-    assert found.n_alike == 3
 
 
 def test_another_way_of_writing_a_date_announces_nothing() -> None:
@@ -181,14 +179,6 @@ def test_dates_in_a_form_that_nobody_knows_still_differ() -> None:
     stored = {"a": text_mark("19.11.2026"), "b": text_mark("20.11.2026")}
     assert announcements(dated(a="20.11.2026", b="20.11.2026"), stored).changed == [0]
     assert announcements(dated(a="2026-11-20", b="20.11.2026"), {**stored, "b": None}).changed == []
-
-
-def test_a_site_that_stamps_all_pages_alike_is_seen() -> None:
-    """n_alike counts the entries that share the most frequent date."""
-    body = b"".join(b"<url><loc>/%d</loc><lastmod>2026-11-20</lastmod></url>" % number for number in range(100))
-    document = read_sitemap(b"<urlset>%s</urlset>" % body, "http://a.example/sitemap.xml")
-    assert announcements(document.entries, {}).n_alike == 100
-    assert announcements(SitemapChildren(), {}).n_alike == 0
 
 
 # robots.txt
