@@ -10,6 +10,7 @@ from crawlsched.change_signals.entries import SitemapChildren, SitemapEntries, S
 from crawlsched.change_signals.hubs import Hubs, linked_hubs
 from crawlsched.change_signals.lastmod import parse_lastmod, text_mark
 from crawlsched.change_signals.limits import Limits
+from crawlsched.change_signals.linked_sources import linked_sources
 from crawlsched.change_signals.locations import ascii_host, canonical, is_web_url, without_tracking
 from crawlsched.change_signals.problems import PROBLEM_KINDS, Problem
 from crawlsched.change_signals.robots import RobotsSitemaps, absolute_sitemaps, read_robots, robots_sitemaps
@@ -37,6 +38,7 @@ __all__ = [
     "canonical",
     "is_web_url",
     "linked_hubs",
+    "linked_sources",
     "newest_of_each",
     "parse_lastmod",
     "part_number",

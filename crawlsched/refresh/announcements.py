@@ -7,11 +7,12 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from crawlsched.change_signals import Problem
+from crawlsched.change_signals import Problem, linked_sources
 from crawlsched.collection.collection import Collection, FoundPage
 from crawlsched.planner import cost_of_staleness, prospects
 from crawlsched.refresh.requested import Admission
 from crawlsched.settings import Settings
+from crawlsched.sources.named_by_pages import NamedByPages
 from crawlsched.sources.poll_value import Brought, first_interval, poll_interval
 from crawlsched.sources.private_addresses import PrivateAddresses
 from crawlsched.sources.sitemap_indexes import SKIPPED_FOR, SitemapIndexes
@@ -72,6 +73,7 @@ class Announcing:
         self._count = count
         self._request_fingerprint = request_fingerprint
         self._clock = clock
+        self._named = NamedByPages()
         self._private = PrivateAddresses(settings.private_addresses)
 
     def read_source(self, number: int, url: str, body: bytes) -> SourceRead:
@@ -159,6 +161,19 @@ class Announcing:
             self.report(source.url, problem)
         return self._take_over(number, read, validators, now)
 
+    def page_names(self, page: int, url: str, body: bytes, now: float) -> None:
+        """A page was read: the feed and the sitemaps that it names become sources."""
+        for named in linked_sources(body, url):
+            host = host_of(named)
+            if self._sources.number("sitemap", named) is not None:
+                continue
+            if not self._named.is_wanted(named, page, self._sources.n_named_by_pages(host)):
+                continue
+            self._admission.add_source("sitemap", named, now, named_by=host_of(url))
+            number = self._sources.number("sitemap", named)
+            if number is not None:  # another shard's otherwise
+                self._collection.unsaved.source(self._sources.named_by_page(number), now)
+
     def report(self, url: str, problem: Problem) -> None:
         """Say what was wrong with a source, and count it."""
         logger.warning("%s: %s", url, problem)
@@ -242,6 +257,9 @@ class Announcing:
                 taken += self._planner.signalled(pages[doubtful], doubted, now, since)
                 self._count("crawlsched/change_signals/backwards", int(backwards.sum()))
                 self._count("crawlsched/change_signals/seen", int(seen.sum()))
+                quality = self._sources[number].quality
+                told = {**quality, "seen": quality.get("seen", 0) + int(seen.sum())}
+                self._sources.describe(number, quality=told)
             later, still_fresh = prospects(self._planner, pages[announced], now)
             # What does not lift a page above the threshold gains nothing, and loses nothing by being read later.
             lifted = later > surplus

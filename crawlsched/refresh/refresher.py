@@ -654,6 +654,11 @@ class Refresher:
 
     # -- ChangeSignals arrive
 
+    def page_names(self, visit: Visit, url: str, body: bytes, now: float) -> None:
+        """A page was read that may name feeds and sitemaps."""
+        if self.settings.sources_from_pages and visit.page >= 0:
+            self._announcing.page_names(visit.page, url, body, now)
+
     def poll_sources(self, now: float) -> int:
         """Put the sources whose time has come in line for a slot (a job calls this)."""
         return self.sources.mark_due(now)

@@ -92,7 +92,10 @@ def unknown_since(source: Source, found: Mapping[str, Any]) -> str:
     announced = source.quality.get("announced", 0)
     if source.kind == "sitemap" and not announced:
         return "has announced nothing yet"
-    return f"{announced:,} announced, none visited since" if announced else "none visited since"
+    seen = source.quality.get("seen", 0)
+    if not announced:
+        return "none visited since"
+    return f"{announced:,} announced, {f'{seen:,} of them seen before' if seen else 'none visited since'}"
 
 
 def named(source: Source) -> str:

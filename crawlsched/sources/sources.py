@@ -51,6 +51,7 @@ class Sources:
         self._interval = interval
         self._most_of_a_host = most_of_a_host
         self._n_of_host: Counter[str] = Counter()
+        self._n_named_by_pages: Counter[str] = Counter()
         self._rows: list[Source | None] = []
         self._numbers: dict[tuple[str, str], int] = {}
         # A heap. What no longer agrees with its source, because that was polled sooner, is passed over.
@@ -64,6 +65,16 @@ class Sources:
     def interval(self) -> float:
         """Seconds between two polls of a source of which nothing else is known."""
         return self._interval
+
+    def named_by_page(self, number: int) -> Source:
+        """Note that it was a page which named a source; return the new row."""
+        source = self.describe(number, quality={**self[number].quality, "named_by": "page"})
+        self._n_named_by_pages[source.host] += 1
+        return source
+
+    def n_named_by_pages(self, host: str) -> int:
+        """How many sources of a host were named by pages."""
+        return self._n_named_by_pages[host]
 
     @property
     def n_polled(self) -> int:
@@ -176,6 +187,7 @@ class Sources:
         self._rows[source.source] = source
         if source.kind in POLLED_KINDS:
             self._n_of_host[source.host] += 1
+            self._n_named_by_pages[source.host] += source.quality.get("named_by") == "page"
         # Earlier versions took two spellings of one URL for two sources; the first one stays.
         self._numbers.setdefault(_name(source.kind, source.url), source.source)
 
