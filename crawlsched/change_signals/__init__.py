@@ -6,12 +6,11 @@ Bytes in, facts out: nothing here fetches, reads a clock or touches a database.
 from crawlsched.change_signals.announcements import Announcements, announcements
 from crawlsched.change_signals.attribution import attributed, newest_of_each
 from crawlsched.change_signals.change_signal import SOURCE_KINDS, ChangeSignal, FurtherRow
-from crawlsched.change_signals.entries import SitemapChildren, SitemapEntries, SitemapEntry
+from crawlsched.change_signals.entries import SitemapChildren, SitemapEntries
 from crawlsched.change_signals.hubs import Hubs, linked_hubs
 from crawlsched.change_signals.lastmod import parse_lastmod, text_mark
 from crawlsched.change_signals.limits import Limits
-from crawlsched.change_signals.linked_sources import linked_sources
-from crawlsched.change_signals.locations import ascii_host, canonical, is_web_url, without_tracking
+from crawlsched.change_signals.locations import ascii_host, canonical, is_web_url
 from crawlsched.change_signals.problems import PROBLEM_KINDS, Problem
 from crawlsched.change_signals.robots import RobotsSitemaps, absolute_sitemaps, read_robots, robots_sitemaps
 from crawlsched.change_signals.site_parts import part_number, part_of_site
@@ -30,7 +29,6 @@ __all__ = [
     "SitemapChildren",
     "SitemapDocument",
     "SitemapEntries",
-    "SitemapEntry",
     "absolute_sitemaps",
     "announcements",
     "ascii_host",
@@ -38,7 +36,6 @@ __all__ = [
     "canonical",
     "is_web_url",
     "linked_hubs",
-    "linked_sources",
     "newest_of_each",
     "parse_lastmod",
     "part_number",
@@ -47,5 +44,4 @@ __all__ = [
     "read_sitemap",
     "robots_sitemaps",
     "text_mark",
-    "without_tracking",
 ]

@@ -7,7 +7,7 @@ from urllib.parse import urljoin, urlsplit, urlunsplit
 
 from crawlsched.change_signals.problems import ProblemCounter
 
-__all__ = ["INVISIBLE", "Locations", "ascii_host", "canonical", "is_web_url", "parted_locations", "without_tracking"]
+__all__ = ["INVISIBLE", "Locations", "ascii_host", "canonical", "is_web_url", "parted_locations"]
 
 #: Signs that nobody sees: marks of byte order, of the direction of writing, and of where a word may break.
 INVISIBLE = "\xad\u034f\u061c\u180e\ufeff" + "".join(
@@ -36,9 +36,6 @@ _COLUMN = re.compile(
     r"\d{4}-\d\d-\d\d(?:T[\d:.]+(?:Z|[+-]\d\d:?\d\d)?)?|\d\d:\d\d(?::\d\d)?(?:Z|[+-]\d\d:?\d\d)?|[01]\.\d{1,2}"
     r"|always|hourly|daily|weekly|monthly|yearly|never",
     re.IGNORECASE,
-)
-_TRACKING = re.compile(
-    r"(?:amp;)*(?:utm_[^=]*|fbclid|gclid|dclid|msclkid|yclid|mc_cid|mc_eid|_hsenc|_hsmi|mkt_tok)(?:=|$)", re.IGNORECASE
 )
 _FORBIDDEN = re.compile("[\x00-\x1f\x7f\ufffd\\\\]")
 _BRACKETED = re.compile(r"(?:[^\[\]@]*@)?\[[0-9A-Fa-f:.]*\](?::\d*)?", re.ASCII)  # an address of IPv6 and nothing else
@@ -138,24 +135,6 @@ def _bare(text: str) -> str:
             break
         text = before.rstrip(",;| ")
     return text.strip(_AROUND)
-
-
-def without_tracking(url: str) -> str:
-    """Return a URL without the parameters by which campaigns are told apart, such as ``utm_source``.
-
-    They are for the statistics of who reads a feed, and name no other page.
-
-    Examples
-    --------
-    >>> without_tracking("https://a.example/1?utm_source=rss&b=%20&utm_medium=feed#top"), without_tracking("/?a&utm")
-    ('https://a.example/1?b=%20#top', '/?a&utm')
-    """
-    start, _, fragment = url.partition("#")
-    path, mark, query = start.partition("?")
-    if not mark:
-        return url
-    kept = "&".join(parameter for parameter in query.split("&") if not _TRACKING.match(parameter))
-    return path + (f"?{kept}" if kept or not query else "") + (f"#{fragment}" if fragment else "")
 
 
 class Locations:

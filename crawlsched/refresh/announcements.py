@@ -7,11 +7,12 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from crawlsched.change_signals import Problem, linked_sources
+from crawlsched.change_signals import Problem
 from crawlsched.collection.collection import Collection, FoundPage
 from crawlsched.planner import cost_of_staleness, prospects
 from crawlsched.refresh.requested import Admission
 from crawlsched.settings import Settings
+from crawlsched.sources.linked_sources import linked_sources
 from crawlsched.sources.named_by_pages import NamedByPages
 from crawlsched.sources.poll_value import Brought, first_interval, poll_interval
 from crawlsched.sources.private_addresses import PrivateAddresses

@@ -6,7 +6,7 @@ import heapq
 import math
 import time
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from hashlib import blake2b
 from typing import Any, NamedTuple
 
@@ -25,8 +25,8 @@ from crawlsched.change_signals import (
     read_robots,
     read_sitemap,
     text_mark,
-    without_tracking,
 )
+from crawlsched.sources.tracking import without_tracking
 from crawlsched.store import Source, Store, host_of
 
 __all__ = ["MOST_PARTS", "ListedSitemap", "PartRead", "SourceRead", "UnknownEntry", "read_source"]
@@ -40,6 +40,7 @@ _DAY = 86_400.0
 _LONGEST_EXAMPLE = 200
 #: Of so many parts of sites it is kept at most what a source says of each.
 MOST_PARTS = 100
+_FACTS = [fact.name for fact in fields(SitemapEntries)]
 _NO_PAGES: NDArray[np.intp] = np.empty(0, np.intp)
 
 
@@ -226,7 +227,7 @@ def _chosen(entries: SitemapEntries, numbers: list[int]) -> SitemapEntries:
     def of(column: list[Any]) -> list[Any]:
         return [column[number] for number in numbers]
 
-    return SitemapEntries(**{name: of(getattr(entries, name)) for name in SitemapEntries.__slots__})
+    return SitemapEntries(**{name: of(getattr(entries, name)) for name in _FACTS})
 
 
 def _compare(read: SourceRead, entries: SitemapEntries, source: Source, store: Store) -> None:

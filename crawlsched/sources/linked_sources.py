@@ -3,7 +3,7 @@
 import re
 from urllib.parse import urljoin, urlsplit
 
-from crawlsched.change_signals.locations import ascii_host, is_web_url
+from crawlsched.change_signals import ascii_host, is_web_url
 
 __all__ = ["linked_sources"]
 
