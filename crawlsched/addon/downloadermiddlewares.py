@@ -123,8 +123,6 @@ class RefreshMiddleware:
             body = _body(response, self._refresher.settings.max_text_bytes)
             read, is_quick = self._refresher.reading(visit, body, request.meta.get("crawlsched_recipe"))
             content = read() if is_quick else None
-            if "html" in (_text(response, "Content-Type") or "html"):
-                self._refresher.page_names(visit, response.url, response.body, self._refresher.clock())
         except Exception as error:
             self._refresher.mishaps.of_visit(visit, error, self._refresher.clock())
             return response
@@ -162,6 +160,8 @@ class RefreshMiddleware:
         if found is ForSpider.NOTHING:
             raise NotForTheSpider(f"{response.url} told us something, and is nothing for the spider.")
         changed = found is ForSpider.CHANGED
+        if changed and "html" in (_text(response, "Content-Type") or "html"):
+            self._refresher.page_names(visit, response.url, response.body, self._refresher.clock())
         request.meta["crawlsched_changed"] = changed
         if changed or found is ForSpider.OWED:
             response.flags.append("crawlsched-changed" if changed else "crawlsched-unchanged")

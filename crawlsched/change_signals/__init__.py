@@ -6,7 +6,7 @@ Bytes in, facts out: nothing here fetches, reads a clock or touches a database.
 from crawlsched.change_signals.announcements import Announcements, announcements
 from crawlsched.change_signals.attribution import attributed, newest_of_each
 from crawlsched.change_signals.change_signal import SOURCE_KINDS, ChangeSignal, FurtherRow
-from crawlsched.change_signals.entries import SitemapChildren, SitemapEntries
+from crawlsched.change_signals.entries import SitemapChildren, SitemapEntries, SitemapEntry
 from crawlsched.change_signals.hubs import Hubs, linked_hubs
 from crawlsched.change_signals.lastmod import parse_lastmod, text_mark
 from crawlsched.change_signals.limits import Limits
@@ -29,6 +29,7 @@ __all__ = [
     "SitemapChildren",
     "SitemapDocument",
     "SitemapEntries",
+    "SitemapEntry",
     "absolute_sitemaps",
     "announcements",
     "ascii_host",

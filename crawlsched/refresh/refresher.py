@@ -651,7 +651,7 @@ class Refresher:
     # -- ChangeSignals arrive
 
     def page_names(self, visit: Visit, url: str, body: bytes, now: float) -> None:
-        """A page was read that may name feeds and sitemaps."""
+        """A page that is new or has changed may name feeds and sitemaps."""
         if self.settings.sources_from_pages and visit.page >= 0:
             self._announcing.page_names(visit.page, url, body, now)
 

@@ -1,16 +1,16 @@
-"""Linked sources: the feed and the sitemaps that a page names in its head."""
+"""Linked sources: the feed and the sitemaps that a page names."""
 
 import re
+from functools import lru_cache
 from urllib.parse import urljoin, urlsplit
 
 from crawlsched.change_signals import ascii_host, is_web_url
 
 __all__ = ["linked_sources"]
 
-_HEAD = 65_536
-_BODY = re.compile(rb"<body\b", re.IGNORECASE)
+_BEGIN = 32_768
 _LINK = re.compile(rb"<(?:link|base)\b[^>]{0,2000}>", re.IGNORECASE)
-_NAMES = re.compile(rb"alternate|sitemap", re.IGNORECASE)
+_NAMES = re.compile(rb"alternate|sitemap|^<base", re.IGNORECASE)
 _FEEDS = ("application/rss+xml", "application/atom+xml", "application/feed+json")
 
 
@@ -20,7 +20,7 @@ def linked_sources(body: bytes, url: str) -> list[str]:
     Parameters
     ----------
     body : bytes
-        The page; its head is looked at, as far as it is within 64 KB.
+        The page, of which the first 32 KB are looked at.
     url : str
         Its URL.
 
@@ -30,18 +30,28 @@ def linked_sources(body: bytes, url: str) -> list[str]:
     >>> linked_sources(b"<html><head>" + head, "https://a.example/1")
     ['https://a.example/feed', 'https://a.example/map.xml']
     """
-    links = b"".join(_LINK.findall(_BODY.split(body[:_HEAD], maxsplit=1)[0]))
-    if not _NAMES.search(links):
+    begin = body[:_BEGIN]
+    lowered = begin.lower()
+    if b"alternate" not in lowered and b"sitemap" not in lowered:
         return []
+    first, *others = begin.split(b"<!--")
+    shown = b"".join([first, *(other.partition(b"-->")[2] for other in others)])
+    base, feeds, sitemaps = _named(b"".join(link for link in _LINK.findall(shown) if _NAMES.search(link)))
+    return _of_the_site(feeds, base, url)[:1] + _of_the_site(sitemaps, base, url)
+
+
+@lru_cache(maxsize=256)  # pages of a site say the same
+def _named(links: bytes) -> tuple[str, list[str], list[str]]:
+    """Return the base that a page names, its feeds and its sitemaps, as they are written."""
     from lxml import etree, html  # here: most pages name none
 
+    feeds: list[str] = []
+    sitemaps: list[str] = []
     try:
         document = html.fromstring(b"<html>" + links)
     except (etree.LxmlError, ValueError):
-        return []
+        return "", feeds, sitemaps
     base = next((base for element in document.iter("base") if (base := element.get("href", ""))), "")
-    feeds: list[str] = []
-    sitemaps: list[str] = []
     for link in document.iter("link"):
         relations = link.get("rel", "").lower().split()
         kind = link.get("type", "").partition(";")[0].strip().lower()
@@ -49,7 +59,7 @@ def linked_sources(body: bytes, url: str) -> list[str]:
             feeds.append(link.get("href", ""))
         elif "sitemap" in relations:
             sitemaps.append(link.get("href", ""))
-    return _of_the_site(feeds, base, url)[:1] + _of_the_site(sitemaps, base, url)
+    return base, feeds, sitemaps
 
 
 def _of_the_site(references: list[str], base: str, url: str) -> list[str]:

@@ -540,7 +540,8 @@ class SharedRefresher:
 
     def page_names(self, visit: Visit, url: str, body: bytes, now: float) -> None:
         """See `Refresher.page_names`."""
-        self._own(visit).page_names(visit, url, body, now)
+        if (part := self._part_of(visit)) is not None:
+            part.page_names(visit, url, body, now)
 
     def crawled(self, visit: Visit, fetched: Fetched, now: float) -> ForSpider | None:
         """See `Refresher.crawled`; of a shard that has gone the spider gets what it would get without us."""

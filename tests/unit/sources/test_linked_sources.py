@@ -1,4 +1,4 @@
-"""The feed and the sitemaps that a page names in its head."""
+"""The feed and the sitemaps that a page names near its beginning."""
 
 from __future__ import annotations
 
@@ -28,10 +28,11 @@ FEED = "<link rel=alternate type=application/rss+xml href={}>"
         ("<link rel=alternate type=application/json href=/wp-json/1>", []),
         ("<link rel=alternate type=application/rss+xml><link rel=sitemap href=''>", []),
         ("<link rel=alternate type=application/rss+xml href='http://[/'>", []),
-        ("<body>" + FEED.format("/quoted"), []),
+        ("<!-- " + FEED.format("/hidden") + " -->" + FEED.format("/shown"), ["https://www.site.example/shown"]),
+        ("<body>" + FEED.format("/feed"), ["https://www.site.example/feed"]),
     ],
 )  # fmt: skip
-def test_a_page_names_its_sources_in_its_head(head: str, found: list[str]) -> None:
+def test_a_page_names_its_sources_near_its_beginning(head: str, found: list[str]) -> None:
     """One feed at most, and sitemaps, of its own site."""
     assert linked_sources(f"<html><head>{head}</head><body>text</body></html>".encode(), PAGE) == found
 
