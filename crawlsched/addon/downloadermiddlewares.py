@@ -160,6 +160,8 @@ class RefreshMiddleware:
         if found is ForSpider.NOTHING:
             raise NotForTheSpider(f"{response.url} told us something, and is nothing for the spider.")
         changed = found is ForSpider.CHANGED
+        if changed and "html" in (_text(response, "Content-Type") or "html"):
+            self._refresher.page_names(visit, response.url, response.body, self._refresher.clock())
         request.meta["crawlsched_changed"] = changed
         if changed or found is ForSpider.OWED:
             response.flags.append("crawlsched-changed" if changed else "crawlsched-unchanged")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from crawlsched.cli.members import owner_of_all, say_sharing, sharing, status_of_all
 from crawlsched.cli.planning import freshness
 from crawlsched.cli.recent import visits_since, visits_together
-from crawlsched.cli.sources import VISITS, quality, worth
+from crawlsched.cli.sources import worth
 from crawlsched.cli.stores import open_stores
 from crawlsched.cli.target import Target, common_options, find_target
 from crawlsched.cli.wording import say_count, say_duration, say_past, say_share, say_table, say_trust
@@ -51,6 +51,8 @@ def report(arguments: argparse.Namespace) -> dict[str, Any]:
     """Gather everything, of all shards where there are several."""
     target = find_target(arguments)
     now = time.time()
+    from crawlsched.sources.source_quality import VISITS
+
     stores = open_stores(target)
     try:
         parts = [_of_store(store, target, now, VISITS // len(stores.all), arguments.count) for store in stores]
@@ -98,7 +100,6 @@ def _of_store(store: "Store", target: Target, now: float, most_visits: int, coun
     plan = store.newest_plan()
     counts, counted_at = _counted(store, None if count else plan)
     visits = store.signal_observations(0.0, most_visits)
-    heard = set(visits["source"][visits["n_signals"] > 0].tolist())
     host_rows = list(store.host_rows())
     return {
         "status": owner.status if owner is not None else {},
@@ -111,10 +112,7 @@ def _of_store(store: "Store", target: Target, now: float, most_visits: int, coun
         "last_day": visits_since(store, now - 86_400.0),
         "host_rows": host_rows,
         "hosts": _hosts(host_rows),
-        "sources": [
-            _source(source, counts.sources.get(source.source, 0), visits, is_heard=source.source in heard)
-            for source in sources
-        ],
+        "sources": [_source(source, counts.sources.get(source.source, 0), visits) for source in sources],
     }
 
 
@@ -168,18 +166,17 @@ def _withheld(rows: "Sequence[Host]") -> dict[str, dict[str, int]]:
     return counted
 
 
-def _source(source: "Source", n_pages: int, visits: dict[str, Any], *, is_heard: bool) -> dict[str, Any]:
-    number = source.source
-    # As `crawlsched sources` says it. Of a source that was not heard yet nothing is known, whatever it is taken for.
-    shares = ("precision", "precision_interval", "recall", "recall_interval")
-    learned = quality(visits, visits["source"] == number) if is_heard else dict.fromkeys(shares)
+def _source(source: "Source", n_pages: int, visits: dict[str, Any]) -> dict[str, Any]:
+    from crawlsched.sources.source_quality import named, quality_of
+
     return {
-        "source": number,
+        "source": source.source,
         "kind": source.kind,
         "url": source.url,
+        "name": named(source),
         "host": source.host,
         "pages": n_pages,
-        **{name: learned[name] for name in shares},
+        **quality_of(source, visits),
         "polled_at": source.polled_at,
         "next_poll_at": source.next_poll_at,
         "problems": source.problems,
@@ -344,5 +341,6 @@ def _say_sources(sources: list[dict[str, Any]]) -> list[str]:
 
 def _source_row(source: dict[str, Any]) -> list[str]:
     problems = f"  ({', '.join(source['problems'])})" if source["problems"] else ""
-    trust = [say_trust(source[name], source[f"{name}_interval"]) for name in ("precision", "recall")]
-    return [*trust, f"{source['pages']:,}", f"{source['kind']} {source['url']}{problems}"]
+    precision = say_trust(source["precision"], source["precision_interval"], source["unknown"])
+    recall = say_trust(source["recall"], source["recall_interval"])
+    return [precision, recall, f"{source['pages']:,}", f"{source['name']}{problems}"]

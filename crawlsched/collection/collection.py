@@ -129,7 +129,7 @@ class Collection:
         self._shard = shard
         self.hosts = Hosts(shares=dict(settings.host_shares)) if shard is None else shard.hosts
         self.rules = PageRules(settings.pages)
-        self.sources = Sources(settings.sitemap_interval)
+        self.sources = Sources(settings.source_interval)
         self.index = PageIndex()
         self.variants = Variants(self.index)
         self.facts = FactsCache()
@@ -251,7 +251,7 @@ class Collection:
             self.validators.load(number, host.counts.get("validators", {}))
             self.wrong_pages.load(number, host.counts.get("wrong_pages", []))
             self.withheld.load(host.host, host.counts.get("withheld", {}))
-        self.sources.load(store.sources())
+        self.sources.load(store.sources(), now)
         self.learned = Learned(store.noise_mask, [*store.masked_templates(), *store.learned_sites()])
         self.texts = TextBudget(self.settings.kept_texts_bytes, store.bytes_of_texts())
         key = "" if planner.learned is None else planner.learned.key

@@ -344,7 +344,7 @@ class Refresher:
             ),
         )
         self._admission.weighing.weigh_all(self.clock, self.add_work)
-        for url in self.settings.sitemap_urls:
+        for url in self.settings.source_urls:
             self._admission.add_source("sitemap", url, now)
         demand = self.planner.overdue_demand()
         if demand > self.planner.bandwidth:
@@ -365,7 +365,7 @@ class Refresher:
     def _begin_shard(self, shard: Shard) -> None:
         now = self.clock()
         self._admission.weighing.weigh_all(self.clock, self.add_work)
-        for url in self.settings.sitemap_urls:
+        for url in self.settings.source_urls:
             if shard.owns(host_of(url)):
                 self._admission.add_source("sitemap", url, now)
         self._outgoing.warm_up()
@@ -649,6 +649,11 @@ class Refresher:
                 self._admission.add_source("sitemap", sitemap, now, named_by=host)
 
     # -- ChangeSignals arrive
+
+    def page_names(self, visit: Visit, url: str, body: bytes, now: float) -> None:
+        """A page that is new or has changed may name feeds and sitemaps."""
+        if self.settings.sources_from_pages and visit.page >= 0:
+            self._announcing.page_names(visit.page, url, body, now)
 
     def poll_sources(self, now: float) -> int:
         """Put the sources whose time has come in line for a slot (a job calls this)."""
