@@ -7,13 +7,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from crawlsched.pages import ERROR, GONE, MOVED, REFUSED
+from crawlsched.pages import ERROR, GONE, LIVE, MOVED, REFUSED, STATE_NAMES
 from crawlsched.planner.knowledge import DAY, Knowledge
 
 __all__ = ["Endings"]
 
 _LONGEST_ERROR_INTERVAL = DAY
 _LONGEST_GONE_INTERVAL = 30 * DAY
+# After so many visits in a row without content a page is said to fail.
+_FAILING_FROM = 3
 
 
 class Endings:
@@ -54,7 +56,7 @@ class Endings:
         now : float
         """
         rows = columns["page"]
-        kept = {name: columns[name] for name in ("state", "crawled_at", "n_crawls", "n_changes", "n_signals")}
+        kept = {name: columns[name] for name in ("crawled_at", "n_crawls", "n_changes", "n_signals")}
         self._known.pages.set_rows(rows, kept)
         self._known.own_precision.load(rows, columns)
         self._known.posterior.unpack(rows, columns["log_likelihood"])
@@ -83,6 +85,16 @@ class Endings:
         self._probe_later(page, REFUSED, now)
         self._known.end_visit(page, now)
 
+    def standing(self, page: int) -> str:
+        """Say what is to be thought of a page that has had a copy: live, failing, gone or moved."""
+        pages = self._known.pages
+        state = pages.state.item(page)
+        if state == LIVE or not pages.n_crawls.item(page):
+            return "live"
+        if state in (GONE, MOVED):
+            return STATE_NAMES[state]
+        return "failing" if pages.n_errors.item(page) >= _FAILING_FROM else "live"
+
     def release(self, page: int, now: float) -> None:
         """A visit was dropped: the page is as if it had not been picked."""
         self._known.end_visit(page, self._known.at(now))
@@ -93,10 +105,12 @@ class Endings:
         self._known.pages.set_rare(page, not_before=now + wait, n_errors=min(again + 1, 255))
 
     def _again(self, page: int, state: int) -> int:
-        """Put a page into a state in which its visit ended; return how many in a row before it had ended so."""
-        again = self._known.pages.n_errors.item(page) if self._known.pages.state.item(page) == state else 0
-        self._known.pages.state[page] = state
-        return int(again)
+        """Put a page into a state in which its visit ended; return how many in a row before it had no content."""
+        pages = self._known.pages
+        # An error says nothing new of a page that is gone.
+        if state in (GONE, MOVED) or pages.state.item(page) not in (GONE, MOVED):
+            pages.state[page] = state
+        return int(pages.n_errors.item(page))
 
 
 def _backing_off(again: int, first: float, longest: float) -> float:

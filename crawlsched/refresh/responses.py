@@ -32,7 +32,7 @@ class Fetched(NamedTuple):
     """What a response said, as far as the refresher cares.
 
     `content` is None where there was none; `moved_to` is the final request if every redirect on the way was
-    permanent.
+    permanent, `location` the URL of one that was not followed.
     """
 
     status: int
@@ -43,6 +43,7 @@ class Fetched(NamedTuple):
     moved_to: Request | None = None
     retry_after: str | None = None
     date: str | None = None
+    location: str | None = None
 
     @property
     def validators(self) -> tuple[str | None, str | None]:
@@ -131,13 +132,15 @@ class Responses:
             return self._seen(visit, visit.page, fetched, fetched.content, now)
         if status in _GONE:
             self.end(visit, Outcome.GONE, now, fetched)
-            self._planner.gone(visit.page, now)
+            self._leave(visit.page, now, self._planner.gone)
         elif status in _REFUSED:
             self.end(visit, Outcome.REFUSED, now, fetched)
-            self._planner.refused(visit.page, now)
+            self._leave(visit.page, now, self._planner.refused)
         elif status in _MOVED_FOR_GOOD:  # redirects are not followed in this project
             self.end(visit, Outcome.MOVED, now, fetched)
-            self._planner.moved(visit.page, now)
+            facts = self._collection.facts_of(visit.page)
+            self._collection.put_facts(facts._replace(moved_to=fetched.location), now)
+            self._leave(visit.page, now, self._planner.moved)
         else:
             self.failed(visit, now, retry_at=retry_after(fetched.retry_after, now), fetched=fetched)
         return None
@@ -233,7 +236,7 @@ class Responses:
         if ruled.outcome is Outcome.WRONG:
             self._collection.withheld.note(host_of(facts.url), "wrong_page", facts.url, now)
             self.end(visit, Outcome.WRONG, now, fetched)
-            self._planner.failed(visit.page, now)
+            self._leave(visit.page, now, self._planner.failed)
             return ForSpider.NOTHING
         if ruled.ask is not None:
             is_impossible = ruled.ask is Ask.IMPOSSIBLE
@@ -324,8 +327,7 @@ class Responses:
             self.on_ruling(visit, probe.first, Ruling(Outcome.WRONG, ForSpider.NOTHING, reason="wrong_page"))
             url = self._collection.facts_of(visit.page).url
             self._collection.withheld.note(host_of(url), "wrong_page", url, now)
-            self._planner.failed(visit.page, now)
-            self._collection.unsaved.page(visit.page, now)
+            self._leave(visit.page, now, self._planner.failed)
         else:
             self._probes.ask(replace(probe, impossible_url=None, asked_at=now))
         return ForSpider.NOTHING
@@ -333,17 +335,26 @@ class Responses:
     def _moved(self, visit: Visit, to: Request, fetched: Fetched, content: Content, now: float) -> ForSpider:
         """Every redirect was permanent: the page lives elsewhere now, and what came is that page's content."""
         old = self._collection.facts_of(visit.page)
-        base = self._request_fingerprint(to.url)
-        name = variant_fingerprint(base, old.variant)
+        name = variant_fingerprint(self._request_fingerprint(to.url), old.variant)
         page = self._collection.index.page(name)
         if page == visit.page:  # an address that this project's fingerprinter takes for the same
             return self._seen(visit, page, fetched, content, now)
+        before = self._planner.standing(visit.page)
         self._planner.moved(visit.page, now)
         self._collection.put_facts(old._replace(moved_to=to.url), now)
+        found = self._arrived(visit, page, to, old, fetched, content, now)
+        self._tell(visit.page, before, now)
+        return found
+
+    def _arrived(
+        self, visit: Visit, page: int, to: Request, old: PageFacts, fetched: Fetched, content: Content, now: float
+    ) -> ForSpider:
+        """Content came of the page to which another one has moved; -1: it is no page yet."""
         if page < 0:
             importance = float(self._planner.pages.importance[visit.page])
             data = self._collection.credentials.complete(old.template, old.template_data)
             template = RequestTemplate(dict(data)) if data else None
+            base = self._request_fingerprint(to.url)
             found = FoundPage(to.url, base, host_of(to.url), importance, template, old.depth, old.variant)
             if self._is_elsewhere(found, now):  # its owner crawls it, and delivers what it says
                 self.end(visit, Outcome.MOVED, now, fetched)
@@ -363,6 +374,7 @@ class Responses:
         since = None
         if ruled.changed and self._collection.validators.tells_time(visit.host):
             since = seconds_since(fetched.last_modified, fetched.date, now)
+        before = self._planner.standing(page)
         observation = self._planner.crawled(page, now, ruled.changed, doubt=doubt, time_since_modified=since)
         self._collection.unsaved.page(page, now)
         if ruled.changed:
@@ -370,6 +382,22 @@ class Responses:
         if observation is not None and ruled.changed:
             self._count("crawlsched/changes_found")
         self.end(visit, ruled.outcome, now, fetched, observation=observation, size=ruled.size)
+        self._tell(page, before, now)
+
+    def _leave(self, page: int, now: float, leave: Callable[..., None], *more: Any) -> None:
+        """A visit ended without content: its page backs off, and whoever follows the feed hears if that is news."""
+        before = self._planner.standing(page)
+        leave(page, now, *more)
+        self._collection.unsaved.page(page, now)
+        self._tell(page, before, now)
+
+    def _tell(self, page: int, before: str, now: float) -> None:
+        """Put it into the feed if a page stands otherwise than before; the same batch has its state."""
+        standing = self._planner.standing(page)
+        if standing == before:
+            return
+        back = "recovered" if before == "failing" else "back"
+        self._collection.unsaved.told(page, now, back if standing == "live" else standing, self._observation)
 
     def failed(
         self, visit: Visit, now: float, *, retry_at: float | None = None, fetched: Fetched | None = None
@@ -386,8 +414,7 @@ class Responses:
         elif visit.page >= 0:
             free_at = self._collection.hosts.free_at(visit.host, now)
             rests_until = free_at if free_at > now else 0.0
-            self._planner.failed(visit.page, now, max(retry_at or 0.0, rests_until) or None)
-            self._collection.unsaved.page(visit.page, now)
+            self._leave(visit.page, now, self._planner.failed, max(retry_at or 0.0, rests_until) or None)
 
     def resolve(self, visit: Visit, outcome: Outcome, now: float) -> None:
         """A visit ended without a response."""
@@ -400,12 +427,9 @@ class Responses:
         if visit.source >= 0:
             self._source_ended(visit.source, now)
         elif visit.page >= 0:
-            if outcome is Outcome.REFUSED:
-                self._planner.refused(visit.page, now)
-            else:
-                # Dropped by some other component. It would be picked again at once, so it backs off like an error.
-                self._planner.failed(visit.page, now)
-            self._collection.unsaved.page(visit.page, now)
+            # What some other component dropped would be picked again at once, so it backs off like an error.
+            refused = outcome is Outcome.REFUSED
+            self._leave(visit.page, now, self._planner.refused if refused else self._planner.failed)
 
     def not_sent(self, visit: Visit, now: float) -> None:
         """A visit was taken back before anything was sent: its page is as if it had not been picked."""
