@@ -44,6 +44,7 @@ from crawlsched.pages.marks import RECRAWL, START
 from crawlsched.planner import Plan, Snapshot
 from crawlsched.refresh.announcements import Announcing
 from crawlsched.refresh.delivering import Delivering
+from crawlsched.refresh.failing_hosts import FailingHosts
 from crawlsched.refresh.first_minute import beginning
 from crawlsched.refresh.guard import Guard
 from crawlsched.refresh.handing_over import FOUND, PAGE, SOURCE, Elsewhere, HandingOver, found_again
@@ -238,6 +239,7 @@ class Refresher:
             delivers_unchanged=settings.callback_on_unchanged,
             tell_parent=None if several is None else several.tell_parent,
         )
+        self._failing_hosts = FailingHosts(self.collection)
         self._responses = Responses(
             self.collection,
             self.visits,
@@ -246,6 +248,7 @@ class Refresher:
             request_fingerprint,
             lambda source, now: self._announcing.nothing_new(source, now, ok=False),
             self._delivering,
+            self._failing_hosts,
             settings.min_change,
             self._admission.is_elsewhere,
         )
@@ -807,8 +810,10 @@ class Refresher:
             self.guard.run("ending old visits", lambda: self._sweep(now))
 
     def _sweep(self, now: float) -> None:
-        """End the visits and deliveries whose end nobody announced."""
+        """End the visits and deliveries whose end nobody announced, and look which hosts fail."""
         self._swept_at = now
+        if self._failing_hosts.is_due(now):
+            self.add_work(self._failing_hosts.look(now))
         if self.rests:
             self.rested_at = now
         patience = max(self.settings.visit_timeout, SLOTS_OF_PATIENCE / self.slots.rate)
