@@ -38,6 +38,8 @@ class FailingHosts:
         Whether pages have failed or come back since the last look.
     answers : dict of int to str
         By host, how a page of it failed last.
+    states : dict of str to int
+        How many pages were in each state at the last look.
     """
 
     def __init__(self, collection: Collection) -> None:
@@ -60,6 +62,7 @@ class FailingHosts:
     def look(self, now: float) -> Iterator[None]:
         """Count the pages that fail by host, in steps of a millisecond."""
         pages, returned = self._collection.planner.pages, self._returned
+        states = np.zeros(len(STATE_NAMES), int)
         self.have_news, self._returned = False, Counter()
         self._next_look = now + _BETWEEN_LOOKS * pages.n
         # By state and host, the pages that had a copy and are live or fail; and which hosts have any page.
@@ -71,11 +74,13 @@ class FailingHosts:
             fail, hosts = pages.failing(rows), pages.host[rows]
             inside = hosts < exist.size  # others are new since
             exist[hosts[inside & (pages.state[rows] > 0)]] = True
+            states += np.bincount(pages.state[rows], minlength=states.size)
             some = inside & (fail | (pages.state[rows] == LIVE))
             np.add.at(counts, (pages.state[rows][some], hosts[some]), 1)
             for host in returned:
                 wait[host] += rows[fail & (hosts == host)].tolist()
             yield
+        self.states = dict(zip(STATE_NAMES[1:], states[1:].tolist(), strict=True))
         n_pages = counts.sum(axis=0)
         n_failing = n_pages - counts[LIVE]
         fails = self._collection.hosts.fails

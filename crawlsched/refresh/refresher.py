@@ -630,6 +630,7 @@ class Refresher:
 
     def not_the_page(self, token: object, url: str, now: float) -> None:
         """The spider's callback says that a response is not the page it should be."""
+        self._failing_hosts.have_news = True
         self._delivering.not_the_page(token, url, now)
 
     # -- what hosts ask for
@@ -881,6 +882,7 @@ class Refresher:
             "silence": self.watchdog.silence,
             "unsaved_for": self.collection.unsaved_for(now),
             "pages": len(self.collection.index),
+            "states": self._failing_hosts.states,
         }
 
     # -- long work in slices

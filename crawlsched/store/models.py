@@ -95,6 +95,7 @@ TRACE_COLUMNS = ("history", "text_sketch", "block_sketch")
 FIGURES = (
     *("seconds", "bandwidth", "threshold", "expected_freshness", "freshness_error", "pages"),
     *("used", "idle", "no_free_host", "missed", "visits", "errors", "changes", "delivered", "undelivered", "withheld"),
+    *("wanted", "failing"),
 )
 
 metadata = MetaData(

@@ -10,7 +10,7 @@ from sqlalchemy import func, select
 from crawlsched.feed import Feed
 from crawlsched.store import Host, LeaseRow, Store, models
 
-__all__ = ["Check", "Limits", "Vitals", "checks", "vitals"]
+__all__ = ["Check", "Limits", "Vitals", "checks", "of_pages", "say_failing", "vitals"]
 
 # Half of the time after which a crawl in which nothing goes out ends by itself.
 _LONGEST_SILENCE, _LONGEST_SLOTS = 30.0, 2.0
@@ -40,6 +40,8 @@ class Vitals:
         Hosts that asked to be left alone, and still are.
     withheld : dict
         How often what was held back, by reason.
+    failing : dict of str to dict
+        The hosts most of whose pages fail: since when, how, and their pages by state.
     """
 
     time: float
@@ -51,6 +53,7 @@ class Vitals:
     delivered: int
     resting: list[Host]
     withheld: dict[str, int]
+    failing: dict[str, dict[str, Any]]
 
 
 def vitals(store: Store) -> Vitals:
@@ -80,6 +83,7 @@ def vitals(store: Store) -> Vitals:
         delivered=sum(Feed(store, own_shard=True).end().positions.values()),
         resting=[host for host in hosts if host.rest_until > now],
         withheld=withheld,
+        failing={host.host: host.counts["failing"] for host in hosts if host.counts.get("failing")},
     )
 
 
@@ -123,10 +127,14 @@ def checks(seen: Vitals, limits: Limits | None = None) -> list[Check]:
         said = "what is learned is written at once" if unsaved <= _LONGEST_UNSAVED else f"unwritten for {unsaved:.0f} s"
         found.append(Check("writing", unsaved <= _LONGEST_UNSAVED, said))
         found.append(_dispatching(status))
+    failing = [say_failing(host, known, seen.time) for host, known in seen.failing.items()]
+    more = f" and {len(failing) - 5:,} more" if len(failing) > 5 else ""
+    said = "; ".join(failing[:5]) + more if failing else "no host fails"
+    found.append(Check("answering", not failing, said))
     share = seen.sample.get("expected_freshness")
     if limits.freshness is not None:
         is_well = share is not None and share >= limits.freshness
-        said = "not known yet" if share is None else f"{100 * share:.3g} % expected to be fresh"
+        said = "not known yet" if share is None else f"{100 * share:.3g} %{of_pages(seen.sample)} expected to be fresh"
         found.append(Check("freshness", is_well, f"{said}, wanted: {100 * limits.freshness:.3g} %"))
     if limits.budget is not None and (slots := _slots(seen.sample)):
         used = seen.sample["used"] / slots
@@ -139,6 +147,28 @@ def checks(seen: Vitals, limits: Limits | None = None) -> list[Check]:
         names = ", ".join(host.host for host in resting[:5]) or "none"
         found.append(Check("hosts", not resting, f"hosts that rest for more than {limits.rest:g} s: {names}"))
     return found
+
+
+def say_failing(host: str, known: dict[str, Any], now: float) -> str:
+    """Say how a host fails.
+
+    Examples
+    --------
+    >>> say_failing("shop.example", {"since": 0.0, "answer": "403", "pages": {"live": 1, "refused": 20}}, now=7200.0)
+    'shop.example fails (403) for 120 min: 20 of its 21 pages'
+    """
+    n_pages = sum(known["pages"].values())
+    n_failing = n_pages - known["pages"].get("live", 0)
+    minutes = max(now - known["since"], 0.0) / 60.0
+    return f"{host} fails ({known['answer']}) for {minutes:.0f} min: {n_failing:,} of its {n_pages:,} pages"
+
+
+def of_pages(sample: dict[str, Any]) -> str:
+    """Say over how many pages freshness is taken, and how many of them fail and so are not known to be fresh."""
+    if sample.get("wanted") is None:
+        return ""
+    failing = f", of which {sample['failing']:,.0f} fail" if sample.get("failing") else ""
+    return f" of {sample['wanted']:,.0f} pages{failing}"
 
 
 def _leased(seen: Vitals) -> Check:
