@@ -15,6 +15,8 @@ __all__ = ["Check", "Limits", "Vitals", "checks", "of_pages", "say_failing", "vi
 # Half of the time after which a crawl in which nothing goes out ends by itself.
 _LONGEST_SILENCE, _LONGEST_SLOTS = 30.0, 2.0
 _LONGEST_UNSAVED = 10.0
+# A pause by hand that lasts longer was forgotten.
+_LONGEST_PAUSE = 86_400.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,6 +96,11 @@ class Check(NamedTuple):
     is_well: bool
     sentence: str
 
+    @property
+    def is_of_process(self) -> bool:
+        """Whether starting the crawl again may mend it."""
+        return self.name in ("leased", "writing", "dispatching")
+
 
 @dataclass(frozen=True, kw_only=True)
 class Limits:
@@ -109,24 +116,30 @@ class Limits:
         How many changes may wait for callback and pipelines.
     rest : float or None
         For how long a host may want to be left alone, seconds.
+    last_pass : float or None
+        How long ago the last pass may have ended, or the one that runs have begun, seconds; None: a crawl has to run.
     """
 
     freshness: float | None = None
     budget: float | None = None
     undelivered: int | None = None
     rest: float | None = None
+    last_pass: float | None = None
 
 
 def checks(seen: Vitals, limits: Limits | None = None) -> list[Check]:
-    """Say what is well and what is not: first whether the crawl lives, writes and sends, then what has a limit."""
+    """Say what is well and what is not: does the crawl live, write and send, do hosts answer, and what has a limit."""
     limits = limits or Limits()
     status = seen.status
-    found = [_leased(seen)]
+    found = [_leased(seen) if limits.last_pass is None else _passed(seen, limits.last_pass)]
     if seen.is_running:
         unsaved = float(status.get("unsaved_for") or 0.0)
         said = "what is learned is written at once" if unsaved <= _LONGEST_UNSAVED else f"unwritten for {unsaved:.0f} s"
         found.append(Check("writing", unsaved <= _LONGEST_UNSAVED, said))
         found.append(_dispatching(status))
+    if (paused_since := status.get("paused_since")) is not None:
+        paused = max(seen.time - paused_since, 0.0)
+        found.append(Check("pause", paused <= _LONGEST_PAUSE, f"paused by hand for {paused / 3600.0:.3g} h"))
     failing = [say_failing(host, known, seen.time) for host, known in seen.failing.items()]
     more = f" and {len(failing) - 5:,} more" if len(failing) > 5 else ""
     said = "; ".join(failing[:5]) + more if failing else "no host fails"
@@ -179,6 +192,24 @@ def _leased(seen: Vitals) -> Check:
         return Check("leased", True, f"the crawl was heard of {age:.0f} s ago")
     ended = "ended" if seen.owner.released_at is not None else "broke off"
     return Check("leased", False, f"no crawl runs; the last one {ended}, and was last heard of {age:.0f} s ago")
+
+
+def _passed(seen: Vitals, longest: float) -> Check:
+    """Say whether a pass has ended, or begun, lately enough, as by cron."""
+    owner = seen.owner
+    if owner is None:
+        return Check("passed", False, "it was never crawled")
+    if seen.is_running:
+        ago, said = seen.time - owner.started_at, "a pass runs, and began"
+    elif owner.released_at is None:
+        return Check("passed", False, f"the last pass broke off {(seen.time - owner.heartbeat_at) / 3600.0:.3g} h ago")
+    else:
+        # A command that wrote to the store, as `crawlsched import` does, is no pass.
+        ended = seen.status.get("last_sent_at") if owner.spider.startswith("crawlsched ") else owner.released_at
+        if ended is None:
+            return Check("passed", False, "it was never crawled")
+        ago, said = seen.time - ended, "the last pass ended"
+    return Check("passed", ago <= longest, f"{said} {ago / 3600.0:.3g} h ago, wanted: {longest / 3600.0:.3g} h")
 
 
 def _dispatching(status: dict[str, Any]) -> Check:
