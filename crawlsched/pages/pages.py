@@ -77,7 +77,8 @@ class Pages:
     importance : ndarray of float32
         Weight of a fresh copy.
     crawled_at : ndarray of float64
-        Time of the last visit that learned what the page holds (or that it is gone), POSIX seconds; -inf: never.
+        Time of the last visit that learned what the page holds (or where it moved, or, if it never held anything, that
+        it is gone), POSIX seconds; -inf: never.
     host : NumberColumn
         Row number of the host.
     n_crawls, n_changes : NumberColumn

@@ -122,4 +122,4 @@ def _add(families: _Families, collection: str, seen: Vitals) -> None:
     ):
         for key, value in sorted(values.items()):
             families.counter(name, meaning, value, collection=collection, **{label: key})
-    families.counter("delivered_changes", "Delivered changes.", seen.delivered, collection=collection)
+    families.counter("delivered_changes", "Lines of the change feed.", seen.delivered, collection=collection)

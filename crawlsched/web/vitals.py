@@ -37,7 +37,7 @@ class Vitals:
     undelivered : int
         Pages whose last change has not been through callback and pipelines.
     delivered : int
-        Changes that were delivered, since the collection was begun.
+        Lines of the change feed, since the collection was begun.
     resting : list of Host
         Hosts that asked to be left alone, and still are.
     withheld : dict
