@@ -36,7 +36,7 @@ from crawlsched.store.lease import STALE_AFTER, Lease, LeaseRow, ShardLease, lea
 from crawlsched.store.loading import page_blocks
 from crawlsched.store.rows import json_like, to_json
 from crawlsched.store.saving import Group, Saved
-from crawlsched.store.tombstones import Tombstones
+from crawlsched.store.tombstones import Tombstone, Tombstones
 
 __all__ = ["Store", "StoredPlan"]
 
@@ -87,8 +87,9 @@ class Store:
         self._turn = threading.RLock()
         table = models.tombstones
         with database.reading() as connection:
-            rows = connection.execute(select(table.c.kind, table.c.value).where(*self._own(table))).all()
-        self.tombstones = Tombstones((kind, value) for kind, value in rows)
+            columns = (table.c.kind, table.c.value, table.c.created_at)
+            rows = connection.execute(select(*columns).where(*self._own(table))).all()
+        self.tombstones = Tombstones(Tombstone(*row) for row in rows)
 
     def take_lease(
         self, spider: str, now: float | None = None, *, stale_after: float = STALE_AFTER, force: bool = False
@@ -535,8 +536,9 @@ class Store:
         """
         if kind == "collection" and value != self.name:
             raise ValueError(f"value is {value!r}; it has to be {self.name!r}, the collection that is open.")
+        value = value.lower() if kind == "host" else value
         if kind != "collection":
-            self.tombstones.add(kind, value)
+            self.tombstones.add(kind, value, now)
             self._write(lambda connection: forgetting.leave_tombstone(connection, self.key, kind, value, now))
         forgotten = []
         for pages in forgetting.matching(self.database, self.key, kind, value):
@@ -546,6 +548,12 @@ class Store:
         clear = forgetting.delete_collection if kind == "collection" else forgetting.delete_unused_templates
         self._write(lambda connection: clear(connection, self.key))
         return np.concatenate(forgotten) if forgotten else np.empty(0, dtype=np.int64)
+
+    def take_back(self, kind: str, value: str) -> bool:
+        """Let what was forgotten come back when somebody names it again; say whether it was forgotten."""
+        value = value.lower() if kind == "host" else value
+        self._write(lambda connection: forgetting.take_tombstone(connection, self.key, kind, value))
+        return self.tombstones.take(kind, value)
 
     def tombstoned(self, urls: Sequence[str]) -> list[bool]:
         """Say for each URL whether it was forgotten on purpose; from memory."""
