@@ -137,6 +137,10 @@ class Hosts:
         """Whether a host fails as a whole, so that it is asked for one page now and then."""
         return self._errors.get(host, _NONE).rest > 0.0
 
+    def failing_since(self, time: float) -> list[int]:
+        """Return the hosts that fail as a whole, and have done so since a time or longer; O(hosts that fail)."""
+        return [host for host, errors in self._errors.items() if errors.rest and errors.since <= time]
+
     def answered(self, host: int) -> None:
         """A host answered as it should, and may be asked again at once if it had failed."""
         if self._errors:

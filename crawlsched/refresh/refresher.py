@@ -209,7 +209,8 @@ class Refresher:
         self.starts.has_ended = several is not None and several.start_has_ended
         self.one_pass = None
         if settings.one_pass:
-            self.one_pass = OnePass(self.planner, None if settings.one_pass is True else settings.one_pass)
+            most = None if settings.one_pass is True else settings.one_pass
+            self.one_pass = OnePass(self.planner, most, self.hosts.failing_since)
         self.owing = Owing(self.collection, settings.untracked_interval, clock(), count)
         if self.one_pass is not None:
             self.owing.released = self.one_pass.released
