@@ -85,8 +85,6 @@ class Endings:
         self._look_later(page, state, now, retry_at, of_host)
         if state == MOVED or not self._known.pages.n_crawls.item(page):
             self._known.pages.crawled_at[page] = now
-        for hint in self._known.around:
-            hint.forget(page)
         self._known.end_visit(page, now)
 
     def refused(self, page: int, now: float, retry_at: float | None = None, *, of_host: bool = False) -> None:

@@ -146,7 +146,7 @@ def delete_collection(connection: Connection, key: Key) -> None:
     """Delete what a collection holds besides its pages; its name, its lease and its commands stay."""
     for table in (
         *(models.sources, models.hosts, models.plans, models.tombstones, models.request_templates),
-        *(models.noise_masks, models.samples, models.first_pages, models.extracts),
+        *(models.noise_masks, models.samples, models.first_pages),
     ):
         connection.execute(delete(table).where(table.c.shard == key[0], table.c.collection == key[1]))
 

@@ -14,15 +14,12 @@ from sqlalchemy.exc import IntegrityError
 
 from crawlsched.change_signals import FurtherRow
 from crawlsched.exceptions import CollectionInUse, StoreError, require_posix
-from crawlsched.sharing import Extract
 from crawlsched.store import (
     changes,
     commands,
-    extracts,
     first_pages,
     forgetting,
     models,
-    neighbours,
     partitions,
     reading,
     samples,
@@ -484,29 +481,6 @@ class Store:
         if row is None or not (data := json_like(row.data, {}, f"the plan number {row.id}")):
             return None
         return StoredPlan(row.id, row.made_at, data)
-
-    def save_extract(self, grid: str, extract: Extract, now: float) -> None:
-        """Let the other shards know what this one has learned, by the grid of rates that it is in."""
-        self._write(lambda connection: extracts.put(connection, self.key, grid, extract, now))
-
-    def extracts(self, grid: str, n_rates: int) -> list[Extract] | None:
-        """Give what the other shards have learned; None: the collection has no shards."""
-        return self._read(extracts.of_others, grid, n_rates)
-
-    def save_neighbours(self, heard: np.ndarray) -> None:
-        """Keep what each page has heard of its neighbours (uint8, shape (n, 4)) for as long as no page is changed."""
-        known = neighbours.packed(self.last_change(), heard)
-        table = models.collections
-        self._write(
-            lambda connection: connection.execute(update(table).where(*self._own(table)).values(neighbours=known))
-        )
-
-    def neighbours(self) -> np.ndarray | None:
-        """Give what was kept, if no page has been changed since; None otherwise."""
-        table = models.collections
-        with self.database.reading() as connection:
-            row = connection.execute(select(table.c.last_change, table.c.neighbours).where(*self._own(table))).one()
-        return neighbours.unpacked(row.last_change, row.neighbours)
 
     # --- forgetting
 

@@ -1,4 +1,4 @@
-"""Over how many pages freshness was taken, and how many of them failed."""
+"""The change feed tells what vanishes, fails and comes back; samples, over how many pages freshness was taken."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -10,6 +10,8 @@ depends_on = None
 
 
 def upgrade() -> None:
+    # 0 and 1 mean what they meant.
+    op.execute("ALTER TABLE changes RENAME COLUMN is_new TO kind")
     for name in ("wanted", "failing"):
         op.add_column("samples", sa.Column(name, sa.Float(precision=53), nullable=True))
 
@@ -17,3 +19,5 @@ def upgrade() -> None:
 def downgrade() -> None:
     for name in ("failing", "wanted"):
         op.drop_column("samples", name)
+    op.execute("DELETE FROM changes WHERE kind > 1")
+    op.execute("ALTER TABLE changes RENAME COLUMN kind TO is_new")
