@@ -219,6 +219,7 @@ def _fetched(request: Request, response: Response, content: Content | None) -> F
         moved_to=request if moved else None,
         retry_after=_text(response, "Retry-After") if response.status >= 300 else None,
         date=_text(response, "Date") if last_modified else None,
+        location=response.urljoin(to) if (to := _text(response, "Location")) else None,
     )
 
 

@@ -76,6 +76,10 @@ def report(arguments: argparse.Namespace) -> dict[str, Any]:
         "pages_counted_at": min((at for part in parts if (at := part["counted_at"]) is not None), default=None),
         "expected_freshness": None if fresh is None else fresh.share,
         "freshness_error": None if fresh is None else fresh.error,
+        "freshness_pages": {
+            "wanted": sum(part["freshness"].n_all for part in parts),
+            "failing": sum(part["freshness"].n_failing for part in parts),
+        },
         "last_sent_at": status.get("last_sent_at"),
         "paused_since": status.get("paused_since"),
         "rests": bool(status.get("rests")),
@@ -86,6 +90,9 @@ def report(arguments: argparse.Namespace) -> dict[str, Any]:
         "last_hour": visits_together([part["last_hour"] for part in parts]),
         "last_day": visits_together([part["last_day"] for part in parts]),
         "hosts": [host for part in parts for host in part["hosts"]],
+        "failing_hosts": {
+            row.host: row.counts["failing"] for part in parts for row in part["host_rows"] if row.counts.get("failing")
+        },
         "withheld": _withheld([host for part in parts for host in part["host_rows"]]),
         "not_data": _sums([said.get("not_data") or {} for said in statuses]),
         "failing_callbacks": _sums([said.get("failing_callbacks") or {} for said in statuses]),
@@ -263,6 +270,8 @@ def _say_sending(report: dict[str, Any], now: float) -> list[str]:
 
 
 def _say_pages(report: dict[str, Any], now: float) -> list[str]:
+    from crawlsched.web.vitals import of_pages
+
     pages, error, counted_at = report["pages"], report["freshness_error"], report["pages_counted_at"]
     rows = [[name, f"{n:,}", say_share(n / pages["total"])] for name, n in pages["states"].items() if n]
     counted = "" if counted_at is None else f", counted {say_past(counted_at, now)}"
@@ -270,7 +279,8 @@ def _say_pages(report: dict[str, Any], now: float) -> list[str]:
     if rows:
         lines += say_table(rows, right="lrr")
     sampled = f" ±{100 * error:.1f} (of a sample)" if error else ""
-    lines.append(f"  expected to be fresh, by importance: {say_share(report['expected_freshness'])}{sampled}")
+    over = of_pages(report["freshness_pages"])
+    lines.append(f"  expected to be fresh, by importance: {say_share(report['expected_freshness'])}{over}{sampled}")
     return lines
 
 
@@ -294,8 +304,13 @@ def _say_budget(report: dict[str, Any]) -> list[str]:
 
 
 def _say_hosts(report: dict[str, Any]) -> list[str]:
-    """Say what deserves a look: pages served in the place of others, and headers that lie."""
-    lines = []
+    """Say what deserves a look: hosts that fail, pages served in the place of others, and headers that lie."""
+    from crawlsched.web.vitals import say_failing
+
+    failing = report["failing_hosts"]
+    lines = [say_failing(host, failing[host], report["time"]) for host in list(failing)[:_SHOWN_HOSTS]]
+    if len(failing) > _SHOWN_HOSTS:
+        lines.append(f"and {len(failing) - _SHOWN_HOSTS:,} more hosts fail")
     wrong = report["last_day"]["outcomes"].get("wrong", 0)
     if wrong:
         names = [host["host"] for host in report["hosts"] if host["wrong_pages"]]

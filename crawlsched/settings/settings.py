@@ -410,10 +410,14 @@ class Settings:
     gone_interval: float = _setting(
         86400.0,
         read_positive_seconds,
-        "When a gone page is looked for again; then twice as long, up to 30 days.",
+        "When a page that was never there, or has moved, is looked for again; then twice as long, up to 30 days. One "
+        "that was there is tried first after `CRAWLSCHED_ERROR_INTERVAL`.",
     )
     error_interval: float = _setting(
-        60.0, read_positive_seconds, "When a page is tried again after an error; then twice as long, up to a day."
+        60.0,
+        read_positive_seconds,
+        "When a page is tried again that failed; then twice as long, up to a day. "
+        "While most visits to a host fail, it is asked for one page at a time, with pauses of a 16th of that while.",
     )
     visit_timeout: float = _setting(
         600.0, read_positive_seconds, "A request that nothing was heard of for so long counts as dropped."

@@ -11,7 +11,7 @@ from crawlsched.web.html import Html, tag
 from crawlsched.web.views.changes import change_line
 from crawlsched.web.views.context import Context, card, empty, section
 from crawlsched.web.views.sources import source_link, trust_bar
-from crawlsched.web.vitals import Vitals, checks, vitals
+from crawlsched.web.vitals import Vitals, checks, of_pages, vitals
 
 __all__ = ["overview"]
 
@@ -89,7 +89,10 @@ def _cards(context: Context, seen: Vitals, rows: list[dict[str, Any]], hour: lis
         card(
             "expected to be fresh",
             words.share(sample.get("expected_freshness")),
-            [spark([row["expected_freshness"] for row in rows], "c1"), f"± {words.share(error, 2)}" if error else None],
+            [
+                spark([row["expected_freshness"] for row in rows], "c1"),
+                f"{f'± {words.share(error, 2)}' if error else ''}{of_pages(sample)}",
+            ],
             style="main",
         ),
         card(
@@ -103,6 +106,7 @@ def _cards(context: Context, seen: Vitals, rows: list[dict[str, Any]], hour: lis
         card("not delivered yet", words.number(seen.undelivered), None, style="ill" if seen.undelivered else ""),
         card("held back", words.short(held), "since it is counted", href="#withheld"),
         card("hosts resting", words.number(len(seen.resting)), None, href="hosts"),
+        card("hosts failing", words.number(len(seen.failing)), None, href="hosts", style="ill" if seen.failing else ""),
     ]
 
 
