@@ -27,8 +27,6 @@ class Candidates:
     ----------
     pages : Pages
     values : CrawlValues
-    exact : bool
-        Whether each value is evaluated anew at each time.
 
     Attributes
     ----------
@@ -46,11 +44,11 @@ class Candidates:
         How often the level was lowered since there were candidates.
     """
 
-    def __init__(self, pages: Pages, values: CrawlValues, exact: bool) -> None:
-        self._columns, self._values, self._exact = pages, values, exact
+    def __init__(self, pages: Pages, values: CrawlValues) -> None:
+        self._columns, self._values = pages, values
         self.level = 0.0
         self.host_levels: dict[int, float] = {}
-        self.going = ValueLines(pages, values, exact)
+        self.going = ValueLines(pages, values)
         self.aside: dict[int, ValueLines] = {}
         self.idle_until = self.searched_until = -np.inf
         self.steps = 0
@@ -72,7 +70,7 @@ class Candidates:
         enough = lines[0] + lines[1] * (until - now) >= ENOUGH * self.levels(hosts)
         into = self.going
         if host is not None and enough.any():
-            into = self.aside.setdefault(host, ValueLines(self._columns, self._values, self._exact))
+            into = self.aside.setdefault(host, ValueLines(self._columns, self._values))
         into.append(pages[enough], hosts[enough], lines[:, enough])
         others: IndexArray = pages[~enough]
         return others
@@ -107,7 +105,7 @@ class Candidates:
         if not chosen.any():
             return np.zeros(0, np.intp)
         taken = self.going.take(chosen)
-        self.aside.setdefault(host, ValueLines(self._columns, self._values, self._exact)).append(*taken)
+        self.aside.setdefault(host, ValueLines(self._columns, self._values)).append(*taken)
         return taken[0]
 
     def returns(self, host: int) -> IndexArray:

@@ -36,14 +36,12 @@ _WAIT_AGAIN = 0.005
 class Filing:
     """Keep pages where they are found when their time comes; `Frontier` adds the picks."""
 
-    def __init__(
-        self, pages: Pages, values: CrawlValues, *, intervals: Intervals, slot: float, exact: bool = False
-    ) -> None:
+    def __init__(self, pages: Pages, values: CrawlValues, *, intervals: Intervals, slot: float) -> None:
         self.values, self.slot = values, slot
-        self._pages, self._intervals, self._exact = pages, intervals, exact
+        self._pages, self._intervals = pages, intervals
         self._due, self._resting = DueTimes(), RestingHosts()
         # Pages with a copy, and pages without one, each with a level of its own.
-        self._queues = tuple(Candidates(pages, values, exact) for _ in range(2))
+        self._queues = tuple(Candidates(pages, values) for _ in range(2))
         self._forced, self._overdue = HostQueue(self._resting), HostQueue(self._resting)
         self._force_numbers = count()
         self._filed: list[int] = []
@@ -223,14 +221,14 @@ class Filing:
     @property
     def _together(self) -> float:
         """For how many seconds what falls due is looked at together."""
-        if self._exact or self._intervals.come:
+        if self._intervals.come:
             return 0.0
         return min(self._pages.n // _PAGES_A_SLOT, _SLOTS_TOGETHER) * self.slot
 
     @property
     def _room(self) -> int:
         """For how many candidates there is room in a queue."""
-        return self._pages.n if self._exact else min(max(self._pages.n // _FEWEST, _FEWEST), _MOST)
+        return min(max(self._pages.n // _FEWEST, _FEWEST), _MOST)
 
     def _become_due(self, pages: IndexArray, now: float) -> None:
         if self._intervals.come:

@@ -51,8 +51,6 @@ class Frontier(Filing):
         No page goes sooner after its last crawl than the shortest; one not crawled for the longest goes first.
     slot : float
         Seconds from one pick to the next.
-    exact : bool, default False
-        Look at all pages at each pick. It takes time in proportion to their number.
 
     Notes
     -----

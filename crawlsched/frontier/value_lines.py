@@ -23,12 +23,10 @@ class ValueLines:
     ----------
     columns : Pages
     values : CrawlValues
-    exact : bool
-        Whether each value is evaluated anew at each time.
     """
 
-    def __init__(self, columns: Pages, values: CrawlValues, exact: bool) -> None:
-        self._columns, self._values, self._exact = columns, values, exact
+    def __init__(self, columns: Pages, values: CrawlValues) -> None:
+        self._columns, self._values = columns, values
         self._n, self._until = 0, np.inf
         self._page: IndexArray = np.zeros(0, np.intp)
         self._host: npt.NDArray[np.int32] = np.zeros(0, np.int32)
@@ -54,8 +52,7 @@ class ValueLines:
         lines[2:], elapsed = now, now - self._columns.crawled_at[pages]
         grows = elapsed < np.inf
         lines[3, ~grows] = np.inf
-        if not self._exact:
-            lines[3, grows] += _SPAN * elapsed[grows]
+        lines[3, grows] += _SPAN * elapsed[grows]
         again = np.flatnonzero(grows & (lines[3] > now))
         found = self._values.value_at(
             np.concatenate([pages, pages[again]]), np.concatenate([lines[2], lines[3, again]])

@@ -53,8 +53,6 @@ class Knowledge:
         The estimator of change rates.
     picks : bool
         Whether pages are placed in the frontier.
-    exact : bool
-        Whether the frontier looks at all pages at each pick.
     """
 
     def __init__(
@@ -66,9 +64,8 @@ class Knowledge:
         discovery_horizon: float,
         learned: LearnedRates | None,
         picks: bool,
-        exact: bool = False,
     ) -> None:
-        self.bandwidth, self._exact = bandwidth, exact
+        self.bandwidth = bandwidth
         self.rule, self.intervals, self.learned = rule, intervals, learned
         self.discovery_horizon = discovery_horizon
         self._picks = picks
@@ -105,10 +102,8 @@ class Knowledge:
         if now > self.now:
             self.now = now
         if self.frontier_or_none is None:
-            slot, exact = 1.0 / self.bandwidth, self._exact
-            self.frontier_or_none = Frontier(
-                self.pages, self.crawl_values, intervals=self.intervals, slot=slot, exact=exact
-            )
+            slot = 1.0 / self.bandwidth
+            self.frontier_or_none = Frontier(self.pages, self.crawl_values, intervals=self.intervals, slot=slot)
             self.frontier_or_none.reserve(self.pages.capacity)
         return self.now
 

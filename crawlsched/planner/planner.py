@@ -68,9 +68,6 @@ class Planner:
         The estimator by which the papers' rules learn change rates; the mean of the posterior by default.
     picks : bool, default True
         False: it is only asked what pages are worth. They are not placed in the frontier, which takes most of the time.
-    exact : bool, default False
-        True: all pages are looked at for each pick, and the best one goes, to the last digit. That takes time in
-        proportion to their number.
 
     Attributes
     ----------
@@ -121,7 +118,6 @@ class Planner:
         gone_interval: float = DAY,
         learned: LearnedRates | None = None,
         picks: bool = True,
-        exact: bool = False,
     ) -> None:
         check_policy(crawl_value)
         check_intervals(min_crawl_interval, max_crawl_interval, max_crawl_rounds, signal_delay)
@@ -142,7 +138,6 @@ class Planner:
             self.discovery_horizon,
             learned,
             picks,
-            exact,
         )
         self.rule, self.learned = rule, learned
         self.error_interval, self.gone_interval, self.signal_delay = error_interval, gone_interval, signal_delay
@@ -163,6 +158,7 @@ class Planner:
         ended = Endings(known, error_interval, gone_interval)
         self.failed, self.gone, self.moved, self.refused = ended.failed, ended.gone, ended.moved, ended.refused
         self.put_off, self.take_back, self.release = ended.put_off, ended.take_back, ended.release
+        self.standing, self.not_allowed, self.ask_soon = ended.standing, ended.not_allowed, ended.ask_soon
         announced = Announced(known, signal_delay)
         self.covered, self.signalled, self.announced_by = announced.covered, announced.signalled, announced.announced_by
         told = Told(known)

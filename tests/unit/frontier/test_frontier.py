@@ -69,7 +69,6 @@ class BruteForce:
 class Histories(RuleBasedStateMachine):
     """Everything that can happen to a planner, in any order: each pick has to be the one of brute force, or as good."""
 
-    exact = False
     #: What a page that goes for its value is worth, as a share of what the best one is.
     enough = 0.94
 
@@ -99,7 +98,6 @@ class Histories(RuleBasedStateMachine):
             signal_delay=1.0,
             error_interval=5.0,
             gone_interval=20.0,
-            exact=self.exact,
         )
         self.crawl_value = crawl_value
         self.oracle = BruteForce(self.planner)
@@ -152,7 +150,7 @@ class Histories(RuleBasedStateMachine):
             assert (pick is None) == (wanted is None)
             if pick is not None and wanted is not None:
                 assert pick.reason == wanted[1]
-                if pick.reason == "value" and not self.exact:
+                if pick.reason == "value":
                     self.compare(pick.page, wanted[0])
                 else:
                     assert pick.page == wanted[0]
@@ -262,12 +260,6 @@ class Histories(RuleBasedStateMachine):
             self.planner.frontier._check(self.planner.frontier._now)
 
 
-class ExactHistories(Histories):
-    """The same where all pages are looked at for each pick: it is the one of brute force."""
-
-    exact = True
-
-
 class SmallLimits(Histories):
     """The same with room for so few that levels, passes and looks through the column are used by some dozen pages.
 
@@ -298,7 +290,5 @@ class SmallLimits(Histories):
 _settings = settings(max_examples=30, stateful_step_count=40)
 TestHistories = Histories.TestCase
 TestHistories.settings = _settings
-TestExactHistories = ExactHistories.TestCase
-TestExactHistories.settings = _settings
 TestHistoriesWithSmallLimits = SmallLimits.TestCase
 TestHistoriesWithSmallLimits.settings = _settings
