@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -42,6 +43,8 @@ class Candidates:
         No page may go sooner that is no candidate; all pages are not looked through sooner for one that may go.
     steps : int
         How often the level was lowered since there were candidates.
+    passes : deque of iterator
+        Each goes on with reckoning due times anew after a level came down.
     """
 
     def __init__(self, pages: Pages, values: CrawlValues) -> None:
@@ -52,6 +55,7 @@ class Candidates:
         self.aside: dict[int, ValueLines] = {}
         self.idle_until = self.searched_until = -np.inf
         self.steps = 0
+        self.passes: deque[Iterator[None]] = deque()
 
     def levels(self, hosts: npt.NDArray[Any]) -> float | FloatArray:
         """Return the level of each host, or one for all. O(n)."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterator
 from heapq import heappop, heappush
 from itertools import count
@@ -45,13 +44,19 @@ class Filing:
         self._forced, self._overdue = HostQueue(self._resting), HostQueue(self._resting)
         self._force_numbers = count()
         self._filed: list[int] = []
-        self._passes: deque[Iterator[None]] = deque()
         self._hosts_to_check: set[int] = set()
         # Pages in flight that will be due again so soon that they are not left until others are looked at.
         self._coming_back: set[int] = set()
         # A heap of deadlines and pages that were due, which may stand elsewhere by now.
         self._deadlines_of_due: list[tuple[float, int]] = []
         self._now, self._gather_at = -np.inf, -np.inf
+
+    def __getstate__(self) -> dict[str, object]:
+        """Return what a copy is made of; what is half done cannot be copied: it is finished first."""
+        for queue in self._queues:
+            while self._go_on(queue):
+                pass
+        return self.__dict__
 
     def __len__(self) -> int:
         """Count the pages in the frontier; O(n)."""
@@ -284,9 +289,7 @@ class Filing:
             return False
         self._gather(now)
         while not len(queue.going) and queue.level > least:
-            if self._passes and next(self._passes[0], self) is self:
-                self._passes.popleft()
-            elif not self._passes and not self._bring_down(queue, now, least):
+            if not self._go_on(queue) and not self._bring_down(queue, now, least):
                 break
             self._gather(now)
         if len(queue.going):
@@ -313,8 +316,16 @@ class Filing:
         queue.level = max(min(self._level_of(pages, now), ENOUGH * queue.level), step, least, 0.0)
         best = pages[self.values.value_at(pages, now) >= queue.level]
         self._due.set(best, np.full(best.size, now))
-        self._passes.append(self._reckon_all(np.arange(self._pages.n), now))
+        queue.passes.append(self._reckon_all(None))
         return True
+
+    def _go_on(self, queue: Candidates) -> bool:
+        """Reckon some due times anew, if that is under way since a level of a queue came down; whether it is."""
+        while queue.passes:
+            if next(queue.passes[0], self) is not self:
+                return True
+            queue.passes.popleft()
+        return False
 
     def _level_of(self, pages: IndexArray, now: float, most: int | None = None) -> float:
         """Return what so many of all pages are worth more than, by a sample of them; half of the room by default."""
@@ -338,12 +349,13 @@ class Filing:
                 queue.host_levels[host] = level
             else:
                 del queue.host_levels[host]
-            self._passes.append(self._reckon_all(rows, now))
+            queue.passes.append(self._reckon_all(rows))
 
-    def _reckon_all(self, rows: IndexArray, now: float) -> Iterator[None]:
-        """Reckon the due times of all pages that wait among some, in parts: they come sooner where a level fell."""
-        for start in range(0, rows.size, _AT_ONCE):
-            part = rows[start : start + _AT_ONCE]
+    def _reckon_all(self, rows: IndexArray | None) -> Iterator[None]:
+        """Reckon the due times of pages that wait, of some or all, in parts: they come sooner where a level fell."""
+        for start in range(0, self._pages.n if rows is None else rows.size, _AT_ONCE):
+            stop = start + _AT_ONCE
+            part = np.arange(start, min(stop, self._due.place.size)) if rows is None else rows[start:stop]
             place = self._due.place[part]
             part = part[((place == WAITING) | (place == SOON)) & (self._due.at[part] > self._now)]
             if part.size:
@@ -373,8 +385,9 @@ class Filing:
     def _work(self, now: float) -> None:
         """Do a part of what is to be done between picks."""
         self._due.work()
-        if self._passes and next(self._passes[0], self) is self:
-            self._passes.popleft()
+        for queue in self._queues:
+            if queue.passes:
+                self._go_on(queue)
 
     # -- hosts
 

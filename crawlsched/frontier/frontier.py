@@ -248,8 +248,7 @@ class Frontier(Filing):
     def _fill_empty(self, now: float, value: float) -> bool:
         """Whether a queue that had no candidate has some now, which could be worth more than a value."""
         empty = [queue for queue in self._queues if not len(queue.going) and queue.level > value]
-        found = [self._fill(queue, now, value) for queue in empty]  # each of them, whatever the first has
-        return any(found)
+        return any(self._fill(queue, now, value) for queue in empty)
 
     def _send_off(self, page: int) -> None:
         self._leave(page)
