@@ -175,6 +175,40 @@ def test_a_renamed_callback_and_other_link_data_count_at_once(site: Site, tmp_pa
     assert items == []
 
 
+TWO_LISTS = """
+import scrapy
+
+class Spider(scrapy.Spider):
+    name = "test"
+    start_urls = ["{site}/list/0"]
+
+    def parse(self, response):
+        yield response.follow("/list/1", self.other_list)
+        yield from response.follow_all(css="a", callback=self.leaf)
+
+    def other_list(self, response):
+        yield from response.follow_all(css="a", callback=self.look)
+
+    def leaf(self, response):
+        yield {{"url": response.url[-7:], "by": "leaf"}}
+
+    def look(self, response):
+        pass
+"""
+
+
+def test_the_first_callback_of_a_page_counts(site: Site, tmp_path: Path) -> None:
+    """A second list, and a sitemap, name pages before their turn has come: each is called back by the first."""
+    links = "".join(f'<a href="/leaf/{number}">x</a>' for number in range(8))
+    for path in ("/list/0", "/list/1", *(f"/leaf/{number}" for number in range(8))):
+        site.page(path, f"<p>{path}</p>" + (links if "list" in path else ""))
+    named = "".join(f"<url><loc>{site.url(f'/leaf/{number}')}</loc></url>" for number in range(8))
+    site.page("/all.xml", f"<urlset>{named}</urlset>")
+    runs = Runs(tmp_path, CRAWLSCHED_BANDWIDTH="10/s", CRAWLSCHED_SITEMAP_URLS=site.url("/all.xml"))
+    items, _ = runs.run(TWO_LISTS.format(site=site.url("")))
+    assert sorted(item["url"] for item in items) == sorted(f"/leaf/{number}" for number in range(8))
+
+
 ONCE = """
 import scrapy
 
