@@ -20,7 +20,7 @@ from typing import Any, Self
 from scrapy import Request, Spider, signals
 from scrapy.core.scheduler import BaseScheduler
 from scrapy.crawler import Crawler
-from scrapy.dupefilters import BaseDupeFilter
+from scrapy.dupefilters import BaseDupeFilter, RFPDupeFilter
 from scrapy.exceptions import CloseSpider, DontCloseSpider
 from scrapy.http.request import NO_CALLBACK
 from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
@@ -128,6 +128,10 @@ class Scheduler(BaseScheduler):
         self._fingerprint = crawler.request_fingerprinter.fingerprint
         filter_class = load_object(crawler.settings["DUPEFILTER_CLASS"])
         self._filters = getattr(filter_class, "request_seen", None) is not BaseDupeFilter.request_seen
+        # A filter of the project's own, and what it has let pass in this run; Scrapy's knows no more than the pages do.
+        is_own = self._filters and filter_class is not RFPDupeFilter
+        self._own_filter: Any = getattr(fallback, "df", None) if is_own else None
+        self._passed: set[bytes] = set()
         # A sitemap is read up to a limit; what Content-Encoding unfolds to far more than that is not even unpacked.
         of_a_sitemap, of_all = 2 * refresher.settings.sitemap_max_bytes, crawler.settings.getint("DOWNLOAD_MAXSIZE")
         self._longest_source = min(of_a_sitemap, of_all) if of_all else of_a_sitemap
@@ -408,6 +412,15 @@ class Scheduler(BaseScheduler):
             request.dont_filter or not self._filters,
             call,
         )
+        if self._own_filter is not None and not asked.again:
+            if not self._own_filter.request_seen(request):
+                if asked.request_fingerprint in self._passed:
+                    request.dont_filter = request.meta[_FILTERED_META] = True
+                    return self._untracked(request, call)
+                self._passed.add(asked.request_fingerprint)
+            elif not self._refresher.knows(asked):
+                self._own_filter.log(request, self._spider)
+                return False
         admitted = self._refresher.requested(asked, self._refresher.clock())
         if admitted is Admitted.ONCE:
             return self._untracked(request, call)

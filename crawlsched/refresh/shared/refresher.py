@@ -412,6 +412,11 @@ class SharedRefresher:
 
     # -- a request is made
 
+    def knows(self, asked: Asked) -> bool:
+        """Whether a request would make nothing new here; of what is elsewhere its owner knows."""
+        part = self._part_of_host(asked.host)
+        return part is None or part.knows(asked)
+
     def requested(self, asked: Asked, now: float) -> Admitted:
         """The spider asks for a page: of a shard that is here, or it is handed over.
 

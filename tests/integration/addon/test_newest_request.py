@@ -237,6 +237,56 @@ def test_dont_filter_sends_a_request_as_it_stands(site: Site, tmp_path: Path) ->
     assert "crawlsched/links/news" not in crawl.stats  # their data have been delivered by themselves
 
 
+OWN_FILTER = """
+import scrapy
+from scrapy.dupefilters import BaseDupeFilter
+
+class Filter(BaseDupeFilter):
+    def __init__(self):
+        self.seen = set()
+
+    @classmethod
+    def from_crawler(cls, crawler):
+        return cls()
+
+    def request_seen(self, request):
+        name = request.url.partition("&session")[0], request.meta.get("key")
+        known = name in self.seen
+        self.seen.add(name)
+        return known
+
+    def log(self, request, spider):
+        spider.crawler.stats.inc_value("filtered")
+
+class Spider(scrapy.Spider):
+    name = "test"
+    start_urls = ["{site}/"]
+
+    def parse(self, response):
+        for path in ("/a?x=1&y=2", "/a?y=2&x=1", "/b#one", "/b#two", "/b#two", "/c?x=1", "/c?x=1&session=2"):
+            yield response.follow(path, self.parse_item)
+        for key in "klk":
+            yield response.follow("/d", self.parse_item, meta={{"key": key}})
+
+    def parse_item(self, response):
+        yield {{"url": response.request.url.rpartition("/")[2], "key": response.meta.get("key")}}
+"""
+
+
+def test_the_projects_own_filter_is_asked(site: Site, tmp_path: Path) -> None:
+    """What it lets pass is delivered, though Scrapy's fingerprint knows the page; what it refuses makes no page."""
+    site.default = lambda request: web.Response(text=f"<p>{request.path}</p>", content_type="text/html")
+    runs = Runs(tmp_path, DUPEFILTER_CLASS="spider_under_test.Filter")
+    items, crawl = runs.run(OWN_FILTER.format(site=site.url("")))
+    named = ["a?x=1&y=2", "a?y=2&x=1", "b#one", "b#two", "c?x=1", "d", "d"]
+    assert sorted(item["url"] for item in items) == named
+    assert sorted(item["key"] for item in items if item["key"]) == ["k", "l"]
+    assert crawl.stats["filtered"] == 1
+    # In the next run the pages are kept fresh as any others, and what was only let pass goes again.
+    items, _ = runs.run(OWN_FILTER.format(site=site.url("")))
+    assert sorted(item["url"] for item in items) == ["a?y=2&x=1", "b#two", "d"]
+
+
 ITEMS = """
 import dataclasses
 import scrapy
