@@ -146,7 +146,11 @@ def _nicety(lost: str, without: Any = None) -> Callable[[Callable[_P, _T]], Call
 
 
 class DownloadSlot(NamedTuple):
-    """What Scrapy's downloader keeps of a host: requests at once, seconds between two, and seconds still to wait."""
+    """What Scrapy's downloader keeps of a host.
+
+    How many requests it may have, with the one that waits for its delay; the least seconds between two, and how many of
+    them are left; whether no more fit in.
+    """
 
     concurrency: int
     least_delay: float
@@ -162,12 +166,13 @@ def download_slot(crawler: Crawler, name: str) -> DownloadSlot | None:
         return None
     # Scrapy 2.19 has `jitter`, a share of the delay, and the monotonic clock.
     jitter = slot.jitter if hasattr(slot, "jitter") else 0.5 * slot.randomize_delay
-    left = 0.0
-    if slot.delay:
-        clock = time.time if slot.lastseen > _SINCE_1970 else time.monotonic
-        left = slot.lastseen + slot.delay * (1.0 + jitter) - clock()
-    is_full = bool(slot.queue) or slot.free_transfer_slots() <= 0
-    return DownloadSlot(slot.concurrency, max(0.0, slot.delay * (1.0 - jitter)), left, is_full)
+    least_delay = max(0.0, slot.delay * (1.0 - jitter))
+    if not slot.delay:
+        return DownloadSlot(slot.concurrency, 0.0, 0.0, bool(slot.queue) or slot.free_transfer_slots() <= 0)
+    # Scrapy draws the delay, again each time that it looks: only what waits in its queue goes when the draw is over.
+    clock = time.time if slot.lastseen > _SINCE_1970 else time.monotonic
+    left = slot.lastseen + least_delay - clock()
+    return DownloadSlot(slot.concurrency + 1, least_delay, left, bool(slot.queue))
 
 
 @_nicety("requests that another component has replaced are found late", frozenset())

@@ -65,6 +65,8 @@ _ASK_AGAIN_SHARE = 0.25
 _ASK_AGAIN_WITHIN = (0.005, 0.1)
 # A busy host is asked again after this many seconds at the latest; the end of a visit to it is announced at once.
 _BUSY_HOST_WAIT = 0.25
+# So long before a delay is over the next request may go to Scrapy, which lets it go at its end, whatever slots come.
+_WAITS_FOR_A_DELAY = 0.5
 # A retry for a host that rests longer than this is given up: the page comes again by itself after the rest.
 _LONGEST_WAIT_OF_A_RETRY = 30.0
 # Pages refused at the door (offsite) cost no slot; but no tick may go through a whole site of them.
@@ -734,6 +736,7 @@ class _DownloaderSlots:
 
     def __init__(self, crawler: Crawler, refresher: AnyRefresher) -> None:
         self._crawler = crawler
+        self._refresher = refresher
         self._hosts = refresher.hosts
         self._visits = refresher.visits
         self._concurrency = crawler.settings.getint("CONCURRENT_REQUESTS_PER_DOMAIN")
@@ -758,6 +761,8 @@ class _DownloaderSlots:
             return now + _BUSY_HOST_WAIT
         if slot is None:
             return now
-        if slot.seconds_left > 0:
-            return now + slot.seconds_left
+        # What will be free before another slot comes is asked at this one, and Scrapy keeps the rest of the delay.
+        seconds_left = slot.seconds_left - max(_WAITS_FOR_A_DELAY, 1.0 / self._refresher.slots.rate)
+        if seconds_left > 0:
+            return now + seconds_left
         return now + _BUSY_HOST_WAIT if slot.is_full else now
