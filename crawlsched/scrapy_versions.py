@@ -20,10 +20,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, TypeVar
 import scrapy.exceptions
 from scrapy import Request, signals
 from scrapy.crawler import Crawler
-from scrapy.exceptions import StopDownload
+from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware
+from scrapy.exceptions import IgnoreRequest, StopDownload
 from scrapy.http import Response
 from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
-from scrapy.utils.httpobj import urlparse_cached
 from scrapy.utils.misc import load_object
 from scrapy.utils.reactor import is_asyncio_reactor_installed
 from twisted.internet.task import LoopingCall
@@ -117,10 +117,14 @@ _SAYS_WHAT_IT_PARSED = hasattr(signals, "robots_parsed")
 
 def robots_downloaded(crawler: Crawler, request: Request, response: Response) -> None:
     """Send `ROBOTS_PARSED` of a robots.txt that passes the middlewares, where Scrapy does not."""
-    is_robots = request.meta.get("dont_obey_robotstxt") and urlparse_cached(request).path == "/robots.txt"
-    if is_robots and not _SAYS_WHAT_IT_PARSED:
+    if not _SAYS_WHAT_IT_PARSED:
         parser = load_object(crawler.settings["ROBOTSTXT_PARSER"]).from_crawler(crawler, response.body)
         crawler.signals.send_catch_log(ROBOTS_PARSED, robotparser=parser, request=request)
+
+
+def is_forbidden_by_robots(error: Exception) -> bool:
+    """Whether a request was not sent because robots.txt forbids it."""
+    return isinstance(error, IgnoreRequest) and str(error) == "Forbidden by robots.txt"
 
 
 # -- what Scrapy does not document
@@ -226,6 +230,14 @@ def robots_facts(parser: Any, user_agent: str) -> tuple[list[str], float | None]
     ask = getattr(parser, "crawl_delay", None) or getattr(inner, "crawl_delay", None)  # Scrapy 2.18 has the first
     found = sitemaps() if callable(sitemaps) else sitemaps
     return list(found or ()), ask(user_agent) if callable(ask) else None
+
+
+@_nicety("each robots.txt is read once")
+def put_robots(crawler: Crawler, netloc: str, parser: Any) -> None:
+    """Judge requests to a host by another robots.txt from now on."""
+    middleware: Any = crawler.get_downloader_middleware(RobotsTxtMiddleware)
+    if middleware is not None:
+        middleware._parsers[netloc] = parser
 
 
 def running_command() -> str | None:

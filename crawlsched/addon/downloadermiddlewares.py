@@ -18,11 +18,17 @@ from scrapy.http import Response
 from scrapy.utils.httpobj import urlparse_cached
 
 from crawlsched.addon.reading import Reading
+from crawlsched.addon.robots import RobotsFiles
 from crawlsched.addon.sending import NotSent, PacedHandlers
 from crawlsched.change_signals import linked_hubs
 from crawlsched.refresh.refresher import Body, Content, Fetched, ForSpider, NotForTheSpider
 from crawlsched.refresh.shared.refresher import AnyRefresher, refresher_of
-from crawlsched.scrapy_versions import download_handlers, robots_downloaded, run_in_thread
+from crawlsched.scrapy_versions import (
+    download_handlers,
+    is_forbidden_by_robots,
+    robots_downloaded,
+    run_in_thread,
+)
 from crawlsched.store import Outcome
 from crawlsched.visits.visits import Visit
 
@@ -45,6 +51,7 @@ class RefreshMiddleware:
         # A cached answer would tell nothing about the page as it is now.
         self._bypass_cache = crawler.settings.getbool("HTTPCACHE_ENABLED")
         self._obeys_robots = crawler.settings.getbool("ROBOTSTXT_OBEY")
+        self._robots = RobotsFiles(crawler, refresher)
         # Hosts that a site named, and whose robots.txt has not been asked for on that account.
         self._named: set[str] = set()
 
@@ -60,6 +67,8 @@ class RefreshMiddleware:
             self._judge_robots(request)
         if request.meta.get("crawlsched_named_by_site"):
             return self._refuse_private(request)
+        if not request.meta.get("dont_obey_robotstxt") and (due := self._robots.due(request)) is not None:
+            return self._robots.read_again(due)
         return None
 
     async def _refuse_private(self, request: Request) -> None:
@@ -110,7 +119,9 @@ class RefreshMiddleware:
         """Resolve the visit; keep from the spider what did not change."""
         visit = self._visit(request)
         if visit is None:
-            robots_downloaded(self._crawler, request, response)
+            if self._is_scrapys_robots(request):
+                self._robots.fetched(request, response)
+                robots_downloaded(self._crawler, request, response)
             return response
         if not visit.tracked:
             self._visits.resolve(visit.token, Outcome.CHANGED)
@@ -129,6 +140,11 @@ class RefreshMiddleware:
         if is_quick:
             return self._judged(visit, request, response, content)
         return self._judged_later(visit, request, response, read)
+
+    def _is_scrapys_robots(self, request: Request) -> bool:
+        meta = request.meta
+        obeys = self._obeys_robots and meta.get("dont_obey_robotstxt") and not meta.get("crawlsched_robots")
+        return bool(obeys) and urlparse_cached(request).path == "/robots.txt"
 
     def _visit(self, request: Request) -> Visit | None:
         """Return the open visit that a response is for; one that was given up is begun anew."""
@@ -173,6 +189,13 @@ class RefreshMiddleware:
     def process_exception(self, request: Request, exception: Exception, spider: Spider | None = None) -> None:
         """Resolve the visit of a request that got no response."""
         visit = self._visits.get(request.meta.get("crawlsched_visit"))
+        if is_forbidden_by_robots(exception):
+            self._robots.refused(request)
+            if visit is not None and visit.page >= 0:
+                host = urlparse_cached(request).hostname or ""
+                self._refresher.collection.withheld.note(host, "robots", request.url, self._refresher.clock())
+        if visit is None and self._is_scrapys_robots(request):
+            self._robots.fetched(request, None)
         if visit is None or isinstance(exception, NotForTheSpider | NotSent):
             return  # what was not sent when the crawl ended is released with all that is open
         outcome = Outcome.REFUSED if isinstance(exception, IgnoreRequest) else Outcome.ERROR

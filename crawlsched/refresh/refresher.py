@@ -40,6 +40,7 @@ from crawlsched.content.reading import Body, Content
 from crawlsched.content.recipe_choice import Recipes
 from crawlsched.content.ruling import Ruling
 from crawlsched.exceptions import DatabaseReplaced
+from crawlsched.pages import REFUSED
 from crawlsched.pages.marks import RECRAWL, START
 from crawlsched.planner import Plan, Snapshot
 from crawlsched.refresh.announcements import Announcing
@@ -195,6 +196,8 @@ class Refresher:
         self.on_work: Callable[[], None] | None = None
         self._work: deque[Iterator[None]] = deque()
         self._swept_at = 0.0
+        # The sitemaps that each robots.txt named when it was read last.
+        self._named_by: dict[str, list[str]] = {}
         #: When nothing went out last because the crawl rests: what waits at the second gate then is not lost.
         self.rested_at = -inf
         #: Numbers of the commands that were begun, and are not written down as done yet.
@@ -651,6 +654,22 @@ class Refresher:
                 self._announcing.report(url, problem)
             for sitemap in named.url:
                 self._admission.add_source("sitemap", sitemap, now, named_by=host)
+            before, self._named_by[url] = self._named_by.get(url, []), list(named.url)
+            for gone in set(before).difference(self.settings.sitemap_urls, *self._named_by.values()):
+                self._admission.leave_source("sitemap", gone, now)
+
+    def ask_again(self, host: str, now: float) -> None:
+        """A host's robots.txt has changed: what it had forbidden may be asked for at once."""
+        pages, number = self.planner.pages, self.hosts.number(host)
+        refused = np.flatnonzero((pages.state[: pages.n] == REFUSED) & (pages.host[: pages.n] == number))
+
+        def steps() -> Iterator[None]:
+            for page in refused.tolist():
+                if pages.state.item(page) == REFUSED and not self.planner.in_flight(page):
+                    self.planner.put_off(page, self.clock(), self.clock())
+                yield
+
+        self.add_work(steps())
 
     # -- ChangeSignals arrive
 

@@ -437,3 +437,10 @@ class Admission:
             if is_new:
                 self._count(f"crawlsched/sources/{kind}")
         return True
+
+    def leave_source(self, kind: str, url: str, now: float) -> None:
+        """Nobody names a source any more: it is not asked for, and nor is what it lists, until somebody does again."""
+        number = self._collection.sources.number(kind, url)
+        if number is not None:
+            for source in self._collection.sources.leave(number):
+                self._collection.unsaved.source(source, now)

@@ -626,6 +626,11 @@ class SharedRefresher:
         else:
             self.hosts.set_crawl_delay(self.hosts.number(host), crawl_delay)
 
+    def ask_again(self, host: str, now: float) -> None:
+        """A host's robots.txt has changed: what it had forbidden may be asked for at once."""
+        if (part := self._part_of_host(host)) is not None:
+            part.ask_again(host, now)
+
     # -- rates
 
     def set_bandwidth(self, bandwidth: float, now: float) -> None:
