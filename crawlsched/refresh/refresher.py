@@ -179,7 +179,12 @@ class Refresher:
         self.planner.first_copies.limits = self.hosts.limits
         self.sources = self.collection.sources
         self.visits = Visits(None if several is None else several.tokens)
-        self.probes = Probes(rng, lambda: self.planner.makes_first_copies, enabled=settings.probes)
+        self.probes = Probes(
+            rng,
+            lambda: self.planner.makes_first_copies,
+            enabled=settings.probes,
+            has_room=self._has_room_for_probes,
+        )
         self.slots = SlotClock(settings.bandwidth, clock())
         self.hosts.bandwidth = settings.bandwidth
         if several is None:
@@ -565,6 +570,13 @@ class Refresher:
     def next_probe(self, now: float, host_free_at: Callable[[int, float], float]) -> tuple[Visit, PageFacts] | None:
         """Return what has to be fetched before a visit can be judged, and begin its visit."""
         return self._outgoing.next_probe(now, host_free_at)
+
+    def _has_room_for_probes(self, host: int) -> bool:
+        """Whether a second fetch at a host takes nothing from first copies, or in one pass from any page."""
+        is_slow = self.hosts.limit(host) < self.slots.rate
+        if self.one_pass is not None:
+            return not is_slow and self.one_pass.is_drained
+        return not is_slow or not self.planner.first_copies.wait_for(host)
 
     def validators(self, visit: Visit) -> tuple[str | None, str | None]:
         """Return the ETag and Last-Modified with which a visit may be made conditional."""

@@ -177,7 +177,7 @@ class Responses:
             fetched.validators,
             suspicion,
             first=first,
-            may_ask=page == visit.page and first is None and self._probes.may_ask(page, noise),
+            may_ask=page == visit.page and first is None and self._probes.may_ask(page, visit.host, noise),
             confirms_return=self._probes.confirms_return(noise),
             knows_template=self._probes.knows(noise, announced=not self._planner.announcements.is_silent(page)),
             min_change=self._min_change,
@@ -257,7 +257,7 @@ class Responses:
         self._observe(visit, ruled, page, fetched, now)
         self._collection.put_facts(ruled.facts or facts, now)
         may_teach = page == visit.page and visit.probe is None and finding is not None and detector is not None
-        if may_teach and self._probes.is_wanted(finding, detector.noise):  # type: ignore[union-attr, arg-type]
+        if may_teach and self._probes.is_wanted(visit.host, finding, detector.noise):  # type: ignore[union-attr, arg-type]
             self._planner.hold(page)
             given = given_trace(facts, content)
             self._probes.ask(Probe(page, visit.host, content, False, visit.validated, now, given))
