@@ -128,7 +128,7 @@ class RefreshMiddleware:
             return response
         if visit.source >= 0:
             return self._source_fetched(visit, response)
-        if response.status not in _WITH_CONTENT:
+        if response.status not in _WITH_CONTENT or _is_cut_short(response):
             return self._judged(visit, request, response, None)
         try:
             body = _body(response, self._refresher.settings.max_text_bytes)
@@ -170,7 +170,8 @@ class RefreshMiddleware:
 
     def _judged(self, visit: Visit, request: Request, response: Response, content: Content | None) -> Response:
         fetched = _fetched(request, response, content)
-        found = self._refresher.crawled(visit, fetched, self._refresher.clock())
+        judge = self._refresher.truncated if _is_cut_short(response) else self._refresher.crawled
+        found = judge(visit, fetched, self._refresher.clock())
         if found is None:  # gone, refused, error: the spider gets it as from plain Scrapy
             return response
         if found is ForSpider.NOTHING:
@@ -241,6 +242,11 @@ def _fetched(request: Request, response: Response, content: Content | None) -> F
         retry_after=_text(response, "Retry-After") if response.status >= 300 else None,
         date=_text(response, "Date") if last_modified else None,
     )
+
+
+def _is_cut_short(response: Response) -> bool:
+    """Whether a body ended before its time (DOWNLOAD_FAIL_ON_DATALOSS = False)."""
+    return response.status in _WITH_CONTENT and "dataloss" in response.flags
 
 
 def _text(response: Response, name: str) -> str | None:

@@ -605,6 +605,14 @@ class Refresher:
             self.mishaps.of_visit(visit, error, now)
             return None
 
+    def truncated(self, visit: Visit, fetched: Fetched, now: float) -> ForSpider | None:
+        """A visit got a body that was cut short; return what that is to the spider."""
+        try:
+            return self._responses.truncated(visit, fetched, now)
+        except Exception as error:
+            self.mishaps.of_visit(visit, error, now)
+            return None
+
     def failed(self, visit: Visit, now: float, *, retry_at: float | None = None) -> None:
         """A visit ended with an error."""
         try:

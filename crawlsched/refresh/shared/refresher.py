@@ -548,6 +548,11 @@ class SharedRefresher:
         part = self._part_of(visit)
         return None if part is None else part.crawled(visit, fetched, now)
 
+    def truncated(self, visit: Visit, fetched: Fetched, now: float) -> ForSpider | None:
+        """See `Refresher.truncated`; as `crawled`."""
+        part = self._part_of(visit)
+        return None if part is None else part.truncated(visit, fetched, now)
+
     def failed(self, visit: Visit, now: float, *, retry_at: float | None = None) -> None:
         """A visit ended with an error."""
         if (part := self._part_of(visit)) is not None:
