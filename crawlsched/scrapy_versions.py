@@ -25,6 +25,7 @@ from scrapy.exceptions import IgnoreRequest, StopDownload
 from scrapy.http import Response
 from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 from scrapy.utils.misc import load_object
+from scrapy.utils.python import global_object_name
 from scrapy.utils.reactor import is_asyncio_reactor_installed
 from twisted.internet.task import LoopingCall
 from twisted.internet.threads import deferToThread
@@ -125,6 +126,14 @@ def robots_downloaded(crawler: Crawler, request: Request, response: Response) ->
 def is_forbidden_by_robots(error: Exception) -> bool:
     """Whether a request was not sent because robots.txt forbids it."""
     return isinstance(error, IgnoreRequest) and str(error) == "Forbidden by robots.txt"
+
+
+def take_exception_back(crawler: Crawler, error: Exception) -> None:
+    """Uncount what Scrapy has counted as an exception of the spider's requests, and was none of those."""
+    assert crawler.stats is not None
+    for name in ("exception_count", f"exception_type_count/{global_object_name(type(error))}"):
+        if crawler.stats.get_value(f"downloader/{name}"):
+            crawler.stats.inc_value(f"downloader/{name}", -1)
 
 
 # -- what Scrapy does not document

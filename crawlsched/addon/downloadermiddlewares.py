@@ -28,9 +28,10 @@ from crawlsched.scrapy_versions import (
     is_forbidden_by_robots,
     robots_downloaded,
     run_in_thread,
+    take_exception_back,
 )
 from crawlsched.store import Outcome
-from crawlsched.visits.visits import Visit
+from crawlsched.visits.visits import NOT_RETRIED, Visit
 
 __all__ = ["RefreshMiddleware"]
 
@@ -172,9 +173,11 @@ class RefreshMiddleware:
         fetched = _fetched(request, response, content)
         judge = self._refresher.truncated if _is_cut_short(response) else self._refresher.crawled
         found = judge(visit, fetched, self._refresher.clock())
-        if found is None:  # gone, refused, error: the spider gets it as from plain Scrapy
+        if request.meta.get("dont_retry") == NOT_RETRIED:  # of what the spider makes of it
+            del request.meta["dont_retry"]
+        if found is None and not visit.is_ours:  # gone, refused, error: the spider gets it as from plain Scrapy
             return response
-        if found is ForSpider.NOTHING:
+        if found is None or found is ForSpider.NOTHING:
             raise NotForTheSpider(f"{response.url} told us something, and is nothing for the spider.")
         changed = found is ForSpider.CHANGED
         request.meta["crawlsched_changed"] = changed
@@ -197,6 +200,8 @@ class RefreshMiddleware:
                 self._refresher.collection.withheld.note(host, "robots", request.url, self._refresher.clock())
         if visit is None and self._is_scrapys_robots(request):
             self._robots.fetched(request, None)
+        if request.meta.get("dont_retry") == NOT_RETRIED or isinstance(exception, NotSent):
+            take_exception_back(self._crawler, exception)
         if visit is None or isinstance(exception, NotForTheSpider | NotSent):
             return  # what was not sent when the crawl ended is released with all that is open
         outcome = Outcome.REFUSED if isinstance(exception, IgnoreRequest) else Outcome.ERROR

@@ -17,6 +17,7 @@ from scrapy.utils.misc import load_object
 
 from crawlsched.refresh.shared.refresher import AnyRefresher
 from crawlsched.scrapy_versions import ROBOTS_PARSED, create_looping_call, download, put_robots, robots_facts
+from crawlsched.visits.visits import NOT_RETRIED
 
 __all__ = ["RobotsFiles"]
 
@@ -109,7 +110,7 @@ class RobotsFiles:
         copy.read_at = self._refresher.clock()
         copy.n_again += 1
         # A failure is nothing to retry, nor an error of the spider's.
-        meta = {"dont_obey_robotstxt": True, "dont_retry": True, "dont_cache": True, "crawlsched_robots": True}
+        meta = {"dont_obey_robotstxt": True, "dont_retry": NOT_RETRIED, "dont_cache": True, "crawlsched_robots": True}
         request = Request(copy.url, NO_CALLBACK, meta=meta)
         try:
             response = await download(self._crawler.engine, request)

@@ -54,7 +54,7 @@ from crawlsched.slot_clock import SlotClock
 from crawlsched.sources.private_addresses import PrivateAddresses
 from crawlsched.store import Outcome, PageFacts
 from crawlsched.visits.calls import AGAIN_META, CALL_META, Call
-from crawlsched.visits.visits import Visit
+from crawlsched.visits.visits import NOT_RETRIED, Visit
 
 __all__ = ["Scheduler"]
 
@@ -643,7 +643,9 @@ class Scheduler(BaseScheduler):
     def _send(self, visit: Visit, request: Request) -> bool:
         """Offer a request to the engine; return False if something refused it at the door."""
         request.meta["crawlsched_visit"] = visit.token
-        self._wrap_errback(request)
+        if visit.is_ours:
+            request.meta.setdefault("dont_retry", NOT_RETRIED)
+        self._wrap_errback(request, is_ours=visit.is_ours)
         self._offered = request
         try:
             # The public way to wake the engine: it announces the request, asks us to take it, and comes for it.
@@ -668,9 +670,10 @@ class Scheduler(BaseScheduler):
         self._handed_over.append(request)
         wake(self._crawler)
 
-    def _wrap_errback(self, request: Request) -> None:
+    def _wrap_errback(self, request: Request, *, is_ours: bool = False) -> None:
         if not isinstance(request.errback, _VisitErrback):
-            request.errback = _VisitErrback(self._refresher, request.meta["crawlsched_visit"], request.errback)
+            token = request.meta["crawlsched_visit"]
+            request.errback = _VisitErrback(self._refresher, token, request.errback, is_ours=is_ours)
 
     def _continuation_announced(self, request: Request) -> None:
         """Notice a redirect or retry that another component refuses before it reaches `enqueue_request`."""
@@ -709,9 +712,10 @@ async def _wait(seconds: float) -> None:
 class _VisitErrback:
     """Resolve a visit whose end no downloader middleware of ours was told of, then let the spider's errback have it."""
 
-    __slots__ = ("_refresher", "spiders_own", "token")
+    __slots__ = ("_is_ours", "_refresher", "spiders_own", "token")
 
-    def __init__(self, refresher: AnyRefresher, token: int, spiders_own: Any) -> None:
+    def __init__(self, refresher: AnyRefresher, token: int, spiders_own: Any, *, is_ours: bool) -> None:
+        self._is_ours = is_ours
         self._refresher = refresher
         self.token = token
         self.spiders_own = spiders_own
@@ -728,6 +732,8 @@ class _VisitErrback:
             # redirects, a decompression bomb, another middleware's exception) is first heard of here.
             self._refresher.resolve(visit, Outcome.ERROR, self._refresher.clock())
         self._refresher.deliveries.failed(self.token, self._refresher.clock())
+        if self._is_ours:  # no failure of anything that the spider has asked for
+            return None
         return failure if self.spiders_own is None else self.spiders_own(failure)
 
 
