@@ -99,6 +99,10 @@ class Delivering:
             return None
         return Before(facts, self._collection.planner.columns([facts.page]), owed)
 
+    def moved(self, old: int, new: int, now: float) -> None:
+        """See `Owing.moved`."""
+        self._owing.moved(old, new, now)
+
     def begin(self, token: int, before: Before, *, is_new: bool, changed: bool | None, now: float) -> bool | None:
         """The response goes to the spider; return whether it is other content than before, None if it does not go."""
         page = before.facts.page

@@ -383,7 +383,8 @@ class Responses:
                 return ForSpider.UNCHANGED
             page = self._collection.add_pages([found], now)[0]
             self._count("crawlsched/pages/found")
-        elif self._planner.in_flight(page):
+        self._delivering.moved(visit.page, page, now)
+        if self._planner.in_flight(page):
             # The page itself is being visited at this moment; that visit will tell.
             self.end(visit, Outcome.MOVED, now, fetched)
             return ForSpider.UNCHANGED
