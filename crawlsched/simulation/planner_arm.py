@@ -48,8 +48,6 @@ class PlannerArm:
         The planner's `crawl_value`.
     signal_delay : float
         Announcements are discarded so many seconds after a crawl.
-    objective : str
-        The planner's.
     is_dated : bool
         Whether each visit tells the planner when the page was last modified, as an honest Last-Modified does.
 
@@ -66,7 +64,6 @@ class PlannerArm:
         rule: str,
         signal_delay: float = 0.0,
         is_dated: bool = False,
-        objective: str = "freshness",
     ) -> None:
         if setting.bandwidth * (setting.window.end - setting.window.start) >= _WORTH_LOADING:
             prepare_compiled()
@@ -76,7 +73,6 @@ class PlannerArm:
         self._planner = Planner(
             setting.bandwidth,
             crawl_value=rule,
-            objective=objective,
             rates=_grid(setting),
             signal_delay=signal_delay,
             max_crawl_rounds=default.max_crawl_rounds if default else None,

@@ -6,7 +6,6 @@ from collections.abc import Callable
 
 import numpy as np
 
-from crawlsched.crawl_value.objectives import OBJECTIVES
 from crawlsched.simulation.arm import Arm, Setting
 from crawlsched.simulation.history import History, ReplayError, Window
 from crawlsched.simulation.plan_arms import DIVISIONS, AtRandom, LowDiscrepancy, MostOverdue, Order, PlannedRates
@@ -40,7 +39,6 @@ POLICIES = (
     "greedy_ncis_approx_1",
     "greedy_ncis_approx_2",
     "posterior",
-    *OBJECTIVES,
 )
 #: What `estimator` may be: an estimator, ``known`` (the history's columns) or ``hindsight`` (changes by life).
 ESTIMATOR_NAMES = (*ESTIMATORS, "known", "hindsight")
@@ -49,8 +47,6 @@ _WITHOUT_RATES = ("round_robin", "uniform", "nutch", "stormcrawler")
 _INTERVALS = {"uniform": same_interval, "nutch": nutch_interval, "stormcrawler": stormcrawler_interval}
 _ORDERS: dict[str, Callable[[Setting], Order]] = {"lds": LowDiscrepancy, "poisson": AtRandom}
 _OF_PAPERS = tuple(name for name in POLICIES if name.startswith("greedy"))
-# The planner's own crawl value, for each of its objectives.
-_OF_PLANNER = ("posterior", *OBJECTIVES)
 _GIVEN = ("known", "hindsight")
 # For the policy posterior: its own posterior, told at each visit when the page was modified.
 _DATED = "last_modified"
@@ -66,7 +62,7 @@ def default_estimator(policy: str) -> str | None:
     """
     if policy in _WITHOUT_RATES:
         return None
-    return "posterior" if policy in (*_OF_PAPERS, *_OF_PLANNER) else "gamma_posterior"
+    return "posterior" if policy in (*_OF_PAPERS, "posterior") else "gamma_posterior"
 
 
 def make_arm(
@@ -81,7 +77,7 @@ def make_arm(
     """Return the arm for a policy, and the estimator that it does use."""
     _check(policy, estimator)
     used = None if policy in _WITHOUT_RATES else estimator or default_estimator(policy)
-    is_dated = policy in _OF_PLANNER and used == _DATED
+    is_dated = policy == "posterior" and used == _DATED
     by_itself = is_dated or (used == "posterior" and policy not in DIVISIONS)
     setting = _setting(history, window, bandwidth, used, seed, by_itself)
     if policy == "round_robin":
@@ -92,9 +88,8 @@ def make_arm(
         order = _ORDERS.get(policy, MostOverdue)(setting)
         return PlannedRates(setting, DIVISIONS[policy], order, setting.rates), used
     # A posterior without any uncertainty left is the noisy-signals rule with known rates.
-    rule = policy if policy not in _OF_PLANNER else "greedy_ncis" if used in _GIVEN else "posterior"
-    objective = policy if policy in OBJECTIVES else "freshness"
-    return PlannerArm(setting, rule, signal_delay, is_dated=is_dated, objective=objective), used
+    rule = "greedy_ncis" if policy == "posterior" and used in _GIVEN else policy
+    return PlannerArm(setting, rule, signal_delay, is_dated=is_dated), used
 
 
 def _check(policy: str, estimator: str | None) -> None:
@@ -102,7 +97,7 @@ def _check(policy: str, estimator: str | None) -> None:
         raise ReplayError(f"policy must be one of {', '.join(POLICIES)}, got {policy!r}.")
     if estimator is not None and estimator not in ESTIMATOR_NAMES:
         raise ReplayError(f"estimator must be one of {', '.join(ESTIMATOR_NAMES)}, got {estimator!r}.")
-    if policy in _OF_PLANNER and estimator not in (None, "posterior", _DATED, *_GIVEN):
+    if policy == "posterior" and estimator not in (None, "posterior", _DATED, *_GIVEN):
         raise ReplayError(
             f"estimator must be posterior, last_modified, known or hindsight for the policy {policy}, which needs what "
             f"is still possible and not one number, got {estimator!r}; --policy greedy takes every estimator."
