@@ -427,6 +427,10 @@ class Scheduler(BaseScheduler):
         admitted = self._refresher.requested(asked, self._refresher.clock())
         if admitted is Admitted.ONCE:
             return self._untracked(request, call)
+        if call is not None and admitted is Admitted.KNOWN:
+            delivery = self._refresher.deliveries.get(call.token)
+            if delivery is not None:
+                delivery.n_known += 1
         self._has_been_busy = self._has_been_busy or admitted is Admitted.NEW
         return admitted in (Admitted.NEW, Admitted.ELSEWHERE)
 
@@ -515,6 +519,11 @@ class Scheduler(BaseScheduler):
         if self._continuations or self._fallback.has_pending_requests():
             return
         self._has_been_busy = False
+        if not self._refresher.known_pages()[0] and not any(len(part.sources) for part in self._refresher.parts):
+            logger.warning(
+                "No page is known, and start() has ended without one, so this crawl waits until one is named, by a "
+                "command or a ping. Give the spider start_urls, or CRAWLSCHED_SITEMAP_URLS."
+            )
         results = self._crawler.signals.send_catch_log(
             signals.spider_idle, spider=self._spider, dont_log=(DontCloseSpider, CloseSpider)
         )

@@ -380,3 +380,39 @@ class Spider(scrapy.Spider):
     seen = (tmp_path / "seen.txt").read_text().split()
     assert set(seen) == set(urls)
     assert seen.count(urls[2]) == 1, seen
+
+
+COUNTS = """
+import scrapy
+
+class Spider(scrapy.Spider):
+    name = "test"
+    start_urls = {urls!r}
+    page = 0
+
+    def parse(self, response):
+        yield {{"url": response.url}} if response.url.endswith("item") else None
+        self.page += 1
+        if self.page < 5:
+            yield response.follow(f"/list/{{self.page}}")
+"""
+
+
+def test_a_start_page_that_leads_to_nothing_is_named_once(site: Site, tmp_path: Path) -> None:
+    """A counter in the spider stands still where known pages call nothing back; the first run has nothing to say."""
+    site.default = lambda request: web.Response(text=f"<p>{request.path}</p>", content_type="text/html")
+    project = Project(
+        tmp_path,
+        COUNTS.format(urls=[site.url("/list/0")]),
+        CRAWLSCHED_ONE_PASS="True",
+        CRAWLSCHED_SITEMAPS_FROM_ROBOTS="False",
+    )
+    logs = [project.run().log, project.run().log, project.run(CRAWLSCHED_CALLBACK_ON_UNCHANGED="True").log]
+    assert [log.count("asked for nothing but known pages") for log in logs] == [0, 1, 0]
+
+
+def test_a_crawl_without_any_page_says_so(tmp_path: Path) -> None:
+    """It waits all the same: a ping or a command may name one."""
+    crawl = Project(tmp_path, COUNTS.format(urls=[]), CLOSESPIDER_TIMEOUT="3").run()
+    assert crawl.log.count("No page is known, and start() has ended without one") == 1
+    assert crawl.stats["finish_reason"] == "closespider_timeout"
