@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import chain
 from random import getrandbits
@@ -77,7 +77,7 @@ _SLOTS_PER_TICK = 16
 _OWN_META = ("crawlsched_visit", "crawlsched_source", "crawlsched_changed", "crawlsched_named_by_site")
 # Of a request that is no page, while it waits for its slot: which delivery waits for it, and whether known pages do.
 _PARENT_META, _FIRST_META = "crawlsched_parent", "crawlsched_first"
-# Of one that passes Scrapy's filter only since it is made once more.
+# Of one that passes Scrapy's filter only since it is made once more: by how much its priority was lowered for that.
 _FILTERED_META = "crawlsched_filtered"
 # So many re-deliveries are remembered with the requests that were made once more behind them.
 _MOST_MADE_AGAIN = 100
@@ -235,7 +235,20 @@ class Scheduler(BaseScheduler):
         self._closed = True
         if self._timer is not None:
             self._timer.cancel()
+        for request in (*self._handed_over, *self._continuations):
+            visit = self._visits.get(request.meta.get("crawlsched_visit"))
+            if visit is not None and not visit.tracked:
+                self._keep(request)
         return deferred_from_coro(self._write_down(reason))
+
+    def _keep(self, request: Request) -> None:
+        """Give a request that was not sent when the crawl ends back to the fallback scheduler, which may keep it."""
+        kept = request.replace(errback=request.errback.spiders_own)  # type: ignore[union-attr]
+        for name in _OWN_META:
+            kept.meta.pop(name, None)
+        if not kept.dont_filter:
+            kept.dont_filter, kept.meta[_FILTERED_META] = True, 0
+        self._fallback.enqueue_request(kept)
 
     async def _write_down(self, reason: str) -> None:
         for waits in self._refresher.closing():
@@ -327,7 +340,9 @@ class Scheduler(BaseScheduler):
         made.add(fingerprint)
         taken = self._fallback.enqueue_request(request)
         if not taken and is_first and not request.dont_filter:
-            request.dont_filter = request.meta[_FILTERED_META] = True
+            # Behind what Scrapy has kept of an earlier run: it would be the same that goes first in each run.
+            request.dont_filter, request.meta[_FILTERED_META] = True, 1
+            request.priority -= 1
             taken = self._fallback.enqueue_request(request)
         return taken
 
@@ -418,7 +433,7 @@ class Scheduler(BaseScheduler):
         if self._own_filter is not None and not asked.again:
             if not self._own_filter.request_seen(request):
                 if asked.request_fingerprint in self._passed:
-                    request.dont_filter = request.meta[_FILTERED_META] = True
+                    request.dont_filter, request.meta[_FILTERED_META] = True, 0
                     return self._untracked(request, call)
                 self._passed.add(asked.request_fingerprint)
             elif not self._refresher.knows(asked):
@@ -612,14 +627,15 @@ class Scheduler(BaseScheduler):
         if request is None:
             return False
         self._fallback_had_the_last_slot = True
-        if request.meta.pop(_FILTERED_META, False):  # where it leads, other components are to look at
-            request.dont_filter = False
+        if (lowered := request.meta.pop(_FILTERED_META, None)) is not None:
+            request.dont_filter = False  # where it leads, other components are to look at
+            request.priority += lowered
         token = request.meta["crawlsched_visit"] = self._visits.follow(request.url, now).token
         run, parent = request.meta.pop(_PARENT_META, None) or (None, None)
         self._refresher.deliveries.untracked_sent(token, parent if run == self._run else None, now)
         if request.meta.pop(_FIRST_META, None) == self._run:
             self._refresher.starts.untracked_sent(token)
-        self._wrap_errback(request)
+        self._wrap_errback(request, not_sent=self._keep)
         self._hand_over(request)
         return True
 
@@ -680,10 +696,12 @@ class Scheduler(BaseScheduler):
         self._handed_over.append(request)
         wake(self._crawler)
 
-    def _wrap_errback(self, request: Request, *, is_ours: bool = False) -> None:
+    def _wrap_errback(
+        self, request: Request, *, is_ours: bool = False, not_sent: Callable[[Request], None] | None = None
+    ) -> None:
         if not isinstance(request.errback, _VisitErrback):
             token = request.meta["crawlsched_visit"]
-            request.errback = _VisitErrback(self._refresher, token, request.errback, is_ours=is_ours)
+            request.errback = _VisitErrback(self._refresher, token, request.errback, is_ours, not_sent)
 
     def _continuation_announced(self, request: Request) -> None:
         """Notice a redirect or retry that another component refuses before it reaches `enqueue_request`."""
@@ -722,10 +740,18 @@ async def _wait(seconds: float) -> None:
 class _VisitErrback:
     """Resolve a visit whose end no downloader middleware of ours was told of, then let the spider's errback have it."""
 
-    __slots__ = ("_is_ours", "_refresher", "spiders_own", "token")
+    __slots__ = ("_is_ours", "_not_sent", "_refresher", "spiders_own", "token")
 
-    def __init__(self, refresher: AnyRefresher, token: int, spiders_own: Any, *, is_ours: bool) -> None:
+    def __init__(
+        self,
+        refresher: AnyRefresher,
+        token: int,
+        spiders_own: Any,
+        is_ours: bool,
+        not_sent: Callable[[Request], None] | None,
+    ) -> None:
         self._is_ours = is_ours
+        self._not_sent = not_sent
         self._refresher = refresher
         self.token = token
         self.spiders_own = spiders_own
@@ -733,6 +759,8 @@ class _VisitErrback:
     def __call__(self, failure: Failure) -> Any:
         if isinstance(failure.value, NotForTheSpider | NotSent):
             # Twisted's frames hold the failure that holds them: 90 objects a visit for the garbage collector to find.
+            if isinstance(failure.value, NotSent) and self._not_sent is not None:
+                self._not_sent(failure.request)  # type: ignore[attr-defined]
             clear_frames(failure.tb)
             failure.tb = failure.value.__traceback__ = None
             return None

@@ -416,3 +416,41 @@ def test_a_crawl_without_any_page_says_so(tmp_path: Path) -> None:
     crawl = Project(tmp_path, COUNTS.format(urls=[]), CLOSESPIDER_TIMEOUT="3").run()
     assert crawl.log.count("No page is known, and start() has ended without one") == 1
     assert crawl.stats["finish_reason"] == "closespider_timeout"
+
+
+FORMS = """
+import scrapy
+
+class Spider(scrapy.Spider):
+    name = "test"
+    start_urls = ["{site}/"]
+
+    def parse(self, response):
+        for number in range(9):
+            yield scrapy.FormRequest(f"{site}/form/{{number}}", self.answered, formdata={{"number": str(number)}})
+
+    def answered(self, response):
+        yield {{"url": response.url}}
+"""
+
+
+def test_a_crawl_by_post_that_is_stopped_again_and_again_goes_on(site: Site, tmp_path: Path) -> None:
+    """What JOBDIR has kept goes before what the start page makes again, and what was not sent is kept."""
+    site.default = lambda request: web.Response(text=f"<p>{request.path}</p>", content_type="text/html")
+    feed = tmp_path / "items.jl"
+    project = Project(
+        tmp_path,
+        FORMS.format(site=site.url("")),
+        JOBDIR=str(tmp_path / "job"),
+        FEEDS=json.dumps({str(feed): {"format": "jsonlines", "overwrite": False}}),
+        CONCURRENT_REQUESTS="1",
+        CLOSESPIDER_ITEMCOUNT="3",
+        CRAWLSCHED_BANDWIDTH="20/s",
+        CRAWLSCHED_SITEMAPS_FROM_ROBOTS="False",
+        CRAWLSCHED_ONE_PASS="True",
+    )
+    found = []
+    for _ in range(3):
+        project.run()
+        found.append(len({json.loads(line)["url"] for line in feed.read_text().splitlines()}))
+    assert found == [3, 6, 9]
