@@ -676,7 +676,7 @@ class Refresher:
             for sitemap in named.url:
                 self._admission.add_source("sitemap", sitemap, now, named_by=host)
             before, self._named_by[url] = self._named_by.get(url, []), list(named.url)
-            for gone in set(before).difference(self.settings.sitemap_urls, *self._named_by.values()):
+            for gone in set(before).difference(self.settings.source_urls, *self._named_by.values()):
                 self._admission.leave_source("sitemap", gone, now)
 
     def ask_again(self, host: str, now: float) -> None:
