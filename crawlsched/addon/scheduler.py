@@ -537,7 +537,7 @@ class Scheduler(BaseScheduler):
         if not self._refresher.known_pages()[0] and not any(len(part.sources) for part in self._refresher.parts):
             logger.warning(
                 "No page is known, and start() has ended without one, so this crawl waits until one is named, by a "
-                "command or a ping. Give the spider start_urls, or CRAWLSCHED_SITEMAP_URLS."
+                "command or a ping. Give the spider start_urls, or CRAWLSCHED_SOURCE_URLS."
             )
         results = self._crawler.signals.send_catch_log(
             signals.spider_idle, spider=self._spider, dont_log=(DontCloseSpider, CloseSpider)
@@ -603,7 +603,7 @@ class Scheduler(BaseScheduler):
             return False
         visit, url = due
         self._source_had_the_last_slot = True
-        is_own = url in self._refresher.settings.sitemap_urls
+        is_own = url in self._refresher.settings.source_urls
         try:
             request = Request(
                 url,

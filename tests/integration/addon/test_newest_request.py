@@ -204,7 +204,7 @@ def test_the_first_callback_of_a_page_counts(site: Site, tmp_path: Path) -> None
         site.page(path, f"<p>{path}</p>" + (links if "list" in path else ""))
     named = "".join(f"<url><loc>{site.url(f'/leaf/{number}')}</loc></url>" for number in range(8))
     site.page("/all.xml", f"<urlset>{named}</urlset>")
-    runs = Runs(tmp_path, CRAWLSCHED_BANDWIDTH="10/s", CRAWLSCHED_SITEMAP_URLS=site.url("/all.xml"))
+    runs = Runs(tmp_path, CRAWLSCHED_BANDWIDTH="10/s", CRAWLSCHED_SOURCE_URLS=site.url("/all.xml"))
     items, _ = runs.run(TWO_LISTS.format(site=site.url("")))
     assert sorted(item["url"] for item in items) == sorted(f"/leaf/{number}" for number in range(8))
 

@@ -31,7 +31,7 @@ def test_requests_of_our_own_fail_in_silence(tmp_path: Path) -> None:
             CRAWLSCHED_PROBES="True",
             CRAWLSCHED_WRONG_PAGES="True",
             CRAWLSCHED_BANDWIDTH="30/s",
-            CRAWLSCHED_SITEMAP_URLS=site.url("/sitemap.xml"),
+            CRAWLSCHED_SOURCE_URLS=site.url("/sitemap.xml"),
             CLOSESPIDER_TIMEOUT="12",
         ).run()
         asked = [path for path, _ in site.requests]

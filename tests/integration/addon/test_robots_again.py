@@ -60,7 +60,7 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> Told:
             VISITING_SPIDER.format(urls=urls),
             ROBOTSTXT_OBEY="True",
             CRAWLSCHED_BANDWIDTH="30/s",
-            CRAWLSCHED_SITEMAP_INTERVAL="1",
+            CRAWLSCHED_SOURCE_INTERVAL="1",
             CLOSESPIDER_TIMEOUT=str(ENDS),
         ).run(timeout=80)
         first = site.times[0]

@@ -53,7 +53,7 @@ def rates_of(planner: Planner) -> np.ndarray:
 def test_every_policy_of_a_replay_can_crawl() -> None:
     """But for those of other crawlers, which are there to be compared with."""
     crawls = {*POLICIES, "posterior"} | {name for name in ARMS if name.startswith("greedy")}
-    assert set(ARMS) - crawls == {"nutch", "stormcrawler"}
+    assert set(ARMS) - crawls == {"nutch", "stormcrawler", "frontier"}
     with pytest.raises(ValueError, match="crawl_value must be one of posterior, greedy, greedy_cis"):
         Planner(1.0, crawl_value="sometimes")
 
