@@ -101,7 +101,7 @@ class Sources:
             self._put(source)
             if source.kind in POLLED_KINDS and self.number(source.kind, source.url) == source.source:
                 at = source.next_poll_at or 0.0
-                is_of_other = source.quality.get("interval") != self._interval
+                is_of_other = at != _NEVER and source.quality.get("interval") != self._interval
                 self._wait_until(min(at, now + self._interval) if is_of_other else at, source.source)
 
     def add(
