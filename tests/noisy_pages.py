@@ -24,7 +24,7 @@ WORDS = [f"word{number:03d}" for number in range(997)]
 _DOCUMENTED = ("argparse", "calendar", "csv", "datetime", "decimal", "difflib", "email.message", "fractions", "heapq",
                "http.client", "json", "logging", "mailbox", "pathlib", "random", "sched", "shlex", "smtplib", "ssl",
                "statistics", "string", "subprocess", "tarfile", "textwrap", "threading", "uuid", "zipfile")  # fmt: skip
-_PACKAGES = ("importlinter", "matplotlib", "numba")  # they carry HTML files
+_PACKAGES = ("importlinter", "matplotlib")  # they carry HTML files
 _TEXT = re.compile(r">([^<>&]{30,})<")
 _WORD = re.compile(r"\b[a-zA-Z]{4,}\b")
 

@@ -100,7 +100,7 @@ def before(store: "Store", target: Target, crawl_value: float, now: float) -> in
     n_before = 0.0
     for planner, numbers in planners(store, target, now, pages=pages):
         rows = wanted(planner, np.arange(numbers.size))
-        values = planner.crawl_values.many(rows).at(now)
+        values = planner.crawl_values.value_at(rows, now)
         equal = np.isclose(values, crawl_value, rtol=1e-9)
         n_before += np.count_nonzero(values[~equal] > crawl_value) + np.count_nonzero(equal) / 2
     return round(n_before * stands_for)

@@ -21,13 +21,11 @@ from crawlsched.collection.request_templates import RequestDigest, RequestTempla
 from crawlsched.collection.shard import Shard
 from crawlsched.collection.side_thread import Aside
 from crawlsched.collection.unsaved import Unsaved
-from crawlsched.compiling import is_prepared
 from crawlsched.content.kept_texts import TextBudget
 from crawlsched.content.learned import Learned
 from crawlsched.content.validators import ValidatorTrials
 from crawlsched.content.withheld import Withheld
 from crawlsched.content.wrong_pages import WrongPages
-from crawlsched.crawl_value import prepare_compiled
 from crawlsched.exceptions import DamagedRow, StoreError
 from crawlsched.pages import FREE, NEW
 from crawlsched.pages.marks import AWAITED, RECRAWL, RUN_ONLY
@@ -52,8 +50,6 @@ __all__ = ["Collection", "FoundPage"]
 
 logger = logging.getLogger(__name__)
 
-# From so many pages on, or crawls a second, compiled code is worth the half second and the 55 MB that loading it takes.
-_WORTH_COMPILING, _FAST = 100_000, 100.0
 # Dispatching stops while something has waited for the store for so long; the slot clock pays back up to a second.
 _LONGEST_UNSAVED = 2.0
 # The facts of the pages likely to be picked within so many seconds are read ahead.
@@ -148,7 +144,6 @@ class Collection:
         self._spider = spider
         self._request_fingerprint = request_fingerprint
         self._fingerprinter = fingerprinter
-        self._was_compiled = False
         self._read_ahead_at = -np.inf
         # Pages whose turn has come while the store could not be asked for what their requests are made of.
         self._stepped_aside: dict[int, bool] = {}
@@ -170,9 +165,6 @@ class Collection:
         self.last_status = owner.status if owner is not None else {}
         try:
             self.lease = self._take_lease()
-            # A shard is crawled at once, and its process loads compiled code beside that, with its next plan.
-            if self._shard is None and self.is_worth_compiling(self.store.next_page()):
-                self.use_compiled()
             if not self.credentials.keep:
                 self.store.rewrite_templates(without_credentials)
             self._load(now)
@@ -206,19 +198,6 @@ class Collection:
         """Let go of a shard that another process has claimed: what is not written yet is not ours to write."""
         self.aside.close(0.0)
         self.write_behind.close(0.0)
-
-    def is_worth_compiling(self, n_pages: int, bandwidth: float = 0.0) -> bool:
-        """Whether so many pages or crawls a second are worth loading compiled code that nobody has asked for yet."""
-        is_in_use = self._was_compiled or is_prepared()  # it may be another shard's of this process
-        return (n_pages >= _WORTH_COMPILING or bandwidth >= _FAST) and not is_in_use
-
-    def use_compiled(self) -> None:
-        """Decide by compiled code from now on, if numba is installed; `load_compiled` can load it before."""
-        self._was_compiled = True
-        if prepare_compiled():
-            logger.info("Pages are picked by compiled code from now on.")
-        else:
-            logger.info("With crawlsched[compiled] so large or fast a crawl would take less CPU time.")
 
     def close(self, now: float) -> None:
         """Write everything down and give the lease back; in half a minute at most, whatever the database does."""

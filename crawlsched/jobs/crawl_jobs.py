@@ -27,7 +27,6 @@ from crawlsched.change_signals import newest_of_each
 from crawlsched.collection.heap import give_memory_back
 from crawlsched.collection.hosts import Hosts
 from crawlsched.collection.loading import load_pages, planner_for
-from crawlsched.crawl_value import load_compiled
 from crawlsched.exceptions import CrawlschedError
 from crawlsched.pages.counts import PageCounts, counted, counted_in_parts
 from crawlsched.planner import Plan, Planner, Snapshot, plan
@@ -224,13 +223,10 @@ class CrawlJobs:
         return self._refresher.clock() < self._refresher.planner.in_force.rests_until
 
     async def _adopt(self, plan: Plan) -> None:
-        """Decide by a plan from now on, and by compiled code where the collection is large, or the crawl fast."""
+        """Decide by a plan from now on."""
         self._refresher.adopt(plan, self._refresher.clock())
         if self._figures is not None:
             self._figures.rank()
-        if self._refresher.is_worth_compiling():
-            await run_in_thread(load_compiled)
-            self._refresher.collection.use_compiled()
 
     async def poll_sitemaps(self) -> None:
         """Put the sitemaps whose time has come in line for a slot."""

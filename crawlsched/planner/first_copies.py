@@ -12,7 +12,7 @@ from crawlsched.planner.knowledge import Knowledge
 
 __all__ = ["FirstCopies"]
 
-_NOT_WAITING = frozenset({"out", "in flight", "barred"})
+_NOT_WAITING = frozenset({"out", "in flight"})
 # Hosts are chosen anew after so many first copies, and where there are many pages after one in so many of them: that is
 # some tenth of a microsecond a pick.
 _LEAST_PICKS, _ROWS_A_PICK = 16, 64
@@ -107,10 +107,10 @@ class FirstCopies:
             at = part.stop
             found = np.flatnonzero((columns.state[part] == NEW) & (columns.host[part] == host))
             for page in (part.start + found).tolist():
-                if frontier.place_of(page) in _NOT_WAITING:
+                if frontier.place_of(page) in _NOT_WAITING or not frontier.may_go(page, now):
                     continue
                 self._from[host] = page + 1
-                if self._known.crawl_values.one(page).at(now) >= self.value * (1.0 - _EQUAL):
+                if self._known.crawl_values.value_at(np.array([page]), now).item() >= self.value * (1.0 - _EQUAL):
                     self._sent[page] = host
                     frontier.force(np.array([page]))
                 else:

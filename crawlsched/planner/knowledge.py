@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from crawlsched.columns.array_types import FloatArray, IndexArray
 from crawlsched.estimators import LearnedRates, Posterior
-from crawlsched.frontier import PICKS_PER_TICK, Frontier
+from crawlsched.frontier import Frontier
 from crawlsched.pages import Pages, distinct
 from crawlsched.pages.intervals import Intervals
 from crawlsched.planner.evidence.announcements import Announcements
@@ -33,8 +33,6 @@ DAY = 86_400.0
 RENEWAL = 0.01
 # So many are placed in one call: more gain nothing.
 _PLACED = 2048
-# The lengths that a tick of the frontier may have, seconds.
-_TICK = (0.05, 3600.0)
 
 
 class Knowledge:
@@ -104,9 +102,8 @@ class Knowledge:
         if now > self.now:
             self.now = now
         if self.frontier_or_none is None:
-            tick = float(np.clip(PICKS_PER_TICK / self.bandwidth, *_TICK))
-            known = {"tick": tick, "now": self.now}
-            self.frontier_or_none = Frontier(self.pages, self.crawl_values, intervals=self.intervals, **known)
+            slot = 1.0 / self.bandwidth
+            self.frontier_or_none = Frontier(self.pages, self.crawl_values, intervals=self.intervals, slot=slot)
             self.frontier_or_none.reserve(self.pages.capacity)
         return self.now
 
@@ -136,10 +133,10 @@ class Knowledge:
         for start in range(0, rows.size if self._picks else 0, _PLACED):
             self.frontier.refile(rows[start : start + _PLACED], now)
 
-    def file(self, rows: IndexArray, now: float, *, falling: bool = False) -> None:
+    def file(self, rows: IndexArray, now: float) -> None:
         """Place new pages."""
         for start in range(0, rows.size if self._picks else 0, _PLACED):
-            self.frontier.file(rows[start : start + _PLACED], now, falling=falling)
+            self.frontier.file(rows[start : start + _PLACED], now)
 
     def end_visit(self, page: int, now: float) -> None:
         """A visit has ended: the page is placed by what is known now."""

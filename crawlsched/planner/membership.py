@@ -124,8 +124,7 @@ class Membership:
             chosen = np.asarray(columns.get("has_log_likelihood", np.ones(pages.size, bool)), bool)
             self._known.posterior.unpack(pages[chosen], log_likelihood[chosen])
         filed = pages[self._known.pages.state[pages] != FREE]
-        # The best of so many are far above what will be picked when those that have waited longest are through.
-        self._known.file(filed, now, falling=True)
+        self._known.file(filed, now)
 
     def load_learned(self, pages: IndexArray, rows: Sequence[bytes], now: float) -> None:
         """Take in from a store what the estimator knew of pages, once they are there."""

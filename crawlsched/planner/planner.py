@@ -257,7 +257,7 @@ class Planner:
         elif reason == "forced" and self._rounds is not None and self._rounds.sent(page):
             pick = Pick(page, crawl_value, "overdue")
         elif reason == "forced" and self.first_copies.sent(page, now):
-            pick = Pick(page, self.crawl_values.one(page).at(now), "value")
+            pick = Pick(page, self.crawl_values.value_at(np.array([page]), now).item(), "value")
             self._threshold.follow(pick.crawl_value, is_first=True)
         return pick
 
@@ -352,6 +352,8 @@ class Planner:
     def set_bandwidth(self, bandwidth: float, now: float) -> None:
         """Crawl at another rate from now on: the threshold follows by itself."""
         self.known.bandwidth = positive("bandwidth", bandwidth, "crawls per second")
+        if self.has_frontier:
+            self.frontier.slot = 1.0 / bandwidth
 
     def snapshot(self, host_limits: Callable[[], FloatArray] | None = None) -> Snapshot:
         """Copy what `plan` needs: `snapshot_in_parts` at once."""

@@ -158,7 +158,7 @@ def _next(refresher: Refresher, arguments: dict[str, Any], now: float) -> dict[s
     asked += [(probe.page, probe.asked_at) for probe in refresher.probes]  # such a page is fetched once more
     under_way = {page: at for page, at in asked if collection.knows(page)}
     pages = np.array([*under_way, *forecast(planner, now, n, _pauses(refresher, now))][:n], np.intp)
-    columns = planner.frontier.values.many(pages).at(now), planner.pages.crawled_at[pages]
+    columns = planner.crawl_values.value_at(pages, now), planner.pages.crawled_at[pages]
     named = [
         {
             "url": collection.facts_of(page).url,

@@ -389,12 +389,6 @@ class Refresher:
         """The refreshers of all shards: this one."""
         return (self,)
 
-    def is_worth_compiling(self) -> bool:
-        """Whether this process has become large or fast enough, with all shards that it has, for compiled code."""
-        planner, several = self.planner, self._several
-        large = (planner.pages.n, planner.bandwidth) if several is None else several.pages_and_rate()
-        return self.collection.is_worth_compiling(*large)
-
     def known_pages(self) -> tuple[int, int]:
         """Return how many pages are known, and how many of them were crawled; O(pages)."""
         pages = self.planner.pages

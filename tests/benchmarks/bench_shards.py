@@ -25,7 +25,6 @@ from sqlalchemy import text
 
 from crawlsched.addon.interpreter import INTERPRETER
 from crawlsched.content.reading import Body
-from crawlsched.crawl_value import load_compiled, prepare_compiled
 from crawlsched.planner import Plan, Planner, plan
 from crawlsched.refresh.responses import Fetched
 from crawlsched.refresh.shared.turns import Turns
@@ -183,8 +182,6 @@ ARMS = (
 
 def freshness(n_seeds: int = 4) -> None:
     """Print how fresh the same worlds are, by one process and by shards."""
-    load_compiled()
-    prepare_compiled()
     for what, delay in (("no Crawl-delay", None), ("160 slots", 160.0), ("half of its share", np.nan)):
         ones, found = [], np.empty((len(ARMS), n_seeds))
         for seed in range(n_seeds):
@@ -211,8 +208,6 @@ WARM_UP, EVEN = 30.0, 90.0
 
 def visiting(url: str, is_first: bool, n_links: int, ends: Any, said: Any) -> None:
     """Crawl as a process does, but for the web: a visit ends at once; who finds links, finds them in other shards."""
-    load_compiled()  # as the first plan of so fast a crawl does
-    prepare_compiled()
     INTERPRETER.begin()  # as the extension does
     database = Database(url)
     rng, sent, links = np.random.default_rng(os.getpid()), [], 0

@@ -16,7 +16,7 @@ from crawlsched.planner.parameters.parameters import LIKELIHOOD_POWER, Parameter
 from crawlsched.planner.parameters.signal_groups import SignalGroups
 from crawlsched.planner.plans.signal_learning import learn_signals
 from crawlsched.planner.plans.snapshot import Snapshot
-from crawlsched.planner.values.signalled import Grid
+from crawlsched.planner.values.reaching import Grid
 
 __all__ = ["Plan", "plan"]
 

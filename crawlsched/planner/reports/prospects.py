@@ -29,6 +29,6 @@ def prospects(planner: Planner, pages: npt.NDArray[np.intp], now: float) -> tupl
         Importance times the probability of a fresh copy; 0 without a copy.
     """
     columns = planner.pages
-    surplus = np.maximum(planner.frontier.values.many(pages).at(now) - planner.threshold, 0.0)
+    surplus = np.maximum(planner.crawl_values.value_at(pages, now) - planner.threshold, 0.0)
     fresh = planner.values.fresh(pages, now) * columns.importance[pages]
     return surplus, fresh

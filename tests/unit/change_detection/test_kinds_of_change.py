@@ -10,7 +10,7 @@ from tests.kinds_of_change import KINDS, PASSING, Result, run
 _GROUPS = [list(KINDS)[start::8] for start in range(8)]
 _MOST_FALSE = 0.06
 
-pytestmark = [pytest.mark.statistics, pytest.mark.usefixtures("compiled_code")]
+pytestmark = pytest.mark.statistics
 
 
 @pytest.mark.parametrize("names", _GROUPS, ids=lambda names: names[0])

@@ -15,8 +15,6 @@ from crawlsched.planner import Planner, explain, plan
 from crawlsched.planner.evidence.further_sources import MOST_SOURCES, FurtherSources
 from tests.hosts import never_rests
 
-pytestmark = pytest.mark.usefixtures("compiled_code")
-
 FIRST, SECOND, THIRD = 0, 1, 2
 
 
