@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import re
 from dataclasses import dataclass
+from hashlib import blake2b
 
 from scrapy import Request, signals
 from scrapy.crawler import Crawler
@@ -37,10 +38,9 @@ class _Copy:
     url: str
     read_at: float
     max_age: float
-    body: bytes = b""
+    digest: bytes
     n_requests: int = 0
     n_again: int = 0
-    forbids: bool = False
 
 
 class RobotsFiles:
@@ -58,6 +58,7 @@ class RobotsFiles:
         self._crawler = crawler
         self._refresher = refresher
         self._copies: dict[str, _Copy] = {}
+        self._forbidding: set[str] = set()
         crawler.signals.connect(self.parsed, ROBOTS_PARSED)
         crawler.signals.connect(self._reached_downloader, signals.request_reached_downloader)
         crawler.signals.connect(self._start, signals.spider_opened)
@@ -72,12 +73,11 @@ class RobotsFiles:
         """Scrapy has asked for a robots.txt the first time, wherever that led; None: there was no answer."""
         url = request.meta.get("redirect_urls", [request.url])[0]
         body, seconds = (b"", _LONGEST) if response is None else (response.body, _seconds(response))
-        self._copies[urlparse_cached(Request(url)).netloc] = _Copy(url, self._refresher.clock(), seconds, body)
+        self._copies[urlparse_cached(Request(url)).netloc] = _Copy(url, self._refresher.clock(), seconds, _digest(body))
 
     def refused(self, request: Request) -> None:
         """A page was not asked for, since the robots.txt of its host forbids it."""
-        if (copy := self._copies.get(urlparse_cached(request).netloc)) is not None:
-            copy.forbids = True
+        self._forbidding.add(urlparse_cached(request).netloc)
 
     def due(self, request: Request) -> str | None:
         """Return the host whose robots.txt is to be read again before a request goes, if it is."""
@@ -88,8 +88,8 @@ class RobotsFiles:
     def _look(self) -> None:
         # Of a host that forbids all its pages no request goes before which its robots.txt would be read.
         if self._refresher.is_open and not self._refresher.rests:
-            for netloc, copy in list(self._copies.items()):
-                if copy.forbids and self._is_due(copy):
+            for netloc in self._forbidding & self._copies.keys():
+                if self._is_due(self._copies[netloc]):
                     deferred_from_coro(self.read_again(netloc))
 
     def _start(self) -> None:
@@ -121,10 +121,11 @@ class RobotsFiles:
             logger.info("%s answers with %d, and what it said before stays in force.", copy.url, response.status)
             return
         copy.max_age = _seconds(response)
-        if response.body == copy.body:
+        if (digest := _digest(response.body)) == copy.digest:
             return
         logger.info("%s has changed.", copy.url)
-        copy.body, copy.forbids = response.body, False
+        copy.digest = digest
+        self._forbidding.discard(netloc)
         parser = load_object(self._crawler.settings["ROBOTSTXT_PARSER"]).from_crawler(self._crawler, response.body)
         put_robots(self._crawler, netloc, parser)
         self.parsed(parser, request)
@@ -140,6 +141,10 @@ class RobotsFiles:
             *robots_facts(robotparser, user_agent),
             self._refresher.clock(),
         )
+
+
+def _digest(body: bytes) -> bytes:
+    return blake2b(body, digest_size=8).digest()
 
 
 def _seconds(response: Response) -> float:
