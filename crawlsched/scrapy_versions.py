@@ -170,6 +170,16 @@ def download_slot(crawler: Crawler, name: str) -> DownloadSlot | None:
     return DownloadSlot(slot.concurrency, max(0.0, slot.delay * (1.0 - jitter)), left, is_full)
 
 
+@_nicety("redirects and retries wait for their host, and not for the download slot that `meta` names")
+def _slot_name(crawler: Crawler, request: Request) -> str | None:
+    return crawler.engine.downloader.get_slot_key(request)
+
+
+def slot_name(crawler: Crawler, request: Request) -> str:
+    """Return the name of the download slot that a request goes to."""
+    return _slot_name(crawler, request) or urlparse_cached(request).hostname or ""
+
+
 @_nicety("requests that another component has replaced are found late", frozenset())
 def under_way(crawler: Crawler) -> Collection[Request]:
     """Return the requests that the downloader has."""

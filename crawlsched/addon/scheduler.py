@@ -44,6 +44,7 @@ from crawlsched.scrapy_versions import (
     download_slot,
     is_closing,
     run_in_thread,
+    slot_name,
     stand_before_handlers,
     under_way,
     wake,
@@ -545,7 +546,7 @@ class Scheduler(BaseScheduler):
             visit = self._visits.get(request.meta.get("crawlsched_visit"))
             if visit is None:  # ended while it waited
                 continue
-            host = self._refresher.hosts.number(self._crawler.engine.downloader.get_slot_key(request))
+            host = self._refresher.hosts.number(slot_name(self._crawler, request))
             free_at = self._hosts.free_at(host, now, own=visit.host == host)
             if free_at <= now:
                 visit.continued = False

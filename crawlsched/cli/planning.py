@@ -139,7 +139,6 @@ def planners(
     owner = store.owner()
     status = owner.status if owner is not None else {}
     settings = settings_of(store, target)
-    of_crawl = status.get("planner", {}).get("objective", "freshness")
     first, rules = planner_for(settings), PageRules(settings.pages)
     grid, n_rates = first.grid, first.posterior.rates.size
     several = store.further_sources()
@@ -164,7 +163,5 @@ def planners(
             found = [rules.number(urls.get(number, "")) for number in block["page"].tolist()]
             planner.set_intervals(np.arange(n_pages), found, now)
         # What the running crawl picks at now; or what the plan says that its bandwidth reaches.
-        threshold = status.get("threshold") if of_crawl == planner.objective else None
-        of_plan = plan.threshold if plan is not None and plan.objective == planner.objective else 0.0
-        planner.threshold = threshold or of_plan
+        planner.threshold = status.get("threshold") or (0.0 if plan is None else plan.threshold)
         yield planner, np.asarray(block["page"], np.intp)

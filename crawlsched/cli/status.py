@@ -140,9 +140,7 @@ def _sums(counted: "Sequence[Mapping[str, int]]") -> dict[str, int]:
 def _policy(planner: dict[str, Any]) -> dict[str, Any]:
     """Say by which crawl value slots go, and which estimator, with what parameters, learns change rates."""
     name, parameters = planner.get("estimator", (None, ()))
-    objective = planner.get("objective", "freshness")
-    policy = {"crawl_value": planner.get("crawl_value"), "objective": objective}
-    return {**policy, "estimator": name, "parameters": dict(parameters)}
+    return {"crawl_value": planner.get("crawl_value"), "estimator": name, "parameters": dict(parameters)}
 
 
 def _hosts(rows: "Sequence[Host]") -> list[dict[str, Any]]:
@@ -289,10 +287,7 @@ def _say_budget(report: dict[str, Any]) -> list[str]:
         lines.append(f"  slots of this crawl: {said}")
     if (policy := report["policy"])["crawl_value"] is not None:
         given = "".join(f", {name} = {value}" for name, value in policy["parameters"].items())
-        kept = "" if policy["objective"] == "freshness" else f" of {policy['objective']}"
-        lines.append(
-            f"  policy: {policy['crawl_value']}{kept}; change rates by {policy['estimator'] or 'posterior'}{given}"
-        )
+        lines.append(f"  policy: {policy['crawl_value']}; change rates by {policy['estimator'] or 'posterior'}{given}")
     rows = [["", "visits", "changes found", "per 100 visits"]]
     for name, recent in (("last hour", report["last_hour"]), ("last day", report["last_day"])):
         per_100 = recent["changes_per_100"]

@@ -316,17 +316,7 @@ def _say_copy(report: dict[str, Any], now: float) -> str:
     if report["n_crawls"] == 0:
         return f"none yet; known since {say_past(report['first_seen'], now)}"
     fresh = say_share(report["expected_freshness"])
-    # A twentieth of a nat: a chance in twenty that an edit of its neighbours has reached it, too.
-    why = "; pages around it have changed together since" if report["co_change_evidence"] > 0.05 else ""
-    return f"of {say_past(report['crawled_at'], now)}; it is still fresh with a probability of {fresh}{why}"
-
-
-_OBJECTIVES = {
-    "freshness": [],
-    "age": ["by the objective age (seconds squared), which keeps copies young"],
-    "delay": ["by the objective delay (seconds), by which changes are seen soon"],
-}
-_OFF = "announcements count once they have come; what is still to be announced does not, as it does for freshness"
+    return f"of {say_past(report['crawled_at'], now)}; it is still fresh with a probability of {fresh}"
 
 
 def _say_worth(report: dict[str, Any]) -> list[str]:
@@ -335,8 +325,7 @@ def _say_worth(report: dict[str, Any]) -> list[str]:
     compared = (
         f"pages go at {report['threshold']:.3g}" if report["threshold"] else "there is no plan yet to compare it with"
     )
-    objective = _OBJECTIVES[report["objective"]]
-    return [f"{worth}; {compared}", *objective, *([_OFF] if objective and report["signal_weight"] > 0 else [])]
+    return [f"{worth}; {compared}"]
 
 
 def _say_next(report: dict[str, Any], now: float) -> str:

@@ -20,7 +20,6 @@ from crawlsched.collection.page_rules import PageRules
 from crawlsched.collection.request_templates import RequestDigest, RequestTemplate
 from crawlsched.collection.shard import Shard
 from crawlsched.collection.side_thread import Aside
-from crawlsched.collection.snapshot_file import SnapshotFile, Unusable
 from crawlsched.collection.unsaved import Unsaved
 from crawlsched.compiling import is_prepared
 from crawlsched.content.kept_texts import TextBudget
@@ -147,8 +146,6 @@ class Collection:
         self._spider = spider
         self._request_fingerprint = request_fingerprint
         self._fingerprinter = fingerprinter
-        #: Why the snapshot of the last crawl was not used; "" if it was, None if there was none.
-        self.snapshot_unusable: str | None = None
         self._was_compiled = False
         self._read_ahead_at = -np.inf
         # Pages whose turn has come while the store could not be asked for what their requests are made of.
@@ -230,10 +227,6 @@ class Collection:
         writer = self.write_behind
         drained = writer.close(_LAST_WRITES)
         try:
-            # A database that does not take what was learned is not waited for any longer.
-            if drained and not (writer.lost or writer.refused):
-                self.store.save_neighbours(self.planner.neighbours.heard[: self.planner.pages.n])
-                self._leave_snapshot()
             if not drained and writer.lost is None:
                 raise StoreError(writer.failure or "the database does not answer.")
             for last_word in self.before_release:
@@ -244,46 +237,10 @@ class Collection:
         finally:
             self._close_store()
 
-    def _leave_snapshot(self) -> None:
-        snapshot = self._snapshot_file()
-        if snapshot is None:
-            return
-        try:
-            snapshot.write(self.store, self.planner, self.hosts, self.index, self._fingerprinter)
-        except OSError as error:
-            logger.warning("No snapshot could be left, so the next start takes longer: %s.", error)
-
-    def _snapshot_file(self) -> SnapshotFile | None:
-        # It holds no rows of the estimators that CRAWLSCHED_ESTIMATOR names; the store does.
-        if self.planner.learned is not None or self._shard is not None:
-            return None
-        return SnapshotFile.of(self.settings, self.store)
-
-    def _load_snapshot(self, now: float) -> bool:
-        """Begin with what the last crawl left, if the store is as it was then; return whether that was so."""
-        snapshot = self._snapshot_file()
-        if snapshot is None:
-            return False
-        known = self.store, self.planner, self.hosts, self.index, self._fingerprinter
-        try:
-            snapshot.read(*known, now)
-        except FileNotFoundError:
-            return False
-        except Unusable as error:
-            self.snapshot_unusable = str(error)
-            logger.info("The snapshot %s is not used, and the pages are read from the store: %s.", snapshot.path, error)
-            return False
-        self.snapshot_unusable = ""
-        return True
-
     def _load(self, now: float) -> None:
         store, planner = self.store, self.planner
-        are_indexed = self._load_snapshot(now)
-        if not are_indexed:
-            self._load_pages(now)
-        self.variants.load(
-            ((page, self._request_fingerprint(url)) for page, url in store.variants()), are_indexed=are_indexed
-        )
+        self._load_pages(now)
+        self.variants.load((page, self._request_fingerprint(url)) for page, url in store.variants())
         marks = planner.pages.marks[: planner.pages.n]
         if marks.any():
             marks &= ~np.uint16(RUN_ONLY)
@@ -323,8 +280,6 @@ class Collection:
                     give_memory_back()
 
         self.index.load(keys(), store.next_page())
-        if (heard := store.neighbours()) is not None:
-            planner.load_neighbours(heard, now)
         if n_others:
             logger.warning(
                 "%d pages were found with another REQUEST_FINGERPRINTER_CLASS; their fingerprints are computed anew.",

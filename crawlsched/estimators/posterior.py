@@ -579,21 +579,6 @@ class Posterior(Estimator):
         self._only_compact("codes")
         return self._columns["log_likelihood"][:n_pages]
 
-    def set_codes(self, codes: npt.NDArray[Any]) -> None:
-        """Hold so many rows and no others, by what `codes` returned, none of which counts its updates.
-
-        The array is kept, not copied.
-        """
-        self._only_compact("set_codes")
-        shape = codes.shape[0], self.rates.size
-        if codes.dtype.name != self.dtype or codes.shape != shape or self.counts_updates:
-            raise ValueError(
-                f"codes must be an array of {self.dtype} with shape {shape} and counts_updates False, "
-                f"got {codes.dtype} with shape {codes.shape} and {self.counts_updates}."
-            )
-        self._columns = {"log_likelihood": codes}
-        self.n_pages = codes.shape[0]
-
     def _only_compact(self, name: str) -> None:
         if self.dtype == "float64":
             raise ValueError(

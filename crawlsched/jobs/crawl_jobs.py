@@ -28,10 +28,9 @@ from crawlsched.collection.heap import give_memory_back
 from crawlsched.collection.hosts import Hosts
 from crawlsched.collection.loading import load_pages, planner_for
 from crawlsched.crawl_value import load_compiled
-from crawlsched.estimators import grid_id
 from crawlsched.exceptions import CrawlschedError
 from crawlsched.pages.counts import PageCounts, counted, counted_in_parts
-from crawlsched.planner import Plan, Planner, Snapshot, extract, plan
+from crawlsched.planner import Plan, Planner, Snapshot, plan
 from crawlsched.refresh.figures import Figures
 from crawlsched.refresh.refresher import Refresher
 from crawlsched.scrapy_versions import is_asyncio_available, run_in_thread
@@ -83,8 +82,6 @@ def make_plan(
 ) -> Plan:
     """Make a plan and keep it in the store; takes long, changes nothing in memory.
 
-    Several shards learn as one: what the others know goes in, and what this one knows is left for them.
-
     Parameters
     ----------
     store : Store
@@ -103,15 +100,11 @@ def make_plan(
     counts : PageCounts, optional
         Of all pages; they are kept with the plan, for `crawlsched status`.
     """
-    grid = grid_id(snapshot.rates), snapshot.rates.size
-    others = store.extracts(*grid)
-    made = _with_doubts(plan(snapshot, bandwidth, visits, previous, others or ()), store)
+    made = _with_doubts(plan(snapshot, bandwidth, visits, previous), store)
     data = made.to_dict(hosts)
     if counts is not None:
         data["page_counts"] = {**counts._asdict(), "sources": list(counts.sources.items())}
     store.save_plan(data, now)
-    if others is not None:
-        store.save_extract(grid[0], extract(snapshot, made), now)
     return made
 
 

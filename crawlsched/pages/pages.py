@@ -283,22 +283,6 @@ class Pages:
         """Copy the columns of some pages and their rare facts, by name; O(n)."""
         return {name: getattr(self, name)[rows] for name in (*self.names, *Facts._fields)}
 
-    def everything(self) -> dict[str, npt.NDArray[Any]]:
-        """Return all that `restore` needs; views of the columns. O(1)."""
-        columns: dict[str, npt.NDArray[Any]] = {name: getattr(self, name)[: self.n] for name in _ARRAYS}
-        for name in _NUMBERS:
-            columns |= getattr(self, name).everything(name, self.n)
-        return columns | {f"rare.{name}": column for name, column in self.rare_facts.everything().items()}
-
-    def restore(self, columns: dict[str, npt.NDArray[Any]]) -> None:
-        """Become what `everything` was taken of; the arrays are kept. O(1)."""
-        for name in _NUMBERS:
-            getattr(self, name).restore(name, columns)
-        for name in _ARRAYS:
-            setattr(self, name, columns[name])
-        self.n = self.capacity = self.state.size
-        self.rare_facts.restore({name[5:]: column for name, column in columns.items() if name.startswith("rare.")})
-
     @property
     def bytes_per_row(self) -> int:
         """What one row takes, but for rare facts, where all numbers are small; O(1)."""

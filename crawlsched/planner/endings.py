@@ -73,8 +73,6 @@ class Endings:
         now = self._known.at(now)
         self._probe_later(page, state, now)
         self._known.pages.crawled_at[page] = now
-        for hint in self._known.around:
-            hint.forget(page)
         self._known.end_visit(page, now)
 
     def refused(self, page: int, now: float) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 
 from crawlsched.change_signals import Problem
 from crawlsched.collection.collection import Collection, FoundPage
-from crawlsched.planner import cost_of_staleness, prospects
+from crawlsched.planner import prospects
 from crawlsched.refresh.requested import Admission
 from crawlsched.settings import Settings
 from crawlsched.sources.poll_value import Brought, poll_interval
@@ -282,7 +282,6 @@ class Announcing:
         surplus, _ = prospects(self._planner, np.array(pages), now)
         # Every second without a copy loses the whole importance of a page.
         lost = self._planner.pages.importance[pages][surplus > 0].sum()
-        lost *= cost_of_staleness(self._planner, self._planner.discovery_horizon)
         self._gained(number, float(surplus.sum()), float(lost))
 
     def _public(self, number: int, entries: list[UnknownEntry]) -> list[UnknownEntry]:

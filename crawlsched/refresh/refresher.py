@@ -331,8 +331,6 @@ class Refresher:
             self._begin_shard(self._several.shard)
             return
         now = self.clock()
-        if (unusable := self.collection.snapshot_unusable) is not None:
-            self.count("crawlsched/snapshot/unusable" if unusable else "crawlsched/snapshot/used")
         self._say_other_arguments()
         self._take_over_notes(now)
         logger.info(
@@ -454,8 +452,6 @@ class Refresher:
         for probe in self.probes.give_up(inf):
             if self.collection.knows(probe.page):
                 self.planner.release(probe.page, now)
-        if self.one_pass is not None:
-            yield from self.one_pass.closing(now)
         self.collection.come_back([*self.collection.aside_pages, *self.collection.credentials.waiting], now)
         while self._work:
             self.work(_CLOSING_STEP)
@@ -857,7 +853,6 @@ class Refresher:
             "slots": {**self._slot_counts, "missed": self.slots.missed},
             "planner": {
                 "crawl_value": self.settings.crawl_value,
-                "objective": self.settings.objective,
                 "estimator": self.settings.estimator,
                 "min_crawl_interval": self.settings.min_crawl_interval,
                 "max_crawl_interval": self.settings.max_crawl_interval,

@@ -37,7 +37,6 @@ from crawlsched.settings.values import (
     read_seconds,
     read_selectors,
     read_share,
-    read_snapshot,
     read_table,
     read_text,
     read_token,
@@ -105,20 +104,10 @@ _CRAWL_VALUES = (
 )
 
 
-_OBJECTIVES = ("freshness", "age", "delay")
-_WITH_OBJECTIVES = ("posterior", "greedy_ncis")
-
-
 def _read_crawl_value(value: object) -> str:
     """Read a policy by its name; G-NCIS-APPROX-j may have any number of terms."""
     if value not in _CRAWL_VALUES and re.fullmatch(r"greedy_ncis_approx_[1-9][0-9]{0,5}", str(value)) is None:
         raise ValueError(f"one of {', '.join((*_CRAWL_VALUES, 'greedy_ncis_approx_1, _2 and so on'))}")
-    return str(value)
-
-
-def _read_objective(value: object) -> str:
-    if value not in _OBJECTIVES:
-        raise ValueError(f"one of {', '.join(_OBJECTIVES)}")
     return str(value)
 
 
@@ -176,12 +165,6 @@ class Settings:
     database_upgrade: bool | None = _setting(
         None, read_optional(read_truth), "Upgrade the database's tables at start. `None`: on SQLite only."
     )
-    snapshot: bool | str = _setting(
-        True,
-        read_snapshot,
-        "Whether a crawl leaves what it has in memory in a file, so that the next begins in seconds: beside an SQLite "
-        "database (from 100,000 pages on), or in the folder named here.",
-    )
     collection: str | None = _setting(
         None,
         read_optional(read_text),
@@ -208,13 +191,6 @@ class Settings:
         "with the mean rate: `greedy`, `greedy_cis`, `greedy_cis_plus`, `greedy_ncis`, `greedy_ncis_approx_1` (or any "
         "other number of terms); or a plan, made anew with each `CRAWLSCHED_REPLAN_INTERVAL`, by which each page has "
         "its rate: `lds`, `poisson`, `harmonic`, `square_root`, `proportional`, `uniform`, `round_robin`.",
-    )
-    objective: str = _setting(
-        "freshness",
-        _read_objective,
-        "What is to be kept: `freshness`, the share of fresh copies; `age`, copies young (the time since the first "
-        "change that a copy does not have); `delay`, changes seen soon, each of them. `age` and `delay` need the crawl "
-        "value `posterior` or `greedy_ncis`.",
     )
     estimator: tuple[str, tuple[tuple[str, Any], ...]] = _setting(
         "posterior",
@@ -564,12 +540,6 @@ def _contradictions(values: Mapping[str, Any]) -> list[str]:
         mistakes.append(
             "CRAWLSCHED_MAX_CRAWL_INTERVAL must be None or at least CRAWLSCHED_MIN_CRAWL_INTERVAL "
             f"({shortest:g} s), got {longest:g} s."
-        )
-    rule, objective = values.get("crawl_value", "posterior"), values.get("objective", "freshness")
-    if objective != "freshness" and rule not in _WITH_OBJECTIVES:
-        mistakes.append(
-            f"CRAWLSCHED_OBJECTIVE must be freshness where CRAWLSCHED_CRAWL_VALUE is {rule}, got {objective!r}; "
-            f"{' and '.join(_WITH_OBJECTIVES)} have other objectives."
         )
     hours = values.get("hours")
     if hours is not None and not any([hours.otherwise, *(span.rate for span in hours.spans)]):

@@ -10,7 +10,6 @@ GROUPS: dict[str, tuple[str, ...]] = {
     "Which page goes, and when": (
         *(
             "CRAWL_VALUE",
-            "OBJECTIVE",
             "ESTIMATOR",
             "MIN_CRAWL",
             "MAX_CRAWL",

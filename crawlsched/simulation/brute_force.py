@@ -9,7 +9,6 @@ import numpy as np
 
 from crawlsched.columns.array_types import FloatArray, IndexArray
 from crawlsched.crawl_value import unchecked_greedy, unchecked_noisy_value
-from crawlsched.crawl_value.objectives import OBJECTIVES, value_of_rate
 from crawlsched.crawl_value.rules import evidence_of, natural_parameters
 from crawlsched.simulation.arms import NO_PAGE, Arm, Setting
 from crawlsched.simulation.rates import EstimatedRates
@@ -53,7 +52,7 @@ class BruteForce(Arm):
     setting : Setting
         With rates.
     rule : str
-        ``greedy``, ``greedy_cis``, ``greedy_cis_plus``, ``greedy_ncis``, ``greedy_ncis_approx_j``, ``age``, ``delay``.
+        ``greedy``, ``greedy_cis``, ``greedy_cis_plus``, ``greedy_ncis``, ``greedy_ncis_approx_j``.
 
     Notes
     -----
@@ -94,9 +93,6 @@ class BruteForce(Arm):
             return found
         alpha, kappa = self._alpha[rows], self._kappa[rows]
         evidence = evidence_of(self._n_signals[rows], kappa)
-        if self._rule in OBJECTIVES:
-            ahead = np.divide(alpha * elapsed - np.expm1(-evidence), rate, out=np.zeros(rows.size), where=rate > 0)
-            return importance * value_of_rate(OBJECTIVES[self._rule], ahead, rate)
         values = unchecked_noisy_value(elapsed, evidence, alpha, self._gamma[rows], kappa, self._max_terms)
         return importance * np.where(rate > 0.0, values, 0.0)
 
@@ -191,11 +187,13 @@ class Judged(Arm):
 
     def begin(self, rows: IndexArray, crawled_at: FloatArray, now: float) -> None:
         """Pages are there."""
+        super().begin(rows, crawled_at, now)
         for arm in self._arms:
             arm.begin(rows, crawled_at, now)
 
     def end(self, rows: IndexArray, now: float) -> None:
         """Pages are there no more."""
+        super().end(rows, now)
         for arm in self._arms:
             arm.end(rows, now)
 
@@ -204,15 +202,13 @@ class Judged(Arm):
         for arm in self._arms:
             arm.signalled(rows, now)
 
-    def pick(self, now: float) -> int:
+    def choose(self, now: float) -> int:
         """Return the arm's pick."""
-        row = self._arm.pick(now)
+        row = self._arm.choose(now)
         if row != NO_PAGE:
             picked, best = self._judge.values(np.array([row, self._judge.choose(now)]), now).tolist()
             self.worth.append(picked / best if best > 0.0 else 1.0)
         return row
-
-    choose = pick
 
     def crawled(self, visit: Visit) -> None:
         """The page picked was crawled."""

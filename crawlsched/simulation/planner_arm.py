@@ -42,8 +42,6 @@ class PlannerArm(Arm):
     setting : Setting
     rule : str
         The planner's `crawl_value`.
-    objective : str
-        The planner's.
     is_dated : bool
         Whether each visit tells the planner when the page was last modified, as an honest Last-Modified does.
 
@@ -54,14 +52,13 @@ class PlannerArm(Arm):
     a crawl; otherwise it learns by itself. Plans are made at intervals counted in crawls.
     """
 
-    def __init__(self, setting: Setting, rule: str, objective: str = "freshness", is_dated: bool = False) -> None:
+    def __init__(self, setting: Setting, rule: str, is_dated: bool = False) -> None:
         super().__init__(setting)
         # The papers' policies let a page starve that is not worth its crawls; the default policy does not.
         default = Settings() if rule == "posterior" else None
         self.planner = Planner(
             setting.bandwidth,
             crawl_value=rule,
-            objective=objective,
             rates=_grid(setting),
             signal_delay=setting.signal_delay,
             max_crawl_rounds=default.max_crawl_rounds if default else None,
@@ -81,6 +78,7 @@ class PlannerArm(Arm):
 
     def begin(self, rows: IndexArray, crawled_at: FloatArray, now: float) -> None:
         """Load pages as pages of which there is a copy."""
+        super().begin(rows, crawled_at, now)
         setting, now, crawled_at = self.setting, now - self._origin, crawled_at - self._origin
         covered = setting.has_signals
         columns: dict[str, npt.NDArray[np.generic]] = {
@@ -100,18 +98,17 @@ class PlannerArm(Arm):
 
     def end(self, rows: IndexArray, now: float) -> None:
         """Forget pages."""
+        super().end(rows, now)
         self.planner.remove(rows)
 
     def signalled(self, rows: IndexArray, now: float) -> None:
         """Pass announcements on."""
         self.planner.signalled(rows, _SOURCE, now - self._origin)
 
-    def pick(self, now: float) -> int:
+    def choose(self, now: float) -> int:
         """Return the planner's pick."""
         pick = self.planner.pick(now - self._origin, _never_rests)
         return NO_PAGE if pick is None else pick.page
-
-    choose = pick
 
     def crawled(self, visit: Visit) -> None:
         """Tell the planner, and let it plan when it is time."""

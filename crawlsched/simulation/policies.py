@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from crawlsched.crawl_value.objectives import OBJECTIVES
 from crawlsched.estimators import LearnedRates
 from crawlsched.estimators.learned_rates import POINT_ESTIMATORS
 from crawlsched.simulation.arms import INTERVALS, AdaptiveIntervals, Arm, RoundRobin, Setting
@@ -34,15 +33,12 @@ POLICIES = (
     "greedy_ncis_approx_1",
     "greedy_ncis_approx_2",
     "posterior",
-    *OBJECTIVES,
     "frontier",
 )
 #: What `estimator` may be: an estimator, ``known`` (the history's columns) or ``hindsight`` (changes by life).
 ESTIMATOR_NAMES = (*POINT_ESTIMATORS, "posterior", "known", "hindsight")
 
 _ORDERS: dict[str, type[Planned]] = {"lds": LowDiscrepancy, "poisson": AtRandom}
-# The planner's own crawl value, for each of its objectives.
-_OF_PLANNER = ("posterior", *OBJECTIVES)
 _GIVEN = ("known", "hindsight")
 # For the policy posterior: its own posterior, told at each visit when the page was modified.
 _DATED = "last_modified"
@@ -86,8 +82,7 @@ def make_arm(
         # A posterior without any uncertainty left is the noisy-signals rule with known rates.
         return BruteForce(setting, "greedy_ncis" if policy == "posterior" else policy), used
     # What announcements are worth is learned by the planner, with each of its plans.
-    rule, objective = ("posterior", policy) if policy in OBJECTIVES else (policy, "freshness")
-    return PlannerArm(setting, rule, objective, is_dated=used == _DATED), used
+    return PlannerArm(setting, policy, is_dated=used == _DATED), used
 
 
 def _check(policy: str, estimator: str | None) -> None:
@@ -97,7 +92,7 @@ def _check(policy: str, estimator: str | None) -> None:
         raise ReplayError(f"estimator must be one of {', '.join(ESTIMATOR_NAMES)}, got {estimator!r}.")
     if policy == "frontier" and estimator not in (None, *_GIVEN):
         raise ReplayError(f"estimator must be known or hindsight for the policy frontier, got {estimator!r}.")
-    if policy in _OF_PLANNER and estimator not in (None, "posterior", _DATED, *_GIVEN):
+    if policy == "posterior" and estimator not in (None, "posterior", _DATED, *_GIVEN):
         raise ReplayError(
             f"estimator must be posterior, last_modified, known or hindsight for the policy {policy}, which needs what "
             f"is still possible and not one number, got {estimator!r}; --policy greedy takes every estimator."
@@ -126,7 +121,7 @@ def _setting(
         recall = false = np.zeros(n_pages)
     elif used == "posterior" and policy in DIVISIONS:
         rates = PosteriorRates(n_pages, even_rate, duration)
-    elif used in POINT_ESTIMATORS and policy not in _OF_PLANNER:
+    elif used in POINT_ESTIMATORS and policy != "posterior":
         rates = EstimatedRates(LearnedRates(used, n_pages, even_rate))
     heard = history.signal_rows is not None
     importance = history.importance

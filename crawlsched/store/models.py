@@ -117,8 +117,6 @@ collections = Table(
     *_key(),
     Column("name", Text, nullable=False),
     Column("last_change", Text),  # of its pages: another text after each
-    # What pages had heard of their neighbours when the last crawl ended, and `last_change` then: `store.neighbours`.
-    Column("neighbours", LargeBinary),
     # The largest numbers of `changes` that were ever given out, as far as rows were deleted, and deleted by age.
     Column("changes_given", BigInteger),
     Column("changes_pruned", BigInteger),
@@ -423,21 +421,6 @@ members = Table(
     Column("started_at", Float(53), nullable=False),
     Column("status", Text, nullable=False),  # JSON
     PrimaryKeyConstraint("shard", "collection", "token"),
-)
-
-# What each shard of such a collection has learned, for the others: `crawlsched.sharing.Extract`.
-extracts = Table(
-    "extracts",
-    metadata,
-    *_key(),
-    Column("made_at", Float(53), nullable=False),
-    Column("grid", Text, nullable=False),
-    Column("n_pages", BigInteger, nullable=False),
-    Column("log_likelihood", LargeBinary, nullable=False),
-    Column("n_true", Float(53), nullable=False),
-    Column("n_judged", Float(53), nullable=False),
-    Column("neighbour_losses", LargeBinary),
-    PrimaryKeyConstraint("shard", "collection"),
 )
 
 # What processes have found for shards that are not theirs; the owner deletes a row where it writes what came of it.

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -16,7 +14,6 @@ __all__ = ["OnePass"]
 # All pages are looked through no more often than that, seconds.
 _LOOKED_THROUGH = 0.2
 _FORCED_AT_ONCE = 1_000
-_PUT_BACK_AT_ONCE = 100
 
 
 class OnePass:
@@ -88,15 +85,6 @@ class OnePass:
         if page in self._held:
             self._held.discard(page)
             self._planner.release(page, now)
-
-    def closing(self, now: float) -> Iterator[None]:
-        """Put all pages back that were kept out, some at a time: where they are filed may be kept for the next run."""
-        while self._held:
-            for _ in range(min(_PUT_BACK_AT_ONCE, len(self._held))):
-                page = self._held.pop()
-                if self._planner.pages.state.item(page) != FREE:  # not forgotten meanwhile
-                    self._planner.release(page, now)
-            yield
 
     @property
     def is_full(self) -> bool:

@@ -628,19 +628,14 @@ def large(n_pages: int, seconds: int, folder: Path) -> None:
             fill_apart(folder, n_pages, port)
             known.write_text(str(port))
             print(f"    the store was filled in {time.monotonic() - begun:.0f} s; it stays in {folder}")
-        settings = {"CRAWLSCHED_SNAPSHOT": folder, "CRAWLSCHED_REPLAN_INTERVAL": 20}
-        for snapshot in folder.glob("*.snapshot"):
-            snapshot.unlink()
         arguments = {"n": 0, "port": port, "refetch": "no"}
-        for name, lasting in (("the store", 5), ("the snapshot", seconds)):
-            record = _crawl(folder, arguments, _ours(folder, f"{_LARGE_RATE}/s", lasting, **settings))
-            memory, peak = (record[name] / n_pages for name in ("memory", "peak_memory"))
-            used = record["stats"].get("crawlsched/snapshot/used", 0)
-            print(
-                f"    from {name}{'' if used == (name != 'the store') else ', WHICH WAS NOT USED'}: first dispatch "
-                f"after {record['first_dispatch']:.1f} s; {memory:.0f} bytes a page in the whole process, "
-                f"{peak:.0f} at most while it opens or closes"
-            )
+        ours = _ours(folder, f"{_LARGE_RATE}/s", seconds, CRAWLSCHED_REPLAN_INTERVAL=20)
+        record = _crawl(folder, arguments, ours)
+        memory, peak = (record[name] / n_pages for name in ("memory", "peak_memory"))
+        print(
+            f"    first dispatch after {record['first_dispatch']:.1f} s; {memory:.0f} bytes a page in the whole "
+            f"process, {peak:.0f} at most while it opens or closes"
+        )
     print(_rate_line("crawlsched", record, _LARGE_RATE, seconds))
     late = np.array(record["late"] or [(0.0, 0.0)])[:, 1] * 1e3
     plans = record["stats"].get("crawlsched/replanned", 0)

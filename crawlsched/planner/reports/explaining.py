@@ -55,9 +55,7 @@ def explain(planner: Planner, page: int, now: float) -> Explanation:
         recall=announced / (unsignalled + announced),
         elapsed=now - crawled_at,
         n_signals=sum(one.n_signals for one in planner.further.of(page)) or pages.n_signals.item(page),
-        co_change_evidence=planner.values.evidence_around_one(page),
         expected_freshness=float(planner.values.fresh(rows, now)[0]),
-        objective=planner.objective,
         crawl_value=crawl_value,
         threshold=planner.threshold,
         wake_time=wake_time,
@@ -120,7 +118,6 @@ def _gone_within(
     heard = planner.announcements.heard_one(page) + more
     values = planner.crawl_values.supposing(np.full(heard.size, page), crawled_at, heard).at(0.0)
     values = values.reshape(_MOST_ANNOUNCED + 1, -1)
-    # What its neighbours' changes say of it counts as things stand, and is small beside another announcement.
     values[0] = [value.at(now + wait) for wait in waits.tolist()]
     needed = (values < planner.threshold * _SHARES[:, np.newaxis, np.newaxis]).sum(axis=1)
     expected = signal_rate * waits

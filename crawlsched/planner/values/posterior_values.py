@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from math import inf
 from typing import Any
 
@@ -14,7 +13,6 @@ from crawlsched.estimators import Posterior
 from crawlsched.frontier import CrawlValues, PageValue, PageValues
 from crawlsched.pages import Pages
 from crawlsched.planner.evidence.announcements import Announcements
-from crawlsched.planner.evidence.hint import Hint
 from crawlsched.planner.parameters.in_force import InForce
 from crawlsched.planner.values.compiled_batch import LOOPS as GATHERED
 from crawlsched.planner.values.compiled_batch import GatheredValues
@@ -35,8 +33,6 @@ from crawlsched.planner.values.signalled import (
 __all__ = ["MixedValues", "PosteriorValues"]
 
 
-# Evidence that a further hint is taken to bring where no source tells: it only says how often there are such.
-_WEIGHT_AROUND = 1.0
 # What decides a page's crawl value, beside its host and its posterior.
 _DECIDING = ("crawled_at", "importance", "source", "n_signals", "n_signals_total", "signalled_since", "part")
 # Up to so many pages compiled code is faster one by one: a call for several takes as long as four of them.
@@ -57,26 +53,15 @@ class PosteriorValues(CrawlValues):
         A row per page.
     in_force : InForce
     announcements : Announcements
-    around : sequence of Hint
-        What is said of pages beside announcements.
     """
 
-    def __init__(
-        self,
-        pages: Pages,
-        posterior: Posterior,
-        in_force: InForce,
-        announcements: Announcements,
-        around: Sequence[Hint],
-    ) -> None:
+    def __init__(self, pages: Pages, posterior: Posterior, in_force: InForce, announcements: Announcements) -> None:
         self._pages = pages
         self.in_force = in_force
         self.announcements = announcements
-        self._around = tuple(around)
         self._posterior = posterior
         self._grid = Grid(posterior.rates)
-        # How often hints beside announcements reach a page, per second, is not known: hardly ever.
-        self._rate_around, self._fastest = posterior.rates.item(0), posterior.rates.item(-1)
+        self._fastest = posterior.rates.item(-1)
         self._signalled_share = 0.0  # of the pages looked at in the last calls, those with announcements
 
     # -- what is known of a page
@@ -109,32 +94,12 @@ class PosteriorValues(CrawlValues):
         parameters = self.in_force.of(page)
         return parameters.value_priors[parameters.group(self._pages.host.item(page))], parameters.learning_rate
 
-    # -- what is said of a page beside announcements
-
-    def evidence_around(self, pages: IndexArray) -> FloatArray:
-        """Return what hints beside announcements take off the log-probability that pages are fresh, nats."""
-        evidence = np.zeros(pages.size)
-        for hint in self._around:
-            evidence += hint.evidence(pages)
-        return evidence
-
-    def evidence_around_one(self, page: int) -> float:
-        """Return the same for one page."""
-        evidence = 0.0
-        for hint in self._around:
-            evidence += hint.evidence_one(page)
-        return evidence
-
-    def evidence(self, pages: IndexArray) -> FloatArray:
-        """Return what all hints take off the log-probability that pages are fresh, nats."""
-        return self.announcements.evidence(pages) + self.evidence_around(pages)
-
     def fresh(self, pages: IndexArray, now: float) -> FloatArray:
-        """Return the probability that each page's copy is fresh, 0 where there is none: E[exp(-α τ - Σ evidence)]."""
+        """Return the probability that each page's copy is fresh, 0 where there is none: E[exp(-α τ - evidence)]."""
         crawled_at = self._pages.crawled_at[pages]
         elapsed = np.maximum(now - crawled_at, 0.0)
         by_age = np.vecdot(self.weights(pages), np.exp(-self._grid.rates * elapsed[:, np.newaxis]))
-        found: FloatArray = by_age * np.exp(-self.evidence(pages))
+        found: FloatArray = by_age * np.exp(-self.announcements.evidence(pages))
         return found
 
     # -- what a page is worth
@@ -148,8 +113,6 @@ class PosteriorValues(CrawlValues):
         crawled_at = pages.crawled_at.item(page)
         # As `Announcements.is_silent`, without the call: this is asked at each visit.
         if crawled_at == -inf or pages.n_signals.item(page) or pages.further.item(page):
-            return inf
-        if self.evidence_around_one(page) > 0.0:
             return inf
         importance, elapsed = pages.importance.item(page), until - crawled_at
         at_most: float = importance * highest_gain(elapsed, self._fastest)
@@ -170,7 +133,6 @@ class PosteriorValues(CrawlValues):
             np.full(pages.size, n_adopted) if below is None else n_adopted - (pages >= below),
             *(getattr(columns, name)[pages] for name in _DECIDING),
             *self.announcements.deciding(pages),
-            self.evidence_around(pages),
             # What further sources say stands elsewhere: such a page is like no other.
             np.where(columns.further[pages] > 0, pages + 1, 0),
         ]
@@ -200,23 +162,14 @@ class PosteriorValues(CrawlValues):
         rate = weight = 0.0
         if pages.source.item(page) >= 0:
             rate, weight = self.announcements.signals_one(page)
-        together = self.evidence_around_one(page)
-        if together > 0.0 or (weight > 0 and rate > 0):
-            evidence = weight * self.announcements.heard_one(page) + together
-            if not (weight > 0 and rate > 0):
-                rate, weight = self._rate_around, _WEIGHT_AROUND
+        if weight > 0 and rate > 0:
+            evidence = weight * self.announcements.heard_one(page)
             return SignalledValue(self._grid, weights, crawled_at, importance, evidence, rate, weight)
         return GrowingValue(self._grid, weights, crawled_at, importance)
 
     def many(self, pages: IndexArray) -> PageValues:
         """Return the crawl values of pages as things stand; O(K) a page."""
-        rate, weight, evidence = signals = self.announcements.gathered(pages)
-        together = self.evidence_around(pages)
-        reached = together > 0.0
-        if reached.any():
-            evidence[reached] += together[reached]
-            alone = reached & ((rate <= 0.0) | (weight == 0.0))
-            rate[alone], weight[alone] = self._rate_around, _WEIGHT_AROUND
+        signals = self.announcements.gathered(pages)
         if GATHERED.compiled:
             return self._compiled(pages, signals)
         return self._by_numpy(pages, self._pages.crawled_at[pages], signals)

@@ -226,7 +226,7 @@ class SharedRefresher:
     @property
     def _aims(self) -> dict[str, str]:
         """What all processes have to agree on, for others to see."""
-        names = "objective", "crawl_value", "one_pass"
+        names = "crawl_value", "one_pass"
         return {name: str(getattr(self.settings, name)) for name in names}
 
     def _agree(self) -> None:

@@ -328,8 +328,7 @@ def test_one_pass_tries_every_page_once_and_recrawl_delivers_what_has_not_change
     for number in (1, 2, 3):
         site.page(f"/{number}", f"<p>{number}</p>", etag=f'"{number}"')
     spider = MANY.format(site=site.url(""))
-    # With a snapshot, which keeps where pages are filed.
-    runs = Runs(tmp_path, CRAWLSCHED_SNAPSHOT=str(tmp_path / "snapshots"))
+    runs = Runs(tmp_path)
     items, crawl = runs.run(spider)
     assert (len(items), crawl.stats["finish_reason"], crawl.stats["crawlsched/resolved"]) == (3, "finished", 4)
     silent = spider.replace("start_urls", "not_start_urls")

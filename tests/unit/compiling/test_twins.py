@@ -74,7 +74,6 @@ def known(planner: Planner, now: float) -> Iterator[Any]:
     if isinstance(planner.frontier.values, PointValues):
         yield planner.frontier.values.supposing(alive, np.full(alive.size, now), np.ones(alive.size)).at(now + 50.0)
     yield planner.posterior.log_likelihood(alive)
-    yield planner.neighbours.heard.astype(float)
 
 
 def values_of_rows() -> Iterator[Any]:

@@ -250,12 +250,6 @@ class Histories(RuleBasedStateMachine):
         }
         self.planner.adopt(plan(self.planner.snapshot(), self.planner.bandwidth, observations), self.now)
 
-    @precondition(lambda self: self.crawl_value == "posterior")
-    @rule(worth=st.sampled_from([0.0, 0.5, 0.98]))
-    def believe_neighbours(self, worth: float) -> None:
-        # As the contest does once visits have shown it.
-        self.planner.neighbours.contest.best[:] = worth
-
     @rule(bandwidth=st.sampled_from([0.5, 5.0]))
     def set_bandwidth(self, bandwidth: float) -> None:
         self.planner.set_bandwidth(bandwidth, self.now)

@@ -16,7 +16,6 @@ from crawlsched.pages import Pages
 from crawlsched.planner import DEFAULT_GRID, Planner
 from crawlsched.planner.evidence.announcements import Announcements
 from crawlsched.planner.evidence.further_sources import FurtherSources
-from crawlsched.planner.evidence.neighbours import EVIDENCE, Neighbours
 from crawlsched.planner.evidence.page_precision import COLUMNS, OwnPrecision
 from crawlsched.planner.parameters.in_force import InForce
 from crawlsched.planner.parameters.parameters import Parameters
@@ -59,10 +58,7 @@ def collection(seed: int, n: int = 60) -> tuple[PosteriorValues, np.ndarray]:
     parameters = Parameters(priors, np.array([1, 2, 0]), weights, rates, DEFAULT_GRID, 86_400.0)
     in_force = InForce(parameters, pages, deque(), lambda *_: None)
     announcements = Announcements(pages, in_force, FurtherSources(pages), OwnPrecision(pages))
-    neighbours, heard = Neighbours(pages), np.zeros((n, 4), np.uint8)
-    heard[live[pages.host[live] == 1], EVIDENCE] = 45
-    neighbours.restore(heard)
-    return PosteriorValues(pages, posterior, in_force, announcements, (neighbours,)), rows
+    return PosteriorValues(pages, posterior, in_force, announcements), rows
 
 
 @given(weights_of_rates, elapsed_times, importances)
@@ -115,8 +111,6 @@ def test_no_page_is_worth_more_soon_after_its_crawl_than_can_be_said_without_its
             assert value.at(until) <= at_most
             assert value.at(until) <= asked.soon_at_most(page, until, 0.0) <= at_most
     values._pages.crawled_at[rows], values._pages.n_signals[rows] = NOW, 0
-    for hint in values._around:
-        hint.free(rows)
     assert max(asked.soon_at_most(page, NOW) for page in rows.tolist()) == 0.0
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from crawlsched.columns.array_types import FloatArray
 from crawlsched.frontier import Pick
-from crawlsched.planner import Planner, explain, forecast, plan
+from crawlsched.planner import Plan, Planner, explain, forecast, plan
 from tests.hosts import never_rests
 
 pytestmark = pytest.mark.usefixtures("compiled_code")
@@ -210,3 +210,18 @@ def test_a_page_wakes_when_its_crawl_value_reaches_the_threshold() -> None:
         else:
             assert (value.at(now) >= planner.threshold) == (woken == now)
     assert n_seen > 50
+
+
+def test_new_pages_of_a_host_that_may_be_asked_only_so_often_are_no_demand() -> None:
+    """A shard would be given a share for them that it cannot use: the limit is in its curve already."""
+    planner = Planner(bandwidth=1.0)
+    planner.add([0] * 30 + [1] * 50, 0.0)
+    for page in (0, 1, 2, 70, 71):
+        planner.crawled(page, 1.0, None)
+    limits = np.array([np.inf, 0.01])
+    snapshot = planner.snapshot(lambda: limits)
+    assert (snapshot.n_pages, snapshot.n_held) == (5, 48)
+    made = plan(snapshot, 1.0)
+    assert made.n_held == 48
+    assert Plan.from_dict(made.to_dict()).n_held == 48
+    assert planner.snapshot().n_held == 0

@@ -456,17 +456,6 @@ def test_every_policy_that_the_planner_knows_can_be_set() -> None:
     assert mistakes(CRAWL_VALUE="greedy_ncis_approx_0")
 
 
-def test_an_objective_needs_a_crawl_value_that_has_it() -> None:
-    """The planner takes what the settings take; the other policies are made for freshness."""
-    for objective in ("freshness", "age", "delay"):
-        for crawl_value in ("posterior", "greedy_ncis"):
-            read = Settings.from_scrapy({"CRAWLSCHED_OBJECTIVE": objective, "CRAWLSCHED_CRAWL_VALUE": crawl_value})
-            Planner(1.0, crawl_value=read.crawl_value, objective=read.objective)
-    assert mistakes(OBJECTIVE="soon")[0].startswith("CRAWLSCHED_OBJECTIVE must be one of freshness, age, delay, got")
-    (mistake,) = mistakes(OBJECTIVE="age", CRAWL_VALUE="harmonic")
-    assert mistake.startswith("CRAWLSCHED_OBJECTIVE must be freshness where CRAWLSCHED_CRAWL_VALUE is harmonic")
-
-
 @pytest.mark.parametrize(
     ("name", "value", "complaint"),
     [

@@ -9,7 +9,7 @@ import pytest
 import crawlsched.estimators
 from crawlsched.bandwidth import low_discrepancy_schedule, poisson_crawl_rates, refresh_rates
 from crawlsched.cli.history_options import ESTIMATORS_HELP, POLICIES_HELP
-from crawlsched.crawl_value import age_value, delay_value, greedy, greedy_cis, greedy_cis_plus, greedy_ncis
+from crawlsched.crawl_value import greedy, greedy_cis, greedy_cis_plus, greedy_ncis
 from crawlsched.estimators import Estimator, LearnedRates
 from crawlsched.simulation import (
     ESTIMATOR_NAMES,
@@ -187,15 +187,6 @@ def test_with_estimated_rates_every_pick_is_the_argmax_of_what_was_learned_so_fa
         since = now - past[-1] if past.size else None
         rates.observe(row, now - crawled_at[row], changed, time_since_modified=since)
         crawled_at[row] = now
-
-
-@pytest.mark.parametrize(("policy", "value"), [("age", age_value), ("delay", delay_value)])
-def test_the_other_objectives_have_a_brute_force_too(policy: str, value) -> None:
-    """With known rates and nothing announced every pick is the argmax of the objective's crawl value."""
-    history = History(**{**vars(simulated(32, 200)), "recall": None, "false_signal_rate": None})
-    done = replay(history, 7.0, policy, "known", start=0.0, end=100.0)
-    crawls = brute_force(history, 7.0, 100.0, lambda h, tau, n: value(tau, h.change_rate, h.importance))
-    assert done.rows.tolist() == [row for row, _, _ in crawls]
 
 
 def test_the_default_policy_with_known_rates_is_the_noisy_signals_rule() -> None:

@@ -50,16 +50,6 @@ def test_pages_that_back_off_are_tried_when_no_other_is_left() -> None:
     assert one_pass.is_over(2.0)
 
 
-def test_pages_that_were_kept_out_are_put_back_at_the_end() -> None:
-    """Where pages are filed is kept for the next run, which is to find all of them."""
-    planner, one_pass = _pass(250)
-    while _go(planner, one_pass, 1.0) is not None:
-        pass
-    assert planner.pick(2.0, _free) is None
-    assert len(list(one_pass.closing(3.0))) == 3
-    assert sum(planner.pick(4.0, _free) is not None for _ in range(300)) == 250
-
-
 def test_a_number_of_visits_ends_it_sooner() -> None:
     """After so many visits no page is given any more."""
     planner, one_pass = _pass(3, most=2)
