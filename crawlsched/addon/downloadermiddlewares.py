@@ -160,6 +160,8 @@ class RefreshMiddleware:
         if found is ForSpider.NOTHING:
             raise NotForTheSpider(f"{response.url} told us something, and is nothing for the spider.")
         changed = found is ForSpider.CHANGED
+        if changed and "html" in (_text(response, "Content-Type") or "html"):
+            self._refresher.page_names(visit, response.url, response.body, self._refresher.clock())
         request.meta["crawlsched_changed"] = changed
         if changed or found is ForSpider.OWED:
             response.flags.append("crawlsched-changed" if changed else "crawlsched-unchanged")
@@ -217,6 +219,7 @@ def _fetched(request: Request, response: Response, content: Content | None) -> F
         moved_to=request if moved else None,
         retry_after=_text(response, "Retry-After") if response.status >= 300 else None,
         date=_text(response, "Date") if last_modified else None,
+        location=response.urljoin(to) if (to := _text(response, "Location")) else None,
     )
 
 

@@ -564,7 +564,7 @@ class Scheduler(BaseScheduler):
             return False
         visit, url = due
         self._source_had_the_last_slot = True
-        is_own = url in self._refresher.settings.sitemap_urls
+        is_own = url in self._refresher.settings.source_urls
         try:
             request = Request(
                 url,

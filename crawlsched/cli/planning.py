@@ -8,7 +8,7 @@ import numpy as np
 
 from crawlsched.cli.target import Target
 from crawlsched.columns.array_types import FloatArray, IndexArray
-from crawlsched.planner.reports.freshness_now import wanted
+from crawlsched.planner.reports.freshness_now import known_fresh, wanted
 from crawlsched.settings import Settings
 from crawlsched.settings.page_rules import read_host_shares, read_page_rules
 
@@ -64,28 +64,31 @@ class Freshness(NamedTuple):
     Attributes
     ----------
     fresh : ndarray, shape (n,)
-        Probabilities; 0 without a copy.
+        Probabilities; 0 without a copy, and of pages that fail.
     importance : ndarray, shape (n,)
         So that a sample weighs as much as the pages that it stands for.
-    n_all : int
-        How many pages it stands for.
+    n_all, n_failing : int
+        How many pages it stands for, and how many of them fail.
     """
 
     fresh: FloatArray
     importance: FloatArray
     n_all: int
+    n_failing: int
 
 
 def freshness(store: "Store", target: Target, now: float) -> Freshness:
     """Look at the pages as the planner sees them; where there are very many, at some that are drawn evenly."""
     pages, stands_for = _drawn(store, _SAMPLE)
-    fresh, importance = [], []
+    fresh, importance, n_failing = [], [], 0
     for planner, numbers in planners(store, target, now, pages=pages):
         rows = wanted(planner, np.arange(numbers.size))
         importance.append(planner.pages.importance[rows].astype(np.float64))
-        fresh.append(planner.values.fresh(rows, now))
+        fresh.append(known_fresh(planner, rows, now))
+        n_failing += int(np.count_nonzero(planner.pages.failing(rows)))
     weights = np.concatenate([*importance, np.empty(0)]) * stands_for
-    return Freshness(np.concatenate([*fresh, np.empty(0)]), weights, round(weights.size * stands_for))
+    counted = round(weights.size * stands_for), round(n_failing * stands_for)
+    return Freshness(np.concatenate([*fresh, np.empty(0)]), weights, *counted)
 
 
 def before(store: "Store", target: Target, crawl_value: float, now: float) -> int:

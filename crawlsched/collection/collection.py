@@ -129,7 +129,7 @@ class Collection:
         self._shard = shard
         self.hosts = Hosts(shares=dict(settings.host_shares)) if shard is None else shard.hosts
         self.rules = PageRules(settings.pages)
-        self.sources = Sources(settings.sitemap_interval)
+        self.sources = Sources(settings.source_interval)
         self.index = PageIndex()
         self.variants = Variants(self.index)
         self.facts = FactsCache()
@@ -141,6 +141,8 @@ class Collection:
         self.credentials = Credentials(settings.keep_credentials)
         #: Pages that requests of this run have made, and that have not ended yet.
         self.n_awaited = 0
+        #: The hosts most of whose pages fail: since when, and how.
+        self.failing_hosts: dict[int, dict[str, Any]] = {}
         #: What has something to do between the last write and the end of the lease.
         self.before_release: list[Callable[[], None]] = []
         self._spider = spider
@@ -251,7 +253,10 @@ class Collection:
             self.validators.load(number, host.counts.get("validators", {}))
             self.wrong_pages.load(number, host.counts.get("wrong_pages", []))
             self.withheld.load(host.host, host.counts.get("withheld", {}))
-        self.sources.load(store.sources())
+            if failing := host.counts.get("failing"):
+                self.failing_hosts[number] = failing
+                self.hosts.failed_before(number, failing["since"], self.settings.error_interval)
+        self.sources.load(store.sources(), now)
         self.learned = Learned(store.noise_mask, [*store.masked_templates(), *store.learned_sites()])
         self.texts = TextBudget(self.settings.kept_texts_bytes, store.bytes_of_texts())
         key = "" if planner.learned is None else planner.learned.key
@@ -544,10 +549,12 @@ class Collection:
     def save_host(self, host: int, now: float) -> None:
         """Write down what a host asked for, and what was learned of it."""
         name = self.hosts.names[host]
-        counts = {
+        counts: dict[str, Any] = {
             "validators": self.validators.to_dict(host),
             "wrong_pages": self.wrong_pages.to_list(host),
             "withheld": self.withheld.of(name),
         }
+        if host in self.failing_hosts:
+            counts["failing"] = self.failing_hosts[host]
         row = Host(name, self.hosts.rest_until(host), self.hosts.crawl_delay.get(host), now, counts)
         self.unsaved.host(row, now)

@@ -49,6 +49,8 @@ _PRUNE_INTERVAL = 3600.0
 _CHECK_INTERVAL = 86_400.0
 _SAMPLE_INTERVAL = 60.0
 _LONGEST_POLL_INTERVAL = 10.0
+# In the crawl's own process looking costs nothing, and sources of a small one are read every few seconds.
+_OFTEN = 1.0
 _ADOPT_INTERVAL = 5.0
 # The first plans come soon, since a new crawl learns most in its first minutes; then ever later, up to the interval.
 _FIRST_REPLAN = 5.0
@@ -165,7 +167,7 @@ class CrawlJobs:
         self._scheduler = _scheduler()
         _EXECUTOR_LOGGER.disabled = False
         if self._settings.jobs:
-            self._every(_poll_interval(self._settings), self.poll_sitemaps)
+            self._every(min(_poll_interval(self._settings), _OFTEN), self.poll_sitemaps)
             self._every(_PRUNE_INTERVAL, self.prune)
             self._every(_CHECK_INTERVAL, self.check_store)
             self._refresher.poll_sources(self._refresher.clock())
@@ -346,7 +348,7 @@ async def _between_slots(parts: Generator[None, None, T]) -> T:
 
 def _poll_interval(settings: Settings) -> float:
     # Often enough that a sitemap is at most a tenth of its interval late.
-    return min(settings.sitemap_interval / 10, _LONGEST_POLL_INTERVAL)
+    return min(settings.source_interval / 10, _LONGEST_POLL_INTERVAL)
 
 
 def _quiet_apscheduler() -> None:

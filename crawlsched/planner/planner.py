@@ -158,6 +158,7 @@ class Planner:
         ended = Endings(known, error_interval, gone_interval)
         self.failed, self.gone, self.moved, self.refused = ended.failed, ended.gone, ended.moved, ended.refused
         self.put_off, self.take_back, self.release = ended.put_off, ended.take_back, ended.release
+        self.standing, self.not_allowed, self.ask_soon = ended.standing, ended.not_allowed, ended.ask_soon
         announced = Announced(known, signal_delay)
         self.covered, self.signalled, self.announced_by = announced.covered, announced.signalled, announced.announced_by
         told = Told(known)

@@ -121,9 +121,8 @@ class Delivering:
         facts = self._collection.facts_of(page)
         if delivery.digest is not None and delivery.digest != facts.fingerprint:
             seen = getattr(delivery.before, "observation", -1)
-            self._collection.unsaved.delivered(
-                page, now, is_new=facts.fingerprint is None, observation=seen if seen >= 0 else None
-            )
+            kind = "new" if facts.fingerprint is None else "changed"
+            self._collection.unsaved.told(page, now, kind, seen if seen >= 0 else None)
         # What was seen since is another delivery's.
         if facts.pending_fingerprint is not None and facts.pending_fingerprint == delivery.digest:
             self._collection.put_facts(facts._replace(fingerprint=delivery.digest, pending_fingerprint=None), now)

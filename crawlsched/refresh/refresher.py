@@ -44,6 +44,7 @@ from crawlsched.pages.marks import RECRAWL, START
 from crawlsched.planner import Plan, Snapshot
 from crawlsched.refresh.announcements import Announcing
 from crawlsched.refresh.delivering import Delivering
+from crawlsched.refresh.failing_hosts import FailingHosts
 from crawlsched.refresh.first_minute import beginning
 from crawlsched.refresh.guard import Guard
 from crawlsched.refresh.handing_over import FOUND, PAGE, SOURCE, Elsewhere, HandingOver, found_again
@@ -208,7 +209,8 @@ class Refresher:
         self.starts.has_ended = several is not None and several.start_has_ended
         self.one_pass = None
         if settings.one_pass:
-            self.one_pass = OnePass(self.planner, None if settings.one_pass is True else settings.one_pass)
+            most = None if settings.one_pass is True else settings.one_pass
+            self.one_pass = OnePass(self.planner, most, self.hosts.failing_since)
         self.owing = Owing(self.collection, settings.untracked_interval, clock(), count)
         if self.one_pass is not None:
             self.owing.released = self.one_pass.released
@@ -238,6 +240,7 @@ class Refresher:
             delivers_unchanged=settings.callback_on_unchanged,
             tell_parent=None if several is None else several.tell_parent,
         )
+        self._failing_hosts = FailingHosts(self.collection)
         self._responses = Responses(
             self.collection,
             self.visits,
@@ -246,6 +249,7 @@ class Refresher:
             request_fingerprint,
             lambda source, now: self._announcing.nothing_new(source, now, ok=False),
             self._delivering,
+            self._failing_hosts,
             settings.min_change,
             self._admission.is_elsewhere,
         )
@@ -344,7 +348,7 @@ class Refresher:
             ),
         )
         self._admission.weighing.weigh_all(self.clock, self.add_work)
-        for url in self.settings.sitemap_urls:
+        for url in self.settings.source_urls:
             self._admission.add_source("sitemap", url, now)
         demand = self.planner.overdue_demand()
         if demand > self.planner.bandwidth:
@@ -365,7 +369,7 @@ class Refresher:
     def _begin_shard(self, shard: Shard) -> None:
         now = self.clock()
         self._admission.weighing.weigh_all(self.clock, self.add_work)
-        for url in self.settings.sitemap_urls:
+        for url in self.settings.source_urls:
             if shard.owns(host_of(url)):
                 self._admission.add_source("sitemap", url, now)
         self._outgoing.warm_up()
@@ -623,6 +627,7 @@ class Refresher:
 
     def not_the_page(self, token: object, url: str, now: float) -> None:
         """The spider's callback says that a response is not the page it should be."""
+        self._failing_hosts.have_news = True
         self._delivering.not_the_page(token, url, now)
 
     # -- what hosts ask for
@@ -649,6 +654,11 @@ class Refresher:
                 self._admission.add_source("sitemap", sitemap, now, named_by=host)
 
     # -- ChangeSignals arrive
+
+    def page_names(self, visit: Visit, url: str, body: bytes, now: float) -> None:
+        """A page that is new or has changed may name feeds and sitemaps."""
+        if self.settings.sources_from_pages and visit.page >= 0:
+            self._announcing.page_names(visit.page, url, body, now)
 
     def poll_sources(self, now: float) -> int:
         """Put the sources whose time has come in line for a slot (a job calls this)."""
@@ -803,8 +813,10 @@ class Refresher:
             self.guard.run("ending old visits", lambda: self._sweep(now))
 
     def _sweep(self, now: float) -> None:
-        """End the visits and deliveries whose end nobody announced."""
+        """End the visits and deliveries whose end nobody announced, and look which hosts fail."""
         self._swept_at = now
+        if self._failing_hosts.is_due(now):
+            self.add_work(self._failing_hosts.look(now))
         if self.rests:
             self.rested_at = now
         patience = max(self.settings.visit_timeout, SLOTS_OF_PATIENCE / self.slots.rate)
@@ -871,6 +883,7 @@ class Refresher:
             "silence": self.watchdog.silence,
             "unsaved_for": self.collection.unsaved_for(now),
             "pages": len(self.collection.index),
+            "states": self._failing_hosts.states,
         }
 
     # -- long work in slices

@@ -6,6 +6,7 @@ import heapq
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
+from math import inf
 
 from crawlsched.change_signals import canonical
 from crawlsched.store import Source
@@ -50,6 +51,7 @@ class Sources:
         self._interval = interval
         self._most_of_a_host = most_of_a_host
         self._n_of_host: Counter[str] = Counter()
+        self._n_named_by_pages: Counter[str] = Counter()
         self._rows: list[Source | None] = []
         self._numbers: dict[tuple[str, str], int] = {}
         # A heap. What no longer agrees with its source, because that was polled sooner, is passed over.
@@ -64,6 +66,21 @@ class Sources:
         """Seconds between two polls of a source of which nothing else is known."""
         return self._interval
 
+    def named_by_page(self, number: int) -> Source:
+        """Note that it was a page which named a source; return the new row."""
+        source = self.describe(number, quality={**self[number].quality, "named_by": "page"})
+        self._n_named_by_pages[source.host] += 1
+        return source
+
+    def n_named_by_pages(self, host: str) -> int:
+        """How many sources of a host were named by pages."""
+        return self._n_named_by_pages[host]
+
+    @property
+    def n_polled(self) -> int:
+        """How many sources are asked."""
+        return self._n_of_host.total()
+
     def __len__(self) -> int:
         return len(self._numbers)
 
@@ -76,12 +93,14 @@ class Sources:
             raise KeyError(number)
         return row
 
-    def load(self, sources: Iterable[Source]) -> None:
-        """Take over the sources of the store."""
+    def load(self, sources: Iterable[Source], now: float = inf) -> None:
+        """Take over the sources of the store; what was planned under another interval waits no longer than this one."""
         for source in sources:
             self._put(source)
             if source.kind in POLLED_KINDS and self.number(source.kind, source.url) == source.source:
-                self._wait_until(source.next_poll_at or 0.0, source.source)
+                at = source.next_poll_at or 0.0
+                is_of_other = source.quality.get("interval") != self._interval
+                self._wait_until(min(at, now + self._interval) if is_of_other else at, source.source)
 
     def add(
         self, kind: str, url: str, host: str, now: float, parent: int | None = None, named_by: str | None = None
@@ -168,6 +187,7 @@ class Sources:
         self._rows[source.source] = source
         if source.kind in POLLED_KINDS:
             self._n_of_host[source.host] += 1
+            self._n_named_by_pages[source.host] += source.quality.get("named_by") == "page"
         # Earlier versions took two spellings of one URL for two sources; the first one stays.
         self._numbers.setdefault(_name(source.kind, source.url), source.source)
 

@@ -348,7 +348,7 @@ class Store:
         return self._read(reading.hosts, limit=limit)
 
     def notable_hosts(self, now: float) -> list[Host]:
-        """Give the hosts that want to be left alone now, and those of which something was withheld."""
+        """Give the hosts that want to be left alone now, that fail, and those of which something was withheld."""
         return self._read(reading.hosts, notable_at=now)
 
     def count_hosts(self) -> int:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -14,6 +16,8 @@ __all__ = ["OnePass"]
 # All pages are looked through no more often than that, seconds.
 _LOOKED_THROUGH = 0.2
 _FORCED_AT_ONCE = 1_000
+# The pages of a host that has failed for so many seconds are left to the next pass, which else would wait for the host.
+_PATIENCE = 300.0
 
 
 class OnePass:
@@ -25,6 +29,8 @@ class OnePass:
         Gives the best page; a page that was tried stays out until the run ends.
     most : int or None
         The run ends after so many visits; None: when every page was tried.
+    failing_since : callable, optional
+        ``failing_since(time)`` gives the hosts that have failed as a whole since a time.
 
     Examples
     --------
@@ -39,8 +45,11 @@ class OnePass:
     True
     """
 
-    def __init__(self, planner: Planner, most: int | None) -> None:
+    def __init__(
+        self, planner: Planner, most: int | None, failing_since: Callable[[float], list[int]] = lambda time: []
+    ) -> None:
         self._planner = planner
+        self._failing_since = failing_since
         self._most = most
         self._n = 0
         self._n_released = 0
@@ -98,6 +107,8 @@ class OnePass:
         state = pages.state[every]
         is_left = (state != FREE) & (state != MOVED) & (pages.marks[every] & TRIED == 0)
         is_left &= pages.crawled_at[every] + self._planner.intervals.shortest(np.arange(pages.n)) <= now
+        if failing := self._failing_since(now - _PATIENCE):
+            is_left &= ~np.isin(pages.host[every], failing)
         return np.flatnonzero(is_left)
 
     def is_over(self, now: float) -> bool:

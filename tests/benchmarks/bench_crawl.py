@@ -388,8 +388,8 @@ def rate(bandwidth: float, seconds: int) -> None:
             f"{bandwidth}/s",
             seconds,
             CRAWLSCHED_REPLAN_INTERVAL=10,
-            CRAWLSCHED_SITEMAP_URLS=f"http://127.0.0.1:{port}/sitemap.xml",
-            CRAWLSCHED_SITEMAP_INTERVAL=20,
+            CRAWLSCHED_SOURCE_URLS=f"http://127.0.0.1:{port}/sitemap.xml",
+            CRAWLSCHED_SOURCE_INTERVAL=20,
         )
         record = _crawl(folder, {"n": 0, "port": port, "refetch": "no"}, settings)
         print(_rate_line("crawlsched, 1,000,000 pages, re-plans, sitemap", record, bandwidth, seconds))

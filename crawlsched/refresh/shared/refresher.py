@@ -538,6 +538,11 @@ class SharedRefresher:
         """See `Refresher.reading`."""
         return self._own(visit).reading(visit, body, meant)
 
+    def page_names(self, visit: Visit, url: str, body: bytes, now: float) -> None:
+        """See `Refresher.page_names`."""
+        if (part := self._part_of(visit)) is not None:
+            part.page_names(visit, url, body, now)
+
     def crawled(self, visit: Visit, fetched: Fetched, now: float) -> ForSpider | None:
         """See `Refresher.crawled`; of a shard that has gone the spider gets what it would get without us."""
         part = self._part_of(visit)

@@ -126,6 +126,30 @@ def test_pages_that_are_not_there_are_probed_ever_more_rarely(outcome: str, stat
     assert waits == [1, 2, 4, 8, 16, 30, 30, 30]
 
 
+@pytest.mark.parametrize("outcome", ["gone", "refused"])
+def test_a_page_that_was_there_is_tried_again_after_a_minute_then_ever_more_rarely(outcome: str) -> None:
+    """Up to the 30 days of pages that never were; one whose host fails as a whole waits for its host alone."""
+    planner = Planner(1.0, error_interval=60.0, gone_interval=DAY)
+    planner.add(0, 0.0)
+    crawl(planner, 0.0, None)
+    now, waits = DAY, []
+    for _ in range(17):
+        assert planner.pick(now, never_rests) is not None
+        getattr(planner, outcome)(0, now)
+        waits.append(planner.pages.not_before[0] - now)
+        now = float(planner.pages.not_before[0])
+    assert waits[:4] == [60.0, 120.0, 240.0, 480.0]
+    assert waits[-1] == 30 * DAY
+    planner.pick(now, never_rests)
+    planner.crawled(0, now, None)
+    for _ in range(20):
+        now += 7 * DAY
+        assert planner.pick(now, never_rests) is not None
+        getattr(planner, outcome)(0, now, now + 90.0, of_host=True)
+        assert planner.pages.not_before[0] == now + 90.0
+    assert planner.pages.failing(np.array([0])).all()
+
+
 def test_the_return_of_a_gone_page_is_no_observation() -> None:
     """While a page was gone there was nothing that could have changed."""
     planner = Planner(1.0)

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from crawlsched.collection.hosts import Hosts
 from crawlsched.planner import Planner
 from crawlsched.visits.one_pass import OnePass
 
@@ -34,6 +35,22 @@ def test_every_page_goes_once_and_the_best_first() -> None:
     planner, one_pass = _pass(3)
     assert [_go(planner, one_pass, float(now)) for now in range(1, 6)] == [2, 1, 0, None, None]
     assert one_pass.is_over(6.0)
+
+
+def test_the_pages_of_a_host_that_fails_are_left_to_the_next_pass() -> None:
+    """A pass waits five minutes for a host, and then it is over; else it would last as long as the outage."""
+    planner, hosts = Planner(bandwidth=1.0), Hosts(["a.example"])
+    planner.add(np.zeros(20, int), 0.0)
+    one_pass = OnePass(planner, None, hosts.failing_since)
+    for now in range(1, 9):
+        pick = planner.pick(float(now), hosts.free_at)
+        one_pass.tried(pick.page)
+        hosts.asked(0, float(now))
+        hosts.failed(0, float(now), now + 0.5, 60.0)
+        planner.failed(pick.page, now + 0.5)
+    assert _go(planner, one_pass, 9.0) is not None  # it knows of no rest
+    assert not one_pass.is_over(100.0)
+    assert one_pass.is_over(310.0)
 
 
 def test_pages_that_back_off_are_tried_when_no_other_is_left() -> None:
