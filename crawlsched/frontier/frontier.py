@@ -9,7 +9,7 @@ import numpy as np
 
 from crawlsched.columns.array_types import IndexArray
 from crawlsched.frontier.candidates import Candidates
-from crawlsched.frontier.due_times import ASIDE, CANDIDATE, FILED, IN_FLIGHT, OVERDUE
+from crawlsched.frontier.due_times import ASIDE, CANDIDATE, FILED, IN_FLIGHT, OVERDUE, SOON
 from crawlsched.frontier.filing import Filing
 
 __all__ = ["Frontier", "Pick"]
@@ -18,7 +18,7 @@ HostFreeAt = Callable[[int, float], float]
 
 # A page that was crawled so many times as long ago as is looked at together will come back as soon.
 _SOON_AGAIN = 8
-_PLACE_NAMES = ("out", "in flight", "filed", "waiting", "waiting", "candidate", "aside", "overdue")
+_PLACE_NAMES = ("out", "in flight", "waiting", "waiting", "waiting", "candidate", "aside", "overdue")
 
 
 class Pick(NamedTuple):
@@ -65,12 +65,13 @@ class Frontier(Filing):
     # -- what stands where
 
     def place_of(self, page: int) -> str:
-        """Return where a page stands: out, in flight, filed, waiting, candidate, aside, overdue. O(1)."""
-        return _PLACE_NAMES[self._place_of(page)]
+        """Return where a page stands: out, in flight, barred, waiting, candidate, aside, overdue. O(1).
 
-    def may_go(self, page: int, now: float) -> bool:
-        """Whether a page may be crawled already, by its last crawl and by what was said of it. O(1)."""
-        return bool(self._eligible_at(np.array([page]))[0] <= now)
+        It is barred while it may not be crawled yet.
+        """
+        place = self._place_of(page)
+        is_barred = FILED <= place <= SOON and self._eligible_at(np.array([page])).item() > self._now
+        return "barred" if is_barred else _PLACE_NAMES[place]
 
     def is_forced(self, page: int) -> bool:
         """Whether a page goes before all others. O(1)."""

@@ -12,7 +12,7 @@ from crawlsched.planner.knowledge import Knowledge
 
 __all__ = ["FirstCopies"]
 
-_NOT_WAITING = frozenset({"out", "in flight"})
+_NOT_WAITING = frozenset({"out", "in flight", "barred"})
 # Hosts are chosen anew after so many first copies, and where there are many pages after one in so many of them: that is
 # some tenth of a microsecond a pick.
 _LEAST_PICKS, _ROWS_A_PICK = 16, 64
@@ -107,7 +107,7 @@ class FirstCopies:
             at = part.stop
             found = np.flatnonzero((columns.state[part] == NEW) & (columns.host[part] == host))
             for page in (part.start + found).tolist():
-                if frontier.place_of(page) in _NOT_WAITING or not frontier.may_go(page, now):
+                if frontier.place_of(page) in _NOT_WAITING:
                     continue
                 self._from[host] = page + 1
                 if self._known.crawl_values.value_at(np.array([page]), now).item() >= self.value * (1.0 - _EQUAL):

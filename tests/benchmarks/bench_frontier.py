@@ -19,7 +19,7 @@ from crawlsched.planner import plan
 from tests.benchmarks.frontier_collection import START, Collection, collection
 
 MOST_LOOKED_AT = 100_000
-LOOKS = 400
+LOOKS = 100
 
 
 def never_rests(host: int, now: float) -> float:
