@@ -81,7 +81,7 @@ class Judge:
         self.counts.visits += 1
         self.probes.visited(is_again=not is_first)
         is_held = ruled.ask is not None
-        if is_held or (finding is not None and noise is not None and self.probes.is_wanted(finding, noise)):
+        if is_held or (finding is not None and noise is not None and self.probes.is_wanted(0, finding, noise)):
             second = self._read(url, fetch(), facts)
             self.counts.probes += 1
             self.probes.n_asked += 1

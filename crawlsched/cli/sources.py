@@ -72,7 +72,7 @@ def _of_store(store: Store, is_one_of: int) -> dict[str, list[dict[str, Any]]]:
     """Describe the sources of a collection, or of one of its shards: their numbers count there alone."""
     from crawlsched.sources.source_quality import VISITS
 
-    visits = store.signal_observations(0.0, VISITS // is_one_of)
+    visits = store.signal_observations(0.0, VISITS)
     sources = [source for source in store.sources() if source.kind != "robots"]
     hosts: dict[str, int] = {}
     plan = newest_plan(store, lambda name: hosts.setdefault(name, len(hosts)))

@@ -51,11 +51,9 @@ def report(arguments: argparse.Namespace) -> dict[str, Any]:
     """Gather everything, of all shards where there are several."""
     target = find_target(arguments)
     now = time.time()
-    from crawlsched.sources.source_quality import VISITS
-
     stores = open_stores(target)
     try:
-        parts = [_of_store(store, target, now, VISITS // len(stores.all), arguments.count) for store in stores]
+        parts = [_of_store(store, target, now, arguments.count) for store in stores]
         shared = None if stores.shared is None else sharing(stores.shared)
     finally:
         stores.close()
@@ -100,13 +98,15 @@ def report(arguments: argparse.Namespace) -> dict[str, Any]:
     }
 
 
-def _of_store(store: "Store", target: Target, now: float, most_visits: int, count: bool) -> dict[str, Any]:
+def _of_store(store: "Store", target: Target, now: float, count: bool) -> dict[str, Any]:
     """Gather what one store has."""
+    from crawlsched.sources.source_quality import VISITS
+
     owner = store.owner()
     sources = [source for source in store.sources() if source.kind != "robots"]
     plan = store.newest_plan()
     counts, counted_at = _counted(store, None if count else plan)
-    visits = store.signal_observations(0.0, most_visits)
+    visits = store.signal_observations(0.0, VISITS)
     host_rows = list(store.host_rows())
     return {
         "status": owner.status if owner is not None else {},

@@ -173,6 +173,11 @@ class Hosts:
             limits[host] = min(limits[host], share * self.bandwidth)
         return limits
 
+    def limit(self, host: int) -> float:
+        """Return the crawls per second for which one host may be asked at most; see `limits`."""
+        seconds = max(self.least_delay, self.crawl_delay.get(host, 0.0))
+        return min(1.0 / seconds if seconds else np.inf, self._share.get(host, np.inf) * self.bandwidth)
+
     def asked(self, host: int, now: float) -> None:
         """A request goes to this host now; one that has failed is asked for one page, and for more when that came."""
         if host in self.crawl_delay:

@@ -53,6 +53,12 @@ class FirstCopies:
         self._from: dict[int, int] = {}  # by chosen host, the row from which its next page is looked for
         self._sent: dict[int, int] = {}  # pages sent and not yet picked, with their hosts
 
+    def wait_for(self, host: int) -> bool:
+        """Whether a host has pages that were never crawled; of very many pages only some are looked at."""
+        columns, n = self._known.pages, self._known.pages.n
+        some = slice(0, n, 1 + n // _LOOKED_AT)
+        return bool(np.any((columns.state[some] == NEW) & (columns.host[some] == host)))
+
     def before_pick(self, now: float) -> None:
         """Choose the hosts, if it is time, and send a page of each."""
         self._picks_left -= 1

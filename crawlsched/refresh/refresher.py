@@ -40,6 +40,7 @@ from crawlsched.content.reading import Body, Content
 from crawlsched.content.recipe_choice import Recipes
 from crawlsched.content.ruling import Ruling
 from crawlsched.exceptions import DatabaseReplaced
+from crawlsched.pages import REFUSED
 from crawlsched.pages.marks import RECRAWL, START
 from crawlsched.planner import Plan, Snapshot
 from crawlsched.refresh.announcements import Announcing
@@ -179,7 +180,12 @@ class Refresher:
         self.planner.first_copies.limits = self.hosts.limits
         self.sources = self.collection.sources
         self.visits = Visits(None if several is None else several.tokens)
-        self.probes = Probes(rng, lambda: self.planner.makes_first_copies, enabled=settings.probes)
+        self.probes = Probes(
+            rng,
+            lambda: self.planner.makes_first_copies,
+            enabled=settings.probes,
+            has_room=self._has_room_for_probes,
+        )
         self.slots = SlotClock(settings.bandwidth, clock())
         self.hosts.bandwidth = settings.bandwidth
         if several is None:
@@ -196,6 +202,8 @@ class Refresher:
         self.on_work: Callable[[], None] | None = None
         self._work: deque[Iterator[None]] = deque()
         self._swept_at = 0.0
+        # The sitemaps that each robots.txt named when it was read last.
+        self._named_by: dict[str, list[str]] = {}
         #: When nothing went out last because the crawl rests: what waits at the second gate then is not lost.
         self.rested_at = -inf
         #: Numbers of the commands that were begun, and are not written down as done yet.
@@ -557,6 +565,13 @@ class Refresher:
         """Return what has to be fetched before a visit can be judged, and begin its visit."""
         return self._outgoing.next_probe(now, host_free_at)
 
+    def _has_room_for_probes(self, host: int) -> bool:
+        """Whether a second fetch at a host takes nothing from first copies, or in one pass from any page."""
+        is_slow = self.hosts.limit(host) < self.slots.rate
+        if self.one_pass is not None:
+            return not is_slow and self.one_pass.is_drained
+        return not is_slow or not self.planner.first_copies.wait_for(host)
+
     def validators(self, visit: Visit) -> tuple[str | None, str | None]:
         """Return the ETag and Last-Modified with which a visit may be made conditional."""
         return self._outgoing.validators(visit)
@@ -581,6 +596,14 @@ class Refresher:
         try:
             return self._responses.crawled(visit, fetched, now)
         except Exception as error:  # of ours, and the spider gets what it would have got without us
+            self.mishaps.of_visit(visit, error, now)
+            return None
+
+    def truncated(self, visit: Visit, fetched: Fetched, now: float) -> ForSpider | None:
+        """A visit got a body that was cut short; return what that is to the spider."""
+        try:
+            return self._responses.truncated(visit, fetched, now)
+        except Exception as error:
             self.mishaps.of_visit(visit, error, now)
             return None
 
@@ -646,6 +669,22 @@ class Refresher:
                 self._announcing.report(url, problem)
             for sitemap in named.url:
                 self._admission.add_source("sitemap", sitemap, now, named_by=host)
+            before, self._named_by[url] = self._named_by.get(url, []), list(named.url)
+            for gone in set(before).difference(self.settings.source_urls, *self._named_by.values()):
+                self._admission.leave_source("sitemap", gone, now)
+
+    def ask_again(self, host: str, now: float) -> None:
+        """A host's robots.txt has changed: what it had forbidden may be asked for at once."""
+        pages, number = self.planner.pages, self.hosts.number(host)
+        refused = np.flatnonzero((pages.state[: pages.n] == REFUSED) & (pages.host[: pages.n] == number))
+
+        def steps() -> Iterator[None]:
+            for page in refused.tolist():
+                if pages.state.item(page) == REFUSED and not self.planner.in_flight(page):
+                    self.planner.put_off(page, self.clock(), self.clock())
+                yield
+
+        self.add_work(steps())
 
     # -- ChangeSignals arrive
 

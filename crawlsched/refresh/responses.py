@@ -27,6 +27,8 @@ __all__ = ["Fetched", "ForSpider", "Responses"]
 
 _GONE = frozenset({404, 410})
 _REFUSED = frozenset({401, 403, 407, 451})
+# What was cut short is asked for again after so many seconds, and each further time in a row after twice as many.
+_CUT_SHORT_WAIT = 2.0
 _MOVED_FOR_GOOD = frozenset({301, 308})
 _REACHED = frozenset(
     {Outcome.CHANGED, Outcome.UNCHANGED, Outcome.NOT_MODIFIED, Outcome.FLAPPING, Outcome.MOVED},
@@ -112,6 +114,8 @@ class Responses:
         self._delivering = delivering
         self._failing_hosts = failing_hosts
         self._observation = -1
+        # By page, how many bodies in a row were cut short.
+        self._cut_short: dict[int, int] = {}
         self._collection = collection
         self._planner = collection.planner
         self._visits = visits
@@ -154,6 +158,34 @@ class Responses:
             self.failed(visit, now, retry_at=retry_after(fetched.retry_after, now), fetched=fetched)
         return None
 
+    def truncated(self, visit: Visit, fetched: Fetched, now: float) -> ForSpider | None:
+        """A body was cut short: it is evidence of nothing, and the page is asked for again soon.
+
+        The spider gets it where the page was never delivered, once, or where a delivery is owed.
+        """
+        self._count("crawlsched/truncated")
+        if self._was_forgotten(visit, now):
+            return None
+        if visit.probe is not None and visit.probe.impossible_url is not None:
+            return self._impossible_answered(visit, visit.probe, now)
+        page, is_lesson = visit.page, visit.probe is not None and not visit.probe.is_held
+        self.end(visit, Outcome.PROBED if is_lesson else Outcome.ERROR, now, fetched)
+        self._planner.release(page, now)
+        if is_lesson:
+            return ForSpider.NOTHING
+        facts, n_before = self._collection.facts_of(page), self._cut_short.get(page, 0)
+        self._cut_short[page] = n_before + 1
+        wait = min(_CUT_SHORT_WAIT * 2.0**n_before, self._collection.settings.error_interval)
+        self._planner.put_off(page, now + wait, now)
+        is_first = facts.fingerprint is None and facts.pending_fingerprint is None and not n_before
+        before = self._delivering.before(facts, is_new=is_first, reason=None, now=now)
+        if before is None:
+            return ForSpider.UNCHANGED
+        begun = self._delivering.begin(visit.token, before, is_new=False, changed=None, now=now)
+        if begun is None:
+            return ForSpider.NOTHING
+        return ForSpider.CHANGED if begun else ForSpider.OWED
+
     def _was_forgotten(self, visit: Visit, now: float) -> bool:
         # `crawlsched forget` may take a page away while it is being visited; then there is nothing left to learn.
         if visit.page < 0 or self._collection.knows(visit.page):
@@ -172,6 +204,7 @@ class Responses:
 
     def _seen(self, visit: Visit, page: int, fetched: Fetched, content: Content, now: float) -> ForSpider:
         """Content was seen at a page: did it change since it was last seen, and is it new to the spider?"""
+        self._cut_short.pop(page, None)
         facts = self._collection.facts_of(page)
         first = visit.probe.first if visit.probe is not None else None
         if content.fingerprint.is_empty:
@@ -189,7 +222,7 @@ class Responses:
             fetched.validators,
             suspicion,
             first=first,
-            may_ask=page == visit.page and first is None and self._probes.may_ask(page, noise),
+            may_ask=page == visit.page and first is None and self._probes.may_ask(page, visit.host, noise),
             confirms_return=self._probes.confirms_return(noise),
             knows_template=self._probes.knows(noise, announced=not self._planner.announcements.is_silent(page)),
             min_change=self._min_change,
@@ -269,7 +302,7 @@ class Responses:
         self._observe(visit, ruled, page, fetched, now)
         self._collection.put_facts(ruled.facts or facts, now)
         may_teach = page == visit.page and visit.probe is None and finding is not None and detector is not None
-        if may_teach and self._probes.is_wanted(finding, detector.noise):  # type: ignore[union-attr, arg-type]
+        if may_teach and self._probes.is_wanted(visit.host, finding, detector.noise):  # type: ignore[union-attr, arg-type]
             self._planner.hold(page)
             given = given_trace(facts, content)
             self._probes.ask(Probe(page, visit.host, content, False, visit.validated, now, given))
@@ -370,7 +403,8 @@ class Responses:
                 return ForSpider.UNCHANGED
             page = self._collection.add_pages([found], now)[0]
             self._count("crawlsched/pages/found")
-        elif self._planner.in_flight(page):
+        self._delivering.moved(visit.page, page, now)
+        if self._planner.in_flight(page):
             # The page itself is being visited at this moment; that visit will tell.
             self.end(visit, Outcome.MOVED, now, fetched)
             return ForSpider.UNCHANGED

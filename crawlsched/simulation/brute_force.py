@@ -52,7 +52,7 @@ class BruteForce(Arm):
     setting : Setting
         With rates.
     rule : str
-        ``greedy``, ``greedy_cis``, ``greedy_cis_plus``, ``greedy_ncis``, ``greedy_ncis_approx_j``, ``age``, ``delay``.
+        ``greedy``, ``greedy_cis``, ``greedy_cis_plus``, ``greedy_ncis``, ``greedy_ncis_approx_j``.
 
     Notes
     -----
@@ -187,11 +187,13 @@ class Judged(Arm):
 
     def begin(self, rows: IndexArray, crawled_at: FloatArray, now: float) -> None:
         """Pages are there."""
+        super().begin(rows, crawled_at, now)
         for arm in self._arms:
             arm.begin(rows, crawled_at, now)
 
     def end(self, rows: IndexArray, now: float) -> None:
         """Pages are there no more."""
+        super().end(rows, now)
         for arm in self._arms:
             arm.end(rows, now)
 
@@ -200,15 +202,13 @@ class Judged(Arm):
         for arm in self._arms:
             arm.signalled(rows, now)
 
-    def pick(self, now: float) -> int:
+    def choose(self, now: float) -> int:
         """Return the arm's pick."""
-        row = self._arm.pick(now)
+        row = self._arm.choose(now)
         if row != NO_PAGE:
             picked, best = self._judge.values(np.array([row, self._judge.choose(now)]), now).tolist()
             self.worth.append(picked / best if best > 0.0 else 1.0)
         return row
-
-    choose = pick
 
     def crawled(self, visit: Visit) -> None:
         """The page picked was crawled."""

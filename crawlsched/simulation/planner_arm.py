@@ -78,6 +78,7 @@ class PlannerArm(Arm):
 
     def begin(self, rows: IndexArray, crawled_at: FloatArray, now: float) -> None:
         """Load pages as pages of which there is a copy."""
+        super().begin(rows, crawled_at, now)
         setting, now, crawled_at = self.setting, now - self._origin, crawled_at - self._origin
         covered = setting.has_signals
         columns: dict[str, npt.NDArray[np.generic]] = {
@@ -97,18 +98,17 @@ class PlannerArm(Arm):
 
     def end(self, rows: IndexArray, now: float) -> None:
         """Forget pages."""
+        super().end(rows, now)
         self.planner.remove(rows)
 
     def signalled(self, rows: IndexArray, now: float) -> None:
         """Pass announcements on."""
         self.planner.signalled(rows, _SOURCE, now - self._origin)
 
-    def pick(self, now: float) -> int:
+    def choose(self, now: float) -> int:
         """Return the planner's pick."""
         pick = self.planner.pick(now - self._origin, _never_rests)
         return NO_PAGE if pick is None else pick.page
-
-    choose = pick
 
     def crawled(self, visit: Visit) -> None:
         """Tell the planner, and let it plan when it is time."""

@@ -12,6 +12,8 @@ __all__ = ["Brought", "first_interval", "poll_interval"]
 # Until it has shown its worth, a source is read once in so many rounds of the crawl; and all sources together take this
 # share of the bandwidth at most.
 _ROUNDS = 3.0
+# However small the crawl is, a site is asked for its sitemap no sooner, seconds.
+_SHORTEST_AT_FIRST = 10.0
 _SHARE_OF_THE_BANDWIDTH = 1 / 20
 
 # What is known of a source before its first announcements counts for so many of the intervals set for sitemaps.
@@ -87,7 +89,8 @@ def first_interval(longest: float, n_pages: int, n_sources: int, bandwidth: floa
     """
     if bandwidth <= 0:
         return longest
-    return min(longest, max(_ROUNDS * n_pages, n_sources / _SHARE_OF_THE_BANDWIDTH) / bandwidth)
+    rounds, share = _ROUNDS * n_pages / bandwidth, n_sources / _SHARE_OF_THE_BANDWIDTH / bandwidth
+    return min(longest, max(rounds, share, _SHORTEST_AT_FIRST))
 
 
 def poll_interval(brought: Brought, threshold: float, interval: float) -> float:

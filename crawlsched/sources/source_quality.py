@@ -11,8 +11,8 @@ from crawlsched.store import Source
 
 __all__ = ["VISITS", "named", "quality", "quality_of", "unknown_since"]
 
-#: Visits, the newest, that quality is fitted from.
-VISITS = 200_000
+#: Visits of a store, the newest, that quality is fitted from: as many wherever it is shown.
+VISITS = 20_000
 # Visits, the newest, that recall is fitted from, page by page: in a tenth of a second.
 _OF_RECALL = 10_000
 # An interval of this width says nothing of a share.

@@ -412,6 +412,11 @@ class SharedRefresher:
 
     # -- a request is made
 
+    def knows(self, asked: Asked) -> bool:
+        """Whether a request would make nothing new here; of what is elsewhere its owner knows."""
+        part = self._part_of_host(asked.host)
+        return part is None or part.knows(asked)
+
     def requested(self, asked: Asked, now: float) -> Admitted:
         """The spider asks for a page: of a shard that is here, or it is handed over.
 
@@ -548,6 +553,11 @@ class SharedRefresher:
         part = self._part_of(visit)
         return None if part is None else part.crawled(visit, fetched, now)
 
+    def truncated(self, visit: Visit, fetched: Fetched, now: float) -> ForSpider | None:
+        """See `Refresher.truncated`; as `crawled`."""
+        part = self._part_of(visit)
+        return None if part is None else part.truncated(visit, fetched, now)
+
     def failed(self, visit: Visit, now: float, *, retry_at: float | None = None) -> None:
         """A visit ended with an error."""
         if (part := self._part_of(visit)) is not None:
@@ -625,6 +635,11 @@ class SharedRefresher:
             part.robots_seen(url, host, sitemaps, crawl_delay, now)
         else:
             self.hosts.set_crawl_delay(self.hosts.number(host), crawl_delay)
+
+    def ask_again(self, host: str, now: float) -> None:
+        """A host's robots.txt has changed: what it had forbidden may be asked for at once."""
+        if (part := self._part_of_host(host)) is not None:
+            part.ask_again(host, now)
 
     # -- rates
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from crawlsched.crawl_value import greedy
 from crawlsched.planner import Planner, plan, prospects
-from crawlsched.sources.poll_value import Brought, poll_interval
+from crawlsched.sources.poll_value import Brought, first_interval, poll_interval
 from tests.hosts import never_rests
 
 HOUR = 3600.0
@@ -133,3 +133,21 @@ def test_polling_that_pays_for_itself_keeps_pages_fresher_on_the_same_budget() -
     paying, n_polls = _run(world, pays_for_itself=True)
     assert paying > fixed + 0.01
     assert n_polls[:N_USEFUL].mean() > 1.8 * n_polls[N_USEFUL:].mean()
+
+
+@pytest.mark.parametrize(
+    ("longest", "n_pages", "n_sources", "bandwidth", "seconds"),
+    [
+        (3600.0, 120, 1, 10.0, 36.0),  # three rounds
+        (3600.0, 120, 60, 10.0, 120.0),  # sixty sources in two minutes: a twentieth of 1,200 crawls
+        (3600.0, 20, 1, 20.0, 10.0),  # no sooner
+        (2.0, 120, 1, 10.0, 2.0),  # what the settings say
+        (3600.0, 10**6, 1, 10.0, 3600.0),
+        (3600.0, 120, 1, 0.0, 3600.0),
+    ],
+)
+def test_a_source_of_which_nothing_is_known_is_read_every_few_rounds(
+    longest: float, n_pages: int, n_sources: int, bandwidth: float, seconds: float
+) -> None:
+    """Within the interval that is set, and within a twentieth of the bandwidth for all of them."""
+    assert first_interval(longest, n_pages, n_sources, bandwidth) == pytest.approx(seconds)

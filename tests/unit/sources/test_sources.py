@@ -160,3 +160,22 @@ def test_sources_that_pages_name_are_counted_over_restarts() -> None:
     again = Sources(interval=10.0)
     again.load([named])
     assert sources.n_named_by_pages("a") == again.n_named_by_pages("a") == 1
+
+
+def test_a_source_that_nobody_names_any_more_is_asked_no_more_until_it_is_named_again() -> None:
+    """Nor what it lists; also if it is asked at that moment, or waits in line."""
+    sources = Sources(3600.0)
+    for number, name in enumerate(("index", "listed", "other")):
+        sources.add("sitemap", f"http://a/{name}.xml", "a", now=0.0, parent=0 if name == "listed" else None)
+        sources.polled(number, now=0.0, ok=True, fingerprint=b"x")
+    sources.mark_due(now=4000.0)
+    assert [row.source for row in sources.leave(0)] == [0, 1]
+    sources.polled(0, now=4001.0, ok=True)
+    sources.poll(1)
+    assert sources.next_due(lambda source: True) == 2
+    assert sources.mark_due(now=1e9) == 0
+    loaded = Sources(3600.0)
+    loaded.load(sources)
+    assert loaded.add("sitemap", "http://a/index.xml", "a", now=5000.0) is not None
+    assert loaded.mark_due(now=5000.0) == 2
+    assert loaded[0].fingerprint is None  # so that it is read, and what it lists is named again
