@@ -24,9 +24,9 @@ _FEWEST, _MOST = 64, 4096
 # What falls due in so many slots is looked at together, at the beginning: it takes hardly longer than for one page.
 # Among fewer pages than so many for each slot they are fewer slots, as one can come back after some.
 _SLOTS_TOGETHER, _PAGES_A_SLOT = 16, 256
-# So many pages become candidates with one pick, or have their due times reckoned anew.
+# So many pages become candidates with one pick.
 _AT_ONCE = 1024
-# So many pages are looked at to find a lower level.
+# So many pages are looked at to find a lower level, and have their due times reckoned anew with one pick then.
 _SAMPLE = 256
 # Who was looked at in vain waits for this share of its time since the crawl.
 _WAIT_AGAIN = 0.005
@@ -353,8 +353,8 @@ class Filing:
 
     def _reckon_all(self, rows: IndexArray | None) -> Iterator[None]:
         """Reckon the due times of pages that wait, of some or all, in parts: they come sooner where a level fell."""
-        for start in range(0, self._pages.n if rows is None else rows.size, _AT_ONCE):
-            stop = start + _AT_ONCE
+        for start in range(0, self._pages.n if rows is None else rows.size, _SAMPLE):
+            stop = start + _SAMPLE
             part = np.arange(start, min(stop, self._due.place.size)) if rows is None else rows[start:stop]
             place = self._due.place[part]
             part = part[((place == WAITING) | (place == SOON)) & (self._due.at[part] > self._now)]
