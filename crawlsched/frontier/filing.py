@@ -168,7 +168,8 @@ class Filing:
         for queue, part in zip(self._queues, self._by_queue(pages), strict=True):
             if part.any():
                 if queue.level <= 0.0 and np.count_nonzero(part) > self._room:
-                    queue.level = self._level_of(pages[part], now)
+                    # Rather too low: it rises as pages are looked at, and to come down takes a look at all.
+                    queue.level = self._level_of(pages[part], now, self._pages.n // 10)
                 times[part] = self._reached(queue, pages[part], now)
         times = np.minimum(np.maximum(times, not_before), self._deadlines(pages))
         self._due.set(pages, np.maximum(times, self._eligible_at(pages)))
