@@ -124,8 +124,6 @@ class Judge:
             confirms_return=self.probes.confirms_return(detector.noise),
             knows_template=not self.with_probes or self.probes.knows(detector.noise),
         )
-        if ruled.accepts:
-            detector.accept(content.seen, finding)
         return ruled, finding, detector.noise
 
     def _detector(self, content: Content) -> Detector:
