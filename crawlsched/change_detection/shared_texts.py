@@ -110,10 +110,11 @@ class SharedTexts:
         whole = digest_of(repr(trace.digests))
         texts = trace.texts_at({one.place for one in found})
         said = {place: Counter(there) for place, there in texts.items()}
+        n_new = Counter((one.place, one.new) for one in found)
         return [
             number < _MOST_EDITS
             and one.kind != Kind.REST
-            and not _is_said_twice(one, said[one.place])
+            and not _is_said_elsewhere(one, said[one.place], n_new[one.place, one.new])
             and self._is_of_site(page, one, whole, parents.get(one.place, 0), now)
             for number, one in enumerate(found)
         ]
@@ -170,11 +171,13 @@ def _edit_of(one: Difference) -> _Edit:
     return one.place, "-", digest_of(one.old)
 
 
-def _is_said_twice(one: Difference, said: Counter[str]) -> bool:
-    """Whether another block of the place says the same, so that it may be nothing new."""
+def _is_said_elsewhere(one: Difference, said: Counter[str], n_new: int) -> bool:
+    """Whether a block of the place says the same that is not among those that say it anew: it may be nothing new."""
     if one.n <= 1 or one.kind == Kind.ORDER or not one.new:
         return False
-    return said[one.says] > 1 or (len(said) <= _MOST_SEARCHED and sum(_holds(text, one.new) for text in said) > 1)
+    if len(said) > _MOST_SEARCHED:
+        return said[one.says] > n_new
+    return sum(n for text, n in said.items() if _holds(text, one.new)) > n_new
 
 
 def _holds(text: str, part: str) -> bool:
