@@ -118,7 +118,8 @@ class Evidence:
         agreeing = (sum(agreed for _, agreed in noisy) + 0.5) / (sum(map(sum, noisy)) + 1.0)
         if agreeing ** own[1] < _LIKELY:
             return False
-        return len(noisy) >= least_others and 2 * len(noisy) > len(self.pages)
+        still = sum(not counts[0] and agreeing ** counts[1] < _LIKELY for counts in self.pages.values())
+        return len(noisy) >= least_others and len(noisy) > still
 
     def has_shown(self, page: int) -> bool:
         """Whether two fetches of this page differed here."""
